@@ -1,0 +1,25 @@
+"""What the command lines of all stages share: help from the module's own docstring, errors in one clear line."""
+
+import argparse
+import errno
+import sys
+from collections.abc import Callable
+
+
+def parser(stage: str, description: str) -> argparse.ArgumentParser:
+    return argparse.ArgumentParser(
+        prog=f"python -m stages.{stage}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def run(main: Callable[[], None]) -> None:
+    """Calls `main`; an error that a user can mend ends the program with its message, without a traceback."""
+    try:
+        main()
+    except OSError as error:
+        full = error.errno == errno.ENOSPC
+        sys.exit(f"error: {error}{'; free some space and run the same command again' if full else ''}")
+    except (ValueError, RuntimeError) as error:
+        sys.exit(f"error: {error}")

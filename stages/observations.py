@@ -1,0 +1,122 @@
+"""The one record in which every measurement is written, and the provenance that stands beside it.
+
+One row is one number: data/observations/STAGE-*.csv. Every table and figure of the report is a selection of rows.
+Nothing in a row depends on a clock; times go to data/runs/*.json, which the report alone reads.
+"""
+
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+
+from stages.files import write_atomically
+
+FOLDER = Path("data/observations")
+RUNS = Path("data/runs")
+PACKAGES = (
+    "torch",
+    "transformers",
+    "tokenizers",
+    "datasets",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "dvc",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """One measurement. A column that does not apply stays None.
+
+    value: scores as fractions in [-1, 1], losses in nats per masked token, parameters as counts.
+    n: number of examples (or masked tokens) behind the value.
+    condition: what was varied beside the seeds, such as `step=250`.
+    evaluated_on: column of the papers' tables (`mnli_m`, `mnli_mm`; otherwise the task's name).
+    """
+
+    stage: str
+    metric: str
+    value: float
+    operator: str
+    size: str
+    protocol: str | None = None
+    task: str | None = None
+    evaluated_on: str | None = None
+    condition: str | None = None
+    pretraining_seed: int | None = None
+    finetuning_seed: int | None = None
+    n: int | None = None
+
+
+COLUMNS = tuple(field.name for field in fields(Observation))
+TYPES = {"value": "float64", "pretraining_seed": "Int64", "finetuning_seed": "Int64", "n": "Int64"}
+
+
+def write(path: Path, rows: Iterable[Observation]) -> None:
+    """Writes rows in the given order; floats with all their digits, so that equal runs give equal bytes."""
+    frame = pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS)).astype(TYPES)
+    write_atomically(path, frame.to_csv(index=False, lineterminator="\n"))
+
+
+def read(paths: Iterable[Path]) -> pd.DataFrame:
+    """All rows of the given files, in order. ValueError for a file that is missing or has other columns."""
+    frames = []
+    for path in paths:
+        if not path.exists():
+            raise ValueError(f"{path}: no such file of observations; run `dvc repro` to make it")
+        frame = pd.read_csv(path, dtype={column: TYPES.get(column, "str") for column in COLUMNS})
+        if tuple(frame.columns) != COLUMNS:
+            raise ValueError(f"{path}: columns {list(frame.columns)}, expected {list(COLUMNS)}")
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
+
+
+@contextmanager
+def provenance(name: str) -> Iterator[dict]:
+    """Times the body and writes data/runs/NAME.json; the body may add its own entries to the yielded record."""
+    started = time.perf_counter()
+    record = {
+        "stage": name,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "packages": {package: importlib.metadata.version(package) for package in PACKAGES},
+        "system": platform.platform(),
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+    }
+    yield record
+    record["seconds"] = round(time.perf_counter() - started, 1)
+    write_atomically(RUNS / f"{name}.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+
+def _commit() -> str:
+    """The Git commit of the working tree, marked where sources differ from it."""
+    try:
+        described = subprocess.run(
+            ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=-modified"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return described.stdout.strip()
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
