@@ -1,0 +1,249 @@
+"""params.yaml as frozen, validated records: the only reader of params.yaml.
+
+Every key is checked before any work begins: an unknown key, a missing key, a wrong type or an impossible value gives
+one error that names the key, what was given and what is allowed. No record holds a default: every value stands in
+params.yaml with its unit and source (complete files for every scale: stages/scales/).
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+PATH = Path("params.yaml")
+
+Operator = Literal["original", "symmetric", "pairwise", "shared"]
+Task = Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]
+Protocol = Literal["courtois2024", "kowsher2025"]
+
+
+def _listed(values: object) -> object:
+    """YAML lists become tuples; a value named twice would be computed, and counted, twice."""
+    if not isinstance(values, list):
+        return values
+    if not values:
+        raise ValueError("the list is empty; name at least one value")
+    doubles = sorted({str(value) for value in values if values.count(value) > 1})
+    if doubles:
+        raise ValueError(f"named more than once: {', '.join(doubles)}")
+    return tuple(values)
+
+
+T = TypeVar("T")
+Several = Annotated[tuple[T, ...], BeforeValidator(_listed)]
+Pair = Annotated[
+    tuple[T, T], BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
+]
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]  # stands in file and stage names
+Count = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Rate = Annotated[float, Field(gt=0)]
+
+
+class Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Data(Record):
+    source: Literal["embedded", "files", "hub"]
+    root: str | None
+
+    @model_validator(mode="after")
+    def _root_for_files(self):
+        if self.source == "files" and self.root is None:
+            raise ValueError("source `files` needs `root`, the folder that holds the original files")
+        return self
+
+
+class Hub(Record):
+    repository: str
+    configuration: str | None
+    revision: str
+
+
+class Corpus(Record):
+    documents: Count | None
+    shards: Count
+    seed: Seed
+    files: Several[str]
+    hub: Hub
+
+
+class HarmfulPerplexity(Record):
+    above: Annotated[float, Field(ge=0)]
+    below: Rate
+
+    @model_validator(mode="after")
+    def _ordered(self):
+        if self.above >= self.below:
+            raise ValueError(f"no score is above {self.above} and below {self.below}")
+        return self
+
+
+class Filtering(Record):
+    excluded_categories: Several[str]
+    harmful_pp: HarmfulPerplexity
+    missing_harmful_pp: Literal["drop", "keep"]
+    quality_warnings: Literal["drop", "keep"]
+    documents: Count | None
+    malformed_share: Share
+
+
+class Tokenization(Record):
+    vocabulary: str | None
+    vocabulary_size: Annotated[int, Field(ge=100, le=65_536)]  # ids are stored as uint16
+    sequence_length: Annotated[int, Field(ge=8)]
+    validation_documents: Count
+    seed: Seed
+
+
+class Tasks(Record):
+    names: Several[Task]
+    train_examples: Count | None
+    validation_examples: Count | None
+    seed: Seed
+    hub: Hub
+
+
+class Model(Record):
+    layers: Count
+    hidden: Count
+    heads: Count
+    intermediate: Count
+    positions: Count
+
+    @model_validator(mode="after")
+    def _heads_divide_hidden(self):
+        if self.hidden % self.heads:
+            raise ValueError(f"heads: {self.heads} does not divide hidden: {self.hidden}")
+        return self
+
+
+class Training(Record):
+    """What pre-training and fine-tuning have in common."""
+
+    seeds: Several[Seed]
+    batch_size: Count
+    betas: Pair[Share]
+    epsilon: Rate
+    weight_decay: Annotated[float, Field(ge=0)]
+    gradient_clipping: Rate
+    hidden_dropout: Share
+    attention_dropout: Share
+    precision: Literal["float32", "bfloat16"]
+
+
+class Pretraining(Training):
+    steps: Count
+    warmup_steps: Annotated[int, Field(ge=0)]
+    learning_rate: Rate
+    mask_probability: Annotated[float, Field(gt=0, lt=1)]
+    evaluation_interval: Count
+    checkpoint_interval: Count
+
+    @model_validator(mode="after")
+    def _warmup_ends(self):
+        if self.warmup_steps >= self.steps:
+            raise ValueError(f"warmup_steps: {self.warmup_steps} leaves nothing of steps: {self.steps}")
+        return self
+
+
+class Finetuning(Training):
+    epochs: Count
+    learning_rates: Several[Rate]
+    schedule: Literal["linear", "steps"]
+    warmup_share: Share
+    maximum_length: Annotated[int, Field(ge=8)]
+
+    @model_validator(mode="after")
+    def _rates_fit_schedule(self):
+        if self.schedule == "linear" and len(self.learning_rates) != 1:
+            raise ValueError(f"schedule `linear` takes one of learning_rates, not {len(self.learning_rates)}")
+        return self
+
+
+class Analysis(Record):
+    confidence: Annotated[float, Field(gt=0.5, lt=1)]
+    alpha: Annotated[float, Field(gt=0, lt=0.5)]
+
+
+class Settings(Record):
+    """All of params.yaml. A stage reads only the sections that dvc.yaml lists for it (a test holds it to that)."""
+
+    scale: Name
+    operators: Several[Operator]
+    sizes: Several[Name]
+    protocols: Several[Protocol]
+    workers: Count | None
+    data: Data
+    corpus: Corpus
+    filtering: Filtering
+    tokenization: Tokenization
+    tasks: Tasks
+    models: dict[Name, Model]
+    pretraining: Pretraining
+    finetuning: dict[Protocol, Finetuning]
+    analysis: Analysis
+
+    @model_validator(mode="after")
+    def _parts_fit(self):
+        if "original" not in self.operators:
+            raise ValueError("operators: every comparison is made against `original`; add it to the list")
+        for size in self.sizes:
+            if size not in self.models:
+                raise ValueError(
+                    f"sizes: `{size}` is not described in models; allowed: {', '.join(self.models)}"
+                )
+            for place, length in self._lengths():
+                if length > self.models[size].positions:
+                    raise ValueError(
+                        f"{place}: {length} exceeds models.{size}.positions: {self.models[size].positions}"
+                    )
+        for protocol in self.protocols:
+            if protocol not in self.finetuning:
+                raise ValueError(
+                    f"protocols: `{protocol}` has no block in finetuning; there: {', '.join(self.finetuning)}"
+                )
+        return self
+
+    def _lengths(self):
+        yield "tokenization.sequence_length", self.tokenization.sequence_length
+        for protocol in self.protocols:
+            if protocol in self.finetuning:
+                yield f"finetuning.{protocol}.maximum_length", self.finetuning[protocol].maximum_length
+
+
+def load_settings(path: Path = PATH) -> Settings:
+    """Reads and checks the whole file. ValueError with every problem found, one line each."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(
+            f"{path}: no such file; `cp stages/scales/laptop.yaml params.yaml` gives a complete one"
+        ) from None
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path}: not YAML: {error}") from None
+    try:
+        return Settings.model_validate(content)
+    except ValidationError as error:
+        problems = "\n".join(_problem(details) for details in error.errors(include_url=False))
+        raise ValueError(f"{path}: {error.error_count()} problem(s)\n{problems}") from None
+
+
+def _problem(details: dict) -> str:
+    """One line: the key, what was given, what is allowed."""
+    key = ".".join(str(part) for part in details["loc"] if part != "[key]") or "the file"
+    match details["type"]:
+        case "extra_forbidden":
+            return f"  {key}: unknown key (given: {details['input']!r}); remove it or mend the spelling"
+        case "missing":
+            return f"  {key}: missing; stages/scales/laptop.yaml shows every key"
+        case "value_error":
+            given = "" if isinstance(details["input"], dict) else f" (given: {details['input']!r})"
+            return f"  {key}: {details['ctx']['error']}{given}"
+    hint = ""
+    if details["type"] in ("float_type", "int_type") and isinstance(details["input"], str):
+        hint = "; YAML takes a number with an exponent only with a dot, as in 1.0e-5"
+    return f"  {key}: given {details['input']!r}; {details['msg'][0].lower()}{details['msg'][1:]}{hint}"

@@ -1,0 +1,123 @@
+"""params.yaml: every mistake gives one error that names the key, what was given and what is allowed."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from stages.settings import load_settings
+
+ROOT = Path(__file__).parents[1]
+SCALES = sorted((ROOT / "stages" / "scales").glob("*.yaml"))
+
+
+def keys(value, prefix=""):
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from keys(inner, f"{prefix}{key}.")
+    else:
+        yield prefix
+
+
+@pytest.fixture
+def params():
+    return yaml.safe_load((ROOT / "stages" / "scales" / "laptop.yaml").read_text())
+
+
+def written(tmp_path, content) -> Path:
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
+def test_every_scale_is_valid_and_complete(scale, tmp_path):
+    content = yaml.safe_load(scale.read_text())
+    assert content["scale"] == scale.stem
+    laptop = yaml.safe_load((ROOT / "stages" / "scales" / "laptop.yaml").read_text())
+    assert set(keys(content)) == set(keys(laptop))
+    if content["data"]["source"] == "files":
+        content["data"]["root"] = str(tmp_path)
+    load_settings(written(tmp_path, content))
+
+
+def test_settings_cannot_be_changed(params, tmp_path):
+    settings = load_settings(written(tmp_path, params))
+    with pytest.raises(ValueError, match="frozen"):
+        settings.pretraining.steps = 1
+
+
+CHANGES = {
+    "unknown key": ("pretraining.stepz", 5, ["pretraining.stepz", "unknown key"]),
+    "wrong type": ("pretraining.steps", "many", ["pretraining.steps", "'many'", "integer"]),
+    "float for a count": ("pretraining.steps", 10.5, ["pretraining.steps", "10.5", "integer"]),
+    "exponent without a dot": ("pretraining.epsilon", "1e-12", ["pretraining.epsilon", "'1e-12'", "1.0e-5"]),
+    "boolean for a rate": ("pretraining.learning_rate", True, ["pretraining.learning_rate", "True"]),
+    "negative rate": (
+        "pretraining.learning_rate",
+        -1.0,
+        ["pretraining.learning_rate", "-1.0", "greater than 0"],
+    ),
+    "not a number": (
+        "pretraining.learning_rate",
+        float("nan"),
+        ["pretraining.learning_rate", "nan", "finite"],
+    ),
+    "heads do not divide": ("models.tiny.heads", 3, ["models.tiny", "3", "64"]),
+    "unknown operator": ("operators", ["original", "sharde"], ["operators.1", "'sharde'", "'shared'"]),
+    "no baseline": ("operators", ["shared"], ["operators", "original"]),
+    "unknown task": ("tasks.names", ["cola", "wnli"], ["tasks.names.1", "'wnli'", "'cola'"]),
+    "unknown protocol": ("protocols", ["devlin2018"], ["protocols.0", "'devlin2018'", "'courtois2024'"]),
+    "no seeds": ("finetuning.courtois2024.seeds", [], ["finetuning.courtois2024.seeds", "empty", "[]"]),
+    "a seed twice": ("pretraining.seeds", [1, 1], ["pretraining.seeds", "more than once"]),
+    "undescribed size": ("sizes", ["huge"], ["sizes", "huge", "tiny"]),
+    "too long a sequence": ("tokenization.sequence_length", 128, ["sequence_length", "128", "positions: 64"]),
+    "warm-up without end": ("pretraining.warmup_steps", 10**6, ["pretraining", "warmup_steps", "1000000"]),
+    "files without a root": ("data", {"source": "files", "root": None}, ["data", "root"]),
+    "bounds reversed": (
+        "filtering.harmful_pp",
+        {"above": 9.0, "below": 5.0},
+        ["filtering.harmful_pp", "9.0"],
+    ),
+    "two rates, linear": ("finetuning.courtois2024.learning_rates", [1.0, 2.0], ["linear", "2"]),
+}
+
+
+@pytest.mark.parametrize(("key", "value", "said"), CHANGES.values(), ids=list(CHANGES))
+def test_a_mistake_is_named_with_its_key_and_what_was_given(key, value, said, params, tmp_path):
+    *path, last = key.split(".")
+    section = params
+    for part in path:
+        section = section[part]
+    section[last] = value
+    with pytest.raises(ValueError) as error:
+        load_settings(written(tmp_path, params))
+    for words in said:
+        assert words in str(error.value)
+
+
+@pytest.mark.parametrize("key", ["scale", "pretraining", "models"])
+def test_a_missing_key_is_named(key, params, tmp_path):
+    del params[key]
+    with pytest.raises(ValueError, match=f"{key}: missing"):
+        load_settings(written(tmp_path, params))
+
+
+def test_all_mistakes_come_in_one_error(params, tmp_path):
+    params["pretraining"]["steps"] = -1
+    params["corpus"]["shards"] = "four"
+    with pytest.raises(ValueError, match=r"2 problem\(s\)(.|\n)*corpus.shards(.|\n)*pretraining.steps"):
+        load_settings(written(tmp_path, params))
+
+
+@pytest.mark.parametrize("text", ["a: [1", "just words", "- a\n- list", ""])
+def test_a_file_that_is_no_mapping_is_an_error(text, tmp_path):
+    path = tmp_path / "params.yaml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"params\.yaml"):
+        load_settings(path)
+
+
+def test_a_missing_file_says_how_to_get_one(tmp_path):
+    with pytest.raises(ValueError, match="cp stages/scales/laptop.yaml"):
+        load_settings(tmp_path / "params.yaml")
