@@ -1,0 +1,1 @@
+"""The operators (the papers' contribution), the BERT that carries them, their parameter counts. Imports nothing of ours."""
