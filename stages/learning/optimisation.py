@@ -1,0 +1,79 @@
+"""AdamW, the learning-rate schedules, precision, and where every draw of randomness comes from.
+
+The learning rate and the random seeds of a step are functions of the step alone. So a resumed run needs the weights, the
+optimiser's moments and the step's number, and no state of any scheduler, sampler or generator.
+"""
+
+import math
+
+import numpy as np
+import torch
+from torch import nn
+
+# what a seed is for; draws for one purpose never move those for another
+INITIALISATION, ORDER, MASKING, DROPOUT = range(4)
+
+
+def derived_seed(seed: int, purpose: int, step: int = 0) -> int:
+    """An independent seed for one purpose and one step of the run seeded with `seed`."""
+    return int(np.random.SeedSequence([seed, purpose, step]).generate_state(1)[0])
+
+
+def optimiser(
+    model: nn.Module, betas: tuple[float, float], epsilon: float, weight_decay: float
+) -> torch.optim.AdamW:
+    """Decoupled AdamW, fused; no decay on biases and LayerNorm (the released code of Courtois et al.).
+
+    All other parameters decay, the operators' own among them (S, as measured in that code; the diagonals likewise).
+    """
+    decayed = [p for name, p in model.named_parameters() if not _exempt(name)]
+    exempt = [p for name, p in model.named_parameters() if _exempt(name)]
+    groups = [{"params": decayed, "weight_decay": weight_decay}, {"params": exempt, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=0.0, betas=betas, eps=epsilon, fused=True)
+
+
+def _exempt(name: str) -> bool:
+    return name.endswith("bias") or "LayerNorm" in name
+
+
+def linear_rate(step: int, steps: int, warmup: int, peak: float) -> float:
+    """Rate of update `step` (from 0): up from 0 to `peak` over `warmup` updates, then down to 0 at `steps`."""
+    if step < warmup:
+        return peak * step / warmup
+    return peak * (steps - step) / (steps - warmup)
+
+
+def stepped_rate(step: int, steps: int, warmup: int, rates: tuple[float, ...]) -> float:
+    """Rate of update `step`: `rates` one after another, each for an equal part of the run, after a linear warm-up."""
+    rate = rates[min(len(rates) * step // steps, len(rates) - 1)]
+    return rate * step / warmup if step < warmup else rate
+
+
+def update(
+    model: nn.Module, adamw: torch.optim.AdamW, loss: torch.Tensor, rate: float, clipping: float, where: str
+) -> float:
+    """One update from `loss`; gives the gradient's norm before clipping.
+
+    ValueError, naming `where`, for a loss or gradient that is not finite; the weights are then as before.
+    """
+    loss.backward()
+    norm = nn.utils.clip_grad_norm_(model.parameters(), clipping).item()
+    if not math.isfinite(norm):
+        raise ValueError(
+            f"{where}: loss {loss.item()}, gradient norm {norm}: the run has diverged; lower the learning rate, "
+            "lengthen the warm-up, or set precision: float32"
+        )
+    for group in adamw.param_groups:
+        group["lr"] = rate
+    adamw.step()
+    adamw.zero_grad(set_to_none=True)
+    return norm
+
+
+def device() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def autocast(precision: str) -> torch.autocast:
+    """Matrix products in bfloat16 with float32 weights and optimiser, or all in float32."""
+    return torch.autocast(device().type, torch.bfloat16, enabled=precision == "bfloat16")

@@ -1,0 +1,268 @@
+"""The recipe: masking, schedule, optimiser, resumption, batches."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import get_linear_schedule_with_warmup
+
+from stages.attention.bert import OperatorBertForMaskedLM, configuration
+from stages.documents.packing import INDEX, pack
+from stages.files import sha256
+from stages.learning import finetuning, pretraining
+from stages.learning.masking import mask_tokens, masked_lm_loss
+from stages.learning.optimisation import linear_rate, optimiser, stepped_rate
+
+ROOT = Path(__file__).parents[1]
+SPECIAL = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
+VOCABULARY, LENGTH = 60, 12
+TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 32, "positions": 16}
+TRAINING = {
+    "steps": 9, "warmup_steps": 3, "batch_size": 4, "learning_rate": 1e-2, "betas": [0.9, 0.999], "epsilon": 1e-12,
+    "weight_decay": 0.01, "gradient_clipping": 1.0, "mask_probability": 0.3, "hidden_dropout": 0.1,
+    "attention_dropout": 0.1, "precision": "float32", "evaluation_interval": 2, "checkpoint_interval": 2,
+}  # fmt: skip
+
+
+@pytest.fixture
+def tokens(tmp_path) -> Path:
+    folder = tmp_path / "tokens"
+    stream = tmp_path / "stream.bin"
+    splits = {}
+    for split, sequences in (("train", 10), ("validation", 3)):
+        ids = np.random.default_rng(sequences).integers(5, VOCABULARY, (sequences, LENGTH)).astype("<u2")
+        ids[:, 0], ids[:, -1] = SPECIAL["[CLS]"], SPECIAL["[SEP]"]
+        ids.tofile(stream)
+        splits[split] = pack([stream], folder / split, LENGTH)
+    index = {"sequence_length": LENGTH, "vocabulary_size": VOCABULARY, "special": SPECIAL, "splits": splits}
+    (folder / INDEX).write_text(json.dumps(index))
+    return folder
+
+
+def run_of(operator="original", **changes):
+    return {"operator": operator, "seed": 1, "model": TOY, "training": TRAINING | changes}
+
+
+def pretrained(tokens, folder, operator="original", **changes):
+    folder.mkdir(exist_ok=True)
+    result = pretraining.pretrain(run_of(operator, **changes), tokens, folder)
+    return result["log"], sha256(folder / "model" / "model.safetensors")
+
+
+# masking
+
+
+def masked(shape=(400, 100), share=0.15):
+    sequences = torch.randint(5, VOCABULARY, shape)
+    sequences[:, 0] = SPECIAL["[CLS]"]
+    special = torch.tensor([SPECIAL["[CLS]"], SPECIAL["[SEP]"]])
+    generator = torch.Generator().manual_seed(3)
+    return sequences, *mask_tokens(sequences, share, VOCABULARY, special, SPECIAL["[MASK]"], generator)
+
+
+def test_the_stated_share_is_chosen_and_split_80_10_10():
+    sequences, inputs, chosen = masked()
+    assert chosen[:, 1:].float().mean().item() == pytest.approx(0.15, abs=0.005)
+    hidden = inputs[chosen] == SPECIAL["[MASK]"]
+    changed = (inputs[chosen] != sequences[chosen]) & ~hidden
+    assert hidden.float().mean().item() == pytest.approx(0.8, abs=0.02)
+    assert changed.float().mean().item() == pytest.approx(0.1 * (1 - 1 / VOCABULARY), abs=0.015)
+
+
+def test_special_tokens_and_unchosen_tokens_stay():
+    sequences, inputs, chosen = masked()
+    assert not chosen[:, 0].any()
+    assert torch.equal(inputs[~chosen], sequences[~chosen])
+
+
+def test_the_sparse_head_gives_the_loss_and_gradients_of_the_whole_one():
+    torch.manual_seed(0)
+    model = OperatorBertForMaskedLM(configuration("original", **TOY, vocab_size=VOCABULARY)).eval()
+    sequences, inputs, chosen = masked((3, LENGTH), 0.4)
+    loss = masked_lm_loss(model, inputs, sequences, chosen) / chosen.sum()
+    whole = model(inputs, labels=sequences.masked_fill(~chosen, -100)).loss
+    torch.testing.assert_close(loss, whole)
+    for one, other in zip(
+        torch.autograd.grad(loss, list(model.parameters())),
+        torch.autograd.grad(whole, list(model.parameters())),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+
+
+# optimiser and schedule
+
+
+@pytest.mark.parametrize(("steps", "warmup"), [(10, 3), (10, 0), (200, 20)])
+def test_the_linear_schedule_is_the_librarys(steps, warmup):
+    adamw = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], lr=0.5)
+    schedule = get_linear_schedule_with_warmup(adamw, warmup, steps)
+    for step in range(steps):
+        assert linear_rate(step, steps, warmup, 0.5) == pytest.approx(schedule.get_last_lr()[0])
+        adamw.step()
+        schedule.step()
+
+
+def test_stepped_rates_serve_equal_parts_of_the_run():
+    assert [stepped_rate(step, 6, 0, (3.0, 2.0, 1.0)) for step in range(6)] == [3, 3, 2, 2, 1, 1]
+
+
+def test_biases_and_layer_norms_are_not_decayed_and_operators_own_matrices_are():
+    model = OperatorBertForMaskedLM(configuration("pairwise", **TOY, vocab_size=VOCABULARY))
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    decayed, exempt = (
+        {names[id(p)] for p in group["params"]}
+        for group in optimiser(model, (0.9, 0.999), 1e-8, 0.1).param_groups
+    )
+    assert "bert.encoder.layer.0.attention.self.S" in decayed
+    assert "bert.embeddings.word_embeddings.weight" in decayed
+    assert exempt == {name for name in names.values() if name.endswith("bias") or "LayerNorm" in name}
+    assert not decayed & exempt
+
+
+# pre-training
+
+
+def test_every_operator_sees_the_same_batches_and_every_epoch_sees_every_sequence():
+    order = np.concatenate([pretraining.batch_indices(7, step, 4, 10) for step in range(5)])
+    assert sorted(order[:10]) == sorted(order[10:]) == list(range(10))
+    assert list(order[:10]) != list(order[10:])
+    assert list(pretraining.batch_indices(8, 0, 4, 10)) != list(order[:4])
+
+
+def test_two_runs_of_one_seed_give_the_same_bits(tokens, tmp_path):
+    assert pretrained(tokens, tmp_path / "a") == pretrained(tokens, tmp_path / "b")
+
+
+def test_the_loss_falls_when_there_is_something_to_learn(tokens, tmp_path):
+    log, _ = pretrained(tokens, tmp_path / "a", steps=150, evaluation_interval=10, hidden_dropout=0.0)
+    assert log[-1]["training_loss"] < 0.7 * log[0]["training_loss"]
+
+
+@pytest.mark.parametrize("steps", [1, 3, 4])
+def test_a_run_that_died_after_any_step_goes_on_bit_for_bit(steps, tokens, tmp_path, monkeypatch):
+    undisturbed = pretrained(tokens, tmp_path / "a")
+    update, calls = pretraining.update, []
+
+    def dying_update(*arguments):
+        calls.append(arguments)
+        if len(calls) > steps:
+            raise KeyboardInterrupt
+        return update(*arguments)
+
+    monkeypatch.setattr(pretraining, "update", dying_update)
+    with pytest.raises(KeyboardInterrupt):
+        pretrained(tokens, tmp_path / "b")
+    monkeypatch.setattr(pretraining, "update", update)
+    assert pretrained(tokens, tmp_path / "b") == undisturbed
+
+
+def test_a_killed_process_goes_on_bit_for_bit(tokens, tmp_path):
+    changes = {"steps": 400, "checkpoint_interval": 3, "evaluation_interval": 50}
+    undisturbed = pretrained(tokens, tmp_path / "a", **changes)
+    program = (
+        "import json, sys, torch; from pathlib import Path; from stages.learning.pretraining import pretrain;"
+        "torch.set_num_threads(1);"
+        "pretrain(json.loads(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]))"
+    )
+    folder = tmp_path / "b"
+    folder.mkdir()
+    command = [sys.executable, "-c", program, json.dumps(run_of(**changes)), str(tokens), str(folder)]
+    process = subprocess.Popen(command, cwd=ROOT)
+    while not (folder / "checkpoint.safetensors").exists() and process.poll() is None:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (folder / "model").exists()  # it was killed on the way
+    assert pretrained(tokens, folder, **changes) == undisturbed
+
+
+def test_a_diverging_run_stops_and_names_the_step(tokens, tmp_path):
+    with pytest.raises(ValueError, match=r"original seed 1, step \d+: loss .*lower the learning rate"):
+        pretrained(tokens, tmp_path / "a", learning_rate=1e30, steps=30, gradient_clipping=1e30)
+
+
+def test_a_damaged_checkpoint_is_an_error_that_names_it(tokens, tmp_path):
+    pretrained(tokens, tmp_path / "a")
+    path = tmp_path / "a" / "checkpoint.safetensors"
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(ValueError, match=r"checkpoint\.safetensors: not a checkpoint"):
+        pretrained(tokens, tmp_path / "a")
+
+
+# fine-tuning
+
+
+@pytest.fixture
+def tokenizer(tmp_path) -> Path:
+    vocabulary = SPECIAL | {f"w{i}": i for i in range(5, VOCABULARY)}
+    words = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    words.save(str(tmp_path / "tokenizer.json"))
+    return tmp_path / "tokenizer.json"
+
+
+@pytest.fixture
+def table(tmp_path) -> Path:
+    """The label is whether the first word stands among w5 to w19."""
+    generator = np.random.default_rng(0)
+    first = generator.integers(5, 35, 120)
+    rest = [
+        " ".join(f"w{i}" for i in generator.integers(40, VOCABULARY, generator.integers(1, 5))) for _ in first
+    ]
+    frame = pd.DataFrame({"text_a": [f"w{i} {r}" for i, r in zip(first, rest, strict=True)], "text_b": None})
+    frame.assign(label=(first < 20).astype(int)).to_parquet(tmp_path / "table.parquet")
+    return tmp_path / "table.parquet"
+
+
+FINETUNING = {
+    "epochs": 8, "batch_size": 8, "learning_rates": [1e-2], "schedule": "linear", "warmup_share": 0.1,
+    "betas": [0.9, 0.999], "epsilon": 1e-8, "weight_decay": 0.0, "gradient_clipping": 1.0, "maximum_length": 16,
+    "hidden_dropout": 0.1, "attention_dropout": 0.1, "precision": "float32",
+}  # fmt: skip
+
+
+def finetuned(weights, tokenizer, table, **changes):
+    run = {"name": "toy", "seed": 1, "labels": 2, "training": FINETUNING | changes}
+    return finetuning.finetune(run, weights, tokenizer, table, {"toy": table})[0]["toy"]
+
+
+@pytest.mark.parametrize("operator", ["original", "symmetric", "pairwise", "shared"])
+def test_fine_tuning_learns_and_repeats_itself_to_the_bit(operator, tokens, tokenizer, table, tmp_path):
+    pretrained(tokens, tmp_path / "a", operator)
+    weights = tmp_path / "a" / "model"
+    predictions = finetuned(weights, tokenizer, table)
+    labels = pd.read_parquet(table)["label"]
+    assert (labels == predictions).mean() > 0.9
+    assert finetuned(weights, tokenizer, table) == predictions
+
+
+def test_every_example_stands_in_one_batch_beside_others_of_like_length(tokenizer, table):
+    examples = finetuning.encode(table, tokenizer, 16)
+    batches = list(finetuning.batches(examples, 8, 5))
+    assert sorted(np.concatenate(batches)) == list(range(len(examples)))
+    padding = sum(len(b) * max(len(examples.ids[i]) for i in b) for b in batches)
+    assert padding < 1.1 * sum(len(ids) for ids in examples.ids)
+
+
+def test_padding_does_not_change_a_prediction(tokens, tokenizer, table, tmp_path):
+    pretrained(tokens, tmp_path / "a")
+    run = {"name": "toy", "seed": 1, "labels": 2, "training": FINETUNING}
+    model = finetuning._model(run, tmp_path / "a" / "model").eval()
+    examples = finetuning.encode(table, tokenizer, 16)
+    shortest, longest = (int(f([len(ids) for ids in examples.ids])) for f in (np.argmin, np.argmax))
+    with torch.no_grad():
+        alone = finetuning._logits(model, examples, np.array([shortest]))
+        padded = finetuning._logits(model, examples, np.array([shortest, longest]))[:1]
+    torch.testing.assert_close(alone, padded, rtol=1e-5, atol=1e-6)
