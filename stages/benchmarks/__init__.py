@@ -1,0 +1,1 @@
+"""Benchmarks: the tasks on which models are compared, their original files and their metrics."""

@@ -1,0 +1,97 @@
+"""Stage `corpus`: the documents of the data source as OSCAR 23.01 records.
+
+Reads the source (generated here; original files below data.root; a dataset of the hub). Writes
+data/corpus/part_N.jsonl.zst: corpus.shards files of equal numbers of documents, in the order of the source.
+"""
+
+from collections.abc import Iterator
+from itertools import chain, islice, pairwise
+from pathlib import Path
+
+from stages import command, jobs, observations
+from stages.documents import reading, records, sources
+from stages.embedded.corpus import write_corpus
+from stages.files import temporary_sibling
+from stages.settings import Settings, load_settings
+
+FOLDER = Path("data/corpus")
+
+
+def main() -> None:
+    command.parser("corpus", __doc__).parse_args()
+    settings = load_settings()
+    with observations.provenance("corpus"), temporary_sibling(FOLDER) as folder:
+        folder.mkdir()
+        match settings.data.source:
+            case "embedded":
+                write_embedded(folder, settings)
+            case "files":
+                write_files(folder, settings)
+            case "hub":
+                write_hub(folder, settings)
+
+
+def write_embedded(folder: Path, settings: Settings) -> None:
+    """Generates corpus.documents documents. ValueError when their number is left open."""
+    corpus = settings.corpus
+    if corpus.documents is None:
+        raise ValueError("corpus.documents: null; source `embedded` needs the number of documents to generate")
+    write_corpus(folder, corpus.documents, corpus.shards, corpus.seed)
+
+
+def write_files(folder: Path, settings: Settings) -> None:
+    """Reads every file twice, to count and to write: shards are of equal size, and made in parallel."""
+    corpus, root = settings.corpus, Path(settings.data.root)
+    files = sources.find_files(root, corpus.files)
+    code = tuple(Path(module.__file__) for module in (reading, records))
+    counting = [jobs.Job(str(path), {"path": str(path), "limit": corpus.documents}, (path, *code)) for path in files]
+    counts = [
+        result["documents"] for _, result in jobs.run(sources.count, counting, stage="corpus", workers=settings.workers)
+    ]
+    total = min(sum(counts), corpus.documents or sum(counts))
+    if not total:
+        raise ValueError(f"corpus.files: no document in the {len(files)} files below {root}; name others")
+    writing = []
+    for number, (first, last) in enumerate(ranges(total, corpus.shards), 1):
+        parts = list(parts_of(files, counts, first, last))
+        inputs = tuple(Path(path) for path, _, _ in parts)
+        writing.append(jobs.Job(f"part_{number}", {"parts": parts}, (*inputs, *code)))
+    results = jobs.run(sources.write_shard, writing, stage="corpus", workers=settings.workers)
+    for job, (made, _) in zip(writing, results, strict=True):
+        reading.place(made / "shard.jsonl.zst", folder / f"{job.name}.jsonl.zst")
+
+
+def write_hub(folder: Path, settings: Settings) -> None:
+    """Streams corpus.documents documents. ValueError when their number is left open."""
+    corpus = settings.corpus
+    if corpus.documents is None:
+        raise ValueError("corpus.documents: null; source `hub` streams, and needs the number of documents to read")
+    rows = sources.hub_records(corpus.hub.repository, corpus.hub.configuration, corpus.hub.revision)
+    for number, (first, last) in enumerate(ranges(corpus.documents, corpus.shards), 1):
+        selected = islice(rows, last - first)
+        head = next(selected, None)
+        if head is None:
+            break
+        with reading.zstd_writer(folder / f"part_{number}.jsonl.zst") as file:
+            file.writelines(line + b"\n" for line in chain([head], selected))
+
+
+def ranges(total: int, parts: int) -> list[tuple[int, int]]:
+    """[first, last) of each part; sizes differ by one at most, and no part is empty."""
+    parts = min(parts, total)
+    bounds = [total * i // parts for i in range(parts + 1)]
+    return list(pairwise(bounds))
+
+
+def parts_of(files: list[Path], counts: list[int], first: int, last: int) -> Iterator[list]:
+    """Where documents [first, last) of all files lie: [path, first, last] of each file concerned."""
+    offset = 0
+    for path, count in zip(files, counts, strict=True):
+        start, stop = max(first - offset, 0), min(last - offset, count)
+        if start < stop:
+            yield [str(path), start, stop]
+        offset += count
+
+
+if __name__ == "__main__":
+    command.run(main)

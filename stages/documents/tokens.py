@@ -1,0 +1,81 @@
+"""Documents as streams of token ids: [CLS] text [SEP], whole, one after the other, in the order of a shard.
+
+Memory is bounded by a batch of about BATCH characters, or by the longest line where that is longer.
+"""
+
+import os
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from stages.documents import reading, records
+
+BATCH = 1 << 20  # characters
+LONGEST = 1 << 20  # characters that are encoded at once; longer documents in pieces
+SPLITS = ("train", "validation")
+
+Piece = tuple[str, bool, bool]  # text; whether it begins, and whether it ends, a document
+
+
+def tokenize_shard(settings: dict, folder: Path) -> dict:
+    """Job. settings: shard, tokenizer (paths); validation (numbers of the documents to hold out).
+
+    Leaves train.bin and validation.bin (uint16, little endian) in `folder`; gives documents, tokens and
+    unknown tokens of each.
+    """
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the jobs are parallel already
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(settings["tokenizer"])
+    validation = set(settings["validation"])
+    counts = {split: {"documents": 0, "tokens": 0, "unknown_tokens": 0} for split in SPLITS}
+    unknown = tokenizer.token_to_id("[UNK]")
+    with (folder / "train.bin").open("wb") as train, (folder / "validation.bin").open("wb") as held_out:
+        files = {"train": train, "validation": held_out}
+        for split, ids, documents in encoded(Path(settings["shard"]), tokenizer, validation):
+            ids.astype("<u2").tofile(files[split])
+            count = counts[split]
+            count["documents"] += documents
+            count["tokens"] += len(ids)
+            count["unknown_tokens"] += int((ids == unknown).sum())
+    return counts
+
+
+def encoded(shard: Path, tokenizer, validation: set[int]) -> Iterator[tuple[str, np.ndarray, int]]:
+    """Batches in the order of the shard: the split, ids [tokens], and how many documents end in the batch."""
+    first, last = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
+    for split, batch in _batches(shard, validation):
+        encodings = tokenizer.encode_batch_fast([text for text, _, _ in batch], add_special_tokens=False)
+        ids = []
+        for (_, begins, ends), encoding in zip(batch, encodings, strict=True):
+            ids += [[first]] if begins else []
+            ids.append(encoding.ids)
+            ids += [[last]] if ends else []
+        tokens = np.fromiter(chain.from_iterable(ids), dtype=np.uint16)
+        yield split, tokens, sum(ends for _, _, ends in batch)
+
+
+def _batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[Piece]]]:
+    """Pieces of documents of one split, about BATCH characters together."""
+    waiting: dict[str, list[Piece]] = {split: [] for split in SPLITS}
+    sizes = dict.fromkeys(SPLITS, 0)
+    for number, line in enumerate(reading.lines(shard)):
+        split = "validation" if number in validation else "train"
+        for piece in pieces(records.content(line)):
+            waiting[split].append(piece)
+            sizes[split] += len(piece[0])
+            if sizes[split] >= BATCH:
+                yield split, waiting[split]
+                waiting[split], sizes[split] = [], 0
+    yield from ((split, batch) for split, batch in waiting.items() if batch)
+
+
+def pieces(text: str, longest: int = LONGEST) -> Iterator[Piece]:
+    """Parts of about `longest` characters, cut at spaces, where BERT's pre-tokenizer cuts anyway."""
+    start, begins = 0, True
+    while len(text) - start > longest and (cut := text.find(" ", start + longest)) >= 0:
+        yield text[start:cut], begins, False
+        start, begins = cut, False
+    yield text[start:], begins, True

@@ -1,0 +1,318 @@
+"""The three rules, and a ledger in which every document and byte is found again."""
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+
+import hypothesis
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stages import filtering
+from stages.documents import filtering as filters
+from stages.documents import reading, records
+from stages.documents.records import Annotations
+from stages.documents.rules import Rules
+from stages.embedded.corpus import planted_counts, write_corpus
+from stages.settings import Filtering
+
+EXCLUDED = ["agressif", "adult", "cryptojacking", "dangerous_material", "phishing", "warez", "ddos"]
+EXCLUDED += ["hacking", "malware", "mixed_adult", "sect"]
+PAPER = Rules(tuple(EXCLUDED), above=5.0, below=100_000.0, keep_missing=False, keep_warned=False)
+PASSING = {"harmful_pp": 500.0, "categories": None, "quality_warnings": None}
+
+
+def settings(**changes) -> Filtering:
+    values = {
+        "excluded_categories": EXCLUDED,
+        "harmful_pp": {"above": 5.0, "below": 100_000.0},
+        "missing_harmful_pp": "drop",
+        "quality_warnings": "drop",
+        "documents": None,
+        "malformed_share": 0.99,
+    }
+    return Filtering(**(values | changes))
+
+
+def record(text="text", **metadata) -> bytes:
+    return json.dumps({"content": text, "warc_headers": {}, "metadata": PASSING | metadata}).encode()
+
+
+def write_shard(path: Path, lines: list[bytes]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with reading.zstd_writer(path) as file:
+        file.write(b"\n".join(lines))
+
+
+def totals(folder: Path) -> list[filters.Row]:
+    return [row for row in filters.read_ledger(folder / "ledger.csv") if row.shard == filters.TOTAL]
+
+
+def kept_lines(folder: Path) -> list[bytes]:
+    return [line for shard in reading.shards(folder) for line in reading.lines(shard)]
+
+
+def assert_balanced(rows: list[filters.Row]) -> None:
+    for shard in {row.shard for row in rows}:
+        for measure in ("documents", "bytes"):
+            sums = Counter()
+            for row in rows:
+                sums[row.fate] += getattr(row, measure) * (row.shard == shard)
+            assert sums["in"] == sums["kept"] + sums["not_selected"] + sums["malformed"] + sums["dropped"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("filtered").mkdir()
+    return Path("filtered")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reasons"),
+    [
+        ({}, []),
+        ({"harmful_pp": 5.0}, ["low"]),
+        ({"harmful_pp": 5.0001}, []),
+        ({"harmful_pp": 99_999.9}, []),
+        ({"harmful_pp": 100_000.0}, ["high"]),
+        ({"harmful_pp": 1e300}, ["high"]),
+        ({"harmful_pp": -3.0}, ["low"]),
+        ({"harmful_pp": None}, ["missing"]),
+        ({"harmful_pp": 0.0}, ["missing"]),
+        ({"harmful_pp": 0}, ["missing"]),
+        ({"quality_warnings": []}, []),
+        ({"quality_warnings": ["tiny", "header", "tiny"]}, ["tiny", "header"]),
+        ({"quality_warnings": ["brand_new", "newer"]}, ["other"]),
+        ({"annotation": ["footer"]}, ["footer"]),
+        ({"categories": ["blog", "press"]}, []),
+        ({"categories": ["blog", "sect", "adult", "sect"]}, ["sect", "adult"]),
+        ({"categories": ["aggressive", "agressif", "porn"]}, ["agressif", "adult"]),
+        (
+            {"categories": ["warez"], "harmful_pp": 1, "quality_warnings": ["noisy"]},
+            ["warez", "low", "noisy"],
+        ),
+    ],
+)
+def test_a_document_is_dropped_for_exactly_these_reasons(metadata, reasons):
+    found = PAPER.reasons(records.annotations(record(**metadata)))
+    assert [reason for _, reason in found] == reasons
+
+
+def test_the_other_readings_of_the_rules_are_parameters():
+    lenient = Rules((), above=0, below=1e9, keep_missing=True, keep_warned=True)
+    document = Annotations(categories=["adult"], harmful_pp=None, quality_warnings=["tiny"])
+    assert len(PAPER.reasons(document)) == 3
+    assert lenient.reasons(document) == []
+
+
+def test_every_excluded_category_drops():
+    for category in EXCLUDED:
+        assert PAPER.reasons(Annotations([category], 500.0)) == [("categories", category)]
+
+
+def test_the_embedded_corpus_loses_what_was_planted(folder):
+    write_corpus(Path("corpus"), 3000, 3, seed=1)
+    planted = planted_counts(3000, 3, seed=1)
+    filtering.build(Path("corpus"), folder, settings(malformed_share=0.01), workers=1)
+    rows = filters.read_ledger(folder / "ledger.csv")
+    assert_balanced(rows)
+    counts = {(row.fate, row.reason): row for row in rows if row.shard == filters.TOTAL}
+    assert counts["in", ""].documents == 3000
+    malformed = sum(count for kind, count in planted.items() if kind.startswith("malformed:"))
+    assert counts["kept", ""].documents == planted["sound"] == len(kept_lines(folder))
+    assert counts["malformed", ""].documents == malformed
+    with (folder / "malformed.csv").open() as file:
+        assert sum(1 for _ in csv.DictReader(file)) == malformed
+    for category in EXCLUDED:
+        alone = planted[f"category:{category}"]
+        assert counts["dropped", category].documents >= alone > 0
+
+
+@hypothesis.settings(deadline=None, max_examples=50)
+@given(data=st.data())
+def test_documents_and_bytes_balance_and_kept_lines_are_unchanged(tmp_path_factory, data):
+    metadata = st.fixed_dictionaries(
+        {},
+        optional={
+            "harmful_pp": st.sampled_from([None, 0, 3.0, 5, 80.5, 1e5, "7"]),
+            "categories": st.none() | st.lists(st.sampled_from(["adult", "porn", "blog", "sect"]), max_size=3),
+            "quality_warnings": st.none() | st.lists(st.sampled_from(["tiny", "odd", 3]), max_size=2),
+        },
+    )
+    lines = st.builds(lambda text, changes: record(text, **changes), st.text(max_size=9), metadata)
+    shards = data.draw(st.lists(st.lists(lines, min_size=1, max_size=6), min_size=1, max_size=3))
+    limit = data.draw(st.none() | st.integers(1, 9))
+    folder = tmp_path_factory.mktemp("balance")
+    expected = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        Path("filtered").mkdir()
+        for number, shard in enumerate(shards, 1):
+            write_shard(Path(f"corpus/part_{number}.jsonl.zst"), shard)
+            for line in shard:
+                try:
+                    expected += [line] if not PAPER.reasons(records.annotations(line)) else []
+                except ValueError:
+                    continue
+        if not expected:
+            with pytest.raises(ValueError, match=r"passed the rules|no OSCAR records"):
+                filtering.build(Path("corpus"), Path("filtered"), settings(), workers=1)
+            return
+        filtering.build(Path("corpus"), Path("filtered"), settings(documents=limit), workers=1)
+        assert kept_lines(Path("filtered")) == expected[:limit]
+        rows = filters.read_ledger(Path("filtered/ledger.csv"))
+    assert_balanced(rows)
+    assert sum(row.documents for row in rows if row.shard != "total" and row.fate == "in") == sum(map(len, shards))
+
+
+HOSTILE = {
+    "empty line": b"",
+    "blanks": b"  \t",
+    "not JSON": b"<html><body>502 Bad Gateway</body></html>",
+    "cut off": b'{"content": "tex',
+    "NUL bytes": b"\0" * 50,
+    "NUL in text": b'{"content": "a\0b", "metadata": {"harmful_pp": 9}}',
+    "control character": b'{"content": "a\x01b", "metadata": {"harmful_pp": 9}}',
+    "invalid UTF-8 in text": b'{"content": "\xff\xfe", "metadata": {"harmful_pp": 9}}',
+    "invalid UTF-8 elsewhere": b'{"content": "a", "x": "\xff", "metadata": {"harmful_pp": 9}}',
+    "surrogate in UTF-8": b'{"content": "\xed\xa0\x80", "metadata": {"harmful_pp": 9}}',
+    "escaped lone surrogate": b'{"content": "\\ud800", "metadata": {"harmful_pp": 9}}',
+    "unknown escape": b'{"content": "\\q", "metadata": {"harmful_pp": 9}}',
+    "UTF-16": '{"content": "a"}'.encode("utf-16"),
+    "list": b'["content"]',
+    "string": b'"content"',
+    "number": b"42",
+    "null": b"null",
+    "two objects": b'{"content": "a"} {"content": "b"}',
+    "trailing comma": b'{"content": "a",}',
+    "single quotes": b"{'content': 'a'}",
+    "no content": b'{"text": "a", "metadata": {"harmful_pp": 9}}',
+    "content null": b'{"content": null, "metadata": {"harmful_pp": 9}}',
+    "content a list": b'{"content": ["a"], "metadata": {"harmful_pp": 9}}',
+    "metadata a list": b'{"content": "a", "metadata": []}',
+    "score a string": b'{"content": "a", "metadata": {"harmful_pp": "9.5"}}',
+    "score NaN": b'{"content": "a", "metadata": {"harmful_pp": NaN}}',
+    "score too large": b'{"content": "a", "metadata": {"harmful_pp": 1e999}}',
+    "score true": b'{"content": "a", "metadata": {"harmful_pp": true}}',
+    "warnings a string": b'{"content": "a", "metadata": {"quality_warnings": "tiny"}}',
+    "categories of numbers": b'{"content": "a", "metadata": {"categories": [1]}}',
+    "later duplicate key of a wrong type": b'{"content": "a", "content": 3}',
+    "deep nesting": b'{"content": "a", "x": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "unclosed nesting": b'{"content": ' + b"[" * 100_000,
+}
+
+
+def test_each_kind_of_malformed_line_is_counted_and_costs_no_good_document(folder):
+    good = [record(f"good {number}") for number in range(len(HOSTILE) + 1)]
+    lines = [line for pair in zip(good, HOSTILE.values(), strict=False) for line in pair] + good[-1:]
+    write_shard(Path("corpus/part_1.jsonl.zst"), lines)
+    filtering.build(Path("corpus"), folder, settings(), workers=1)
+    assert kept_lines(folder) == good
+    with (folder / "malformed.csv").open() as file:
+        logged = list(csv.DictReader(file))
+    assert [int(row["line"]) for row in logged] == [2 * number for number in range(1, len(HOSTILE) + 1)]
+    assert {row["file"] for row in logged} == {"corpus/part_1.jsonl.zst"}
+    assert all(row["reason"] for row in logged)
+    assert_balanced(filters.read_ledger(folder / "ledger.csv"))
+
+
+STRANGE = {
+    "HTML as text": record("<!DOCTYPE html><script>x</script>"),
+    "NUL, escaped": record("a\u0000b"),
+    "empty text": record(""),
+    "spaces and another order": b'{ "metadata" : {"harmful_pp":9e0} , "content" :"a" }',
+    "carriage return": record("a") + b"\r",
+    "unknown fields": b'{"content": "a", "new": {"deep": [[1]]}, "metadata": {"harmful_pp": 9, "x": 1}}',
+    "duplicate key": b'{"content": "a", "content": "b", "metadata": {"harmful_pp": 9}}',
+    "line separators": record("a\u2028b\u2029c\u0085d").decode().encode(),
+    "astral": json.dumps({"content": "\U0001f600", "metadata": PASSING}, ensure_ascii=False).encode(),
+    "a long line": record("a" * 5_000_000),
+}
+
+
+def test_strange_but_sound_records_are_kept_byte_for_byte(folder):
+    write_shard(Path("corpus/part_1.jsonl.zst"), list(STRANGE.values()))
+    filtering.build(Path("corpus"), folder, settings(), workers=1)
+    assert kept_lines(folder) == list(STRANGE.values())
+
+
+def test_more_malformed_lines_than_allowed_stop_the_stage(folder):
+    write_shard(Path("corpus/part_1.jsonl.zst"), [record()] * 98 + [b"one", b"two"])
+    with pytest.raises(ValueError, match=r"2 of 100 .*malformed_share \(0\.01\)(.|\n)*part_1.*, line 99: JSON"):
+        filtering.build(Path("corpus"), folder, settings(malformed_share=0.01), workers=1)
+    filtering.build(Path("corpus"), folder, settings(malformed_share=0.02), workers=1)
+
+
+def test_a_ledger_that_is_none_is_refused(tmp_path):
+    path = tmp_path / "ledger.csv"
+    for content in (None, "", "shard,documents\nx,1\n"):
+        if content is not None:
+            path.write_text(content)
+        with pytest.raises(ValueError, match=r"ledger\.csv: .*run `dvc repro filtering`"):
+            filters.read_ledger(path)
+
+
+def test_a_corpus_of_which_nothing_passes_stops_the_stage(folder):
+    write_shard(Path("corpus/part_1.jsonl.zst"), [record(harmful_pp=None)] * 3 + [record(harmful_pp=1)])
+    with pytest.raises(ValueError, match=r"none of 4 .*harmful_pp missing \(3\), harmful_pp low \(1\).*: keep"):
+        filtering.build(Path("corpus"), folder, settings(), workers=1)
+
+
+def test_a_truncated_shard_stops_the_stage_and_is_named(folder):
+    path = Path("corpus/part_1.jsonl.zst")
+    write_shard(path, [record("some text " * 50)] * 100)
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(RuntimeError, match=r"part_1\.jsonl\.zst: truncated"):
+        filtering.build(Path("corpus"), folder, settings(), workers=1)
+
+
+@pytest.mark.parametrize(("limit", "sizes"), [(1, [1]), (3, [3]), (4, [3, 1]), (7, [3, 3, 1]), (None, [3, 3, 3])])
+def test_the_first_documents_are_selected_in_the_order_of_shards(folder, limit, sizes):
+    lines = [record(str(number)) for number in range(9)]
+    for number, name in enumerate(("part_2", "part_9", "part_10")):
+        shard = [record(harmful_pp=1), *lines[3 * number : 3 * number + 3]]
+        write_shard(Path(f"corpus/{name}.jsonl.zst"), shard)
+    filtering.build(Path("corpus"), folder, settings(documents=limit), workers=1)
+    assert kept_lines(folder) == lines[:limit]
+    rows = filters.read_ledger(folder / "ledger.csv")
+    assert_balanced(rows)
+    kept = {row.shard: row.documents for row in rows if row.fate == "kept"}
+    assert [kept[f"part_{number}.jsonl.zst"] for number in (2, 9, 10)] == [*sizes, 0, 0, 0][:3]
+    assert next(row.documents for row in totals(folder) if row.fate == "not_selected") == 9 - sum(sizes)
+
+
+def test_a_document_counts_once_under_its_first_reason_and_under_each(folder):
+    bad = record(categories=["sect", "adult"], harmful_pp=1, quality_warnings=["tiny"])
+    write_shard(Path("corpus/part_1.jsonl.zst"), [bad, record(harmful_pp=2), record()])
+    filtering.build(Path("corpus"), folder, settings(), workers=1)
+    counts = {row.reason: (row.documents, row.all_documents) for row in totals(folder) if row.fate == "dropped"}
+    assert counts == {"sect": (1, 1), "adult": (0, 1), "low": (1, 2), "tiny": (0, 1)}
+    size = {row.reason: (row.bytes, row.all_bytes) for row in totals(folder) if row.fate == "dropped"}
+    assert size["sect"] == (len(bad), len(bad))
+    assert size["adult"] == (0, len(bad))
+
+
+def test_more_processes_give_the_same_bytes(folder):
+    write_corpus(Path("corpus"), 2000, 4, seed=2)
+    filtering.build(Path("corpus"), folder, settings(), workers=1)
+    one = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for path in Path("data/jobs").rglob("result.json"):
+        path.unlink()
+    Path("again").mkdir()
+    filtering.build(Path("corpus"), Path("again"), settings(), workers=2)
+    assert {path.name: path.read_bytes() for path in Path("again").iterdir()} == one
+
+
+def test_real_records_of_oscar_22_are_judged_by_their_annotation(folder, shared_data):
+    lines = (shared_data / "oscar" / "oscar_sample.jsonl").read_bytes().splitlines()
+    write_shard(Path("corpus/part_1.jsonl.zst"), lines)
+    filtering.build(Path("corpus"), folder, settings(missing_harmful_pp="keep", malformed_share=0.0), workers=1)
+    unwarned = [line for line in lines if not json.loads(line)["metadata"]["annotation"]]
+    assert 0 < len(unwarned) < 63
+    assert kept_lines(folder) == unwarned
+    assert_balanced(filters.read_ledger(folder / "ledger.csv"))
+    with pytest.raises(ValueError, match="none of 63 documents passed"):
+        filtering.build(Path("corpus"), Path("again"), settings(), workers=1)

@@ -1,0 +1,274 @@
+"""GLUE as it is distributed, whole or cut down, and its metrics."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import hypothesis
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stages import tasks
+from stages.benchmarks import glue
+from stages.benchmarks.glue import TASKS
+from stages.benchmarks.metrics import scores
+from stages.settings import Data, Hub, Tasks
+
+REAL = {  # examples of every split in the shared data, and whether the file is a subset
+    "cola": {"train": (8551, False), "validation": (1043, False)},
+    "sst2": {"train": (67349, False), "validation": (872, False)},
+    "mrpc": {"train": (3668, False), "validation": (408, False)},
+    "stsb": {"train": (5749, False), "validation": (1500, False)},
+    "qqp": {"train": (20000, True), "validation": (3496, True)},
+    "mnli": {
+        "train": (10000, True),
+        "validation_matched": (9815, False),
+        "validation_mismatched": (1000, True),
+    },
+    "qnli": {"train": (10475, True), "validation": (5463, False)},
+    "rte": {"train": (2490, False), "validation": (277, False)},
+}
+
+
+def settings(source="files", root=None, names=tuple(TASKS), train=None, validation=None, seed=1, hub="-"):
+    return SimpleNamespace(
+        data=Data(source=source, root=str(root) if root else None),
+        tasks=Tasks(
+            names=list(names),
+            train_examples=train,
+            validation_examples=validation,
+            seed=seed,
+            hub=Hub(repository=str(hub), configuration=None, revision="main"),
+        ),
+    )
+
+
+def write(root: Path, name: str, *lines: str) -> Path:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes("\n".join(lines).encode() + b"\n")
+    return path
+
+
+def read(root: Path, task: str, split: int = 0) -> glue.Examples:
+    return glue.read_original(root, TASKS[task], TASKS[task].splits[split])
+
+
+def test_the_embedded_tasks_are_read_like_real_ones(tmp_path):
+    tasks.build(tmp_path, settings("embedded", train=60, validation=20))
+    statistics = pd.read_csv(tmp_path / "statistics.csv")
+    assert list(statistics["task"].unique()) == list(TASKS)
+    assert statistics["examples"].tolist() == [60 if split == "train" else 20 for split in statistics["split"]]
+    assert not statistics[["subset", "reduced"]].any().any()
+    assert not (tmp_path / "source").exists()
+    for task in TASKS.values():
+        for split in task.splits:
+            frame = pd.read_parquet(tmp_path / task.name / f"{split.name}.parquet")
+            assert tuple(frame) == glue.COLUMNS
+            assert frame["text_b"].isna().all() == (len(task.texts) == 1)
+            assert frame["label"].dtype == ("int64" if task.labels else "float64")
+            assert frame["example_id"].is_unique
+            if task.labels:
+                assert set(frame["label"]) == set(range(task.outputs))
+
+
+def test_embedded_tasks_need_their_number(tmp_path):
+    with pytest.raises(ValueError, match=r"tasks\.validation_examples: null"):
+        tasks.build(tmp_path, settings("embedded", train=60))
+
+
+def test_equal_settings_give_equal_bytes(tmp_path):
+    made = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        tasks.build(tmp_path / name, settings("embedded", train=40, validation=20))
+        files = sorted(path for path in (tmp_path / name).rglob("*") if path.is_file())
+        made.append([path.read_bytes() for path in files])
+    assert made[0] == made[1]
+    assert len(made[0]) == 18
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_real_tasks_have_their_official_counts_and_labels(shared_data, task):
+    for split in TASKS[task].splits:
+        examples = glue.read_original(shared_data, TASKS[task], split)
+        assert (len(examples.frame), examples.subset) == REAL[task][split.name]
+        assert examples.corrupt == 0
+        frame = examples.frame
+        assert (frame["text_a"].str.strip() != "").all()
+        if task == "stsb":
+            assert (frame["label"].min(), frame["label"].max()) == (0.0, 5.0)
+        else:
+            assert set(frame["label"]) == set(range(TASKS[task].outputs))
+
+
+def test_known_rows_of_real_tasks(shared_data):
+    row = read(shared_data, "cola", 1).frame.iloc[0]
+    assert tuple(row) == ("0", "The sailors rode the breeze clear of the rocks.", None, 1)
+    row = read(shared_data, "mrpc", 1).frame.iloc[0]
+    assert row["text_b"].startswith('"The foodservice')
+    row = read(shared_data, "mnli", 1).frame.iloc[0]
+    assert (row["text_a"], row["label"]) == ("The new rights are nice enough", 1)
+    row = read(shared_data, "rte", 0).frame.iloc[0]
+    assert (row["text_b"], row["label"]) == ("Weapons of Mass Destruction Found in Iraq.", 1)
+    assert read(shared_data, "stsb", 0).frame.iloc[0]["label"] == 5.0
+    share = glue.majority_share(read(shared_data, "mrpc", 1).frame["label"], TASKS["mrpc"])
+    assert share == pytest.approx(279 / 408)
+
+
+def test_both_layouts_are_accepted_and_whole_files_go_first(tmp_path):
+    write(tmp_path, "SST-2/train.subset.tsv", "sentence\tlabel", "a\t1")
+    assert read(tmp_path, "sst2").subset
+    write(tmp_path, "SST-2/train.tsv", "sentence\tlabel", "a\t1", "b\t0")
+    assert read(tmp_path, "sst2").source == "train.tsv"
+    write(tmp_path, "glue/SST-2/train.subset.tsv", "sentence\tlabel", "a\t1", "b\t0", "c\t0")
+    assert len(read(tmp_path, "sst2").frame) == 3
+
+
+def test_quotes_line_separators_and_other_line_ends_are_text_as_it_stands(tmp_path):
+    lines = ["\ufeffsentence\tlabel\r", '"never closed\t1\r', "a\u2028b \u0085c\x0bd\t0\r", "NA\t1", " \t0"]
+    write(tmp_path, "SST-2/train.tsv", *lines)
+    frame = read(tmp_path, "sst2").frame
+    assert frame["text_a"].tolist() == ['"never closed', "a\u2028b \u0085c\x0bd", "NA", " "]
+    assert frame["label"].tolist() == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("task", "lines", "message"),
+    [
+        ("sst2", ["sentence\tlabel", "a\t1", "b"], r"train\.tsv, line 3: 1 columns, expected 2 \(sentence, label\)"),
+        ("sst2", ["sentence\tlabel", "a\tb\t1"], r"line 2: 3 columns, expected 2"),
+        ("sst2", ["sentence\tlabel", "a\t2"], r"line 2: label '2', allowed: 0, 1"),
+        ("sst2", ["sentence\tlabel", "a\t"], r"line 2: label ''"),
+        ("sst2", ["sentence,label", "a,1"], r"line 1: no column sentence, label among sentence,label"),
+        ("sst2", ["sentence\tlabel"], r"train\.tsv: no example"),
+        ("cola", ["gj04\t1\t\tA.", "gj04\t0\tA."], r"line 2: 3 columns, expected 4"),
+        ("cola", ["source\tlabel\tstar\tsentence"], r"line 1: label 'label', allowed: 0, 1"),
+        ("rte", ["index\tsentence1\tsentence2\tlabel", "0\ta\tb\tneutral"], r"'neutral', allowed: entailment"),
+        ("stsb", ["sentence1\tsentence2\tscore", "a\tb\t5.1"], r"line 2: label '5\.1', allowed: a number from 0 to 5"),
+        ("stsb", ["sentence1\tsentence2\tscore", "a\tb\tnan"], r"line 2: label 'nan'"),
+        ("stsb", ["sentence1\tsentence2\tscore", "a\tb\thigh"], r"line 2: label 'high'"),
+    ],
+)
+def test_a_fault_is_named_with_its_file_and_line(tmp_path, task, lines, message):
+    write(tmp_path, f"{TASKS[task].folder}/train.tsv", *lines)
+    with pytest.raises(ValueError, match=message):
+        read(tmp_path, task)
+
+
+def test_other_faults_of_files_are_named(tmp_path):
+    with pytest.raises(ValueError, match=r"task qqp, split validation: none of .*QQP/dev\.subset\.tsv.* tasks\.names"):
+        read(tmp_path, "qqp", 1)
+    path = write(tmp_path, "SST-2/train.tsv", "sentence\tlabel")
+    path.write_bytes(path.read_bytes() + "é\t1\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"train\.tsv, line 2: not UTF-8"):
+        read(tmp_path, "sst2")
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match=r"train\.tsv, line 1: no column sentence, label among none"):
+        read(tmp_path, "sst2")
+
+
+def test_the_corrupt_rows_of_qqp_are_left_out_and_counted(tmp_path):
+    header = "id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate"
+    good = "1\t2\t3\ta?\tb?\t1"
+    write(tmp_path, "QQP/train.tsv", header, good, "1\t2\tcut", good)
+    examples = read(tmp_path, "qqp")
+    assert (examples.frame["example_id"].tolist(), examples.corrupt) == (["0", "2"], 1)
+    write(tmp_path, "QQP/train.tsv", header, good, *["cut"] * 51)
+    with pytest.raises(ValueError, match="line 53: 1 columns"):
+        read(tmp_path, "qqp")
+
+
+@hypothesis.settings(deadline=None)
+@given(st.integers(1, 40), st.none() | st.integers(1, 50), st.integers(0, 9))
+def test_a_sample_is_seeded_and_in_the_order_of_the_file(size, count, seed):
+    frame = pd.DataFrame({"example_id": range(size)})
+    taken = glue.sample(frame, count, [seed])["example_id"].tolist()
+    assert taken == sorted(set(taken)) == glue.sample(frame, count, [seed])["example_id"].tolist()
+    assert len(taken) == min(size, count or size)
+
+
+def test_reduced_splits_are_marked_and_differ_by_seed(tmp_path, shared_data):
+    made = {}
+    for seed in (1, 2):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        tasks.build(folder, settings(root=shared_data, names=["mrpc", "rte"], train=300, validation=300, seed=seed))
+        made[seed] = pd.read_parquet(folder / "mrpc" / "train.parquet")
+    statistics = pd.read_csv(tmp_path / "1" / "statistics.csv", index_col=["task", "split"])
+    assert statistics["examples"].tolist() == [300, 300, 300, 277]
+    assert statistics["available"].tolist() == [3668, 408, 2490, 277]
+    assert statistics["reduced"].tolist() == [True, True, True, False]
+    assert made[1]["example_id"].tolist() != made[2]["example_id"].tolist()
+    whole = read(shared_data, "mrpc").frame
+    assert whole[whole["example_id"].isin(made[1]["example_id"])].reset_index(drop=True).equals(made[1])
+
+
+def test_a_dataset_in_the_layout_of_the_hub_gives_the_same_tables(tmp_path, shared_data):
+    import datasets
+
+    task, split = TASKS["rte"], TASKS["rte"].splits[1]
+    ours = glue.read_original(shared_data, task, split).frame
+    features = datasets.Features(
+        sentence1=datasets.Value("string"),
+        sentence2=datasets.Value("string"),
+        label=datasets.ClassLabel(names=list(task.classes)),
+    )
+    columns = {"sentence1": ours["text_a"], "sentence2": ours["text_b"], "label": ours["label"]}
+    repository = tmp_path / "glue"
+    data = datasets.Dataset.from_dict({name: list(values) for name, values in columns.items()}, features=features)
+    (repository / "rte").mkdir(parents=True)
+    data.to_parquet(repository / "rte" / "validation-00000-of-00001.parquet")
+    card = "---\nconfigs:\n- config_name: rte\n  data_files:\n  - split: validation\n    path: rte/validation-*\n---\n"
+    (repository / "README.md").write_text(card)
+    theirs = glue.read_hub(str(repository), "main", task, split).frame
+    pd.testing.assert_frame_equal(theirs, ours)
+
+
+def test_metrics_of_a_known_confusion():
+    labels = np.array([1, 1, 1, 0, 0, 0, 0, 0])
+    predictions = np.array([1, 1, 0, 1, 0, 0, 0, 0])  # 2 true, 1 false, 1 missed positive; 4 true negatives
+    assert scores("mrpc", predictions, labels) == pytest.approx({"accuracy": 6 / 8, "f1": 2 * 2 / (2 * 2 + 1 + 1)})
+    assert scores("qqp", predictions, labels) == scores("mrpc", predictions, labels)
+    matthews = (2 * 4 - 1 * 1) / np.sqrt(3 * 3 * 5 * 5)
+    assert scores("cola", predictions, labels) == pytest.approx({"matthews_correlation": matthews})
+    for task in ("sst2", "mnli", "qnli", "rte"):
+        assert scores(task, predictions, labels) == {"accuracy": 0.75}
+
+
+@hypothesis.settings(deadline=None)
+@given(st.lists(st.integers(0, 50), min_size=3, max_size=30))
+def test_correlations_are_those_of_their_definitions(values):
+    labels = np.array(values) / 10
+    predictions = labels**3 - 7
+    found = scores("stsb", predictions, labels)
+    if np.ptp(labels) == 0:
+        assert found == {"pearson": 0.0, "spearmanr": 0.0}
+    else:
+        centred = [x - x.mean() for x in (predictions, labels)]
+        pearson = (centred[0] @ centred[1]) / np.sqrt((centred[0] @ centred[0]) * (centred[1] @ centred[1]))
+        assert found == pytest.approx({"pearson": pearson, "spearmanr": 1.0})
+
+
+def test_one_answer_to_everything_has_a_defined_score():
+    labels = np.array([0, 1, 1, 0])
+    assert scores("cola", np.zeros(4, int), labels) == {"matthews_correlation": 0.0}
+    assert scores("mrpc", np.zeros(4, int), labels) == {"accuracy": 0.5, "f1": 0.0}
+    assert scores("stsb", np.full(4, 2.5), labels / 3) == {"pearson": 0.0, "spearmanr": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("task", "predictions", "labels", "message"),
+    [
+        ("wnli", [1], [1], "task wnli: unknown; known are cola"),
+        ("cola", [1, 0], [1], r"predictions \(2,\) and labels \(1,\)"),
+        ("cola", [], [], "must be"),
+        ("cola", [[0.1, 0.9]], [[1, 0]], "must be"),
+        ("stsb", [1.0, float("nan")], [1.0, 2.0], "NaN or infinity"),
+    ],
+)
+def test_predictions_that_cannot_be_scored_are_refused(task, predictions, labels, message):
+    with pytest.raises(ValueError, match=message):
+        scores(task, np.array(predictions), np.array(labels))

@@ -1,0 +1,255 @@
+"""No byte of a source is lost or changed, and what cannot be read is an error that names it."""
+
+import gzip
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import hypothesis
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stages import corpus
+from stages.documents import reading, records, sources
+from stages.settings import Corpus, Data, Hub
+
+
+def compressed(path: Path, content: bytes) -> Path:
+    match path.suffix:
+        case ".zst":
+            content = zstandard.ZstdCompressor().compress(content)
+        case ".gz":
+            content = gzip.compress(content)
+    path.write_bytes(content)
+    return path
+
+
+def json_lines(*objects) -> bytes:
+    return b"".join(json.dumps(value).encode() + b"\n" for value in objects)
+
+
+def plain(*texts) -> bytes:
+    return json_lines(*({"text": text} for text in texts))
+
+
+def texts(lines) -> list[str]:
+    return [json.loads(line)["content"] for line in lines]
+
+
+def settings(root, files=("*",), documents=None, shards=3, source="files", repository="-"):
+    hub = Hub(repository=str(repository), configuration=None, revision="main")
+    return SimpleNamespace(
+        data=Data(source=source, root=str(root)),
+        corpus=Corpus(documents=documents, shards=shards, seed=1, files=list(files), hub=hub),
+        workers=1,
+    )
+
+
+@pytest.fixture
+def output(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "output"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+@hypothesis.settings(deadline=None)
+@given(content=st.binary(max_size=400), size=st.integers(1, 50))
+def test_lines_joined_are_the_file(tmp_path_factory, suffix, content, size):
+    content = content.replace(reading.BYTE_ORDER_MARK, b"")
+    path = compressed(tmp_path_factory.mktemp("lines") / f"x{suffix}", content)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "CHUNK", size)
+        assert list(reading.lines(path)) == content.removesuffix(b"\n").split(b"\n")[: len(content) or 0]
+
+
+def test_frames_skippable_frames_and_long_windows_are_read(tmp_path):
+    long = zstandard.ZstdCompressionParameters(window_log=27, enable_ldm=True)
+    skippable = (0x184D2A50).to_bytes(4, "little") + (3).to_bytes(4, "little") + b"abc"
+    frames = [zstandard.ZstdCompressor().compress(b"a\nb"), skippable]
+    frames.append(zstandard.ZstdCompressor(compression_params=long).compressobj().compress(b""))
+    packer = zstandard.ZstdCompressor(compression_params=long).compressobj()
+    frames[-1] = packer.compress(b"c\n" + b"d" * 300_000) + packer.flush()
+    path = tmp_path / "x.zst"
+    path.write_bytes(b"".join(frames))
+    assert list(reading.lines(path)) == [b"a", b"bc", b"d" * 300_000]
+
+
+@pytest.mark.parametrize("suffix", [".zst", ".gz"])
+@pytest.mark.parametrize("kept", [0, 1, 9, 200, -1])
+def test_a_truncated_file_is_an_error_that_names_it(tmp_path, suffix, kept):
+    path = compressed(tmp_path / f"part{suffix}", bytes(range(256)) * 40 + b"\n" * 1000)
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(ValueError, match=f"part{suffix}.*fetch the file again"):
+        list(reading.lines(path))
+
+
+@pytest.mark.parametrize("suffix", [".zst", ".gz"])
+@pytest.mark.parametrize("content", [b"<html>404 Not Found</html>", b"\0" * 100])
+def test_a_file_that_is_not_what_its_name_says_is_an_error(tmp_path, suffix, content):
+    path = tmp_path / f"part{suffix}"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"part{suffix}"):
+        list(reading.lines(path))
+
+
+def test_a_damaged_shard_of_our_own_is_found_by_its_checksum(tmp_path):
+    path = tmp_path / "part_1.jsonl.zst"
+    with reading.zstd_writer(path) as file:
+        file.write(bytes(range(256)))
+    damaged = bytearray(path.read_bytes())
+    damaged[30] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"part_1\.jsonl\.zst"):
+        list(reading.lines(path))
+
+
+def test_memory_does_not_grow_with_the_file_and_a_long_line_stays_whole(tmp_path):
+    path = compressed(tmp_path / "x.zst", b"a" * 30_000_000 + b"\n" + b"b\n" * 1000)
+    lines = reading.lines(path)
+    assert len(next(lines)) == 30_000_000
+    assert sum(1 for _ in lines) == 1000
+
+
+def test_shards_come_by_number(tmp_path):
+    for number in (10, 9, 1):
+        (tmp_path / f"part_{number}.jsonl.zst").touch()
+    assert [path.name[5:-10] for path in reading.shards(tmp_path)] == ["1", "9", "10"]
+    with pytest.raises(ValueError, match="no shard"):
+        reading.shards(tmp_path / "empty")
+
+
+def test_oscar_records_pass_byte_for_byte_and_unsound_ones_too(tmp_path):
+    lines = [b'{ "content" : "\\u00e9", "metadata":{}} ', b"no JSON", b'{"content": 1}\r', b"\xff"]
+    path = compressed(tmp_path / "en_meta_part_1.jsonl.zst", b"\n".join(lines))
+    assert list(sources.file_records(path)) == lines
+    path = compressed(tmp_path / "begins_badly.jsonl", b"\n".join(reversed(lines)))
+    assert list(sources.file_records(path)) == lines[::-1]
+
+
+def test_plain_documents_become_records_without_annotations(tmp_path):
+    document = {"id": 7, "url": "http://a.org", "title": "-", "text": "Zwei\nZeilen \u2028 \U0001f600"}
+    [line] = sources.file_records(compressed(tmp_path / "x.jsonl.gz", json_lines(document)))
+    record = json.loads(line)
+    assert record["content"] == document["text"]
+    assert record["warc_headers"] == {"warc-record-id": "7", "warc-target-uri": "http://a.org"}
+    assert set(record["metadata"].values()) == {None}
+    assert records.annotations(line) == records.NO_ANNOTATIONS
+
+
+def test_blank_lines_end_documents_of_a_text_file(tmp_path):
+    content = "\ufeffA one.\r\nA two.\r\n\r\n \nB.\u2028C.\n\n\n".encode()
+    path = compressed(tmp_path / "books.txt.gz", content)
+    assert texts(sources.file_records(path)) == ["A one.\nA two.", "B.\u2028C."]
+
+
+def test_first_level_headings_begin_articles_of_a_wikitext_file(tmp_path):
+    content = " \n = A = \n \n one \n = x = \n \n = = Part = = \n two \n \n = B b = \n \n three \n"
+    path = compressed(tmp_path / "wiki.raw", content.encode())
+    assert texts(sources.file_records(path)) == [
+        "= A =\n\none\n= x =\n\n= = Part = =\ntwo",
+        "= B b =\n\nthree",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"no JSON", "line 2: not a plain document.*malformed"),
+        (b'{"text": "cut', "line 2: not a plain document.*truncated"),
+        (b'{"title": "a"}', "line 2: not a plain document.*missing required field `text`"),
+        (b'{"text": null}', "line 2: not a plain document.*got `null`"),
+        (b'{"text": "\\ud800"}', "line 2: not a plain document"),
+        (b'{"text": "\xff"}', "line 2: not a plain document.*decode"),
+        (b'{"text": "a", "url": 5}', "line 2: not a plain document.*url"),
+        (b"[" * 100_000, "line 2: not a plain document"),
+    ],
+)
+def test_a_line_that_is_no_plain_document_is_named(tmp_path, line, message):
+    path = compressed(tmp_path / "x.jsonl", plain("good") + line + b"\n" + plain("good"))
+    with pytest.raises(ValueError, match=rf"x\.jsonl, {message}"):
+        list(sources.file_records(path))
+
+
+def test_files_that_are_no_corpus_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"line 1: neither `content`.*among the columns body, title"):
+        list(sources.file_records(compressed(tmp_path / "x.jsonl", json_lines({"title": "a", "body": "b"}))))
+    with pytest.raises(ValueError, match=r"latin\.txt, line 2: not UTF-8"):
+        list(sources.file_records(compressed(tmp_path / "latin.txt", b"a\n\xe9\n")))
+    (tmp_path / "x.parquet").touch()
+    with pytest.raises(ValueError, match=r"x\.parquet is of no known form"):
+        sources.find_files(tmp_path, ["*.parquet"])
+    with pytest.raises(ValueError, match=r"`\*\.warc` matches no file below data\.root"):
+        sources.find_files(tmp_path, ["*.jsonl", "*.warc"])
+    for pattern in ("/absolute/*.jsonl", ""):
+        with pytest.raises(ValueError, match="matches no file"):
+            sources.find_files(tmp_path, [pattern])
+
+
+@pytest.mark.parametrize(("shards", "limit"), [(1, None), (2, 7), (3, None), (4, 3), (50, None)])
+def test_shards_hold_the_source_in_its_order(tmp_path, output, shards, limit):
+    root = tmp_path / "source"
+    root.mkdir()
+    compressed(root / "part_2.jsonl.zst", plain(*"abcd"))
+    compressed(root / "part_10.jsonl", plain(*"efg"))
+    compressed(root / "tail.txt", b"h\n\ni\n")
+    corpus.write_files(output, settings(root, ["part_*", "tail*"], limit, shards))
+    found = [texts(reading.lines(path)) for path in reading.shards(output)]
+    assert [text for shard in found for text in shard] == list("abcdefghi")[:limit]
+    assert len(found) == min(shards, limit or 9)
+    assert max(map(len, found)) - min(map(len, found)) <= 1
+
+
+def test_an_empty_source_is_an_error(tmp_path, output):
+    compressed(tmp_path / "x.jsonl", b"\n\n")
+    with pytest.raises(ValueError, match="no document in the 1 files"):
+        corpus.write_files(output, settings(tmp_path, ["x.jsonl"]))
+
+
+def test_embedded_and_hub_need_the_number_of_documents(tmp_path, output):
+    for write in (corpus.write_embedded, corpus.write_hub):
+        with pytest.raises(ValueError, match=r"corpus\.documents: null"):
+            write(output, settings(tmp_path))
+
+
+def test_a_dataset_in_the_layout_of_the_hub_is_streamed(tmp_path, output):
+    root = tmp_path / "repository"
+    root.mkdir()
+    compressed(root / "train.jsonl", plain(*"abcdefg"))
+    corpus.write_hub(output, settings(tmp_path, documents=5, shards=2, repository=root))
+    assert [texts(reading.lines(path)) for path in reading.shards(output)] == [["a", "b"], ["c", "d", "e"]]
+
+
+def test_a_dataset_that_is_nowhere_is_an_error(tmp_path, output):
+    with pytest.raises(ValueError, match=r"corpus\.hub: .*nowhere .* cannot be loaded"):
+        corpus.write_hub(output, settings(tmp_path, documents=1, repository=tmp_path / "nowhere"))
+
+
+def test_a_dataset_without_text_is_refused(tmp_path, output):
+    root = tmp_path / "repository"
+    root.mkdir()
+    compressed(root / "train.jsonl", json_lines({"body": "a"}))
+    with pytest.raises(ValueError, match=r"corpus\.hub\.repository.*no string `text` among the columns body"):
+        corpus.write_hub(output, settings(tmp_path, documents=1, repository=root))
+
+
+def test_real_files_are_read_whole(shared_data):
+    expected = {"oscar/oscar_sample.jsonl": 63, "text/imdb/imdb_test_5000.jsonl.zst": 5000}
+    expected |= {f"text/wikitext-2-raw/wiki.{split}.raw": 60 for split in ("valid", "test")}  # articles
+    for name, documents in expected.items():
+        assert sources.count({"path": str(shared_data / name), "limit": None}, None) == {"documents": documents}
+
+
+def test_a_long_window_of_real_wikipedia_is_read(shared_data):
+    path = shared_data / "text" / "enwiki_sample.jsonl.zst"
+    found = [json.loads(line) for line in sources.file_records(path, 100, 300)]
+    assert len(found) == 200
+    assert all("wikipedia.org" in record["warc_headers"]["warc-target-uri"] for record in found)
+
+
+def test_real_oscar_records_pass_byte_for_byte(shared_data):
+    path = shared_data / "oscar" / "oscar_sample.jsonl"
+    assert b"".join(line + b"\n" for line in sources.file_records(path)) == path.read_bytes()

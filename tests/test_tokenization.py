@@ -1,0 +1,311 @@
+"""Packed sequences are the tokens of whole documents, in order; only the last partial one is lost."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+
+from stages import filtering, tokenization
+from stages.documents import packing, reading, records, sources, tokens, vocabulary
+from stages.documents.records import PlainDocument
+from stages.settings import Filtering, Tokenization
+
+WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "dogs", "bark", "at", "night", "while", "rain", "falls"]
+ROOT = Path(__file__).parents[1]
+
+
+def settings(**changes) -> Tokenization:
+    values = {
+        "vocabulary": None,
+        "vocabulary_size": 150,
+        "sequence_length": 8,
+        "validation_documents": 5,
+        "seed": 1,
+    }
+    return Tokenization(**(values | changes))
+
+
+def documents(count: int, seed: int = 0) -> list[str]:
+    random = np.random.default_rng(seed)
+    return [" ".join(random.choice(WORDS, size=random.integers(1, 30))) for _ in range(count)]
+
+
+def filtered(texts: list[str], shards: int) -> Path:
+    """data/filtered as the stage before leaves it."""
+    Path("corpus").mkdir()
+    for number, part in enumerate(np.array_split(np.array(texts, dtype=object), shards), 1):
+        with reading.zstd_writer(Path(f"corpus/part_{number}.jsonl.zst")) as file:
+            file.writelines(records.record(PlainDocument(text)) + b"\n" for text in part)
+    keep = {"above": 1.0, "below": 2.0}
+    rules = {"excluded_categories": ["adult"], "harmful_pp": keep, "quality_warnings": "keep"}
+    rules |= {"missing_harmful_pp": "keep", "documents": None, "malformed_share": 0.0}
+    Path("filtered").mkdir()
+    filtering.build(Path("corpus"), Path("filtered"), Filtering(**rules), workers=1)
+    return Path("filtered")
+
+
+def build(folder: Path, root: Path | None = None, **changes) -> Path:
+    tokenization.build(folder, Path("tokens"), settings(**changes), root, workers=1)
+    return Path("tokens")
+
+
+def everything(folder: Path, split: str) -> np.ndarray:
+    sequences = packing.Sequences(folder, split)
+    sequences.verify()
+    return sequences[np.arange(len(sequences))]
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def bert(shared_data) -> Tokenizer:
+    return vocabulary.from_file(shared_data / "vocab" / "bert-base-uncased-vocab.txt")
+
+
+@pytest.mark.parametrize(("shards", "length"), [(1, 8), (4, 8), (4, 33)])
+def test_sequences_are_the_documents_concatenated_and_cut(shards, length):
+    texts = documents(100)
+    folder = build(filtered(texts, shards), sequence_length=length)
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer" / "tokenizer.json"))
+    index = packing.read_index(folder)
+    held_out = set(np.random.default_rng(1).choice(100, size=5, replace=False).tolist())
+    for split, belongs in (("train", lambda i: i not in held_out), ("validation", lambda i: i in held_out)):
+        stream = [id for i, text in enumerate(texts) if belongs(i) for id in tokenizer.encode(text).ids]
+        whole = len(stream) // length * length
+        assert everything(folder, split).ravel().tolist() == stream[:whole]
+        entry = index["splits"][split]
+        assert entry["documents"] == (95 if split == "train" else 5)
+        assert (entry["tokens"], entry["dropped_tokens"]) == (len(stream), len(stream) - whole)
+        assert entry["sequences"] * length == whole
+        assert entry["unknown_tokens"] == stream.count(tokenizer.token_to_id("[UNK]")) == 0
+
+
+def test_shards_and_batches_do_not_show_in_the_sequences(monkeypatch, tmp_path):
+    found = set()
+    for shards, batch in ((1, 1 << 20), (3, 50), (7, 1)):
+        folder = tmp_path / f"{shards} shards"
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(tokens, "BATCH", batch)
+        made = build(filtered(documents(60), shards))
+        found.add((everything(made, "train").tobytes(), (made / "index.json").read_text()))
+    assert len(found) == 1
+
+
+def test_documents_begin_and_end_with_their_tokens():
+    folder = build(filtered(documents(30), 2), validation_documents=3)
+    special = packing.read_index(folder)["special"]
+    flat = everything(folder, "train").ravel()
+    begins, ends = np.flatnonzero(flat == special["[CLS]"]), np.flatnonzero(flat == special["[SEP]"])
+    assert 25 <= len(begins) <= 27
+    assert begins[0] == 0
+    assert (begins[1:] == ends[: len(begins) - 1] + 1).all()
+
+
+@hypothesis.settings(deadline=None)
+@given(
+    sizes=st.lists(st.integers(0, 40), max_size=5),
+    length=st.integers(1, 7),
+    shard_bytes=st.integers(1, 60),
+    block=st.integers(1, 20),
+)
+def test_packing_is_concatenating_and_cutting(tmp_path_factory, sizes, length, shard_bytes, block):
+    folder = tmp_path_factory.mktemp("pack")
+    numbers = np.arange(sum(sizes), dtype="<u2")
+    streams = []
+    for number, part in enumerate(np.split(numbers, np.cumsum(sizes)[:-1]) if sizes else []):
+        streams.append(folder / f"{number}.bin")
+        part.tofile(streams[-1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packing, "BLOCK_BYTES", block)
+        entry = packing.pack(streams, folder / "train", length, shard_bytes)
+    (folder / "index.json").write_text(json.dumps({"sequence_length": length, "splits": {"train": entry}}))
+    rows = len(numbers) // length
+    assert entry["sequences"] == rows
+    assert entry["dropped_tokens"] == len(numbers) % length
+    assert all(shard["sequences"] * length * 2 <= max(shard_bytes, 2 * length) for shard in entry["shards"])
+    sequences = packing.Sequences(folder, "train")
+    sequences.verify()
+    assert len(sequences) == rows
+    order = np.random.default_rng(0).integers(0, rows, 2 * rows) if rows else np.array([], dtype=int)
+    picked = sequences[order]
+    assert picked.dtype == np.int64
+    assert (picked == numbers[: rows * length].reshape(rows, length)[order]).all()
+
+
+def test_indices_outside_are_refused():
+    sequences = packing.Sequences(build(filtered(documents(30), 1)), "train")
+    for index in (-1, len(sequences)):
+        with pytest.raises(IndexError, match=f"among {len(sequences)} sequences"):
+            sequences[[0, index]]
+
+
+def test_damaged_shards_are_named():
+    folder = build(filtered(documents(30), 1))
+    path = folder / "train" / "part_1.bin"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + b"\7")
+    with pytest.raises(ValueError, match=r"part_1\.bin.*sha256.*run `dvc repro tokenization`"):
+        packing.Sequences(folder, "train").verify()
+    path.write_bytes(content[:-1])
+    with pytest.raises(ValueError, match=rf"part_1\.bin: {len(content) - 1} bytes, index\.json says {len(content)}"):
+        packing.Sequences(folder, "train")
+    path.unlink()
+    with pytest.raises(ValueError, match=r"part_1\.bin: missing"):
+        packing.Sequences(folder, "train")
+    with pytest.raises(ValueError, match="no split test; there are train, validation"):
+        packing.Sequences(folder, "test")
+    with pytest.raises(ValueError, match="run `dvc repro tokenization`"):
+        packing.Sequences(Path("nowhere"), "train")
+
+
+@hypothesis.settings(deadline=None)
+@given(st.text("ab ,\n", max_size=80), st.integers(1, 20))
+def test_long_documents_in_pieces_have_the_same_tokens(text, longest):
+    tokenizer = vocabulary.word_pieces({p: i for i, p in enumerate([*vocabulary.SPECIAL, "a", "b", "##a", "ab", ","])})
+    pieces = list(tokens.pieces(text, longest))
+    assert "".join(piece for piece, _, _ in pieces) == text
+    assert [begins for _, begins, _ in pieces] == [True] + [False] * (len(pieces) - 1)
+    assert [ends for _, _, ends in pieces] == [False] * (len(pieces) - 1) + [True]
+    ids = [id for piece, _, _ in pieces for id in tokenizer.encode(piece, add_special_tokens=False).ids]
+    assert ids == tokenizer.encode(text, add_special_tokens=False).ids
+
+
+@hypothesis.settings(deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(0, 5), st.data())
+def test_held_out_documents_are_drawn_over_all_shards(sizes, seed, data):
+    count = data.draw(st.integers(1, max(sum(sizes) - 1, 1)))
+    if count >= sum(sizes):
+        with pytest.raises(ValueError, match="leave none to train on"):
+            tokenization.hold_out(sizes, count, seed)
+        return
+    parts = tokenization.hold_out(sizes, count, seed)
+    assert parts == tokenization.hold_out(sizes, count, seed)
+    assert sum(map(len, parts)) == count
+    assert all(
+        part == sorted(set(part)) and set(part) <= set(range(size)) for part, size in zip(parts, sizes, strict=True)
+    )
+
+
+def test_too_few_documents_or_tokens_are_errors():
+    folder = filtered(documents(20), 2)
+    with pytest.raises(ValueError, match="validation_documents: 20 of 20 filtered documents"):
+        build(folder, validation_documents=20)
+    with pytest.raises(ValueError, match=r"1 documents for validation have .* less than one sequence"):
+        build(folder, validation_documents=1, sequence_length=100)
+    with pytest.raises(ValueError, match=r"19 documents for train have .* less than one sequence"):
+        build(folder, validation_documents=1, sequence_length=5000)
+
+
+def test_a_shard_that_its_ledger_contradicts_is_named():
+    folder = filtered(documents(20), 2)
+    path = folder / "part_2.jsonl.zst"
+    lines = list(reading.lines(path))
+    path.unlink()
+    with reading.zstd_writer(path) as file:
+        file.writelines(line + b"\n" for line in lines[:-1])
+    with pytest.raises(ValueError, match=r"part_2.*: 9 documents, its ledger says 10"):
+        build(folder)
+
+
+def test_the_trained_vocabulary_has_bert_tokens_and_every_ascii_character():
+    folder = build(filtered([*documents(50), "Ünïcode ß 東"], 2))
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer" / "tokenizer.json"))
+    index = packing.read_index(folder)
+    assert index["special"] == {token: i for i, token in enumerate(vocabulary.SPECIAL)}
+    assert index["vocabulary_size"] == tokenizer.get_vocab_size() <= 150
+    assert sorted(tokenizer.get_vocab().values()) == list(range(tokenizer.get_vocab_size()))
+    assert "[UNK]" not in tokenizer.encode("The CAT's 7% @home~ über 東!").tokens
+    pair = tokenizer.encode("the cat", "a mat")
+    assert (pair.tokens[0], pair.tokens.count("[SEP]"), max(pair.type_ids)) == ("[CLS]", 2, 1)
+
+
+def test_a_trained_vocabulary_is_the_same_in_every_process(shared_data):
+    with reading.zstd_writer(Path("part_1.jsonl.zst")) as file:
+        source = sources.file_records(shared_data / "text" / "enwiki_sample.jsonl.zst", 0, 300)
+        file.writelines(line + b"\n" for line in source)
+    script = (
+        "from pathlib import Path; from stages.documents.vocabulary import trained;"
+        "print(trained([Path('part_1.jsonl.zst')], 3000).to_str())"
+    )
+    command = [sys.executable, "-c", script]
+    environment = {"PYTHONPATH": str(ROOT)}
+    made = [subprocess.run(command, capture_output=True, check=True, env=environment).stdout for _ in range(3)]
+    assert len({hashlib.sha256(tokenizer).digest() for tokenizer in made}) == 1
+    assert json.loads(made[0])["model"]["vocab"]["[MASK]"] == 4
+
+
+def test_a_vocabulary_file_gives_its_lines_in_order():
+    Path("vocab.txt").write_bytes("\r\n".join([*vocabulary.SPECIAL, "cat", "##s", "\u2028"]).encode())
+    tokenizer = vocabulary.from_file(Path("vocab.txt"))
+    assert tokenizer.get_vocab_size() == 8
+    assert tokenizer.encode("Cats dog").ids == [2, 5, 6, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["[PAD]", "[UNK]", "[CLS]", "[SEP]", "cat"], r"vocab\.txt: no line \[MASK\]"),
+        (
+            [*vocabulary.SPECIAL, "cat", "dog", "cat"],
+            r"vocab\.txt: the piece 'cat' stands in several of 8 lines",
+        ),
+        (["{", '"vocab": 1', "}"], r"vocab\.txt: no line \[PAD\]"),
+    ],
+)
+def test_a_file_that_is_no_bert_vocabulary_is_refused(lines, message):
+    Path("vocab.txt").write_text("\n".join(lines) + "\n")
+    with pytest.raises(ValueError, match=message):
+        vocabulary.from_file(Path("vocab.txt"))
+
+
+def test_a_vocabulary_that_is_nowhere_is_an_error():
+    with pytest.raises(ValueError, match=r"tokenization\.vocabulary: ./no/model is no file below data\.root"):
+        tokenization.choose_tokenizer(settings(vocabulary="./no/model"), Path("."), [], 1)
+
+
+def test_more_pieces_than_sixteen_bits_number_are_refused():
+    pieces = [*vocabulary.SPECIAL, *(f"w{i}" for i in range(70_000))]
+    Path("vocab.txt").write_text("\n".join(pieces))
+    with pytest.raises(ValueError, match=r"70005 pieces; .* at most 65536"):
+        tokenization.choose_tokenizer(settings(vocabulary="vocab.txt"), Path("."), [], 1)
+
+
+def test_a_tokenizer_in_the_layout_of_the_hub_gives_the_same_ids(bert):
+    from transformers import PreTrainedTokenizerFast
+
+    named = dict(
+        zip(
+            ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"),
+            vocabulary.SPECIAL,
+            strict=True,
+        )
+    )
+    PreTrainedTokenizerFast(tokenizer_object=bert, **named).save_pretrained("model")
+    loaded = vocabulary.from_hub("model")
+    text = "Señor Müller's 東京 trip cost $3,000."
+    assert loaded.encode(text).ids == bert.encode(text).ids
+    assert vocabulary.special_ids(loaded) == vocabulary.special_ids(bert)
+
+
+def test_the_real_vocabulary_tokenizes_as_hugging_face_does(bert, shared_data):
+    from transformers import BertTokenizer
+
+    assert bert.get_vocab_size() == 30_522
+    assert list(vocabulary.special_ids(bert).values()) == [0, 100, 101, 102, 103]
+    theirs = BertTokenizer(vocab=bert.get_vocab())
+    assert len(theirs) == 30_522
+    lines = sources.file_records(shared_data / "text" / "enwiki_sample.jsonl.zst", 0, 30)
+    for text in [*map(records.content, lines), "a\u0300 \u00a0 \x00 \ufffd [MASK] \U0001f600 " + "x" * 200]:
+        assert bert.encode(text).ids == theirs(text)["input_ids"]
