@@ -1,8 +1,8 @@
 """Pre-trains one operator at one size, once for every seed of `pretraining.seeds`.
 
 Reads data/tokens. Writes data/pretraining/OPERATOR-SIZE/seed-N (a Hugging Face model folder) and
-data/observations/pretraining-OPERATOR-SIZE.csv: training and validation loss by step. A run that was killed goes on from
-its last checkpoint (data/jobs).
+data/observations/pretraining-OPERATOR-SIZE.csv: training and validation loss by step. A run that was killed goes on
+from its last checkpoint (data/jobs).
 """
 
 import shutil
@@ -11,7 +11,7 @@ from pathlib import Path
 from stages import command, jobs, observations
 from stages.files import temporary_sibling
 from stages.observations import Observation
-from stages.settings import load_settings
+from stages.settings import Settings, load_settings
 
 TOKENS = Path("data/tokens")
 SOURCES = (
@@ -48,6 +48,17 @@ def rows(run: dict, log: list[dict]) -> list[Observation]:
     ]
 
 
+def planned(settings: Settings, operator: str, size: str) -> list[dict]:
+    """One run for every seed. Settings of an operator's own stand in the runs of that operator alone."""
+    training = settings.pretraining.model_dump(mode="json")
+    own = settings.attention.model_dump() if operator == "pairwise" else {}
+    model = settings.models[size].model_dump()
+    return [
+        {"operator": operator, "size": size, "model": model, "attention": own, "seed": seed, "training": training}
+        for seed in training.pop("seeds")
+    ]
+
+
 def main() -> None:
     parser = command.parser("pretraining", __doc__)
     parser.add_argument("operator", help="a name of `operators` in params.yaml")
@@ -55,30 +66,15 @@ def main() -> None:
     arguments = parser.parse_args()
     settings = load_settings()
     name = f"{arguments.operator}-{arguments.size}"
-    training = settings.pretraining.model_dump(mode="json")
-    model = settings.models[arguments.size].model_dump()
-    runs = [
-        {
-            "operator": arguments.operator,
-            "size": arguments.size,
-            "model": model,
-            "seed": seed,
-            "training": training,
-        }
-        for seed in training.pop("seeds")
-    ]
     with observations.provenance(f"pretraining-{name}") as record:
+        runs = planned(settings, arguments.operator, arguments.size)
         work = [jobs.Job(f"{name} seed {run['seed']}", run, (TOKENS, *SOURCES)) for run in runs]
-        results = jobs.run(pretrain, work, "pretraining", settings.workers)
-        record["seconds_by_seed"] = {
-            run["seed"]: result["seconds"] for run, (_, result) in zip(runs, results, strict=True)
-        }
+        done = list(zip(runs, jobs.run(pretrain, work, "pretraining", settings.workers), strict=True))
+        record["seconds_by_seed"] = {run["seed"]: result["seconds"] for run, (_, result) in done}
         with temporary_sibling(Path("data/pretraining") / name) as output:
-            for run, (folder, _) in zip(runs, results, strict=True):
+            for run, (folder, _) in done:
                 shutil.copytree(folder / "model", output / f"seed-{run['seed']}")
-        losses = [
-            row for run, (_, result) in zip(runs, results, strict=True) for row in rows(run, result["log"])
-        ]
+        losses = [row for run, (_, result) in done for row in rows(run, result["log"])]
         observations.write(observations.FOLDER / f"pretraining-{name}.csv", losses)
 
 

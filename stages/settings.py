@@ -13,7 +13,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 PATH = Path("params.yaml")
 
-Operator = Literal["original", "symmetric", "pairwise", "shared"]
+Operator = Literal[
+    "original", "symmetric", "pairwise", "shared", "partial_qk", "hadamard", "fixed", "parameters", "parameters_wide",
+    "original_tied_init", "original_narrow", "shared_kv", "tied_qkv",
+]  # fmt: skip
 Task = Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]
 Protocol = Literal["courtois2024", "kowsher2025"]
 
@@ -32,9 +35,7 @@ def _listed(values: object) -> object:
 
 T = TypeVar("T")
 Several = Annotated[tuple[T, ...], BeforeValidator(_listed)]
-Pair = Annotated[
-    tuple[T, T], BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)
-]
+Pair = Annotated[tuple[T, T], BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]  # stands in file and stage names
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
@@ -121,6 +122,10 @@ class Model(Record):
         return self
 
 
+class Attention(Record):
+    pairwise_init: Literal["normal", "identity", "scaled"]
+
+
 class Training(Record):
     """What pre-training and fine-tuning have in common."""
 
@@ -183,6 +188,7 @@ class Settings(Record):
     tokenization: Tokenization
     tasks: Tasks
     models: dict[Name, Model]
+    attention: Attention
     pretraining: Pretraining
     finetuning: dict[Protocol, Finetuning]
     analysis: Analysis
@@ -193,9 +199,7 @@ class Settings(Record):
             raise ValueError("operators: every comparison is made against `original`; add it to the list")
         for size in self.sizes:
             if size not in self.models:
-                raise ValueError(
-                    f"sizes: `{size}` is not described in models; allowed: {', '.join(self.models)}"
-                )
+                raise ValueError(f"sizes: `{size}` is not described in models; allowed: {', '.join(self.models)}")
             for place, length in self._lengths():
                 if length > self.models[size].positions:
                     raise ValueError(

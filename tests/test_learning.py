@@ -49,7 +49,7 @@ def tokens(tmp_path) -> Path:
 
 
 def run_of(operator="original", **changes):
-    return {"operator": operator, "seed": 1, "model": TOY, "training": TRAINING | changes}
+    return {"operator": operator, "seed": 1, "model": TOY, "attention": {}, "training": TRAINING | changes}
 
 
 def pretrained(tokens, folder, operator="original", **changes):
@@ -120,8 +120,7 @@ def test_biases_and_layer_norms_are_not_decayed_and_operators_own_matrices_are()
     model = OperatorBertForMaskedLM(configuration("pairwise", **TOY, vocab_size=VOCABULARY))
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     decayed, exempt = (
-        {names[id(p)] for p in group["params"]}
-        for group in optimiser(model, (0.9, 0.999), 1e-8, 0.1).param_groups
+        {names[id(p)] for p in group["params"]} for group in optimiser(model, (0.9, 0.999), 1e-8, 0.1).param_groups
     )
     assert "bert.encoder.layer.0.attention.self.S" in decayed
     assert "bert.embeddings.word_embeddings.weight" in decayed
@@ -218,9 +217,7 @@ def table(tmp_path) -> Path:
     """The label is whether the first word stands among w5 to w19."""
     generator = np.random.default_rng(0)
     first = generator.integers(5, 35, 120)
-    rest = [
-        " ".join(f"w{i}" for i in generator.integers(40, VOCABULARY, generator.integers(1, 5))) for _ in first
-    ]
+    rest = [" ".join(f"w{i}" for i in generator.integers(40, VOCABULARY, generator.integers(1, 5))) for _ in first]
     frame = pd.DataFrame({"text_a": [f"w{i} {r}" for i, r in zip(first, rest, strict=True)], "text_b": None})
     frame.assign(label=(first < 20).astype(int)).to_parquet(tmp_path / "table.parquet")
     return tmp_path / "table.parquet"

@@ -1,1 +1,4 @@
-"""The operators (the papers' contribution), the BERT that carries them, their parameter counts. Imports nothing of ours."""
+"""The operators (the papers' contribution), the BERT that carries them, their parameter counts.
+
+Imports no other package of this repository.
+"""

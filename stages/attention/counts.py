@@ -1,42 +1,103 @@
-"""Parameters of every operator: by closed formula, and of whole models by counting a built one.
+"""Parameters and work of every operator: by closed formula, and by counting a built model.
 
 Both papers count the masked-LM model with BERT's vocabulary of 30,522 (Courtois et al. 2024, Table 2; Kowsher et al.,
-Table 4, whose shared-weight row is a two-label classifier instead).
+Table 4, whose shared-weight row is a two-label classifier's count instead).
 """
 
 import torch
 
-from stages.attention.bert import OperatorBertForMaskedLM, configuration
-from stages.attention.operators import OPERATORS
+from stages.attention.bert import (
+    OVER_PARAMETERS,
+    OperatorBertForMaskedLM,
+    OperatorBertForSequenceClassification,
+    WithOperator,
+    configuration,
+)
+
+MODELS: dict[str, type[WithOperator]] = {
+    "masked_lm_parameters": OperatorBertForMaskedLM,
+    "classifier_parameters": OperatorBertForSequenceClassification,  # two labels, with pooler
+}
 
 
-def attention_parameters(operator: str, hidden: int, heads: int) -> int:
-    """Parameters of one self-attention module without the output projection, biases included.
+def attention_parameters(operator: str, hidden: int, heads: int, positions: int) -> int:
+    """Parameters of one layer's self-attention without the output projection, biases included.
 
-    Courtois et al. 2024, Table 1, and Kowsher et al., Table 3, print the same without biases.
+    Courtois et al. 2024, Table 1, and Kowsher et al., Table 3, print the first four without biases.
     """
     projection = hidden * hidden + hidden
     formulas = {
-        "original": 3 * projection,
         "symmetric": 2 * projection,
         "pairwise": 2 * projection + heads * (hidden // heads) ** 2,
         "shared": projection + 3 * hidden,
+        "partial_qk": 2 * projection + hidden,
+        "hadamard": projection + heads * positions**2 + 1,
+        "fixed": projection + heads * positions**2,
+        "shared_kv": 2 * projection,
+        "tied_qkv": projection,
     }
-    return formulas[operator]
+    return formulas.get(operator, 3 * projection)
 
 
-def counted_attention_parameters(operator: str, hidden: int, heads: int) -> int:
-    """The same number, counted on the built module."""
+def feed_forward_parameters(operator: str, hidden: int, heads: int, intermediate: int) -> int:
+    """Parameters of one layer's feed-forward network, or of what stands in its place, without the LayerNorm."""
+    if operator in OVER_PARAMETERS:
+        width = OVER_PARAMETERS[operator] * hidden  # of all heads together
+        pairs = intermediate * hidden // width - hidden
+        return hidden * width + width + 2 * pairs * width + width * hidden + hidden
+    if operator == "original_narrow":
+        intermediate -= hidden - 1
+    return 2 * hidden * intermediate + intermediate + hidden
+
+
+def layer_parameters(operator: str, size: dict[str, int]) -> tuple[int, int]:
+    """The two numbers above at a size of `models`."""
+    hidden, heads = size["hidden"], size["heads"]
+    return (
+        attention_parameters(operator, hidden, heads, size["positions"]),
+        feed_forward_parameters(operator, hidden, heads, size["intermediate"]),
+    )
+
+
+def counted_layer_parameters(operator: str, size: dict[str, int]) -> tuple[int, int]:
+    """The same two numbers, counted on a built layer."""
+    layer = _built(OperatorBertForMaskedLM, operator, size | {"layers": 1}).bert.encoder.layer[0]
+    return _count(layer.attention.self), _count(layer.intermediate) + _count(layer.output.dense)
+
+
+def model_parameters(kind: str, operator: str, size: dict[str, int]) -> int:
+    """Trainable parameters of a whole model, counted; kind: a key of MODELS.
+
+    Vocabulary 30,522; the tied decoder of the masked-LM model counts once.
+    """
+    return _count(_built(MODELS[kind], operator, size))
+
+
+def _built(model: type[WithOperator], operator: str, size: dict[str, int]) -> WithOperator:
     with torch.device("meta"):
-        module = OPERATORS[operator](hidden, heads, 0.0)
+        return model(configuration(operator, **size))
+
+
+def _count(module: torch.nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-def masked_lm_parameters(operator: str, **size: int) -> int:
-    """Trainable parameters of the masked-LM model of `size` (layers, hidden, heads, intermediate, positions).
+def block_work(operator: str, hidden: int, heads: int, length: int) -> int:
+    """Multiply-adds times two a token, forward, of the matrix products of one attention block with output projection.
 
-    Vocabulary 30,522, the tied decoder counted once, no pooler.
+    length: tokens of a sequence. Each operator in its least-work form: no projection evaluated twice.
     """
-    with torch.device("meta"):
-        model = OperatorBertForMaskedLM(configuration(operator, **size))
-    return sum(parameter.numel() for parameter in model.parameters())
+    square = 2 * hidden * hidden
+    d = hidden // heads
+    projected = {
+        "symmetric": 2 * square,
+        "pairwise": 2 * square + 2 * hidden * d,
+        "shared": square,
+        "partial_qk": 2 * square,
+        "hadamard": square,
+        "fixed": square,
+        "shared_kv": 2 * square,
+        "tied_qkv": square,
+    }.get(operator, 3 * square)
+    scores = 0 if operator == "fixed" else 2 * hidden * length
+    return projected + scores + 2 * hidden * length + square

@@ -37,8 +37,7 @@ def load(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW) -> dict:
                 parameter.copy_(file.get_tensor(f"parameter.{name}"))
                 keys = [key for key in file.keys() if key.startswith(f"optimiser.{name}.")]  # noqa: SIM118
                 adamw.state[parameter] = {
-                    key.removeprefix(f"optimiser.{name}."): _placed(file.get_tensor(key), parameter)
-                    for key in keys
+                    key.removeprefix(f"optimiser.{name}."): _placed(file.get_tensor(key), parameter) for key in keys
                 }
             return json.loads(file.metadata()["progress"])
     except SafetensorError as error:

@@ -66,9 +66,7 @@ def finetune(
     _train(model, examples, run)
     seconds = time.perf_counter() - started
     predictions = {
-        name: predict(
-            model, encode(path, tokenizer, settings["maximum_length"]), settings["precision"]
-        ).tolist()
+        name: predict(model, encode(path, tokenizer, settings["maximum_length"]), settings["precision"]).tolist()
         for name, path in validation.items()
     }
     return predictions, seconds
@@ -76,15 +74,16 @@ def finetune(
 
 @lru_cache(maxsize=8)  # the runs of one worker share their examples
 def encode(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
-    """Reads a task table (text_a, text_b or null, label) and tokenises it; longer examples are cut, longest text first."""
+    """Reads a task table (text_a, text_b or null, label) and tokenises it.
+
+    Longer examples are cut to `maximum_length` tokens, the longer text first.
+    """
     frame = pd.read_parquet(table)
     words = Tokenizer.from_file(str(tokenizer))
     words.enable_truncation(maximum_length)
     words.no_padding()
     pairs = frame["text_b"].notna()
-    texts = [
-        (a, b) if paired else a for a, b, paired in zip(frame["text_a"], frame["text_b"], pairs, strict=True)
-    ]
+    texts = [(a, b) if paired else a for a, b, paired in zip(frame["text_a"], frame["text_b"], pairs, strict=True)]
     encodings = words.encode_batch(texts)
     return Encoded(
         ids=tuple(np.array(encoding.ids) for encoding in encodings),

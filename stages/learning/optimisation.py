@@ -1,7 +1,7 @@
 """AdamW, the learning-rate schedules, precision, and where every draw of randomness comes from.
 
-The learning rate and the random seeds of a step are functions of the step alone. So a resumed run needs the weights, the
-optimiser's moments and the step's number, and no state of any scheduler, sampler or generator.
+The learning rate and the random seeds of a step are functions of the step alone. So a resumed run needs the weights,
+the optimiser's moments and the step's number, and no state of any scheduler, sampler or generator.
 """
 
 import math
@@ -19,9 +19,7 @@ def derived_seed(seed: int, purpose: int, step: int = 0) -> int:
     return int(np.random.SeedSequence([seed, purpose, step]).generate_state(1)[0])
 
 
-def optimiser(
-    model: nn.Module, betas: tuple[float, float], epsilon: float, weight_decay: float
-) -> torch.optim.AdamW:
+def optimiser(model: nn.Module, betas: tuple[float, float], epsilon: float, weight_decay: float) -> torch.optim.AdamW:
     """Decoupled AdamW, fused; no decay on biases and LayerNorm (the released code of Courtois et al.).
 
     All other parameters decay, the operators' own among them (S, as measured in that code; the diagonals likewise).

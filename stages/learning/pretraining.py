@@ -36,8 +36,9 @@ VALIDATION_BATCH = 64  # sequences
 def pretrain(run: dict, tokens: Path, folder: Path) -> dict:
     """Trains to the end, or on from the checkpoint in `folder`; leaves the model in folder/model.
 
-    run: operator, seed, model (a record of `models`), training (the record `pretraining`). Gives the losses in nats per
-    masked token, a list of {step, training_loss, validation_loss, masked_tokens} each, and the seconds spent.
+    run: operator, seed, model (a record of `models`), attention (settings of this operator), training (the record
+    `pretraining`). Gives the seconds spent and a log of {step, training_loss, validation_loss, masked_tokens}, losses
+    in nats per masked token.
     """
     index = json.loads((tokens / "index.json").read_text())
     train, validation = Sequences(tokens, "train"), Sequences(tokens, "validation")
@@ -45,9 +46,7 @@ def pretrain(run: dict, tokens: Path, folder: Path) -> dict:
     model = _model(run, index["vocabulary_size"]).to(device())
     adamw = optimiser(model, settings["betas"], settings["epsilon"], settings["weight_decay"])
     path = folder / "checkpoint.safetensors"
-    progress = (
-        checkpoints.load(path, model, adamw) if path.exists() else {"step": 0, "log": [], "seconds": 0.0}
-    )
+    progress = checkpoints.load(path, model, adamw) if path.exists() else {"step": 0, "log": [], "seconds": 0.0}
     _train(model, adamw, progress, run, index, train, validation, path)
     model.save_pretrained(folder / "model")
     return {"log": progress["log"], "seconds": progress["seconds"]}
@@ -59,6 +58,7 @@ def _model(run: dict, vocabulary_size: int) -> OperatorBertForMaskedLM:
         configuration(
             run["operator"],
             **run["model"],
+            **run["attention"],
             vocab_size=vocabulary_size,
             hidden_dropout_prob=run["training"]["hidden_dropout"],
             attention_probs_dropout_prob=run["training"]["attention_dropout"],
@@ -66,9 +66,7 @@ def _model(run: dict, vocabulary_size: int) -> OperatorBertForMaskedLM:
     )
 
 
-def _train(
-    model, adamw, progress: dict, run: dict, index: dict, train: Sequences, validation: Sequences, path: Path
-):
+def _train(model, adamw, progress: dict, run: dict, index: dict, train: Sequences, validation: Sequences, path: Path):
     settings, seed, name = run["training"], run["seed"], f"{run['operator']} seed {run['seed']}"
     steps, every = settings["steps"], settings["evaluation_interval"]
     started = time.perf_counter() - progress["seconds"]
@@ -96,9 +94,7 @@ def _step(model, adamw, sequences: torch.Tensor, step: int, run: dict, index: di
     torch.manual_seed(derived_seed(seed, DROPOUT, step))
     model.train()
     with autocast(settings["precision"]):
-        total = masked_lm_loss(
-            model, *(T.to(device(), non_blocking=True) for T in (inputs, sequences, chosen))
-        )
+        total = masked_lm_loss(model, *(T.to(device(), non_blocking=True) for T in (inputs, sequences, chosen)))
     count = int(chosen.sum())
     rate = linear_rate(step, settings["steps"], settings["warmup_steps"], settings["learning_rate"])
     where = f"pre-training {run['operator']} seed {seed}, step {step + 1}"
@@ -132,9 +128,7 @@ def batch_indices(seed: int, step: int, batch_size: int, sequences: int) -> np.n
     """Indices [batch_size] of step `step` (from 0): every epoch is a new permutation; batches run across its end."""
     positions = step * batch_size + np.arange(batch_size)
     epochs = positions // sequences
-    return np.array(
-        [_order(seed, int(e), sequences)[p % sequences] for e, p in zip(epochs, positions, strict=True)]
-    )
+    return np.array([_order(seed, int(e), sequences)[p % sequences] for e, p in zip(epochs, positions, strict=True)])
 
 
 @lru_cache(maxsize=2)

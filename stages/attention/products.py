@@ -1,0 +1,45 @@
+"""What the operators are made of: packed projections, heads, and weighted sums of values."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+def project(X: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
+    """X W + b for each of several layers, in one matrix product."""
+    weight = torch.cat([layer.weight for layer in layers])
+    bias = torch.cat([layer.bias for layer in layers])
+    return functional.linear(X, weight, bias).chunk(len(layers), dim=-1)
+
+
+def split(T: Tensor, heads: int) -> Tensor:
+    """[batch, n, h] -> [batch, heads, n, d]."""
+    return T.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def merge(T: Tensor) -> Tensor:
+    """[batch, heads, n, d] -> [batch, n, h]."""
+    return T.transpose(1, 2).flatten(2)
+
+
+def attend(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
+    """softmax(Q K^T / sqrt(d)) V for every head; all [batch, heads, n, d].
+
+    The fused kernel serves GPUs, and float32 without dropout on a CPU; elsewhere a CPU has no fast path for it, and
+    the product written out is faster (`python -m stages.timing --help`).
+    """
+    if Q.device.type != "cpu" or (Q.dtype == torch.float32 and dropout == 0.0):
+        return functional.scaled_dot_product_attention(Q, K, V, attn_mask=mask, dropout_p=dropout)
+    return weigh((Q * Q.shape[-1] ** -0.5) @ K.transpose(-2, -1), V, mask, dropout)
+
+
+def weigh(scores: Tensor, V: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
+    """softmax(scores) V, the softmax over keys.
+
+    scores [batch or 1, heads, n, n]; V [batch, heads, n, d]; mask broadcasts to scores and is boolean (True = seen)
+    or is added.
+    """
+    if mask is not None:
+        lowest = torch.finfo(scores.dtype).min
+        scores = scores.masked_fill(~mask, lowest) if mask.dtype == torch.bool else scores + mask
+    return functional.dropout(torch.softmax(scores, dim=-1), dropout).to(V.dtype) @ V

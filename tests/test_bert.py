@@ -1,0 +1,159 @@
+"""BERT with an operator: counts, saving and loading, export to a stock BERT."""
+
+import pytest
+import torch
+from transformers import (
+    AutoModelForMaskedLM,
+    BertConfig,
+    BertForMaskedLM,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertModel,
+)
+
+from stages.attention.bert import (
+    OPERATORS,
+    OperatorBertForMaskedLM,
+    OperatorBertForQuestionAnswering,
+    OperatorBertForSequenceClassification,
+    OperatorBertModel,
+    configuration,
+)
+from stages.attention.counts import counted_layer_parameters, layer_parameters, model_parameters
+from stages.attention.export import to_stock_bert
+
+SMALL = {"layers": 4, "hidden": 512, "heads": 8, "intermediate": 2048, "positions": 512}
+BASE = {"layers": 12, "hidden": 768, "heads": 12, "intermediate": 3072, "positions": 512}
+TOY = {"layers": 2, "hidden": 24, "heads": 3, "intermediate": 96, "positions": 16}
+INEXPRESSIBLE = {"hadamard", "fixed", "parameters", "parameters_wide"}
+PAIRS = {
+    OperatorBertModel: BertModel,
+    OperatorBertForMaskedLM: BertForMaskedLM,
+    OperatorBertForSequenceClassification: BertForSequenceClassification,
+    OperatorBertForQuestionAnswering: BertForQuestionAnswering,
+}
+
+
+def toy(operator, model=OperatorBertForMaskedLM):
+    """Weights far from their start, so that no term vanishes."""
+    torch.manual_seed(0)
+    model = model(configuration(operator, **TOY, vocab_size=50)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn(parameter.shape))
+    return model
+
+
+def outputs(model):
+    torch.manual_seed(1)
+    ids = torch.randint(50, (3, 9))
+    seen = torch.ones(3, 9, dtype=torch.int64)
+    seen[1, 5:] = 0
+    types = (torch.arange(9) > 4).long().expand(3, 9)
+    with torch.no_grad():
+        result = model(ids, attention_mask=seen, token_type_ids=types)
+    return torch.cat([tensor.flatten() for key, tensor in sorted(result.items()) if key != "attentions"])
+
+
+@pytest.mark.parametrize("size", [SMALL, BASE, TOY], ids=["small", "base", "toy"])
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_parameters_of_a_layer_by_formula_equal_those_counted(operator, size):
+    assert layer_parameters(operator, size) == counted_layer_parameters(operator, size)
+
+
+@pytest.mark.parametrize(
+    ("kind", "operator", "size", "published"),
+    [
+        ("masked_lm_parameters", "original", BASE, 109_514_298),  # Courtois et al. 2024, Table 2
+        ("masked_lm_parameters", "symmetric", BASE, 102_427_194),
+        ("masked_lm_parameters", "pairwise", BASE, 103_017_018),
+        ("masked_lm_parameters", "original", SMALL, 28_795_194),
+        ("masked_lm_parameters", "symmetric", SMALL, 27_744_570),
+        ("masked_lm_parameters", "pairwise", SMALL, 27_875_642),
+        ("classifier_parameters", "shared", BASE, 95_337_218),  # Kowsher et al., Table 4: a classifier's count
+        ("masked_lm_parameters", "shared", BASE, 95_367_738),  # the same model, counted as the rows above are
+    ],
+)
+def test_models_have_the_published_numbers_of_parameters(kind, operator, size, published):
+    assert model_parameters(kind, operator, size) == published
+
+
+@pytest.mark.parametrize("size", [SMALL, BASE], ids=["small", "base"])
+def test_the_narrow_control_has_the_shared_operators_parameters_to_one_a_layer(size):
+    narrow, shared = (model_parameters("masked_lm_parameters", name, size) for name in ("original_narrow", "shared"))
+    assert narrow - shared == size["layers"]
+
+
+@pytest.mark.parametrize("model", PAIRS)
+def test_stock_weights_load_into_original_with_equal_outputs(model, tmp_path):
+    torch.manual_seed(0)
+    stock = PAIRS[model](BertConfig(**configuration("original", **TOY, vocab_size=50).to_dict())).eval()
+    stock.save_pretrained(tmp_path)
+    ours = model.from_pretrained(tmp_path).eval()
+    torch.testing.assert_close(outputs(ours), outputs(stock), rtol=0, atol=1e-5)
+
+
+def test_what_a_stock_checkpoint_lacks_starts_as_in_a_new_model(tmp_path):
+    BertForMaskedLM(BertConfig(**configuration("original", **SMALL, vocab_size=50).to_dict())).save_pretrained(tmp_path)
+    stock = BertForMaskedLM.from_pretrained(tmp_path)
+    ours = OperatorBertForMaskedLM.from_pretrained(tmp_path, operator="pairwise")
+    one, other = (model.bert.encoder.layer[3].attention.self for model in (ours, stock))
+    assert torch.equal(one.query.weight, other.query.weight)
+    assert one.S.std().item() == pytest.approx(1.0, rel=0.02)
+
+
+@pytest.mark.parametrize("model", PAIRS)
+@pytest.mark.parametrize("operator", [name for name in OPERATORS if name not in INEXPRESSIBLE])
+def test_an_exported_model_is_stock_bert_with_equal_outputs(operator, model, tmp_path):
+    ours = toy(operator, model)
+    to_stock_bert(ours).save_pretrained(tmp_path)
+    stock = PAIRS[model].from_pretrained(tmp_path).eval()
+    assert type(stock) is PAIRS[model] and type(stock.config) is BertConfig
+    torch.testing.assert_close(outputs(stock), outputs(ours), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("operator", sorted(INEXPRESSIBLE))
+def test_what_bert_cannot_express_is_not_exported(operator):
+    with pytest.raises(ValueError, match="BERT"):
+        to_stock_bert(toy(operator))
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_a_saved_model_loads_with_equal_outputs_from_safetensors_alone(operator, tmp_path):
+    model = toy(operator)
+    model.save_pretrained(tmp_path)
+    assert {path.suffix for path in tmp_path.iterdir()} == {".json", ".safetensors"}
+    for loaded in (OperatorBertForMaskedLM.from_pretrained(tmp_path), AutoModelForMaskedLM.from_pretrained(tmp_path)):
+        torch.testing.assert_close(outputs(loaded.eval()), outputs(model), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_a_classifier_takes_over_every_pretrained_weight_of_the_encoder(operator, tmp_path):
+    model = toy(operator)
+    model.save_pretrained(tmp_path)
+    classifier = OperatorBertForSequenceClassification.from_pretrained(tmp_path, num_labels=3)
+    pretrained = model.bert.state_dict()
+    for name, tensor in classifier.bert.state_dict().items():
+        if not name.startswith("pooler"):
+            torch.testing.assert_close(tensor, pretrained[name], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_a_new_model_starts_finite_and_as_bert_does(operator):
+    torch.manual_seed(0)
+    model = OperatorBertForMaskedLM(configuration(operator, **SMALL | {"layers": 1}, vocab_size=50))
+    for module in model.modules():
+        if isinstance(module, torch.nn.Linear) and module is not model.cls.predictions.decoder:
+            assert module.weight.std().item() == pytest.approx(0.02, rel=0.05)
+            assert not module.bias.any()
+    assert torch.isfinite(outputs(model)).all()
+
+
+def test_an_unknown_operator_is_an_error_that_names_the_known_ones():
+    with pytest.raises(ValueError, match=r"'sharde'.*original, symmetric, pairwise, shared"):
+        OperatorBertForMaskedLM(configuration("sharde", **TOY))
+
+
+def test_attention_over_parameters_needs_a_network_wide_enough():
+    with pytest.raises(ValueError, match="`intermediate` must exceed 2 x `hidden`"):
+        OperatorBertForMaskedLM(configuration("parameters_wide", **TOY | {"intermediate": 48}))
