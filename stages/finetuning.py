@@ -137,9 +137,7 @@ def main() -> None:
         rows, frames = [], []
         for run, (folder, _) in zip(runs, results, strict=True):
             predictions, tables = json.loads((folder / "predictions.json").read_text()), examples(run["task"])
-            rows += measured(
-                run, predictions, {key: table["label"] for key, table in tables.items()}, columns
-            )
+            rows += measured(run, predictions, {key: table["label"] for key, table in tables.items()}, columns)
             frames.append(kept(run, predictions, tables))
         with temporary_sibling(Path("data/finetuning") / name) as output:
             output.mkdir()

@@ -71,9 +71,7 @@ def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | No
     count = min(workers or joblib.cpu_count(), len(work))
     with joblib.parallel_config(backend="loky", n_jobs=count, inner_max_num_threads=1):
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-        yield from parallel(
-            joblib.delayed(_one)(function, job, folder.resolve(), Path.cwd()) for job, folder in work
-        )
+        yield from parallel(joblib.delayed(_one)(function, job, folder.resolve(), Path.cwd()) for job, folder in work)
 
 
 def _one(function: Callable, job: Job, folder: Path, directory: Path) -> tuple[str, str | None]:

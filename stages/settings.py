@@ -121,6 +121,15 @@ class Model(Record):
             raise ValueError(f"heads: {self.heads} does not divide hidden: {self.hidden}")
         return self
 
+    @model_validator(mode="after")
+    def _room_for_attention_over_parameters(self):
+        if self.intermediate <= 2 * self.hidden:
+            raise ValueError(
+                f"intermediate: {self.intermediate} must exceed 2 x hidden: {self.hidden}, the width at which "
+                "parameters_wide has no pairs left (BERT: 4 x hidden)"
+            )
+        return self
+
 
 class Attention(Record):
     pairwise_init: Literal["normal", "identity", "scaled"]

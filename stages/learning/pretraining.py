@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from tqdm import tqdm
+from transformers.utils import logging
 
 from stages.attention.bert import OperatorBertForMaskedLM, configuration
 from stages.documents.packing import Sequences
@@ -31,6 +32,8 @@ from stages.learning.optimisation import (
 
 VALIDATION_SEED = 0  # one masking of the validation sequences for every run, so that losses compare
 VALIDATION_BATCH = 64  # sequences
+
+logging.disable_progress_bar()  # the library draws one for every file that it saves
 
 
 def pretrain(run: dict, tokens: Path, folder: Path) -> dict:

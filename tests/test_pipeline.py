@@ -1,0 +1,139 @@
+"""`dvc repro` from end to end on a tiny scale, in a temporary clone."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.pipeline
+
+
+def run(folder: Path, *command: str) -> str:
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def clone(folder: Path) -> Path:
+    """A repository of the files that Git tracks or would, with the parameters of a tiny run."""
+    names = run(ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
+    for name in names:
+        if (ROOT / name).is_file() and name != "dvc.lock" and not name.startswith("reports/examples/"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / name)
+    shutil.copyfile(ROOT / "stages/scales/laptop.yaml", folder / "params.yaml")
+    change(folder, shrink)
+    run(folder, "git", "init", "--quiet")
+    run(folder, "git", "add", ".")
+    run(folder, "git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "--message", "tiny")
+    return folder
+
+
+def shrink(params: dict) -> None:
+    params["operators"] = ["original", "shared"]
+    params["corpus"] |= {"documents": 300, "shards": 2}
+    params["tokenization"] |= {"validation_documents": 20}
+    params["tasks"] |= {"names": ["sst2", "stsb", "mnli"], "train_examples": 64, "validation_examples": 32}
+    params["models"]["tiny"] |= {"layers": 1, "hidden": 16, "intermediate": 64}
+    params["pretraining"] |= {
+        "steps": 12,
+        "warmup_steps": 2,
+        "batch_size": 8,
+        "evaluation_interval": 4,
+        "checkpoint_interval": 5,
+    }
+    params["finetuning"]["courtois2024"] |= {"seeds": [1, 2], "epochs": 1}
+
+
+def change(folder: Path, edit) -> None:
+    path = folder / "params.yaml"
+    params = yaml.safe_load(path.read_text())
+    edit(params)
+    path.write_text(yaml.safe_dump(params, sort_keys=False))
+
+
+def stages_run(output: str) -> set[str]:
+    return {line.split("'")[1].split("@")[0] for line in output.splitlines() if line.startswith("Running stage")}
+
+
+def observations(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "data/observations").iterdir()}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    folder = clone(tmp_path_factory.mktemp("finished"))
+    run(folder, "dvc", "repro")
+    return folder
+
+
+def test_every_output_is_there(finished):
+    stages = yaml.safe_load((finished / "dvc.lock").read_text())["stages"]
+    for stage in stages.values():
+        for output in stage["outs"]:
+            assert (finished / output["path"]).exists()
+    names = set(observations(finished))
+    assert names == {
+        "parameters.csv",
+        *(f"pretraining-{operator}-tiny.csv" for operator in ("original", "shared")),
+        *(f"finetuning-courtois2024-{operator}-tiny.csv" for operator in ("original", "shared")),
+    }
+    assert "laptop" in (finished / "reports/report.html").read_text()
+
+
+def test_a_second_repro_runs_nothing(finished):
+    assert stages_run(run(finished, "dvc", "repro")) == set()
+
+
+def test_metrics_plots_and_params_say_something(finished):
+    metrics = run(finished, "dvc", "metrics", "show")
+    assert "original" in metrics and "shared" in metrics
+    run(finished, "dvc", "plots", "show", "--out", "plots")
+    page = (finished / "plots/index.html").read_text()
+    assert "pretraining_loss" in page and "glue" in page
+
+
+def test_two_runs_give_the_same_bytes_of_observations(finished, tmp_path):
+    again = clone(tmp_path)
+    run(again, "dvc", "repro", "analysis")
+    assert observations(again) == observations(finished)
+    for name in ("cells.csv", "comparisons.csv"):
+        assert (again / "data/analysis" / name).read_bytes() == (finished / "data/analysis" / name).read_bytes()
+
+
+def test_a_new_fine_tuning_rate_reruns_fine_tuning_analysis_and_report_alone(finished):
+    change(finished, lambda params: params["finetuning"]["courtois2024"].update(learning_rates=[5.0e-4]))
+    assert stages_run(run(finished, "dvc", "repro")) == {"finetuning", "analysis", "report"}
+
+
+def test_a_new_template_reruns_the_report_alone(finished):
+    template = finished / "reports/templates/report.html"
+    template.write_text(template.read_text() + "\n")
+    assert stages_run(run(finished, "dvc", "repro")) == {"report"}
+
+
+def test_a_new_operator_trains_that_operator_alone(finished):
+    change(finished, lambda params: params["operators"].append("symmetric"))
+    output = run(finished, "dvc", "repro")
+    trained = {line.split("'")[1] for line in output.splitlines() if line.startswith("Running stage")}
+    assert trained == {
+        "pretraining@symmetric-tiny",
+        "finetuning@courtois2024-symmetric-tiny",
+        "analysis",
+        "report",
+    }
+
+
+def test_a_typo_in_params_stops_with_one_clear_error(tmp_path):
+    folder = clone(tmp_path)
+    change(folder, lambda params: params["corpus"].update(shrads=3))
+    done = subprocess.run([sys.executable, "-m", "stages.corpus"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "corpus.shrads: unknown key (given: 3)" in done.stderr
+    assert "Traceback" not in done.stderr
