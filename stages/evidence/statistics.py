@@ -1,0 +1,98 @@
+"""Means, intervals and comparisons over seeds, with the unit of inference named.
+
+Five fine-tuning seeds on one pre-training run speak for that checkpoint; only several pre-training seeds
+speak for the operator. With several, fine-tuning seeds are first averaged within each pre-training seed, so n
+counts pre-training runs. Welch's t for differences, Holm over a family of tasks (scipy, statsmodels).
+"""
+
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+EXACT = "exact"
+PRETRAINING = "pre-training seeds"
+FINETUNING = "fine-tuning seeds"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Of one cell. sd, low and high are NaN where n < 2.
+
+    n: units of inference; runs: all runs behind them; unit: what the units are. sd: sample standard deviation
+    over units; within_sd: over fine-tuning seeds, pooled within pre-training seeds.
+    """
+
+    mean: float
+    sd: float
+    n: int
+    low: float
+    high: float
+    unit: str
+    runs: int
+    within_sd: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Of two means, first minus second: Welch's t interval and two-sided p; NaN where it cannot be had."""
+
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+def units(rows: pd.DataFrame) -> tuple[np.ndarray, str]:
+    """One value for every unit of inference [n], and the unit's name.
+
+    rows: value, pretraining_seed and finetuning_seed of every run of one cell.
+    """
+    if rows["pretraining_seed"].isna().all():
+        return rows["value"].to_numpy(float), EXACT
+    means = rows.groupby("pretraining_seed")["value"].mean()
+    if len(means) > 1 or rows["finetuning_seed"].isna().all():
+        return means.to_numpy(float), PRETRAINING
+    return rows["value"].to_numpy(float), FINETUNING
+
+
+def summarise(rows: pd.DataFrame, confidence: float) -> Summary:
+    """Statistics of one cell from its runs. ValueError for no rows at all."""
+    if rows.empty:
+        raise ValueError("no runs: nothing to summarise")
+    values, unit = units(rows)
+    n, mean = len(values), float(np.mean(values))
+    sd = float(np.std(values, ddof=1)) if n > 1 else nan
+    half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * sd / np.sqrt(n) if n > 1 else nan
+    return Summary(mean, sd, n, mean - half, mean + half, unit, len(rows), within_sd(rows))
+
+
+def within_sd(rows: pd.DataFrame) -> float:
+    """Standard deviation over fine-tuning seeds, pooled within pre-training seeds; NaN without two in one."""
+    rows = rows.dropna(subset=["pretraining_seed", "finetuning_seed"])
+    groups = rows.groupby("pretraining_seed")["value"]
+    freedom = int((groups.count() - 1).sum())
+    squares = float((rows["value"] - groups.transform("mean")).pow(2).sum())
+    return float(np.sqrt(squares / freedom)) if freedom else nan
+
+
+def welch(first: np.ndarray, second: np.ndarray, confidence: float) -> Difference:
+    """First minus second, variances not assumed equal. Needs two values on both sides and some spread."""
+    difference = float(np.mean(first) - np.mean(second))
+    if min(len(first), len(second)) < 2 or np.ptp(first) == np.ptp(second) == 0:
+        return Difference(difference, nan, nan, nan)
+    result = stats.ttest_ind(first, second, equal_var=False)
+    interval = result.confidence_interval(confidence)
+    return Difference(difference, float(interval.low), float(interval.high), float(result.pvalue))
+
+
+def holm(p_values: np.ndarray) -> np.ndarray:
+    """Adjusted p values of one family [tests]; tests without a p value (NaN) are no members of it."""
+    adjusted = np.full(len(p_values), nan)
+    known = ~np.isnan(p_values)
+    if known.any():
+        adjusted[known] = multipletests(p_values[known], method="holm")[1]
+    return adjusted

@@ -1,0 +1,216 @@
+"""Published and released numbers, and what follows from them."""
+
+from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from stages.evidence import (
+    cells,
+    comparisons,
+    deviations,
+    measurements,
+    published,
+    released,
+    scores,
+    specifications,
+)
+from stages.evidence.statistics import summarise
+from stages.settings import load_settings
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "data/published"
+TABLES, FIGURES = specifications.load()
+TABLE3 = published.table("courtois2024_table3_glue", FOLDER)
+NAMES = [name.removesuffix(".csv") for name in published.index(FOLDER)["file"]]
+
+
+@pytest.fixture(scope="module")
+def raw() -> pd.DataFrame:
+    return measurements.measurements(released.glue(ROOT / "data/released"))
+
+
+def printed(value: float, decimals: int = 2) -> str:
+    return str(Decimal(repr(value)).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP))
+
+
+def runs_of(raw: pd.DataFrame, row_key: str, column_key: str) -> pd.DataFrame:
+    size, operator = row_key.split(".")
+    rows = raw[(raw["size"] == size) & (raw["operator"] == operator) & (raw["evaluated_on"] == column_key)]
+    return rows.assign(value=100 * rows["value"])
+
+
+@pytest.mark.parametrize("cell", list(TABLE3.itertuples()), ids=lambda cell: f"{cell.row_key}.{cell.column_key}")
+def test_table_3_follows_from_the_released_results_to_the_last_digit(cell, raw):
+    summary = summarise(runs_of(raw, cell.row_key, cell.column_key), 0.95)
+    expected = printed(summary.mean)
+    if cell.column_key == scores.GLUE_SCORE:
+        expected += f" ({printed(summary.sd)})"
+    assert summary.n == 5
+    assert cell.printed == expected
+
+
+def test_table_3_has_54_task_cells_and_6_scores_with_deviations():
+    whole = TABLE3[TABLE3["column_key"] == scores.GLUE_SCORE]
+    assert (len(TABLE3) - len(whole), len(whole), int(whole["std"].notna().sum())) == (54, 6, 6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_published_table_is_readable_and_as_long_as_the_index_says(name):
+    expected = published.index(FOLDER).set_index("file").loc[f"{name}.csv", "cells"]
+    assert len(published.table(name, FOLDER)) == expected
+
+
+def test_a_missing_table_is_an_error_that_names_the_index():
+    with pytest.raises(ValueError, match=r"nothing\.csv: no such table.*INDEX"):
+        published.table("nothing", FOLDER)
+
+
+def test_released_losses_have_one_value_every_250_steps():
+    losses = measurements.validation_loss(released.validation_loss(ROOT / "data/released"))
+    for _, run in losses.groupby(["size", "operator"]):
+        assert list(run["step"]) == list(range(250, 200_001, 250))
+
+
+def test_released_losses_end_as_the_paper_says():
+    curves = measurements.curves(released.validation_loss(ROOT / "data/released"))
+    last = curves[(curves["step"] == 200_000) & (curves["size"] == "base")].set_index("operator")["mean"]
+    assert last["symmetric"] - last["original"] == pytest.approx(0.1, abs=0.02)  # section 4.1
+    assert abs(last["pairwise"] - last["original"]) < 0.02
+
+
+def test_the_published_gain_is_no_difference_at_five_per_cent_on_base(raw):
+    """Welch over five fine-tuning seeds: p = 0.10 on base and 0.015 on small, and none survives Holm on base."""
+    frame = comparisons.against_original(raw, 0.95)
+    whole = frame[(frame["column"] == scores.GLUE_SCORE) & (frame["operator"] == "pairwise")].set_index("size")
+    assert whole.loc["base", "difference"] == pytest.approx(0.625, abs=0.001)
+    assert whole.loc["base", "p"] == pytest.approx(0.099, abs=0.001)
+    assert whole.loc["small", "p"] == pytest.approx(0.015, abs=0.001)
+    columns = frame[(frame["size"] == "base") & (frame["operator"] == "pairwise")].iloc[1:]
+    assert len(columns) == 9 and (columns["p_holm"] > 0.05).all()
+
+
+def row(**fields) -> dict:
+    empty = dict.fromkeys(["protocol", "task", "evaluated_on", "condition", "pretraining_seed", "finetuning_seed"])
+    return empty | {"stage": "finetuning", "protocol": "courtois2024", "operator": "original", "size": "tiny"} | fields
+
+
+def test_combined_columns_are_means_of_their_metrics():
+    rows = pd.DataFrame(
+        [
+            row(evaluated_on=task, metric=metric, value=value, pretraining_seed=1, finetuning_seed=1)
+            for task, metric, value in [
+                ("mrpc", "accuracy", 0.6),
+                ("mrpc", "f1", 0.8),
+                ("stsb", "pearson", 0.1),
+                ("stsb", "spearmanr", 0.3),
+                ("rte", "accuracy", 0.5),
+                ("rte", "f1", 0.9),
+            ]
+        ]
+    )
+    result = scores.column_scores(rows).set_index("evaluated_on")["value"]
+    assert result.to_dict() == pytest.approx({"mrpc": 0.7, "stsb": 0.2, "rte": 0.5})
+    assert scores.glue_scores(scores.column_scores(rows)).empty
+
+
+def test_a_missing_metric_is_an_error_that_names_the_run():
+    rows = pd.DataFrame([row(evaluated_on="qqp", metric="accuracy", value=0.6, pretraining_seed=3, finetuning_seed=2)])
+    with pytest.raises(ValueError, match=r"qqp of original at tiny, seeds 3 and 2.*f1"):
+        scores.column_scores(rows)
+
+
+def test_savings_equal_those_of_table_2():
+    counts = {"original": 109514298, "symmetric": 102427194, "pairwise": 103017018}
+    rows = [row(stage="parameters", metric="masked_lm_parameters", operator=o, value=v) for o, v in counts.items()]
+    saved = measurements.savings(pd.DataFrame(rows)).set_index("operator")["value"]
+    assert saved.round(2).to_dict() == {"original": 0.0, "symmetric": 6.47, "pairwise": 5.93}
+
+
+def evidence(run: list[dict]) -> cells.Evidence:
+    frame = pd.DataFrame(run, columns=measurements.FIELDS).astype({"value": float})
+    return cells.Evidence(frame, frame.iloc[:0], ("original", "pairwise", "shared"), 0.95)
+
+
+def test_a_table_without_a_run_says_not_run_in_every_measurable_cell():
+    filled = cells.fill(TABLES["courtois2024_table3_glue"], TABLE3, evidence([]))
+    assert len(filled) == 60
+    assert (filled["status"] == cells.NOT_RUN).all()
+
+
+def test_rows_outside_the_paper_follow_the_papers_rows():
+    run = [
+        row(metric="score", evaluated_on="rte", operator=operator, value=0.5, pretraining_seed=1, finetuning_seed=1)
+        for operator in ("shared", "original")
+    ]
+    filled = cells.fill(TABLES["courtois2024_table3_glue"], TABLE3, evidence(run))
+    keys = list(dict.fromkeys(filled["row_key"]))
+    assert keys[6:] == ["tiny.shared", "tiny.original"]
+    own = filled[filled["row_key"] == "tiny.shared"].set_index("column_key")
+    assert own.loc["rte", "reproduced"] == 50.0
+    assert own.loc["qqp", "status"] == cells.NOT_RUN
+    assert own["printed"].isna().all()
+
+
+def test_operators_that_are_only_counted_have_no_row_of_their_own():
+    run = [
+        row(stage="parameters", metric="masked_lm_parameters", protocol=None, operator=operator, size="base", value=1)
+        for operator in ("hadamard", "shared", "symmetric")
+    ]
+    name = "courtois2024_table2_model_parameters"
+    filled = cells.fill(TABLES[name], published.table(name, FOLDER), evidence(run))
+    assert list(dict.fromkeys(filled["row_key"]))[6:] == ["base.shared"]
+    assert filled.set_index("row_key").loc["base.symmetric", "status"].tolist()[0] == "reproduced"
+
+
+def test_a_column_of_counts_is_made_for_every_size():
+    run = [
+        row(stage="parameters", metric="attention_parameters", protocol=None, size=size, value=1)
+        for size in ("tiny", "base")
+    ]
+    name = "courtois2024_table1_attention_param_formulas"
+    filled = cells.fill(TABLES[name], published.table(name, FOLDER), evidence(run))
+    assert {"counted.tiny", "counted.base"} < set(filled["column_key"])
+
+
+def test_a_published_cell_without_a_place_is_an_error():
+    strange = TABLE3.assign(column_key="wnli").head(1)
+    with pytest.raises(ValueError, match="no place for the published cell"):
+        cells.fill(TABLES["courtois2024_table3_glue"], strange, evidence([]))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_specified_table_is_a_published_one(name):
+    assert name in NAMES
+
+
+def test_keys_and_patterns_agree():
+    assert specifications.fields("{size}.{operator}", "base.shared") == {"size": "base", "operator": "shared"}
+    assert specifications.fields("noise_{level}", "noise_15") == {"level": "15"}
+    assert specifications.fields("{size}.{operator}", "base") is None
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "stages/scales").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_setting_of_every_scale_has_its_counterpart_in_the_protocol(path):
+    params = load_settings(path).model_dump(mode="json")
+    frame = deviations.compare(params, published.protocol(FOLDER))
+    known = {"as stated", "differs", "as their code", "differs from their code"}
+    assert len(frame) > 25 and set(frame["verdict"]) <= known
+
+
+def test_deviations_tell_the_same_from_the_different():
+    params = load_settings(ROOT / "stages/scales/laptop.yaml").model_dump(mode="json")
+    params["pretraining"] |= {"steps": 200_000, "batch_size": 255}
+    verdicts = deviations.compare(params, published.protocol(FOLDER)).set_index("key")["verdict"]
+    assert verdicts["pretraining.steps"] == "as stated"
+    assert verdicts["pretraining.batch_size"] == "differs"
+
+
+def test_a_deviation_that_points_nowhere_is_an_error(tmp_path):
+    entry = {"setting": "x", "key": "pretraining.stepz", "stated": "pretraining.steps"}
+    (tmp_path / "d.yaml").write_text(yaml.safe_dump([entry]))
+    params = load_settings(ROOT / "stages/scales/laptop.yaml").model_dump(mode="json")
+    with pytest.raises(ValueError, match=r"nothing at pretraining\.stepz"):
+        deviations.compare(params, published.protocol(FOLDER), tmp_path / "d.yaml")

@@ -1,0 +1,120 @@
+"""Means, intervals and comparisons over seeds."""
+
+from math import isnan, sqrt
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from stages.evidence.statistics import EXACT, FINETUNING, PRETRAINING, holm, summarise, units, welch, within_sd
+
+values = st.lists(st.floats(-100, 100), min_size=2, max_size=8).filter(lambda v: np.ptp(v) > 1e-3)
+
+
+def runs(*groups: list[float]) -> pd.DataFrame:
+    """One group of fine-tuning runs for every pre-training seed."""
+    return pd.DataFrame(
+        [
+            {"pretraining_seed": p, "finetuning_seed": f, "value": value}
+            for p, group in enumerate(groups)
+            for f, value in enumerate(group)
+        ]
+    )
+
+
+def test_finetuning_seeds_are_the_units_of_one_checkpoint():
+    summary = summarise(runs([1.0, 2.0, 4.0]), 0.95)
+    assert (summary.n, summary.runs, summary.unit) == (3, 3, FINETUNING)
+    assert summary.mean == pytest.approx(7 / 3)
+    assert summary.sd == pytest.approx(np.std([1, 2, 4], ddof=1))
+    half = stats.t.ppf(0.975, 2) * summary.sd / sqrt(3)
+    assert (summary.low, summary.high) == pytest.approx((7 / 3 - half, 7 / 3 + half))
+    assert summary.within_sd == pytest.approx(summary.sd)
+
+
+def test_several_pretraining_seeds_are_the_units_and_count_equally():
+    summary = summarise(runs([1.0, 3.0], [6.0, 6.0, 6.0, 6.0]), 0.95)
+    assert (summary.n, summary.runs, summary.unit) == (2, 6, PRETRAINING)
+    assert summary.mean == 4.0  # not 28 / 6
+    assert summary.sd == pytest.approx(np.std([2, 6], ddof=1))
+
+
+def test_a_single_run_has_no_interval():
+    summary = summarise(runs([1.0]), 0.95)
+    assert summary.n == 1
+    assert isnan(summary.sd) and isnan(summary.low) and isnan(summary.high) and isnan(summary.within_sd)
+
+
+def test_equal_values_give_an_interval_of_no_width():
+    summary = summarise(runs([2.0, 2.0, 2.0]), 0.95)
+    assert (summary.low, summary.high, summary.sd) == (2.0, 2.0, 0.0)
+
+
+def test_a_count_is_exact():
+    frame = pd.DataFrame({"pretraining_seed": [None], "finetuning_seed": [None], "value": [28795194]})
+    assert summarise(frame, 0.95).unit == EXACT
+
+
+def test_pretraining_measurements_have_pretraining_seeds_as_units():
+    frame = pd.DataFrame({"pretraining_seed": [1], "finetuning_seed": [None], "value": [2.5]})
+    assert units(frame)[1] == PRETRAINING
+
+
+def test_no_runs_are_an_error():
+    with pytest.raises(ValueError, match="no runs"):
+        summarise(runs(), 0.95)
+
+
+def test_spread_within_checkpoints_is_pooled():
+    assert within_sd(runs([0.0, 2.0], [10.0, 10.0, 10.0])) == pytest.approx(sqrt(2 / 3))
+
+
+def test_intervals_cover_the_mean_as_often_as_they_say():
+    generator = np.random.default_rng(1)
+    samples = generator.normal(size=(400, 5))
+    covered = [(s := summarise(runs(list(sample)), 0.9)).low < 0 < s.high for sample in samples]
+    assert 0.86 < np.mean(covered) < 0.94
+
+
+@settings(deadline=None)
+@given(values, values)
+def test_welch_is_antisymmetric_and_its_interval_agrees_with_its_p(first, second):
+    first, second = np.array(first), np.array(second)
+    one, other = welch(first, second, 0.95), welch(second, first, 0.95)
+    assert one.difference == pytest.approx(-other.difference, abs=1e-9)
+    assert one.low == pytest.approx(-other.high, abs=1e-9)
+    if abs(one.p - 0.05) > 1e-6:
+        assert (one.low > 0 or one.high < 0) == (one.p < 0.05)
+
+
+def test_welch_by_hand():
+    first, second = np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0])
+    result = welch(first, second, 0.95)
+    parts = 1 / 3, 2 / 2
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / 2 + parts[1] ** 2 / 1)
+    assert result.difference == -1.0
+    assert result.high - result.low == pytest.approx(2 * stats.t.ppf(0.975, freedom) * sqrt(sum(parts)))
+
+
+@pytest.mark.parametrize(("first", "second"), [([1.0], [1.0, 2.0]), ([1.0, 1.0], [2.0, 2.0])])
+def test_welch_says_nothing_without_two_values_or_any_spread(first, second):
+    result = welch(np.array(first), np.array(second), 0.95)
+    assert isnan(result.p) and isnan(result.low) and not isnan(result.difference)
+
+
+def test_holm_by_hand():
+    assert holm(np.array([0.01, 0.04, 0.03])) == pytest.approx([0.03, 0.06, 0.06])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.one_of(st.floats(0, 1), st.just(float("nan"))), min_size=1, max_size=9))
+def test_holm_never_lowers_a_p_value_and_skips_missing_ones(p_values):
+    p_values = np.array(p_values)
+    adjusted = holm(p_values)
+    known = ~np.isnan(p_values)
+    assert (np.isnan(adjusted) == ~known).all()
+    assert (adjusted[known] >= p_values[known] - 1e-12).all()
+    assert adjusted[known] == pytest.approx(holm(p_values[known]))
