@@ -1,0 +1,1 @@
+"""The report's tables and figures, and its two forms: one HTML file, and LaTeX."""

@@ -1,0 +1,179 @@
+"""The report's plain tables: comparisons, corpus, tokens, tasks, deviations and provenance."""
+
+from dataclasses import replace
+from functools import partial
+
+import pandas as pd
+
+from stages.evidence import specifications
+from stages.presentation.tables import (
+    MISSING,
+    Grid,
+    Heading,
+    Value,
+    interval,
+    number,
+    plain,
+    probability,
+    text,
+)
+
+FATES = {
+    "in": "read",
+    "kept": "kept",
+    "not_selected": "kept, but beyond the number asked for",
+    "malformed": "malformed",
+}
+TABLE = "courtois2024_table3_glue"
+TITLES = {
+    "reproduced": "Differences to the original operator, this run",
+    "released": "Differences to the original operator, the authors' released results",
+}
+count = partial(number, decimals=0)
+
+
+def against_original(comparisons: pd.DataFrame, source: str, confidence: float, alpha: float) -> Grid:
+    """GLUE columns (rows) by model: difference in points and its interval; a star where p is below alpha."""
+    frame = comparisons[comparisons["source"] == source]
+    several = frame["protocol"].nunique() > 1
+    families = list(frame.groupby(["protocol", "size", "operator"], sort=False))
+    columns = {"column": (Heading("Column"), str)}
+    rows = {column.key: {"column": column.label} for column in specifications.load()[0][TABLE].columns}
+    for place, ((protocol, size, operator), family) in enumerate(families):
+        heading = Heading(f"{operator} − original", f"BERT-{size}" + (f", {protocol}" if several else ""))
+        columns[str(place)] = (heading, _value)
+        for row in family.itertuples():
+            rows[row.column][str(place)] = _difference(row, alpha)
+    made = plain(
+        pd.DataFrame(rows.values(), columns=list(columns)),
+        columns,
+        name=f"against_original_{source}",
+        title=TITLES[source],
+        stage="finetuning" if source == "reproduced" else "analysis",
+        notes=(
+            f"Points (100 × the score), with Welch's {confidence:.0%} interval. * marks p below {alpha}, "
+            "for the nine columns after Holm. All p values are in the CSV.",
+            *_units(frame),
+        ),
+    )
+    return replace(made, csv=frame.drop(columns="source"))
+
+
+def _value(value: object) -> Value:
+    return value if isinstance(value, Value) else Value("not run", kind="text")
+
+
+def _difference(row, alpha: float) -> Value:
+    star = "*" if row.p_holm < alpha else ""
+    spread = f"({interval(row.low, row.high, 2)})" if pd.notna(row.low) else ""
+    detail = f"p = {probability(row.p)}, adjusted {probability(row.p_holm)}; n = {row.n} against {row.n_original}"
+    return Value(number(row.difference, 2) + star, spread, detail)
+
+
+def _units(frame: pd.DataFrame) -> list[str]:
+    pairs = frame[["n", "unit_of_inference"]].drop_duplicates().itertuples(index=False)
+    return [f"n = {pair.n} {pair.unit_of_inference} a side." for pair in pairs]
+
+
+def corpus(ledger: pd.DataFrame) -> Grid:
+    """What became of every document, by first reason; and how many documents each reason applies to."""
+    total = ledger[ledger["shard"] == "total"]
+    parts = [total[total["fate"] == fate] for fate in ("in", "kept", "not_selected", "malformed")]
+    dropped = total[total["fate"] == "dropped"].sort_values(
+        ["documents", "rule", "reason"], ascending=[False, True, True]
+    )
+    frame = pd.concat([*parts, dropped])
+    frame = frame[(frame["documents"] > 0) | (frame["all_documents"] > 0)].drop(columns="shard")
+    everything = frame.loc[frame["fate"] == "in", "documents"].sum()
+    reasons = frame["rule"].fillna("") + " " + frame["reason"].fillna("")
+    labels = [
+        FATES.get(fate) or f"dropped: {reason.strip()}" for fate, reason in zip(frame["fate"], reasons, strict=True)
+    ]
+    shown = frame.assign(label=labels, share=100 * frame["documents"] / everything)
+    columns = {
+        "label": (Heading("Documents"), str),
+        "documents": (Heading("Number", "a dropped document counts under its first reason"), count),
+        "share": (Heading("Share, %"), partial(number, decimals=1)),
+        "bytes": (Heading("Bytes", "of the lines, decompressed"), count),
+        "all_documents": (
+            Heading("Under this reason", "documents that the reason applies to, first or not"),
+            count,
+        ),
+    }
+    made = plain(shown, columns, name="corpus", title="The corpus and its filter", stage="filtering")
+    return replace(made, csv=frame)
+
+
+def tokens(index: dict) -> Grid:
+    """Documents, tokens and sequences of both splits."""
+    names = ["documents", "tokens", "sequences", "dropped_tokens"]
+    frame = pd.DataFrame(
+        [{"split": split, **{name: entry[name] for name in names}} for split, entry in index["splits"].items()]
+    )
+    columns = {"split": (Heading("Split"), str)}
+    columns |= {name: (Heading(name.replace("_", " ").capitalize()), count) for name in names}
+    note = f"Sequences of {index['sequence_length']} tokens; {count(index['vocabulary_size'])} word pieces."
+    return plain(frame, columns, name="tokens", title="Tokens for pre-training", stage="tokenization", notes=(note,))
+
+
+def tasks(statistics: pd.DataFrame) -> Grid:
+    """Examples of every task and split; subsets of the original data, and samples, are named."""
+    frame = statistics.assign(
+        label=statistics["task"] + ", " + statistics["split"].str.replace("_", " "),
+        state=[_state(row.subset, row.reduced) for row in statistics.itertuples()],
+        majority=100 * statistics["majority_share"].astype(float),
+    )
+    columns = {
+        "label": (Heading("Task"), str),
+        "examples": (Heading("Examples"), count),
+        "available": (Heading("Of available"), count),
+        "majority": (Heading("Most frequent label, %"), partial(number, decimals=1)),
+        "state": (Heading("Data"), text),
+        "source": (Heading("Source"), text),
+    }
+    made = plain(frame, columns, name="tasks", title="GLUE tasks", stage="tasks")
+    return replace(made, csv=statistics)
+
+
+def _state(subset: bool, reduced: bool) -> str:
+    if subset:
+        return "sample of a subset of the original" if reduced else "subset of the original"
+    return "sample" if reduced else "whole"
+
+
+def deviations(frame: pd.DataFrame) -> Grid:
+    """Every setting beside the paper's."""
+    headings = {
+        "setting": "Setting",
+        "paper": "Paper",
+        "code": "Authors' code, where the paper is silent",
+        "run": "This run",
+        "verdict": "Verdict",
+    }
+    columns = {name: (Heading(label), _filled if name != "setting" else str) for name, label in headings.items()}
+    return plain(frame, columns, name="settings", title="Settings", stage="report")
+
+
+def _filled(value: str) -> Value:
+    return Value(value or MISSING, kind="text")
+
+
+def environment(facts: pd.DataFrame) -> Grid:
+    """Commit, lock, versions and machine."""
+    columns = {"fact": (Heading("What"), str), "value": (Heading("Value"), text)}
+    return plain(facts, columns, name="environment", title="What it ran on", stage="report")
+
+
+def stages(runs: list[dict]) -> Grid:
+    """Duration and start of every stage instance."""
+    frame = pd.DataFrame(
+        [{"stage": run["stage"], "seconds": run["seconds"], "started": run["started"]} for run in runs],
+        columns=["stage", "seconds", "started"],
+    )
+    columns = {
+        "stage": (Heading("Stage"), str),
+        "seconds": (Heading("Seconds"), partial(number, decimals=1)),
+        "started": (Heading("Started"), text),
+    }
+    total = f"{number(frame['seconds'].astype(float).sum(), 0)} seconds in all."
+    return plain(frame, columns, name="stages", title="Time of each stage", stage="report", notes=(total,))

@@ -1,0 +1,195 @@
+"""Figures by matplotlib, as SVG and PDF of equal bytes for equal numbers, and SVG for use inside a page.
+
+Inside a page the colours are CSS variables, so that light and dark schemes both read; the text stays text.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BytesIO
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from stages.evidence import specifications
+
+INK = "#24292f"
+GRID = "#d5dade"
+STYLES = {  # colour-blind safe (Okabe and Ito), and told apart in print by their strokes
+    "original": ("#5b6570", "solid"),
+    "symmetric": ("#0072b2", "dashed"),
+    "pairwise": ("#d55e00", "dashdot"),
+    "shared": ("#009e73", (0, (1, 1))),
+    "partial_qk": ("#cc79a7", "solid"),
+    "hadamard": ("#b58900", "dashed"),
+    "fixed": ("#7a68c8", "dashdot"),
+    "parameters": ("#3aa0a0", "solid"),
+    "parameters_wide": ("#3aa0a0", "dashed"),
+}
+OTHER = ("#999999", "solid")  # controls, which a plot of runs names on its axis
+WIDTH, HEIGHT, ROW = 3.6, 2.9, 3  # inches a panel, panels a row
+SETTINGS = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 9.5,
+    "axes.titlecolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": GRID,
+    "legend.frameon": False,
+    "legend.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "figures",
+    "pdf.fonttype": 42,
+}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """alternative: in words, what the figure shows. files: its bytes by format. csv: the numbers drawn."""
+
+    name: str
+    place: str
+    title: str
+    stage: str
+    alternative: str
+    files: dict[str, bytes]
+    csv: pd.DataFrame
+
+    @property
+    def command(self) -> str:
+        """What makes the numbers and this figure again."""
+        return f"dvc repro {self.stage} report"
+
+
+def style(operator: str) -> tuple:
+    """Colour and stroke of an operator, the same in every figure."""
+    return STYLES.get(operator, OTHER)
+
+
+def panels(groups: list[tuple[str, pd.DataFrame]], draw: Callable[[Axes, pd.DataFrame], None]) -> dict[str, bytes]:
+    """One panel a group (title, rows), drawn by `draw`, and one legend; as `svg` and as `pdf`."""
+    columns = min(ROW, len(groups))
+    rows = -(-len(groups) // columns)
+    with mpl.rc_context(SETTINGS):
+        figure = Figure(figsize=(WIDTH * columns, HEIGHT * rows + 0.35), layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False).flat
+        for axes, (title, frame) in zip(grid, groups, strict=False):
+            axes.set_title(title, loc="left")
+            axes.grid(axis="y", linewidth=0.6)
+            axes.set_axisbelow(True)
+            draw(axes, frame)
+        for axes in grid[len(groups) :]:
+            axes.set_axis_off()
+        handles = {
+            label: handle
+            for axes in figure.axes
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        if handles:
+            figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles))
+        return {form: _saved(figure, form) for form in ("svg", "pdf")}
+
+
+def _saved(figure: Figure, form: str) -> bytes:
+    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    buffer = BytesIO()
+    figure.savefig(buffer, format=form, metadata=dates[form], transparent=True)
+    return buffer.getvalue()
+
+
+def curves(axes: Axes, frame: pd.DataFrame) -> None:
+    """Mean by step, a line an operator; a band from minimum to maximum where there are several runs."""
+    for operator, rows in frame.groupby("operator", sort=False):
+        colour, stroke = style(operator)
+        if (rows["n"] > 1).any():
+            axes.fill_between(rows["step"], rows["minimum"], rows["maximum"], color=colour, alpha=0.18, linewidth=0)
+        axes.plot(rows["step"], rows["mean"], color=colour, linestyle=stroke, linewidth=1.4, label=operator)
+    axes.set_xlabel("training step")
+    axes.set_ylabel("validation loss (nats)")
+    axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
+    axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:,.0f}"))
+
+
+def dots(axes: Axes, frame: pd.DataFrame) -> None:
+    """Every run a dot, those of one pre-training seed in one column; a bar at the operator's mean."""
+    operators = list(dict.fromkeys(frame["operator"]))
+    for place, operator in enumerate(operators):
+        colour, _ = style(operator)
+        rows = frame[frame["operator"] == operator]
+        seeds = sorted(rows["pretraining_seed"].unique())
+        offsets = (np.arange(len(seeds)) - (len(seeds) - 1) / 2) * 0.5 / max(len(seeds), 1)
+        across = rows["pretraining_seed"].map(dict(zip(seeds, offsets, strict=True)))
+        axes.plot(place + across, rows["score"], "o", color=colour, markersize=4, alpha=0.75)
+        mean = rows.groupby("pretraining_seed")["score"].mean().mean()
+        axes.hlines(mean, place - 0.36, place + 0.36, color=colour, linewidth=1.6)
+    axes.set_xticks(range(len(operators)), operators)
+    axes.set_xlim(-0.6, len(operators) - 0.4)
+    axes.set_ylabel("GLUE score")
+
+
+def draw(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
+    """The figure of a specification: panels of released results, then one for every size of this run.
+
+    frame: source, operator, size, protocol where there are several, and what the kind of figure draws.
+    """
+    painter, describe = KINDS[figure.kind]
+    released = [("released", size) for size in figure.released]
+    run = frame.loc[frame["source"] == "reproduced", "size"].drop_duplicates()
+    groups = [
+        (f"BERT-{size}, {source}", frame[(frame["source"] == source) & (frame["size"] == size)])
+        for source, size in [*released, *(("reproduced", size) for size in run)]
+    ]
+    return Drawing(
+        name=figure.name,
+        place=f"{figure.source}, {figure.number}" if figure.source else "",
+        title=figure.title,
+        stage=figure.stage,
+        alternative=" ".join(f"{title}: {describe(rows)}." for title, rows in groups),
+        files=panels(groups, painter),
+        csv=pd.concat([rows for _, rows in groups]),
+    )
+
+
+def _ends(frame: pd.DataFrame) -> str:
+    """The first and the last value of every curve, in words."""
+    ends = frame.groupby("operator", sort=False).agg(
+        first=("mean", "first"), last=("mean", "last"), step=("step", "last")
+    )
+    return ", ".join(
+        f"{row.Index} from {row.first:.2f} to {row.last:.2f} at step {row.step:,}" for row in ends.itertuples()
+    )
+
+
+def _means(frame: pd.DataFrame) -> str:
+    """The mean and the number of runs of every operator, in words."""
+    means = frame.groupby("operator", sort=False)["score"].agg(["mean", "count"])
+    return ", ".join(f"{row.Index} {row.mean:.2f} over {row.count} runs" for row in means.itertuples())
+
+
+KINDS = {"curves": (curves, _ends), "dots": (dots, _means)}
+
+
+def inline(svg: bytes, name: str) -> str:
+    """The SVG element alone, for use inside a page: identifiers of its own, and colours as CSS variables."""
+    text = svg.decode()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
+    text = re.sub(
+        r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 aria-hidden="true" focusable="false">', text, count=1
+    )
+    colours = {INK: "currentColor", GRID: "var(--rule)"}
+    colours |= {colour: f"var(--{operator}, {colour})" for operator, (colour, _) in STYLES.items()}
+    for colour, variable in colours.items():
+        text = re.sub(rf"(: ?){colour}\b", rf"\g<1>{variable}", text)
+    return text

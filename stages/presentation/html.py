@@ -1,0 +1,47 @@
+"""report.html: one file that needs no network and no script.
+
+Templates: reports/templates/*.html and style.css. Everything that comes from data is escaped for HTML; inside
+the style sheet, for CSS.
+"""
+
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup, escape
+
+from stages.presentation import figures
+from stages.presentation.markup import formula
+
+
+def render(folder: Path, context: dict) -> str:
+    """The whole page from `folder`/report.html and its parts."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"css_string": css_string, "formula": html_formula, "inline_svg": inline_svg}
+    return environment.get_template("report.html").render(context)
+
+
+def css_string(value: object) -> Markup:
+    """A CSS string literal; whatever is not a plain letter or digit becomes its code point."""
+    safe = "".join(c if c.isascii() and c.isalnum() else f"\\{ord(c):x} " for c in str(value))
+    return Markup(f'"{safe}"')
+
+
+def html_formula(text: str) -> Markup:
+    """Powers and indices raised and lowered."""
+    tags = {"^": "sup", "_": "sub", "": None}
+    parts = [
+        Markup("<{0}>{1}</{0}>").format(Markup(tags[mark]), part) if mark else escape(part)
+        for mark, part in formula(text)
+    ]
+    return Markup("").join(parts)
+
+
+def inline_svg(svg: bytes, name: str) -> Markup:
+    """Our own figure, as an element of the page."""
+    return Markup(figures.inline(svg, name))

@@ -1,0 +1,160 @@
+"""Tables as they are shown, and their text in HTML and LaTeX."""
+
+from math import nan
+
+import jinja2
+import pandas as pd
+import pytest
+
+from stages.evidence import cells, measurements, published, specifications
+from stages.presentation import html, latex
+from stages.presentation.markup import formula
+from stages.presentation.tables import Heading, from_cells, interval, number, plain, probability, text
+from tests.test_evidence import FOLDER, evidence, row
+
+TABLES = specifications.load()[0]
+
+
+def grid(name: str, run: list[dict]):
+    table = TABLES[name]
+    return from_cells(table, cells.fill(table, published.table(name, FOLDER), evidence(run)))
+
+
+def scored(operator: str, size: str, *values: float) -> list[dict]:
+    """Runs of one column with as many fine-tuning seeds as values, on two pre-training seeds."""
+    return [
+        row(
+            metric="score",
+            evaluated_on="rte",
+            operator=operator,
+            size=size,
+            value=value,
+            pretraining_seed=p,
+            finetuning_seed=f,
+        )
+        for p in (1, 2)
+        for f, value in enumerate(values)
+    ]
+
+
+def lines(table, label: str) -> dict:
+    group = next(group for group in table.groups if group.label == label)
+    return {line.label.split(",")[0]: line for line in group.lines}
+
+
+def column(table, line, label: str):
+    return line.values[[heading.label for heading in table.headings].index(label)]
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "shown"),
+    [(1234567, 0, "1,234,567"), (-0.126, 2, "−0.13"), (nan, 2, "–"), (0.5, 1, "0.5")],
+)
+def test_numbers(value, decimals, shown):
+    assert number(value, decimals) == shown
+
+
+def test_intervals_and_probabilities():
+    assert interval(-1, 2.25, 1) == "−1.0 to 2.2"
+    assert interval(nan, nan, 1) == "–"
+    assert [probability(p) for p in (0.0, 0.0004, 0.0499, 1.0, nan)] == ["< 0.001", "< 0.001", "0.050", "1.000", "–"]
+
+
+def test_a_row_of_the_paper_that_was_not_run_says_so_in_one_remark():
+    table = grid("courtois2024_table3_glue", [])
+    line = lines(table, "BERT-base pairwise")["reproduced"]
+    assert (line.note, line.values) == ("not run at this scale", ())
+
+
+def test_published_values_stand_as_printed():
+    table = grid("courtois2024_table3_glue", [])
+    line = lines(table, "BERT-base pairwise")["published"]
+    assert column(table, line, "GLUE score").text == "79.36 (0.37)"
+
+
+def test_a_measured_row_of_the_paper_shows_mean_spread_and_seeds():
+    table = grid("courtois2024_table3_glue", scored("pairwise", "base", 0.5, 0.7))
+    line = lines(table, "BERT-base pairwise")["reproduced"]
+    value = column(table, line, "RTE")
+    assert line.label == "reproduced, n = 2"
+    assert (value.text, value.spread) == ("60.00", "± 0.00")
+    assert "n = 2 pre-training seeds, 4 runs" in value.detail
+    assert column(table, line, "QQP").text == "not run"
+    assert any("each the mean of 2 fine-tuning runs" in note for note in table.notes)
+
+
+def test_a_row_outside_the_paper_is_labelled_and_has_no_published_line():
+    table = grid("courtois2024_table3_glue", scored("shared", "tiny", 0.5))
+    group = table.groups[-1]
+    assert (group.label, group.remark) == ("BERT-tiny shared", "not in the paper")
+    assert [line.label for line in group.lines] == ["reproduced, n = 2"]
+
+
+def test_counts_are_called_counted_and_formulas_are_formulas():
+    run = [row(stage="parameters", protocol=None, metric="attention_parameters", size="base", value=1771776)]
+    table = grid("courtois2024_table1_attention_param_formulas", run)
+    own = lines(table, "original")
+    assert column(table, own["counted"], "Counted, BERT-base").text == "1,771,776"
+    assert column(table, own["published"], "As a formula").kind == "formula"
+    assert table.kinds == ["formula", "formula", "number"]
+
+
+def test_the_csv_has_one_line_a_cell_with_published_and_reproduced_values():
+    table = grid("courtois2024_table3_glue", scored("original", "tiny", 0.5))
+    assert len(table.csv) == 70
+    wanted = {"row", "column", "metric", "printed", "published", "released", "reproduced_mean", "reproduced_sd"}
+    assert wanted | {"reproduced_n", "interval_low", "interval_high", "command"} <= set(table.csv.columns)
+
+
+def test_latex_escapes_all_that_is_special_in_it():
+    escaped = latex.escape(r"50% & $x_1^2 #{~}\<>|")
+    assert escaped == (
+        r"50\% \& \$x\_1\textasciicircum{}2 \#\{\textasciitilde{}\}\textbackslash{}\textless{}\textgreater{}\textbar{}"
+    )
+    assert latex.escape("− ± é 漢\n") == r"$-$ $\pm$ é U+6F22 "
+
+
+def test_latex_templates_escape_every_value(tmp_path):
+    (tmp_path / "t.tex").write_text(r"\x{<< value >>} << loop | formula >>")
+    made = latex.environment(tmp_path).get_template("t.tex").render(value=r"\input{x}", loop="h^2_%")
+    assert made == r"\x{\textbackslash{}input\{x\}} h\textsuperscript{2}\_\%"
+
+
+def test_a_missing_value_is_an_error_in_both_forms(tmp_path):
+    (tmp_path / "t.tex").write_text("<< nothing >>")
+    (tmp_path / "report.html").write_text("{{ nothing }}")
+    with pytest.raises(jinja2.UndefinedError):
+        latex.environment(tmp_path).get_template("t.tex").render()
+    with pytest.raises(jinja2.UndefinedError):
+        html.render(tmp_path, {})
+
+
+def test_html_escapes_every_value(tmp_path):
+    (tmp_path / "report.html").write_text("{{ value }} {{ value | formula }} {{ value | css_string }}")
+    made = html.render(tmp_path, {"value": '<b>h^2"'})
+    assert made == '&lt;b&gt;h^2&#34; &lt;b&gt;h<sup>2</sup>&#34; "\\3c b\\3e h\\5e 2\\22 "'
+
+
+def test_names_that_latex_cannot_take_are_errors():
+    assert latex.path("courtois2024_table3_glue") == "courtois2024_table3_glue"
+    with pytest.raises(ValueError, match="cannot name a file or label"):
+        latex.path("a b}")
+
+
+def test_long_text_gets_a_paragraph_column():
+    frame = pd.DataFrame({"a": ["x"], "b": ["short"], "c": ["word " * 20]})
+    columns = {"a": (Heading("A"), str), "b": (Heading("B"), text), "c": (Heading("C"), text)}
+    made = latex.columns(plain(frame, columns, name="n", title="t", stage="report"))
+    assert made[0] == "l" and "p{" in made[1]
+
+
+def test_formulas_are_split_at_their_marks():
+    assert formula("O(h^2/n) W_q") == [("", "O(h"), ("^", "2"), ("", "/n) W"), ("_", "q")]
+    assert formula("") == []
+
+
+def test_measurement_fields_are_those_that_specifications_select_by():
+    for table in TABLES.values():
+        selected = set(table.select) | set(specifications.names(table.row_key))
+        selected |= {field for column in table.columns for field in column.select or ()}
+        assert selected <= set(measurements.FIELDS)
