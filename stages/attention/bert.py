@@ -1,8 +1,8 @@
 """Hugging Face's BERT with another operator; everything else, from embeddings to heads, is the library's.
 
 `OperatorConfig.operator` is one of OPERATORS. Models save and load as any Hugging Face model does (`save_pretrained`,
-`from_pretrained`, the Auto classes once this module is imported), in safetensors. Parameters of the operators keep their
-names in the papers' equations, and those that BERT has too keep BERT's, so that a stock checkpoint loads into `original`.
+`from_pretrained`, the Auto classes once this module is imported), in safetensors. Parameters of the operators have
+their names in the papers' equations, and those that BERT has too BERT's: a stock checkpoint loads into `original`.
 """
 
 from typing import Any

@@ -27,8 +27,8 @@ def to_stock_bert(
 ) -> BertModel | BertForMaskedLM | BertForSequenceClassification:
     """An ordinary Hugging Face model with equal outputs (to 1e-5 in float32), in evaluation mode.
 
-    It has the parameters of Original: the export serves compatibility and saves nothing. ValueError for an operator that
-    BERT cannot express: hadamard, fixed, parameters and parameters_wide.
+    It has the parameters of Original: the export serves compatibility and saves nothing. ValueError for an operator
+    that BERT cannot express: hadamard, fixed, parameters and parameters_wide.
     """
     config = model.config
     if config.operator in OVER_PARAMETERS:

@@ -3,8 +3,8 @@
 X [batch, n, h] are the hidden states; head i of `heads` owns the i-th slice of d = h / heads channels of every
 projection (Courtois et al. 2024, section 2.4). A self-attention operator weighs values by a softmax over keys and
 differs from the others in where the scores and the values come from. Scores Q K^T are divided by sqrt(d) after the
-whole product, masks act on keys, dropout on the weights, as in BERT (Devlin et al. 2018). Where a source leaves
-something open, the docstring says what and what was chosen. Linear layers start at N(0, 0.02) with biases 0, as in BERT.
+whole product, masks act on keys, dropout on the weights, as in BERT (Devlin et al. 2018); Linear layers start at
+N(0, 0.02) with biases 0. Where a source leaves something open, the docstring says what and what was chosen.
 
 The operators of the sources: Original, Symmetric, Pairwise, Shared, PartialQK, Hadamard, Fixed, AttentionOverParameters.
 Controls that no source ran: OriginalTiedInit, SharedKV, TiedQKV.
@@ -257,8 +257,8 @@ class Positional(SelfAttention):
 class Hadamard(Positional):
     """Scores W_i * (X_i X_i^T) / s, elementwise, with a learned scalar s: h^2 + h + heads n^2 + 1 parameters.
 
-    Blog "Hadamard Attentions": no query or key projection, no sqrt(d), s starts at 1; 538,113 parameters with the output
-    projection at h = 512, n = 40 (8 heads, which the count implies).
+    Blog "Hadamard Attentions": no query or key projection, no sqrt(d), s starts at 1; 538,113 parameters with the
+    output projection at h = 512, n = 40 (8 heads, which the count implies).
     """
 
     def __init__(self, hidden: int, heads: int, dropout: float, positions: int):

@@ -26,7 +26,7 @@ def attend(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None, dropout: float)
     """softmax(Q K^T / sqrt(d)) V for every head; all [batch, heads, n, d].
 
     The fused kernel serves GPUs, and float32 without dropout on a CPU; elsewhere a CPU has no fast path for it, and
-    the product written out is faster (`python -m stages.timing --help`).
+    the product written out is faster (`python -m stages.timing --operators`).
     """
     if Q.device.type != "cpu" or (Q.dtype == torch.float32 and dropout == 0.0):
         return functional.scaled_dot_product_attention(Q, K, V, attn_mask=mask, dropout_p=dropout)
