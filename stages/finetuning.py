@@ -2,10 +2,12 @@
 
 Reads data/pretraining/OPERATOR-SIZE, data/tasks and the tokenizer of data/tokens. Writes
 data/observations/finetuning-PROTOCOL-OPERATOR-SIZE.csv (every metric of every task x pre-training seed x fine-tuning
-seed) and data/finetuning/PROTOCOL-OPERATOR-SIZE/predictions.parquet (every prediction behind them).
+seed) and below data/finetuning/PROTOCOL-OPERATOR-SIZE/ predictions.parquet (every prediction behind them) and models/,
+the fine-tuned weights for the tasks on which noise and cross_domain test them.
 """
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +23,9 @@ from stages.settings import Settings, load_settings
 TASK_FOLDER = Path("data/tasks")
 TOKENIZER = Path("data/tokens/tokenizer/tokenizer.json")
 SOURCES = (
-    Path("stages/attention"),
+    Path("stages/attention/bert.py"),
+    Path("stages/attention/operators.py"),
+    Path("stages/attention/products.py"),
     Path("stages/learning/finetuning.py"),
     Path("stages/learning/optimisation.py"),
 )
@@ -32,7 +36,10 @@ def validation_splits(task: str) -> list[Split]:
 
 
 def finetune(run: dict, folder: Path) -> dict:
-    """Job: one task, one pre-trained model, one seed. Leaves predictions.json: a list a validation split."""
+    """Job: one task, one pre-trained model, one seed.
+
+    Leaves predictions.json, a list a validation split, and the fine-tuned model where `keep` asks for it.
+    """
     from stages.learning.finetuning import finetune
 
     tables = {
@@ -40,7 +47,8 @@ def finetune(run: dict, folder: Path) -> dict:
         for split in validation_splits(run["task"])
     }
     train = TASK_FOLDER / run["task"] / "train.parquet"
-    predictions, seconds = finetune(run, Path(run["weights"]), TOKENIZER, train, tables)
+    kept = folder / "model" if run["keep"] else None
+    predictions, seconds = finetune(run, Path(run["weights"]), TOKENIZER, train, tables, kept)
     write_atomically(folder / "predictions.json", json.dumps(predictions))
     return {"seconds": seconds}
 
@@ -55,6 +63,7 @@ def planned(settings: Settings, protocol: str, operator: str, size: str) -> list
             "name": f"{operator}-{size} {task}, pre-training seed {_seed_of(weights)}, seed {seed}",
             "task": task,
             "labels": TASKS[task].outputs,
+            "keep": task in (*settings.noise.tasks, *settings.cross_domain.tasks),
             "weights": str(weights),
             "pretraining_seed": _seed_of(weights),
             "seed": seed,
@@ -68,6 +77,10 @@ def planned(settings: Settings, protocol: str, operator: str, size: str) -> list
 
 def _seed_of(weights: Path) -> int:
     return int(weights.name.removeprefix("seed-"))
+
+
+def model_name(run: dict) -> str:
+    return f"{run['task']}-pretraining-{run['pretraining_seed']}-finetuning-{run['seed']}"
 
 
 def job(run: dict) -> jobs.Job:
@@ -142,6 +155,9 @@ def main() -> None:
         with temporary_sibling(Path("data/finetuning") / name) as output:
             output.mkdir()
             pd.concat(frames).to_parquet(output / "predictions.parquet", index=False)
+            for run, (folder, _) in zip(runs, results, strict=True):
+                if run["keep"]:
+                    shutil.copytree(folder / "model", output / "models" / model_name(run))
         observations.write(observations.FOLDER / f"finetuning-{name}.csv", rows)
 
 

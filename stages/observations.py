@@ -102,17 +102,16 @@ def provenance(name: str) -> Iterator[dict]:
 
 
 def _commit() -> str:
-    """The Git commit of the working tree, marked where sources differ from it."""
+    """The Git commit of the working tree, marked where the code differs from it (the report shows the parameters)."""
     try:
-        described = subprocess.run(
-            ["git", "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=-modified"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        commit = _git("rev-parse", "HEAD").strip()
+        return f"{commit}-modified" if _git("status", "--porcelain", "--", "stages", "dvc.yaml") else commit
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return described.stdout.strip()
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout
 
 
 def _processor() -> str:

@@ -15,7 +15,9 @@ from stages.settings import Settings, load_settings
 
 TOKENS = Path("data/tokens")
 SOURCES = (
-    Path("stages/attention"),
+    Path("stages/attention/bert.py"),
+    Path("stages/attention/operators.py"),
+    Path("stages/attention/products.py"),
     Path("stages/documents/packing.py"),
     Path("stages/learning/checkpoints.py"),
     Path("stages/learning/masking.py"),

@@ -39,7 +39,9 @@ def shrink(params: dict) -> None:
     params["operators"] = ["original", "shared"]
     params["corpus"] |= {"documents": 300, "shards": 2}
     params["tokenization"] |= {"validation_documents": 20}
-    params["tasks"] |= {"names": ["sst2", "stsb", "mnli"], "train_examples": 64, "validation_examples": 32}
+    params["tasks"] |= {"names": ["sst2", "stsb", "mnli", "qnli"], "train_examples": 64, "validation_examples": 32}
+    params["noise"] |= {"tasks": ["sst2", "mnli"], "levels": [0.0, 0.4], "seeds": [1, 2]}
+    params["cross_domain"]["tasks"] = ["mnli", "qnli"]
     params["models"]["tiny"] |= {"layers": 1, "hidden": 16, "intermediate": 64}
     params["pretraining"] |= {
         "steps": 12,

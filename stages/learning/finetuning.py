@@ -52,12 +52,12 @@ class Encoded:
 
 
 def finetune(
-    run: dict, weights: Path, tokenizer: Path, train: Path, validation: dict[str, Path]
+    run: dict, weights: Path, tokenizer: Path, train: Path, validation: dict[str, Path], kept: Path | None = None
 ) -> tuple[dict[str, list], float]:
     """Trains on the table `train`; gives the predictions for every table of `validation`, and the seconds of training.
 
     run: name, seed, labels (1 for regression), training (a record of `finetuning`). weights: a model folder.
-    Predictions are class indices, or scores where labels is 1.
+    Predictions are class indices, or scores where labels is 1. kept: where to save the fine-tuned model.
     """
     settings = run["training"]
     model = _model(run, weights).to(device())
@@ -69,6 +69,8 @@ def finetune(
         name: predict(model, encode(path, tokenizer, settings["maximum_length"]), settings["precision"]).tolist()
         for name, path in validation.items()
     }
+    if kept:
+        model.save_pretrained(kept)
     return predictions, seconds
 
 
