@@ -39,6 +39,23 @@ def attention_parameters(operator: str, hidden: int, heads: int, positions: int)
     return formulas.get(operator, 3 * projection)
 
 
+def attention_weights(operator: str, hidden: int, heads: int, positions: int) -> int:
+    """The same without the biases of the projections: what the formulas of both papers count."""
+    projections = {"symmetric": 2, "pairwise": 2, "partial_qk": 2, "shared_kv": 2}
+    projections |= dict.fromkeys(("shared", "hadamard", "fixed", "tied_qkv"), 1)
+    return attention_parameters(operator, hidden, heads, positions) - projections.get(operator, 3) * hidden
+
+
+def attention_block_parameters(operator: str, hidden: int, heads: int, positions: int) -> int:
+    """Self-attention and output projection, biases included: one layer as the blog post counts it."""
+    return attention_parameters(operator, hidden, heads, positions) + hidden * hidden + hidden
+
+
+def over_parameters_weights(hidden: int, heads: int, width: int, pairs: int) -> int:
+    """Attention over `pairs` trained keys and values a head of `width`, without biases (draft section, first formula)."""
+    return 2 * heads * width * (hidden + pairs)
+
+
 def feed_forward_parameters(operator: str, hidden: int, heads: int, intermediate: int) -> int:
     """Parameters of one layer's feed-forward network, or of what stands in its place, without the LayerNorm."""
     if operator in OVER_PARAMETERS:
