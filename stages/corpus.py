@@ -1,7 +1,8 @@
 """Stage `corpus`: the documents of the data source as OSCAR 23.01 records.
 
 Reads the source (generated here; original files below data.root; a dataset of the hub). Writes
-data/corpus/part_N.jsonl.zst: corpus.shards files of equal numbers of documents, in the order of the source.
+data/corpus/part_N.jsonl.zst: corpus.shards files of equal numbers of documents, in the order of the source (files
+of the hub that are read whole keep their number).
 """
 
 from collections.abc import Iterator
@@ -9,10 +10,10 @@ from itertools import chain, islice, pairwise
 from pathlib import Path
 
 from stages import command, jobs, observations
-from stages.documents import reading, records, sources
+from stages.documents import hub, reading, records, sources
 from stages.embedded.corpus import write_corpus
 from stages.files import temporary_sibling
-from stages.settings import Settings, load_settings
+from stages.settings import CorpusHub, Settings, load_settings
 
 FOLDER = Path("data/corpus")
 
@@ -43,8 +44,7 @@ def write_files(folder: Path, settings: Settings) -> None:
     """Reads every file twice, to count and to write: shards are of equal size, and made in parallel."""
     corpus, root = settings.corpus, Path(settings.data.root)
     files = sources.find_files(root, corpus.files)
-    code = tuple(Path(module.__file__) for module in (reading, records))
-    counting = [jobs.Job(str(path), {"path": str(path), "limit": corpus.documents}, (path, *code)) for path in files]
+    counting = [jobs.Job(str(path), {"path": str(path), "limit": corpus.documents}, (path, *code())) for path in files]
     counts = [
         result["documents"] for _, result in jobs.run(sources.count, counting, stage="corpus", workers=settings.workers)
     ]
@@ -55,25 +55,59 @@ def write_files(folder: Path, settings: Settings) -> None:
     for number, (first, last) in enumerate(ranges(total, corpus.shards), 1):
         parts = list(parts_of(files, counts, first, last))
         inputs = tuple(Path(path) for path, _, _ in parts)
-        writing.append(jobs.Job(f"part_{number}", {"parts": parts}, (*inputs, *code)))
+        writing.append(jobs.Job(f"part_{number}", {"parts": parts}, (*inputs, *code())))
     results = jobs.run(sources.write_shard, writing, stage="corpus", workers=settings.workers)
     for job, (made, _) in zip(writing, results, strict=True):
         reading.place(made / "shard.jsonl.zst", folder / f"{job.name}.jsonl.zst")
 
 
 def write_hub(folder: Path, settings: Settings) -> None:
-    """Streams corpus.documents documents. ValueError when their number is left open."""
+    """Datasets of the hub, one after the other: corpus.documents documents, or (null) the files, each a shard.
+
+    ValueError when their number is left open for a dataset without files.
+    """
     corpus = settings.corpus
-    if corpus.documents is None:
-        raise ValueError("corpus.documents: null; source `hub` streams, and needs the number of documents to read")
-    rows = sources.hub_records(corpus.hub.repository, corpus.hub.configuration, corpus.hub.revision)
-    for number, (first, last) in enumerate(ranges(corpus.documents, corpus.shards), 1):
+    pinned = [dataset.model_copy(update={"revision": hub.commit(dataset.repository, dataset.revision)})
+              for dataset in corpus.hub]
+    if corpus.documents is not None:
+        write_stream(folder, chain.from_iterable(map(hub_records, pinned)), corpus.documents, corpus.shards)
+        return
+    if rows := [dataset.repository for dataset in pinned if dataset.files is None]:
+        raise ValueError(
+            f"corpus.documents: null; the rows of {', '.join(rows)} are streamed: give the number of documents to "
+            "read, or the files in corpus.hub.files"
+        )
+    fetching = [
+        jobs.Job(name, {"repository": dataset.repository, "revision": dataset.revision, "name": name}, code())
+        for dataset in pinned
+        for name in hub.file_names(dataset.repository, dataset.revision, dataset.files)
+    ]
+    results = jobs.run(hub.write_shard, fetching, stage="corpus", workers=settings.workers)
+    for number, (made, _) in enumerate(results, 1):
+        reading.place(made / "shard.jsonl.zst", folder / f"part_{number}.jsonl.zst")
+
+
+def hub_records(dataset: CorpusHub) -> Iterator[bytes]:
+    if dataset.files is None:
+        return hub.row_records(dataset.repository, dataset.configuration, dataset.revision)
+    names = hub.file_names(dataset.repository, dataset.revision, dataset.files)
+    return hub.file_records(dataset.repository, dataset.revision, names)
+
+
+def write_stream(folder: Path, rows: Iterator[bytes], documents: int, shards: int) -> None:
+    """The first `documents` records in `shards` files; fewer files when there are fewer records."""
+    for number, (first, last) in enumerate(ranges(documents, shards), 1):
         selected = islice(rows, last - first)
         head = next(selected, None)
         if head is None:
             break
         with reading.zstd_writer(folder / f"part_{number}.jsonl.zst") as file:
             file.writelines(line + b"\n" for line in chain([head], selected))
+
+
+def code() -> tuple[Path, ...]:
+    """Sources that decide what the jobs make, beside their own."""
+    return tuple(Path(module.__file__) for module in (reading, records, sources))
 
 
 def ranges(total: int, parts: int) -> list[tuple[int, int]]:

@@ -8,12 +8,15 @@ filtering.malformed_share.
 
 import csv
 import io
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
+
 from stages import command, jobs, observations
-from stages.documents import filtering, reading, records, rules
+from stages.documents import annotation, blocklists, filtering, perplexity, quality, reading, records, rules
 from stages.documents.filtering import Row
 from stages.files import temporary_sibling, write_atomically
 from stages.settings import Filtering, load_settings
@@ -31,7 +34,7 @@ def main() -> None:
         build(CORPUS, folder, settings.filtering, settings.workers)
 
 
-def build(corpus: Path, folder: Path, settings: Filtering, workers: int | None = None) -> None:
+def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | None = None) -> None:
     """Filters `corpus` into `folder`. ValueError: too many malformed lines, or no document kept."""
     shards = reading.shards(corpus)
     selection = {
@@ -41,35 +44,79 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | None =
         "keep_missing": settings.missing_harmful_pp == "keep",
         "keep_warned": settings.quality_warnings == "keep",
     }
-    code = tuple(Path(module.__file__) for module in (reading, records, rules))
+    added, inputs = annotation_sources(settings, workers)
+    code = tuple(Path(module.__file__) for module in (reading, records, rules, annotation))
     results = jobs.run(
         filtering.filter_shard,
-        [jobs.Job(shard.name, {"shard": str(shard), "rules": selection}, (shard, *code)) for shard in shards],
+        [
+            jobs.Job(shard.name, {"shard": str(shard), "rules": selection, "annotation": added}, (shard, *code, *inputs))
+            for shard in shards
+        ],
         stage="filtering",
         workers=workers,
     )
-    results = [(made, result["rows"]) for made, result in results]
     gather_malformed([made for made, _ in results], folder / filtering.MALFORMED)
-    ledger = filtering.with_total(place_selected(shards, results, folder, settings.documents))
+    ledger = filtering.with_total(place_selected(shards, results, folder, settings))
     write_ledger(ledger, folder / "ledger.csv")
-    check(ledger, folder / filtering.MALFORMED, settings.malformed_share)
+    check(ledger, folder / filtering.MALFORMED, settings)
+    tell_unknown([result["unknown"] for _, result in results])
 
 
-def place_selected(shards: list[Path], results: list[tuple[Path, list]], folder: Path, limit: int | None) -> list[Row]:
-    """Puts the first `limit` kept documents, by shard, into `folder`; gives the rows of the ledger."""
+def annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...]]:
+    """What `Annotator` takes, and the files that decide what it gives.
+
+    ValueError when the lists or the model cannot be loaded, or an excluded category has no list.
+    """
+    wanted = settings.annotation
+    added = {"blocklists_folder": None, "kenlm_model": wanted.kenlm_model, "quality_rules": wanted.quality_rules}
+    inputs = (Path(quality.__file__),) if wanted.quality_rules else ()
+    if wanted.kenlm_model:
+        perplexity.load(Path(wanted.kenlm_model))
+        inputs += (Path(wanted.kenlm_model), Path(perplexity.__file__))
+    if wanted.blocklists:
+        root = Path(wanted.blocklists)
+        lists = blocklists.folders(root)
+        missing = [name for name in settings.excluded_categories if not {name, *rules.ALIASES.get(name, ())} & {*lists}]
+        if missing:
+            raise ValueError(
+                f"filtering.annotation.blocklists: {root} has no list of {', '.join(missing)}; add the lists, or take "
+                "the categories off filtering.excluded_categories"
+            )
+        files = tuple(file for category in lists.values() for file in category)
+        job = jobs.Job("blocklists", {"root": str(root)}, (*files, Path(reading.__file__)))
+        [(made, _)] = jobs.run(blocklists.compile_lists, [job], stage="filtering", workers=workers)
+        added["blocklists_folder"] = str(made)
+        inputs += (*files, Path(blocklists.__file__))
+    return added, inputs
+
+
+def place_selected(
+    shards: list[Path], results: list[tuple[Path, dict]], folder: Path, settings: Filtering
+) -> list[Row]:
+    """Puts the documents that are selected of those kept into `folder`; gives the rows of the ledger."""
+    kept = [sum(row[3] for row in result["rows"] if row[0] == "kept") for _, result in results]
     rows = []
-    for shard, (made, tallies) in zip(shards, results, strict=True):
-        kept = sum(documents for fate, _, _, documents, *_ in tallies if fate == "kept")
-        taken = kept if limit is None else min(kept, limit)
-        selected = (0, 0)
-        if taken == kept:
+    for shard, (made, result), number, chosen in zip(shards, results, kept, chosen_of(kept, settings), strict=True):
+        selected = None
+        if len(chosen) == number:
             reading.place(made / filtering.KEPT, folder / shard.name)
-            selected = None
-        elif taken:
-            selected = (taken, filtering.select(made / filtering.KEPT, folder / shard.name, taken))
-        rows += filtering.shard_rows(shard.name, tallies, selected)
-        limit = None if limit is None else limit - taken
+        else:
+            size = filtering.select(made / filtering.KEPT, folder / shard.name, chosen) if len(chosen) else 0
+            selected = (len(chosen), size)
+        rows += filtering.shard_rows(shard.name, result["rows"], selected)
     return rows
+
+
+def chosen_of(kept: list[int], settings: Filtering) -> Iterator[Sequence[int]]:
+    """Of each shard the numbers from 0 of the documents that are selected, by filtering.documents and .selection."""
+    total = sum(kept)
+    limit = total if settings.documents is None else min(settings.documents, total)
+    ends = np.cumsum(kept)
+    if settings.selection == "first" or limit == total:
+        return (range(min(max(limit - end + number, 0), number)) for end, number in zip(ends.tolist(), kept, strict=True))
+    chosen = filtering.sample(total, limit, settings.seed)
+    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
+    return ((part - end + number).tolist() for part, end, number in zip(parts, ends, kept, strict=True))
 
 
 def gather_malformed(made: list[Path], target: Path) -> None:
@@ -88,8 +135,9 @@ def write_ledger(rows: list[Row], path: Path) -> None:
     write_atomically(path, text.getvalue())
 
 
-def check(ledger: list[Row], malformed: Path, share: float) -> None:
-    """ValueError when more lines are malformed than `share` of all, or when no document is left."""
+def check(ledger: list[Row], malformed: Path, settings: Filtering) -> None:
+    """ValueError when too many lines are malformed, no document has a score, or none is left."""
+    share = settings.malformed_share
     total = [row for row in ledger if row.shard == filtering.TOTAL]
     counts = {fate: sum(row.documents for row in total if row.fate == fate) for fate in ("in", "kept", "malformed")}
     if counts["malformed"] > share * counts["in"]:
@@ -103,13 +151,27 @@ def check(ledger: list[Row], malformed: Path, share: float) -> None:
             f"filtering.malformed_share ({share}) allows; mend the source or raise the share. "
             f"The first of them:{examples}"
         )
+    unscored = sum(row.all_documents for row in total if row.reason == "missing")
+    if 0 < unscored == counts["in"] - counts["malformed"]:
+        raise ValueError(
+            f"none of {unscored} documents has a harmful_pp score, and filtering.missing_harmful_pp: drop drops "
+            "them all; give a KenLM model in filtering.annotation.kenlm_model, or say filtering.missing_harmful_pp: keep"
+        )
     if not counts["kept"]:
         dropped = sorted((row for row in total if row.fate == "dropped"), key=lambda row: -row.all_documents)
         why = ", ".join(f"{row.rule} {row.reason} ({row.all_documents})" for row in dropped[:SHOWN])
         raise ValueError(
-            f"none of {counts['in']} documents passed the rules: {why or 'the corpus is empty'}; documents "
-            "without annotations pass with filtering.missing_harmful_pp: keep"
+            f"none of {counts['in']} documents passed the rules: {why or 'the corpus is empty'}; relax them, "
+            "or add documents"
         )
+
+
+def tell_unknown(counts: list[dict[str, int]]) -> None:
+    """A rule never passes over documents in silence."""
+    remedies = {"categories": "blocklists", "quality_warnings": "quality_rules"}
+    for field, remedy in remedies.items():
+        if number := sum(count[field] for count in counts):
+            print(f"filtering: the {field} of {number} documents are unknown (filtering.annotation.{remedy})")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ params.yaml with its unit and source (complete files for every scale: stages/sca
 """
 
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -41,6 +41,7 @@ Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Rate = Annotated[float, Field(gt=0)]
+Scheduler = Annotated[str, Field(pattern=r"^(tcp|tls|ucx)://\S+:\d+$")]  # address of a Dask scheduler
 
 
 class Record(BaseModel):
@@ -64,12 +65,16 @@ class Hub(Record):
     revision: str
 
 
+class CorpusHub(Hub):
+    files: Several[str] | None
+
+
 class Corpus(Record):
     documents: Count | None
     shards: Count
     seed: Seed
     files: Several[str]
-    hub: Hub
+    hub: Several[CorpusHub]
 
 
 class HarmfulPerplexity(Record):
@@ -83,12 +88,21 @@ class HarmfulPerplexity(Record):
         return self
 
 
+class Annotation(Record):
+    blocklists: str | None
+    kenlm_model: str | None
+    quality_rules: bool
+
+
 class Filtering(Record):
     excluded_categories: Several[str]
     harmful_pp: HarmfulPerplexity
     missing_harmful_pp: Literal["drop", "keep"]
     quality_warnings: Literal["drop", "keep"]
+    annotation: Annotation
     documents: Count | None
+    selection: Literal["first", "sample"]
+    seed: Seed
     malformed_share: Share
 
 
@@ -96,6 +110,7 @@ class Tokenization(Record):
     vocabulary: str | None
     vocabulary_size: Annotated[int, Field(ge=100, le=65_536)]  # ids are stored as uint16
     sequence_length: Annotated[int, Field(ge=8)]
+    partial_blocks: Literal["keep", "drop_per_batch"]
     validation_documents: Count
     seed: Seed
 
@@ -178,9 +193,56 @@ class Finetuning(Training):
         return self
 
 
+Margin = Literal[
+    "glue_score", "mrpc", "cola", "mnli_m", "mnli_mm", "qqp", "rte", "stsb", "qnli", "sst2", "squad", "validation_loss",
+]  # fmt: skip
+
+
+class Noise(Record):
+    tasks: Several[Task]
+    levels: Several[Annotated[float, Field(ge=0)]]
+    kind: Literal["expected_norm", "exact_norm", "unit"]
+    place: Literal["word_embeddings", "embedding_output"]
+    special_tokens: bool
+    seeds: Several[Seed]
+    text: Several[Literal["typos", "dropped_words", "swapped_words"]]
+
+    @model_validator(mode="after")
+    def _clean_first(self):
+        if self.levels[0] != 0.0 or list(self.levels) != sorted(self.levels):
+            raise ValueError("levels: must rise from 0.0, the clean score, that the others are compared with")
+        return self
+
+
+class CrossDomain(Record):
+    tasks: Several[Task]
+    positive_labels: dict[Task, Several[str]]
+
+    @model_validator(mode="after")
+    def _every_task_mapped(self):
+        for task in self.tasks:
+            if task not in self.positive_labels:
+                raise ValueError(f"positive_labels: `{task}` is missing; say which of its labels count as the same meaning")
+        return self
+
+
 class Analysis(Record):
     confidence: Annotated[float, Field(gt=0.5, lt=1)]
     alpha: Annotated[float, Field(gt=0, lt=0.5)]
+    margins: dict[Margin, Rate]
+    resamples: Annotated[int, Field(ge=100)]
+    seed: Seed
+
+    @model_validator(mode="after")
+    def _every_margin(self):
+        missing = [name for name in get_args(Margin) if name not in self.margins]
+        if missing:
+            raise ValueError(f"margins: nothing for {', '.join(missing)}; every comparison needs its margin")
+        return self
+
+
+class Report(Record):
+    pdf: bool
 
 
 class Settings(Record):
@@ -190,7 +252,7 @@ class Settings(Record):
     operators: Several[Operator]
     sizes: Several[Name]
     protocols: Several[Protocol]
-    workers: Count | None
+    workers: Count | Scheduler | None
     data: Data
     corpus: Corpus
     filtering: Filtering
@@ -200,7 +262,10 @@ class Settings(Record):
     attention: Attention
     pretraining: Pretraining
     finetuning: dict[Protocol, Finetuning]
+    noise: Noise
+    cross_domain: CrossDomain
     analysis: Analysis
+    report: Report
 
     @model_validator(mode="after")
     def _parts_fit(self):
@@ -214,6 +279,10 @@ class Settings(Record):
                     raise ValueError(
                         f"{place}: {length} exceeds models.{size}.positions: {self.models[size].positions}"
                     )
+        for section, tasks in (("noise", self.noise.tasks), ("cross_domain", self.cross_domain.tasks)):
+            for task in tasks:
+                if task not in self.tasks.names:
+                    raise ValueError(f"{section}.tasks: `{task}` is not in tasks.names: {', '.join(self.tasks.names)}")
         for protocol in self.protocols:
             if protocol not in self.finetuning:
                 raise ValueError(

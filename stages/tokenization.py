@@ -30,7 +30,7 @@ def main() -> None:
         build(FILTERED, FOLDER, settings.tokenization, root, settings.workers)
 
 
-def build(filtered: Path, folder: Path, settings: Tokenization, root: Path | None, workers: int | None = None) -> None:
+def build(filtered: Path, folder: Path, settings: Tokenization, root: Path | None, workers: int | str | None = None) -> None:
     """Tokenizes and packs the shards of `filtered` into `folder`, anew; the index is written last.
 
     root: where a vocabulary file is looked for. ValueError: too few documents, or shards that the ledger
@@ -51,7 +51,9 @@ def build(filtered: Path, folder: Path, settings: Tokenization, root: Path | Non
     for split in tokens.SPLITS:
         totals = {key: sum(counts[split][key] for _, counts in made) for key in made[0][1][split]}
         streams = [stream / f"{split}.bin" for stream, _ in made]
-        splits[split] = totals | packing.pack(streams, folder / split, settings.sequence_length)
+        packed = packing.pack(streams, folder / split, settings.sequence_length)
+        packed["dropped_tokens"] += totals["dropped_tokens"]
+        splits[split] = totals | packed
         if not splits[split]["sequences"]:
             raise ValueError(
                 f"the {totals['documents']} documents for {split} have {totals['tokens']} tokens, less than "
@@ -67,7 +69,7 @@ def build(filtered: Path, folder: Path, settings: Tokenization, root: Path | Non
     write_atomically(folder / packing.INDEX, json.dumps(index, indent=1, sort_keys=True) + "\n")
 
 
-def choose_tokenizer(settings: Tokenization, root: Path | None, shards: list[Path], workers: int | None) -> Tokenizer:
+def choose_tokenizer(settings: Tokenization, root: Path | None, shards: list[Path], workers: int | str | None) -> Tokenizer:
     """By tokenization.vocabulary. ValueError when it has more pieces than 16 bits can number."""
     if settings.vocabulary is None:
         work = {"shards": [str(shard) for shard in shards], "size": settings.vocabulary_size}
@@ -87,14 +89,15 @@ def choose_tokenizer(settings: Tokenization, root: Path | None, shards: list[Pat
 
 
 def tokenize(
-    shards: list[Path], documents: list[int], tokenizer: Path, settings: Tokenization, workers: int | None
+    shards: list[Path], documents: list[int], tokenizer: Path, settings: Tokenization, workers: int | str | None
 ) -> list[tuple[Path, dict]]:
     """Token streams of every shard. documents: the ledger's number for each. ValueError if it is wrong."""
+    cut = settings.sequence_length if settings.partial_blocks == "drop_per_batch" else None
     held_out = hold_out(documents, settings.validation_documents, settings.seed)
     work = [
         jobs.Job(
             shard.name,
-            {"shard": str(shard), "tokenizer": str(tokenizer), "validation": validation},
+            {"shard": str(shard), "tokenizer": str(tokenizer), "validation": validation, "cut": cut},
             (shard, tokenizer, *code()),
         )
         for shard, validation in zip(shards, held_out, strict=True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from stages import corpus
 from stages.documents import reading, records, sources
-from stages.settings import Corpus, Data, Hub
+from stages.settings import Corpus, CorpusHub, Data
 
 
 def compressed(path: Path, content: bytes) -> Path:
@@ -38,11 +38,11 @@ def texts(lines) -> list[str]:
     return [json.loads(line)["content"] for line in lines]
 
 
-def settings(root, files=("*",), documents=None, shards=3, source="files", repository="-"):
-    hub = Hub(repository=str(repository), configuration=None, revision="main")
+def settings(root, files=("*",), documents=None, shards=3, source="files", repository="-", hub_files=None):
+    hub = CorpusHub(repository=str(repository), configuration=None, revision="main", files=hub_files)
     return SimpleNamespace(
         data=Data(source=source, root=str(root)),
-        corpus=Corpus(documents=documents, shards=shards, seed=1, files=list(files), hub=hub),
+        corpus=Corpus(documents=documents, shards=shards, seed=1, files=list(files), hub=[hub]),
         workers=1,
     )
 
@@ -62,7 +62,7 @@ def test_lines_joined_are_the_file(tmp_path_factory, suffix, content, size):
     content = content.replace(reading.BYTE_ORDER_MARK, b"")
     path = compressed(tmp_path_factory.mktemp("lines") / f"x{suffix}", content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "CHUNK", size)
+        patch.setattr(reading, "BLOCK", size)
         assert list(reading.lines(path)) == content.removesuffix(b"\n").split(b"\n")[: len(content) or 0]
 
 
@@ -136,7 +136,7 @@ def test_plain_documents_become_records_without_annotations(tmp_path):
     record = json.loads(line)
     assert record["content"] == document["text"]
     assert record["warc_headers"] == {"warc-record-id": "7", "warc-target-uri": "http://a.org"}
-    assert set(record["metadata"].values()) == {None}
+    assert record["metadata"] == {}
     assert records.annotations(line) == records.NO_ANNOTATIONS
 
 
@@ -212,7 +212,7 @@ def test_an_empty_source_is_an_error(tmp_path, output):
 def test_embedded_and_hub_need_the_number_of_documents(tmp_path, output):
     for write in (corpus.write_embedded, corpus.write_hub):
         with pytest.raises(ValueError, match=r"corpus\.documents: null"):
-            write(output, settings(tmp_path))
+            write(output, settings(tmp_path, repository=tmp_path))
 
 
 def test_a_dataset_in_the_layout_of_the_hub_is_streamed(tmp_path, output):
@@ -232,7 +232,7 @@ def test_a_dataset_without_text_is_refused(tmp_path, output):
     root = tmp_path / "repository"
     root.mkdir()
     compressed(root / "train.jsonl", json_lines({"body": "a"}))
-    with pytest.raises(ValueError, match=r"corpus\.hub\.repository.*no string `text` among the columns body"):
+    with pytest.raises(ValueError, match=r"corpus\.hub: .*no string `text` or `content` among the columns body"):
         corpus.write_hub(output, settings(tmp_path, documents=1, repository=root))
 
 

@@ -27,6 +27,7 @@ def settings(**changes) -> Tokenization:
         "vocabulary": None,
         "vocabulary_size": 150,
         "sequence_length": 8,
+        "partial_blocks": "keep",
         "validation_documents": 5,
         "seed": 1,
     }
@@ -46,7 +47,8 @@ def filtered(texts: list[str], shards: int) -> Path:
             file.writelines(records.record(PlainDocument(text)) + b"\n" for text in part)
     keep = {"above": 1.0, "below": 2.0}
     rules = {"excluded_categories": ["adult"], "harmful_pp": keep, "quality_warnings": "keep"}
-    rules |= {"missing_harmful_pp": "keep", "documents": None, "malformed_share": 0.0}
+    rules |= {"missing_harmful_pp": "keep", "documents": None, "selection": "first", "seed": 1, "malformed_share": 0.0}
+    rules |= {"annotation": {"blocklists": None, "kenlm_model": None, "quality_rules": False}}
     Path("filtered").mkdir()
     filtering.build(Path("corpus"), Path("filtered"), Filtering(**rules), workers=1)
     return Path("filtered")

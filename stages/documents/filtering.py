@@ -8,16 +8,25 @@ every one. Bytes are those of the lines, decompressed, without line feeds.
 
 import csv
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from itertools import islice
 from pathlib import Path
 
-from stages.documents import reading, records
-from stages.documents.rules import Rules
+import numpy as np
 
+from stages.documents import reading, records
+from stages.documents.annotation import Annotator, is_complete
+from stages.documents.records import Annotations
+from stages.documents.rules import Rules
+from stages.files import temporary_sibling
+
+FEED = ord("\n")
 KEPT = "kept.jsonl.zst"
 MALFORMED = "malformed.csv"
 TOTAL = "total"
+MALFORMED_LINE = [("malformed", "", "")]
+KEPT_LINE = [("kept", "", "")]
 
 
 @dataclass(frozen=True)
@@ -38,50 +47,77 @@ COLUMNS = tuple(field.name for field in fields(Row))
 
 
 def filter_shard(settings: dict, folder: Path) -> dict:
-    """Job. settings: shard (path), rules (the fields of Rules).
+    """Job. settings: shard (path), rules (the fields of Rules), annotation (the arguments of Annotator).
 
     Leaves the kept lines, byte for byte, in `folder`/kept.jsonl.zst and the malformed ones (file, line,
-    reason) in malformed.csv. Gives [fate, rule, reason, documents, bytes, all_documents, all_bytes] of all
-    but `not_selected`.
+    reason) in malformed.csv. Gives `rows`, [fate, rule, reason, documents, bytes, all_documents, all_bytes] of
+    all but `not_selected`, and `unknown`, the number of documents without this or that metadata.
     """
-    rules = Rules(**settings["rules"])
+    rules, annotate = Rules(**settings["rules"]), Annotator(**settings["annotation"])
     tallies: dict[tuple, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    number = 0
     with (
-        reading.zstd_writer(folder / KEPT) as kept,
+        temporary_sibling(folder / KEPT) as path,
+        reading.zstd_writer(path) as kept,
         (folder / MALFORMED).open("w", encoding="utf-8", newline="") as file,
     ):
         malformed = csv.writer(file, lineterminator="\n")
-        for number, line in enumerate(reading.lines(Path(settings["shard"])), 1):
-            try:
-                reasons = rules.reasons(records.annotations(line))
-            except ValueError as error:
-                malformed.writerow([settings["shard"], number, error])
-                fates = [("malformed", "", "")]
-            else:
-                fates = [("dropped", *reason) for reason in reasons]
-                if not fates:
-                    kept.write(line)
+        for block, starts, ends, documents in _blocks(Path(settings["shard"])):
+            for start, end, document in zip(starts, ends, documents, strict=True):
+                number += 1
+                if isinstance(document, ValueError):
+                    malformed.writerow([settings["shard"], number, document])
+                    _count(tallies, MALFORMED_LINE, end - start)
+                    continue
+                if not is_complete(document):
+                    document = annotate(block[start:end], document)
+                reasons = rules.reasons(document)
+                if not reasons:
+                    kept.write(block[start:end])
                     kept.write(b"\n")
-                    fates = [("kept", "", "")]
-            size = len(line)
-            first = tallies[fates[0]]
-            first[0] += 1
-            first[1] += size
-            for fate in fates:
-                tally = tallies[fate]
-                tally[2] += 1
-                tally[3] += size
-    return {"rows": [[*fate, *tallies[fate]] for fate in sorted(tallies)]}
+                _count(tallies, [("dropped", *reason) for reason in reasons] or KEPT_LINE, end - start)
+    return {"rows": [[*fate, *tallies[fate]] for fate in sorted(tallies)], "unknown": annotate.unknown}
 
 
-def select(kept: Path, target: Path, limit: int) -> int:
-    """Writes the first `limit` lines of a shard of kept documents to `target`; gives their bytes."""
-    size = 0
+def _blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Annotations | ValueError]]]:
+    """Blocks of lines: where each line starts and ends, and its metadata or what is wrong with it."""
+    for block in reading.line_blocks(shard):
+        feeds = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == FEED)
+        starts, ends = np.insert(feeds + 1, 0, 0), np.append(feeds, len(block))
+        yield block, starts.tolist(), ends.tolist(), records.annotations_of(block, starts, ends)
+
+
+def _count(tallies: dict[tuple, list[int]], fates: list[tuple], size: int) -> None:
+    first = tallies[fates[0]]
+    first[0] += 1
+    first[1] += size
+    for fate in fates:
+        tally = tallies[fate]
+        tally[2] += 1
+        tally[3] += size
+
+
+def select(kept: Path, target: Path, chosen: Iterable[int]) -> int:
+    """Writes lines of a shard of kept documents, by their numbers from 0, to `target`; gives their bytes."""
+    size, previous = 0, -1
+    lines = reading.lines(kept)
     with reading.zstd_writer(target) as file:
-        for line in islice(reading.lines(kept), limit):
+        for number in chosen:
+            line = next(islice(lines, number - previous - 1, None))
             file.write(line + b"\n")
-            size += len(line)
+            size, previous = size + len(line), number
     return size
+
+
+def sample(total: int, count: int, seed: int) -> np.ndarray:
+    """`count` of the numbers below `total`, each set as likely, sorted; memory goes by `count`, not by `total`."""
+    random = np.random.default_rng(seed)
+    left_out = count > total / 2
+    wanted = total - count if left_out else count
+    chosen = np.array([], dtype=np.int64)
+    while len(chosen) < wanted:
+        chosen = np.union1d(chosen, random.integers(total, size=wanted - len(chosen)))
+    return np.setdiff1d(np.arange(total), chosen, assume_unique=True) if left_out else chosen
 
 
 def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None) -> list[Row]:

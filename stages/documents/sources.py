@@ -1,4 +1,4 @@
-"""From original files, or a dataset of the Hugging Face hub, to OSCAR records.
+"""From original files to OSCAR records.
 
 JSON lines (.jsonl): OSCAR records (they have `content`) pass byte for byte, sound or not, as the filter
 accounts for them; plain documents (they have `text`) become records without annotations. Text (.txt): a blank
@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from stages.documents import reading, records
+from stages.files import temporary_sibling
 
 HEADING = re.compile(r" = [^=].* = ")  # of an article; sections have more signs
 UNDECIDED_LINES = 100
@@ -48,7 +49,10 @@ def write_shard(settings: dict, folder: Path) -> dict:
     Leaves shard.jsonl.zst in `folder`; gives the number of documents in it.
     """
     documents = 0
-    with reading.zstd_writer(folder / "shard.jsonl.zst") as file:
+    with (
+        temporary_sibling(folder / "shard.jsonl.zst") as temporary,
+        reading.zstd_writer(temporary) as file,
+    ):
         for path, first, last in settings["parts"]:
             for line in file_records(Path(path), first, last):
                 file.write(line + b"\n")
@@ -72,27 +76,6 @@ def file_records(path: Path, first: int = 0, last: int | None = None) -> Iterato
                     f"{path}, line {number}: not a plain document ({error}); each line must be a JSON object "
                     "in UTF-8 with a string `text` and, if known, `url` and `id`; mend the line or delete it"
                 ) from None
-
-
-def hub_records(repository: str, configuration: str | None, revision: str) -> Iterator[bytes]:
-    """Documents of the split `train`, streamed, as OSCAR records. repository: a name, or a local folder."""
-    import datasets
-
-    try:
-        rows = datasets.load_dataset(repository, configuration, split="train", streaming=True, revision=revision)
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"corpus.hub: {repository} ({configuration}, {revision}) cannot be loaded ({error}); mend the name, log in "
-            "with `hf auth login` where it is gated, or use another data.source"
-        ) from None
-    for number, row in enumerate(rows):
-        if not isinstance(row.get("text"), str):
-            raise ValueError(
-                f"corpus.hub.repository: {repository}, row {number}: no string `text` among the columns "
-                f"{', '.join(row)}; download the files and use data.source: files"
-            )
-        known = {name: row.get(name) for name in ("url", "id")}
-        yield records.record(records.PlainDocument(row["text"], **known))
 
 
 def _form(path: Path) -> str:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -14,33 +15,50 @@ from stages.documents import reading, records
 
 BATCH = 1 << 20  # characters
 LONGEST = 1 << 20  # characters that are encoded at once; longer documents in pieces
+CUT_DOCUMENTS = 1000  # of `datasets.map` (CC: its default)
+ITEM = np.dtype("<u2")
 SPLITS = ("train", "validation")
 
 Piece = tuple[str, bool, bool]  # text; whether it begins, and whether it ends, a document
 
 
 def tokenize_shard(settings: dict, folder: Path) -> dict:
-    """Job. settings: shard, tokenizer (paths); validation (numbers of the documents to hold out).
+    """Job. settings: shard, tokenizer (paths); validation (numbers of the documents to hold out); cut (tokens,
+    or None): each batch of CUT_DOCUMENTS is shortened to a multiple of it, as the authors' code does.
 
-    Leaves train.bin and validation.bin (uint16, little endian) in `folder`; gives documents, tokens and
-    unknown tokens of each.
+    Leaves train.bin and validation.bin (uint16, little endian) in `folder`; gives documents, tokens, and unknown
+    and dropped tokens of each.
     """
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the jobs are parallel already
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(settings["tokenizer"])
     validation = set(settings["validation"])
-    counts = {split: {"documents": 0, "tokens": 0, "unknown_tokens": 0} for split in SPLITS}
+    names = ("documents", "tokens", "unknown_tokens", "dropped_tokens")
+    counts = {split: dict.fromkeys(names, 0) for split in SPLITS}
     unknown = tokenizer.token_to_id("[UNK]")
     with (folder / "train.bin").open("wb") as train, (folder / "validation.bin").open("wb") as held_out:
         files = {"train": train, "validation": held_out}
         for split, ids, documents in encoded(Path(settings["shard"]), tokenizer, validation):
-            ids.astype("<u2").tofile(files[split])
-            count = counts[split]
+            count, file = counts[split], files[split]
+            ids.astype(ITEM).tofile(file)
             count["documents"] += documents
             count["tokens"] += len(ids)
             count["unknown_tokens"] += int((ids == unknown).sum())
+            if settings["cut"] and documents and count["documents"] % CUT_DOCUMENTS == 0:
+                count["dropped_tokens"] += shorten(file, settings["cut"])
+        if settings["cut"]:
+            for split, file in files.items():
+                counts[split]["dropped_tokens"] += shorten(file, settings["cut"])
     return counts
+
+
+def shorten(file: BinaryIO, tokens: int) -> int:
+    """Takes the last tokens off a file, up to a multiple of `tokens`; gives their number."""
+    extra = file.tell() % (tokens * ITEM.itemsize)
+    file.seek(-extra, os.SEEK_CUR)
+    file.truncate()
+    return extra // ITEM.itemsize
 
 
 def encoded(shard: Path, tokenizer, validation: set[int]) -> Iterator[tuple[str, np.ndarray, int]]:
@@ -58,15 +76,17 @@ def encoded(shard: Path, tokenizer, validation: set[int]) -> Iterator[tuple[str,
 
 
 def _batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[Piece]]]:
-    """Pieces of documents of one split, about BATCH characters together."""
+    """Pieces of documents of one split, about BATCH characters together; every CUT_DOCUMENTS documents end one."""
     waiting: dict[str, list[Piece]] = {split: [] for split in SPLITS}
-    sizes = dict.fromkeys(SPLITS, 0)
+    sizes, documents = dict.fromkeys(SPLITS, 0), dict.fromkeys(SPLITS, 0)
     for number, line in enumerate(reading.lines(shard)):
         split = "validation" if number in validation else "train"
+        documents[split] += 1
+        full = documents[split] % CUT_DOCUMENTS == 0
         for piece in pieces(records.content(line)):
             waiting[split].append(piece)
             sizes[split] += len(piece[0])
-            if sizes[split] >= BATCH:
+            if sizes[split] >= BATCH or (full and piece[2]):
                 yield split, waiting[split]
                 waiting[split], sizes[split] = [], 0
     yield from ((split, batch) for split, batch in waiting.items() if batch)
