@@ -105,7 +105,7 @@ def _commit() -> str:
     """The Git commit of the working tree, marked where the code differs from it (the report shows the parameters)."""
     try:
         commit = _git("rev-parse", "HEAD").strip()
-        return f"{commit}-modified" if _git("status", "--porcelain", "--", "stages", "dvc.yaml") else commit
+        return f"{commit}-modified" if _git("status", "--porcelain", "--", "stages/**.py", "dvc.yaml") else commit
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
 

@@ -1,0 +1,65 @@
+"""Noise in the words of an example: typos, dropped words, swapped words, at a given strength.
+
+Not in the papers, which add noise to embeddings; readers ask what the same strength does in the text itself.
+"""
+
+import random
+
+import pandas as pd
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def perturbed(frame: pd.DataFrame, kind: str, level: float, seed: int) -> pd.DataFrame:
+    """The examples with each text perturbed at strength `level`, the share of characters or words that are hit.
+
+    The draws of an example follow from seed, kind, level and its number in the frame. No text becomes empty.
+    """
+    perturb = KINDS[kind]
+    columns = {
+        column: [
+            text if pd.isna(text) else perturb(text, level, random.Random(f"{seed} {kind} {level} {number} {column}"))
+            for number, text in enumerate(frame[column])
+        ]
+        for column in ("text_a", "text_b")
+    }
+    return frame.assign(**columns)
+
+
+def typos(text: str, level: float, draw: random.Random) -> str:
+    """Each letter, with probability `level`, is left out, doubled, exchanged with the next or replaced."""
+    characters, result, i = list(text), [], 0
+    while i < len(characters):
+        character, fate = characters[i], draw.randrange(4) if draw.random() < level else None
+        if fate is None or not character.isalpha():
+            result.append(character)
+        elif fate == 1:
+            result += [character, character]
+        elif fate == 2 and i + 1 < len(characters):
+            result += [characters[i + 1], character]
+            i += 1
+        elif fate == 3:
+            result.append(draw.choice(LETTERS))
+        i += 1
+    return "".join(result) if "".join(result).strip() else text
+
+
+def dropped_words(text: str, level: float, draw: random.Random) -> str:
+    """Each word is left out with probability `level`; the last remaining one stays."""
+    words = text.split()
+    left = [word for word in words if draw.random() >= level]
+    return " ".join(left or words[:1])
+
+
+def swapped_words(text: str, level: float, draw: random.Random) -> str:
+    """Each word, with probability `level`, changes places with the next; a word moves once."""
+    words, i = text.split(), 0
+    while i + 1 < len(words):
+        if draw.random() < level:
+            words[i], words[i + 1] = words[i + 1], words[i]
+            i += 1
+        i += 1
+    return " ".join(words)
+
+
+KINDS = {"typos": typos, "dropped_words": dropped_words, "swapped_words": swapped_words}

@@ -1,0 +1,148 @@
+"""Tests fine-tuned models under noise (Kowsher et al., section 3 and Table 5).
+
+Reads the models of data/finetuning/PROTOCOL-OPERATOR-SIZE and data/tasks. Writes
+data/observations/noise-PROTOCOL-OPERATOR-SIZE.csv: every metric of every task x pre-training seed x fine-tuning seed,
+by level of noise on the embeddings (`noise=LEVEL`) and in the text (`typos=LEVEL` and so on), each the mean over the
+noise seeds. All operators meet the same noise.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from stages import command, jobs, observations
+from stages.benchmarks.glue import TASKS, Split
+from stages.benchmarks.metrics import scores
+from stages.benchmarks.text_noise import perturbed
+from stages.learning.kept import kept_models
+from stages.observations import Observation
+from stages.settings import Settings, load_settings
+
+TASK_FOLDER = Path("data/tasks")
+TOKENIZER = Path("data/tokens/tokenizer/tokenizer.json")
+SOURCES = (
+    Path("stages/attention/bert.py"),
+    Path("stages/attention/operators.py"),
+    Path("stages/attention/products.py"),
+    Path("stages/benchmarks/metrics.py"),
+    Path("stages/benchmarks/text_noise.py"),
+    Path("stages/learning/finetuning.py"),
+    Path("stages/learning/noise.py"),
+)
+
+
+def test_model(run: dict, folder: Path) -> dict:
+    """Job: one fine-tuned model. Gives, by what it was evaluated on and by condition, the metrics and n."""
+    from stages.learning.noise import load
+
+    model = load(Path(run["model"]))
+    result = {}
+    for split in validation_splits(run["task"]):
+        table = TASK_FOLDER / run["task"] / f"{split.name}.parquet"
+        labels = pd.read_parquet(table)["label"].to_numpy()
+        conditions = under_embedding_noise(model, run, table) | under_text_noise(model, run, table, folder)
+        result[split.evaluated_on] = {
+            "n": len(labels),
+            "conditions": {name: mean_scores(run["task"], drawn, labels) for name, drawn in conditions.items()},
+        }
+    return result
+
+
+def validation_splits(task: str) -> list[Split]:
+    return [split for split in TASKS[task].splits if split.evaluated_on]
+
+
+def under_embedding_noise(model, run: dict, table: Path) -> dict[str, list[np.ndarray]]:
+    from stages.learning.finetuning import encode
+    from stages.learning.noise import predictions_under_noise, spared_ids
+
+    spared = spared_ids(TOKENIZER, run["noise"]["special_tokens"])
+    examples = encode(table, TOKENIZER, run["maximum_length"])
+    by_level = predictions_under_noise(model, examples, run["noise"], spared, run["precision"])
+    return {f"noise={level:g}": drawn for level, drawn in by_level.items()}
+
+
+def under_text_noise(model, run: dict, table: Path, folder: Path) -> dict[str, list[np.ndarray]]:
+    from stages.learning.finetuning import encode, predict
+
+    frame, result = pd.read_parquet(table), {}
+    for kind in run["noise"]["text"]:
+        for level in run["noise"]["levels"][1:]:
+            drawn = []
+            for seed in run["noise"]["seeds"]:
+                path = folder / f"{table.stem}-{kind}-{level:g}-{seed}.parquet"
+                perturbed(frame, kind, level, seed).to_parquet(path, index=False)
+                drawn.append(predict(model, encode(path, TOKENIZER, run["maximum_length"]), run["precision"]))
+                path.unlink()
+            result[f"{kind}={level:g}"] = drawn
+    return result
+
+
+def mean_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> dict[str, float]:
+    """Every metric, the mean over the noise seeds."""
+    by_seed = [scores(task, predictions, labels) for predictions in drawn]
+    return {metric: float(np.mean([one[metric] for one in by_seed])) for metric in by_seed[0]}
+
+
+def planned(settings: Settings, protocol: str, name: str) -> list[dict]:
+    """One run for every kept model of the tasks of `noise`."""
+    noise = settings.noise.model_dump(mode="json", exclude={"tasks"})
+    finetuning = settings.finetuning[protocol]
+    return [
+        {
+            "name": f"{name} {model.folder.name}",
+            "model": str(model.folder),
+            "task": model.task,
+            "pretraining_seed": model.pretraining_seed,
+            "finetuning_seed": model.finetuning_seed,
+            "maximum_length": finetuning.maximum_length,
+            "precision": finetuning.precision,
+            "noise": noise,
+        }
+        for model in kept_models(name, settings.noise.tasks)
+    ]
+
+
+def rows(run: dict, result: dict, columns: dict) -> list[Observation]:
+    """The result of one run as observations; columns: what all rows of the stage share."""
+    return [
+        Observation(
+            stage="noise",
+            task=run["task"],
+            evaluated_on=evaluated_on,
+            condition=condition,
+            metric=metric,
+            pretraining_seed=run["pretraining_seed"],
+            finetuning_seed=run["finetuning_seed"],
+            value=value,
+            n=evaluated["n"],
+            **columns,
+        )
+        for evaluated_on, evaluated in result.items()
+        for condition, metrics in evaluated["conditions"].items()
+        for metric, value in metrics.items()
+    ]
+
+
+def main() -> None:
+    parser = command.parser("noise", __doc__)
+    parser.add_argument("protocol", help="a name of `finetuning` in params.yaml")
+    parser.add_argument("operator", help="a name of `operators` in params.yaml")
+    parser.add_argument("size", help="a name of `models` in params.yaml")
+    columns = vars(parser.parse_args())
+    name = "-".join(columns.values())
+    settings = load_settings()
+    with observations.provenance(f"noise-{name}"):
+        runs = planned(settings, columns["protocol"], name)
+        work = [
+            jobs.Job(run["name"], run, (Path(run["model"]), TASK_FOLDER / run["task"], TOKENIZER, *SOURCES))
+            for run in runs
+        ]
+        results = jobs.run(test_model, work, "noise", settings.workers)
+        measured = [row for run, (_, result) in zip(runs, results, strict=True) for row in rows(run, result, columns)]
+        observations.write(observations.FOLDER / f"noise-{name}.csv", measured)
+
+
+if __name__ == "__main__":
+    command.run(main)

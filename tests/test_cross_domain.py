@@ -1,0 +1,58 @@
+"""Transfer between tasks: an explicit mapping of labels, and the prior beside every score."""
+
+import numpy as np
+import pytest
+
+from stages import cross_domain
+from stages.settings import CrossDomain
+
+POSITIVE = {"mnli": ["entailment"], "qnli": ["entailment"], "qqp": ["1"], "mrpc": ["1"]}
+
+
+def mapping(tasks=("mnli", "qnli", "qqp", "mrpc"), **changes):
+    return CrossDomain.model_validate({"tasks": list(tasks), "positive_labels": POSITIVE | changes})
+
+
+def measured(predicted, gold, trained, tested):
+    positive = cross_domain.positive_classes(mapping())
+    return cross_domain.measures(np.array(predicted), np.array(gold), trained, tested, positive)
+
+
+def test_the_mapping_covers_every_pair_of_tasks():
+    positive = cross_domain.positive_classes(mapping())
+    assert positive == {"mnli": {0}, "qnli": {0}, "qqp": {1}, "mrpc": {1}}
+    assert set(cross_domain.tables(mapping().tasks)) == {"mnli_m", "mnli_mm", "qnli", "qqp", "mrpc"}
+
+
+def test_a_task_without_a_mapping_is_an_error():
+    with pytest.raises(ValueError, match="positive_labels: `rte` is missing"):
+        mapping(tasks=("mnli", "rte"))
+
+
+@pytest.mark.parametrize("labels", [["entails"], ["entailment", "neutral", "contradiction"]])
+def test_labels_that_a_task_has_not_or_that_say_yes_to_all_are_an_error(labels):
+    with pytest.raises(ValueError, match=r"positive_labels\.mnli: .*entailment, neutral, contradiction"):
+        cross_domain.positive_classes(mapping(mnli=labels))
+
+
+def test_predictions_meet_in_yes_and_no():
+    # trained on MNLI (entailment is class 0), tested on QQP (duplicate is class 1)
+    scores = measured([0, 1, 2, 0], [1, 0, 0, 1], "mnli", "qqp")
+    assert scores["accuracy"] == scores["mapped_accuracy"] == scores["balanced_accuracy"] == 1.0
+    assert scores["matthews_correlation"] == 1.0
+
+
+def test_the_diagonal_scores_the_tasks_own_classes():
+    scores = measured([0, 1, 2, 1], [0, 1, 2, 2], "mnli", "mnli")
+    assert scores["accuracy"] == 0.75
+    assert scores["mapped_accuracy"] == 1.0  # neutral and contradiction both say no
+
+
+@pytest.mark.parametrize("answer", [0, 1])
+def test_a_model_that_ignores_its_input_scores_exactly_the_prior(answer):
+    gold = [1, 1, 1, 0, 0, 1, 1, 0, 1, 1]
+    scores = measured([answer] * 10, gold, "mrpc", "qqp")
+    assert scores["accuracy"] == pytest.approx(0.7 if answer else 0.3)
+    assert scores["majority_accuracy"] == pytest.approx(0.7)
+    assert scores["balanced_accuracy"] == 0.5
+    assert scores["matthews_correlation"] == 0.0

@@ -1,0 +1,144 @@
+"""Noise of the stated size, the same for every operator; no noise at level 0."""
+
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from stages import noise as stage
+from stages.attention.bert import OPERATORS, OperatorBertForSequenceClassification, configuration
+from stages.benchmarks.text_noise import KINDS, perturbed
+from stages.learning import noise
+from stages.learning.finetuning import Encoded, predict
+
+TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
+CLS, SEP, PAD = 2, 3, 0
+
+
+def model_of(operator="original", labels=3):
+    torch.manual_seed(1)
+    model = OperatorBertForSequenceClassification(configuration(operator, **TOY, vocab_size=40, num_labels=labels))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape))
+    return model.eval()
+
+
+def examples_of(count=40):
+    generator = np.random.default_rng(0)
+    ids = [np.array([CLS, *generator.integers(5, 40, generator.integers(2, 12)), SEP]) for _ in range(count)]
+    return Encoded(tuple(ids), tuple(np.zeros_like(row) for row in ids), generator.integers(0, 3, count))
+
+
+def settings_of(**changes):
+    plain = {"levels": [0.0, 0.4], "kind": "expected_norm", "place": "word_embeddings", "seeds": [1, 2]}
+    return plain | changes
+
+
+def added(model, place, kind, level, norm, seed, spared=(PAD,)):
+    """The vectors that the noise adds to the embeddings of one padded batch [2, 5, 16]."""
+    ids = torch.tensor([[CLS, 7, 8, 9, SEP], [CLS, 7, SEP, PAD, PAD]])
+    module, seen = noise.noised_module(model, place), []
+    clean = module(ids) if place == "word_embeddings" else module(input_ids=ids)
+    hook = module.register_forward_hook(lambda _m, _a, output: seen.append(output))
+    with noise.noise(model, kind, place, level, norm, seed, spared):
+        noised = module(ids) if place == "word_embeddings" else module(input_ids=ids)
+    hook.remove()
+    return ids, noised - clean
+
+
+@pytest.mark.parametrize("level", [0.05, 0.4])
+@pytest.mark.parametrize("kind", ["expected_norm", "exact_norm", "unit"])
+def test_noise_has_the_stated_norm(kind, level):
+    G = torch.randn(4000, 64, generator=torch.Generator().manual_seed(0))
+    norms = noise.scaled(G, kind, level, norm=3.0).norm(dim=-1)
+    expected = level * (3.0 if kind != "unit" else 64**0.5 * (1 - 1 / 256))
+    assert norms.mean().item() == pytest.approx(expected, rel=0.01)
+    if kind == "exact_norm":
+        torch.testing.assert_close(norms, torch.full_like(norms, expected))
+
+
+@pytest.mark.parametrize("place", ["word_embeddings", "embedding_output"])
+def test_the_average_norm_is_that_of_the_embeddings_which_take_noise(place):
+    model = model_of()
+    ids = np.array([CLS, 7, 8, SEP])
+    examples = Encoded((ids,), (np.zeros_like(ids),), np.zeros(1))
+    module, row = noise.noised_module(model, place), torch.from_numpy(ids)[None]
+    vectors = module(row) if place == "word_embeddings" else module(input_ids=row)
+    norms = vectors[0].norm(dim=-1)
+    assert noise.average_norm(model, examples, place, (PAD,)) == pytest.approx(norms.mean().item())
+    without = noise.average_norm(model, examples, place, (PAD, CLS, SEP))
+    assert without == pytest.approx(norms[1:3].mean().item())
+
+
+@pytest.mark.parametrize("place", ["word_embeddings", "embedding_output"])
+def test_padding_and_spared_tokens_stay_clean(place):
+    ids, difference = added(model_of(), place, "exact_norm", 0.5, 2.0, seed=1, spared=(PAD, CLS, SEP))
+    hit = difference.norm(dim=-1) > 1e-6
+    assert torch.equal(hit, (ids != PAD) & (ids != CLS) & (ids != SEP))
+
+
+@pytest.mark.parametrize("place", ["word_embeddings", "embedding_output"])
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_one_seed_gives_every_operator_the_same_noise(operator, place):
+    _, reference = added(model_of(), place, "exact_norm", 0.5, 2.0, seed=1)
+    _, same = added(model_of(operator), place, "exact_norm", 0.5, 2.0, seed=1)
+    _, other = added(model_of(operator), place, "exact_norm", 0.5, 2.0, seed=2)
+    torch.testing.assert_close(same, reference, rtol=1e-4, atol=1e-5)
+    assert not torch.allclose(other, reference, atol=0.1)
+
+
+def test_levels_scale_one_draw():
+    model = model_of()
+    _, small = added(model, "word_embeddings", "expected_norm", 0.1, 2.0, seed=1)
+    _, large = added(model, "word_embeddings", "expected_norm", 0.3, 2.0, seed=1)
+    torch.testing.assert_close(3 * small, large, rtol=1e-4, atol=1e-5)
+
+
+def test_level_zero_is_the_clean_prediction_and_strong_noise_changes_predictions():
+    model, examples = model_of(), examples_of()
+    result = noise.predictions_under_noise(model, examples, settings_of(levels=[0.0, 5.0]), (PAD,), "float32")
+    clean = predict(model, examples, "float32")
+    assert len(result[0.0]) == 1 and len(result[5.0]) == 2
+    np.testing.assert_array_equal(result[0.0][0], clean)
+    assert (result[5.0][0] != clean).any() and (result[5.0][0] != result[5.0][1]).any()
+    np.testing.assert_array_equal(predict(model, examples, "float32"), clean)  # nothing stays behind
+
+
+def test_scores_are_means_over_the_noise_seeds():
+    labels = np.array([0, 1, 1, 0])
+    drawn = [np.array([0, 1, 1, 0]), np.array([1, 1, 1, 0])]
+    assert stage.mean_scores("sst2", drawn, labels) == {"accuracy": 0.875}
+
+
+# noise in the text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_text_noise_repeats_itself_and_leaves_clean_text_at_level_zero(kind):
+    frame = pd.DataFrame({"text_a": ["one two three four five"] * 20, "text_b": ["six seven", None] * 10, "label": 0})
+    assert perturbed(frame, kind, 0.0, 1).equals(frame)
+    noised = perturbed(frame, kind, 0.4, 1)
+    assert noised.equals(perturbed(frame, kind, 0.4, 1))
+    assert not noised["text_a"].equals(frame["text_a"])
+    assert noised["text_b"].isna().equals(frame["text_b"].isna())
+    assert (noised["text_a"].str.strip() != "").all()
+
+
+def test_words_are_dropped_and_letters_hit_at_the_stated_rate():
+    text = " ".join(f"word{chr(97 + i % 26)}" for i in range(4000))
+    dropped = KINDS["dropped_words"](text, 0.3, random.Random(1)).split()
+    assert len(dropped) / 4000 == pytest.approx(0.7, abs=0.03)
+    swapped = KINDS["swapped_words"](text, 0.3, random.Random(1)).split()
+    assert sorted(swapped) == sorted(text.split())
+    letters = "a" * 4000
+    hit = 4000 - KINDS["typos"](letters, 0.2, random.Random(1)).count("a")
+    assert 0 < abs(hit) < 800
+
+
+@pytest.mark.parametrize("text", ["a", "one", "?!", "x y"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_text_becomes_empty(kind, text):
+    assert KINDS[kind](text, 1.0, random.Random(0)).strip()
