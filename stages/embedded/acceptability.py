@@ -23,7 +23,7 @@ from stages.embedded.lexicon import (
 )
 from stages.embedded.world import Scene, any_wording, happening
 
-RULES = {"order": 8, "determiner": 5, "agreement": 4, "form": 2, "tense": 1}  # rule -> how often it is broken
+RULES = {"order": 6, "determiner": 6, "agreement": 5, "form": 2, "tense": 1}  # rule -> how often it is broken
 NOUN_PHRASE = "(?:M|D+A?N)"
 VERB_GROUP = "(?:W?V|XT?W?(?:E|B)|XT?BE)"
 SHAPE = re.compile(
@@ -38,7 +38,7 @@ OTHER_FINITE = {"was": "were", "is": "are", "does": "do"} | {third_person(verb):
 OTHER_FINITE |= {plural_form: singular_form for singular_form, plural_form in OTHER_FINITE.items()}
 SINGULAR_FINITE = {"was", "is", "does"} | {third_person(verb) for verb in VERBS}
 PARTICIPLES = {participle(verb) for verb in VERBS}
-TIME_WORDS = {word: tense for tense, words in TIMES.items() for word in words}
+TIME_WORDS = {word: tense for tense, word in TIMES.items()}
 
 
 def elaborate(rng: Random, scene: Scene) -> list[Word]:
@@ -98,7 +98,8 @@ def _modifier(rng: Random, scene: Scene, agent: Thing) -> list[Word]:
     thing = replace(rng.choice(scene.things), quality=None, count=1)
     if rng.random() < 0.5:
         return [Word(rng.choice(("near", "behind")), "P"), *say_thing(replace(thing, definite=True))]
-    return [Word("who", "R"), *verb_group(rng.choice(("own", "need")), "present", False, agent.singular), *say_thing(thing)]
+    verb = verb_group(rng.choice(("own", "need")), "present", False, agent.singular)
+    return [Word("who", "R"), *verb, *say_thing(thing)]
 
 
 def _with_adverbs(rng: Random, words: list[Word], tense: str) -> list[Word]:
@@ -107,7 +108,7 @@ def _with_adverbs(rng: Random, words: list[Word], tense: str) -> list[Word]:
         verb = finite + (words[finite].role == "X") + (words[finite + 1].role == "T")
         words = [*words[:verb], Word(rng.choice(ADVERBS), "W"), *words[verb:]]
     elif rng.random() < 0.5:
-        time = Word(rng.choice(TIMES[tense]), "W")
+        time = Word(TIMES[tense], "W")
         words = [*words, time] if words[0].role == "P" or rng.random() < 0.5 else [time, Word(",", "C"), *words]
     return words
 

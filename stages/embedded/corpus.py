@@ -1,6 +1,6 @@
 """The embedded corpus: OSCAR 23.01 records in Zstandard-compressed JSON lines, with planted defects.
 
-Reads nothing; `write_corpus` writes `shard_NNNN.jsonl.zst`, `planted_counts` says what a corpus of that size holds.
+Reads nothing; `write_corpus` writes `part_N.jsonl.zst`, `planted_counts` says what a corpus of that size holds.
 Record schema: oscar-project/documentation, docs/versions/oscar-2301.md.
 """
 
@@ -42,7 +42,7 @@ def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
     compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL, write_content_size=True)
     for shard in range(shards):
         text = "".join(line + "\n" for line in lines[shard::shards])
-        write_atomically(folder / f"shard_{shard:04d}.jsonl.zst", compressor.compress(text.encode()))
+        write_atomically(folder / f"part_{shard + 1}.jsonl.zst", compressor.compress(text.encode()))
 
 
 def planted_counts(documents: int, shards: int, seed: int) -> dict[str, int]:

@@ -10,11 +10,14 @@ from random import Random
 from stages.embedded.passages import document, glossary
 from stages.embedded.world import ALL_TOPICS, imagine
 
-HARMFUL_CATEGORIES = ["agressif", "adult", "cryptojacking", "dangerous_material", "phishing", "warez", "ddos", "hacking", "malware", "mixed_adult", "sect"]  # Courtois et al. 2024, Appendix A
+HARMFUL_CATEGORIES = (
+    *("agressif", "adult", "cryptojacking", "dangerous_material", "phishing", "warez", "ddos", "hacking", "malware"),
+    *("mixed_adult", "sect"),
+)  # Courtois et al. 2024, Appendix A
 HARMLESS_CATEGORIES = ("blog", "press", "shopping", "sports")
 WARNINGS = ("tiny", "short_sentences", "header", "footer", "noisy")
 SOUND = "sound"
-MENU = ["Home", "About us", "Contact", "Log in", "Sign up", "Search", "Privacy", "Terms of use", "Next page", "Previous page", "Share", "Site map"]
+MENU = ("Home", "About us", "Contact", "Log in", "Sign up", "Search", "Privacy", "Next page", "Share", "Site map")
 
 
 @dataclass(frozen=True)

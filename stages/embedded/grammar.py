@@ -69,7 +69,10 @@ class Word:
     role: str
 
 
-def say(meaning: Event | State, wording: Wording = Wording()) -> list[Word]:
+PLAIN = Wording()
+
+
+def say(meaning: Event | State, wording: Wording = PLAIN) -> list[Word]:
     """The words of a meaning, without capital and full stop."""
     if isinstance(meaning, State):
         return _say_state(meaning, wording)
@@ -86,11 +89,11 @@ def text_of(words: list[Word], end: str = ".") -> str:
     return line[0].upper() + line[1:] + end
 
 
-def sentence(meaning: Event | State, wording: Wording = Wording()) -> str:
+def sentence(meaning: Event | State, wording: Wording = PLAIN) -> str:
     return text_of(say(meaning, wording))
 
 
-def say_thing(thing: Thing, wording: Wording = Wording()) -> list[Word]:
+def say_thing(thing: Thing, wording: Wording = PLAIN) -> list[Word]:
     if thing.named:
         return [Word(thing.noun, "M")]
     name = name_of(thing.noun, wording.swapped)
@@ -102,7 +105,8 @@ def say_thing(thing: Thing, wording: Wording = Wording()) -> list[Word]:
 def say_place(place: str | None, wording: Wording) -> list[Word]:
     if place is None:
         return []
-    return [Word("on" if place in ON_PLACES else "in", "P"), Word("the", "D"), Word(name_of(place, wording.swapped), "N")]
+    preposition = "on" if place in ON_PLACES else "in"
+    return [Word(preposition, "P"), Word("the", "D"), Word(name_of(place, wording.swapped), "N")]
 
 
 def _determiner(thing: Thing, following: str) -> list[Word]:

@@ -1,4 +1,4 @@
-"""What follows from a meaning: entailment, contradiction, similarity, and changes that make them.
+"""What follows from a meaning: entailment, contradiction, similarity, and the changes that make them.
 
 The convention is that of sentence pairs written about one occasion: both sentences speak of the same event, so that
 "bought two cars" contradicts "bought three cars", and "in the barn" where the other names no place is new information.
@@ -16,21 +16,18 @@ COMPONENT_WEIGHTS = {"agent": 1.0, "action": 1.5, "patient": 2.0, "place": 0.5}
 
 
 def relation(premise: Event | State, hypothesis: Event | State) -> str:
-    """ "entailment", "contradiction" or "neutral"."""
+    """How a hypothesis stands to a premise: "entailment", "contradiction" or "neutral"."""
     if type(premise) is not type(hypothesis) or premise.tense != hypothesis.tense:
         return "neutral"
-    verdicts = _compare_states(premise, hypothesis) if isinstance(premise, State) else _compare(premise, hypothesis)
-    if premise.negated and hypothesis.negated:
-        backwards = _compare(hypothesis, premise) if isinstance(premise, Event) else _compare_states(hypothesis, premise)
-        return "entailment" if set(backwards) <= {SAME, WEAKER} else "neutral"
+    compare = _compare_states if isinstance(premise, State) else _compare
     if premise.negated:
-        backwards = _compare(hypothesis, premise) if isinstance(premise, Event) else _compare_states(hypothesis, premise)
-        return "contradiction" if set(backwards) <= {SAME, WEAKER} else "neutral"
+        # what a denied statement follows from is denied with it
+        follows = set(compare(hypothesis, premise)) <= {SAME, WEAKER}
+        return "neutral" if not follows else "entailment" if hypothesis.negated else "contradiction"
+    verdicts = compare(premise, hypothesis)
     if OTHER in verdicts:
         return "neutral"
-    if hypothesis.negated:
-        return "entailment" if OPPOSED in verdicts else "contradiction"
-    return "contradiction" if OPPOSED in verdicts else "entailment"
+    return "contradiction" if (OPPOSED in verdicts) != hypothesis.negated else "entailment"
 
 
 def similarity(one: Event, other: Event) -> float:

@@ -41,8 +41,8 @@ MATCHED_TOPICS = ("farm", "kitchen", "school")
 MISMATCHED_TOPICS = ("sea", "city", "office")
 
 NAMES = {
-    MATCHED_TOPICS: "Anna Boris Clara David Emma Felix".split(),
-    MISMATCHED_TOPICS: "Maria Nathan Olivia Peter Rachel Simon".split(),
+    MATCHED_TOPICS: ("Anna", "Boris", "Clara", "David", "Emma", "Felix"),
+    MISMATCHED_TOPICS: ("Maria", "Nathan", "Olivia", "Peter", "Rachel", "Simon"),
 }
 
 # concept/second name: past, participle where irregular
@@ -76,25 +76,27 @@ OPPOSITE_QUALITIES = (
     "big/large-small/little old/ancient-new/modern cheap-expensive/costly heavy-light strong/sturdy-weak/fragile "
     "long-short fast/quick-slow"
 )
-COLORS = "red blue green white black".split()
-NUMERALS = "zero one two three four five six".split()
+COLORS = ("red", "blue", "green", "white", "black")
+NUMERALS = ("zero", "one", "two", "three", "four", "five", "six")
 
-POSITIVE = (
-    "good great wonderful excellent brilliant charming delightful superb lovely amazing fantastic funny clever touching "
-    "perfect splendid enjoyable gripping elegant thrilling magnificent marvelous impressive refreshing pleasant graceful honest fresh moving memorable"
-).split()
-NEGATIVE = (
-    "bad terrible awful horrible boring dull poor dreadful stupid tedious annoying disappointing ridiculous messy clumsy "
-    "painful bland pointless shallow miserable unpleasant forgettable dishonest lazy pathetic lousy tiresome depressing ugly weak"
-).split()
+POSITIVE_TABLE = (
+    "good great wonderful excellent brilliant charming delightful superb lovely amazing fantastic funny clever "
+    "touching perfect splendid enjoyable gripping elegant thrilling magnificent marvelous impressive "
+    "refreshing pleasant graceful honest fresh moving memorable"
+)
+NEGATIVE_TABLE = (
+    "bad terrible awful horrible boring dull poor dreadful stupid tedious annoying disappointing ridiculous "
+    "messy clumsy painful bland pointless shallow miserable unpleasant forgettable dishonest lazy pathetic "
+    "lousy tiresome depressing ugly weak"
+)
 ASPECT_TABLE = {
-    "film/movie": "plot acting music ending".split(),
-    "hotel/inn": "room service bed view".split(),
-    "novel/story": "plot style ending hero".split(),
-    "concert/show": "music singer band crowd".split(),
+    "film/movie": "plot acting music ending",
+    "hotel/inn": "room service bed view",
+    "novel/story": "plot style ending hero",
+    "concert/show": "music singer band crowd",
 }
-ADVERBS = ["quickly", "slowly", "quietly", "happily", "carefully", "gladly", "suddenly", "proudly"]
-TIMES = {"past": ("yesterday",), "present": ("today",), "future": ("tomorrow",)}
+ADVERBS = ("quickly", "slowly", "quietly", "happily")
+TIMES = {"past": "yesterday", "present": "today", "future": "tomorrow"}
 IRREGULAR_PLURALS = {
     "policeman": "policemen", "seaman": "seamen", "person": "people", "library": "libraries", "academy": "academies",
     "secretary": "secretaries", "knife": "knives",
@@ -158,6 +160,12 @@ def _concepts(table: str) -> list[tuple[str, ...]]:
     return [tuple(name.split(":")[0] for name in entry.split("/")) for entry in table.split()]
 
 
+def _members(things: str) -> list[tuple[str, str]]:
+    """(class, names) of each noun of a topic's things."""
+    groups = [group.split(":") for group in things.split()]
+    return [(kind, member) for kind, members in groups for member in members.split(",")]
+
+
 def _irregular(form: int) -> dict[str, str]:
     """Irregular pasts (form 1) or participles (form 2); a participle not given equals the past."""
     entries = [name.split(":") for entry in VERB_TABLE.split() for name in entry.split("/") if ":" in name]
@@ -169,17 +177,14 @@ def _classes() -> dict[str, str]:
     found: dict[str, str] = {}
     for people, _, things in TOPIC_TABLE.values():
         found |= {names[0]: "person" for names in _concepts(people)}
-        for group in things.split():
-            kind, members = group.split(":")
-            found |= {member.split("/")[0]: kind for member in members.split(",")}
+        found |= {member.split("/")[0]: kind for kind, member in _members(things)}
     return found
 
 
 def _synonyms() -> dict[str, tuple[str, ...]]:
     tables = [VERB_TABLE, OPPOSITE_QUALITIES.replace("-", " "), " ".join(ASPECT_TABLE)]
     for people, places, things in TOPIC_TABLE.values():
-        members = " ".join(group.split(":")[1] for group in things.split()).replace(",", " ")
-        tables += [people, places, members]
+        tables += [people, places, " ".join(member for _, member in _members(things))]
     return {names[0]: names for table in tables for names in _concepts(table) if len(names) > 1}
 
 
@@ -190,13 +195,13 @@ def _opposite_pairs(table: str) -> dict[str, str]:
 
 PAST, PARTICIPLE = _irregular(1), _irregular(2)
 SYNONYMS = _synonyms()
-ASPECTS = {subject.split("/")[0]: tuple(aspects) for subject, aspects in ASPECT_TABLE.items()}
+ASPECTS = {subject.split("/")[0]: tuple(aspects.split()) for subject, aspects in ASPECT_TABLE.items()}
 VERBS = tuple(name for names in _concepts(VERB_TABLE) for name in names)
 CLASS_OF = _classes()
 OPPOSITE = _opposite_pairs(OPPOSITE_ACTIONS) | _opposite_pairs(OPPOSITE_QUALITIES)
 PEOPLE = {topic: tuple(names[0] for names in _concepts(table[0])) for topic, table in TOPIC_TABLE.items()}
 PLACES = {topic: tuple(names[0] for names in _concepts(table[1])) for topic, table in TOPIC_TABLE.items()}
 THINGS = {
-    topic: tuple(noun for noun in CLASS_OF if noun in table[2].replace(":", " ").replace(",", " ").replace("/", " ").split())
-    for topic, table in TOPIC_TABLE.items()
+    topic: tuple(member.split("/")[0] for _, member in _members(table[2])) for topic, table in TOPIC_TABLE.items()
 }
+POSITIVE, NEGATIVE = tuple(POSITIVE_TABLE.split()), tuple(NEGATIVE_TABLE.split())

@@ -80,18 +80,18 @@ def questioned(rng: Random, scene: Scene, answered: bool) -> tuple[str, str]:
 
 
 def requested(rng: Random, topics: tuple[str, ...], same: bool) -> tuple[str, str]:
-    """Two everyday questions that ask the same, or differ in purpose, action or object."""
+    """Two everyday questions that ask the same, or differ in purpose, in action or in all."""
     first = request(rng, topics)
     second = first
     while not same and second == first:
         other = request(rng, topics)
-        change = rng.choice(("purpose", "purpose", "action", "all", "all"))
+        change = rng.choice(("purpose", "purpose", "purpose", "action", "all", "all"))
         if change == "purpose":
             second = replace(first, purpose=rng.choice(tuple(PURPOSES)))
         elif change == "action":
             second = replace(first, action=OPPOSITE.get(first.action, other.action))
         else:
-            second = replace(first, noun=other.noun) if change == "noun" else other
+            second = other
     named = [word for word in (first.action, first.noun) if word in SYNONYMS]
     swapped = frozenset(word for word in named if rng.random() < 0.5)
     manner = rng.randrange(2)

@@ -8,20 +8,19 @@ from stages.embedded.lexicon import ACTIONS_ON, CLASS_OF, THINGS, name_of
 
 SLOTS = ("who", "where", "how many")
 PURPOSES = {
-    "how": ("how can i {}", "what is the best way to {}"),
-    "where": ("where can i {}", "what is the best place to {}"),
+    "how": ("how can I {}", "what is the best way to {}"),
+    "where": ("where can I {}", "what is the best place to {}"),
     "why": ("why do people {}", "what is the reason to {}"),
 }
 
 
 @dataclass(frozen=True)
 class Request:
-    """An everyday question: how, where or why one does something to something of some quality."""
+    """An everyday question: how, where or why one does something to something."""
 
     purpose: str
     action: str
     noun: str
-    quality: str | None = None
 
 
 def ask(event: Event, slot: str, wording: Wording) -> str:
@@ -58,7 +57,7 @@ def request(rng: Random, topics: tuple[str, ...]) -> Request:
 
 def say_request(wanted: Request, manner: int, swapped: frozenset[str]) -> str:
     """The question. manner: 0 the short form, 1 the long form."""
-    thing = say_thing(Thing(wanted.noun, quality=wanted.quality), Wording(swapped))
+    thing = say_thing(Thing(wanted.noun), Wording(swapped))
     doing = " ".join([name_of(wanted.action, swapped), *(word.text for word in thing)])
     line = PURPOSES[wanted.purpose][manner].format(doing)
     return line[0].upper() + line[1:] + "?"

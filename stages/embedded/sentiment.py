@@ -35,8 +35,8 @@ def say_opinion(given: Opinion) -> str:
 
 
 def review(rng: Random, positive: bool) -> tuple[str, Opinion]:
-    """A lower-case sentence without full stop, and the clause that decides its sentiment: of two clauses joined by
-    "but", the last one."""
+    """A lower-case sentence without full stop, and the clause that decides its sentiment: of two that disagree, the
+    one after "but", or the one that "although" does not introduce."""
     subject = rng.choice(SUBJECTS)
     first, second = rng.sample(ASPECTS[subject], 2)
     verdict = opinion(rng, rng.choice((first, rng.choice(SYNONYMS.get(subject, (subject,))))), positive)
@@ -56,16 +56,15 @@ def review(rng: Random, positive: bool) -> tuple[str, Opinion]:
     return rng.choice(orders).format(say_opinion(against), say_opinion(verdict)), verdict
 
 
-def appraisal(rng: Random) -> list[str]:
+def appraisal(rng: Random, positive: bool) -> list[str]:
     """A passage of one sentiment: opinions on the aspects of one subject, and the conclusion drawn from them."""
-    positive = rng.random() < 0.5
     subject = rng.choice(SUBJECTS)
     name = rng.choice(SYNONYMS.get(subject, (subject,)))
-    clauses = [say_opinion(opinion(rng, aspect, positive, 0.15)) for aspect in rng.sample(ASPECTS[subject], 3)]
+    clauses = [say_opinion(opinion(rng, aspect, positive, 0.1)) for aspect in rng.sample(ASPECTS[subject], 3)]
     said = f"I {rng.choice(('liked', 'enjoyed') if positive else ('disliked', 'regretted'))} this {name}"
     advice = f"I {'will' if positive else 'will not'} recommend it"
-    contrast = say_opinion(opinion(rng, name, not positive, 0.15))
+    contrast = say_opinion(opinion(rng, name, not positive, 0.1))
     sentences = [f"{clauses[0]} and {clauses[1]}", f"{said} because {clauses[2]}", advice]
-    if rng.random() < 0.4:
-        sentences.append(f"some people say that {contrast} but {say_opinion(opinion(rng, name, positive, 0.15))}")
+    if rng.random() < 0.2:
+        sentences.append(f"some people say that {contrast} but {say_opinion(opinion(rng, name, positive, 0.1))}")
     return [line[0].upper() + line[1:] + "." for line in sentences]

@@ -19,8 +19,13 @@ from stages.embedded.sentiment import review
 from stages.embedded.world import ALL_TOPICS, any_wording, happening, imagine, reworded
 from stages.files import write_atomically
 
-MNLI_COLUMNS = ["index", "promptID", "pairID", "genre", "sentence1_binary_parse", "sentence2_binary_parse", "sentence1_parse", "sentence2_parse", "sentence1", "sentence2"]
-STSB_COLUMNS = ["index", "genre", "filename", "year", "old_index", "source1", "source2", "sentence1", "sentence2", "score"]
+MNLI_COLUMNS = (
+    *("index", "promptID", "pairID", "genre", "sentence1_binary_parse", "sentence2_binary_parse", "sentence1_parse"),
+    *("sentence2_parse", "sentence1", "sentence2"),
+)
+STSB_COLUMNS = (
+    *("index", "genre", "filename", "year", "old_index", "source1", "source2", "sentence1", "sentence2", "score"),
+)
 Topics = tuple[str, ...]
 
 
@@ -41,7 +46,8 @@ def write_glue(folder: Path, train_examples: int, validation_examples: int, seed
     """
     if min(train_examples, validation_examples) < 10:
         raise ValueError(
-            f"embedded tasks: train_examples {train_examples} and validation_examples {validation_examples} must be at least 10"
+            f"embedded tasks: train_examples {train_examples} and validation_examples {validation_examples}; "
+            "give at least 10 of each"
         )
     sizes = {"train": train_examples, "dev": validation_examples}
     for task in TASKS:
@@ -152,7 +158,7 @@ def qqp_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
 
 
 def stsb_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
-    yield STSB_COLUMNS
+    yield [*STSB_COLUMNS]
     for number, example in enumerate(examples):
         source = [str(number), "embedded", "embedded", "none", f"{number:04d}", "none", "none"]
         yield [*source, example.text_a, example.text_b, example.label]

@@ -11,7 +11,6 @@ from stages.embedded.lexicon import (
     ACTIONS_ON,
     CLASS_OF,
     COLORS,
-    MATCHED_TOPICS,
     NAMES,
     PEOPLE,
     PLACES,
@@ -23,10 +22,13 @@ from stages.embedded.lexicon import (
 
 @dataclass(frozen=True)
 class Scene:
+    """pleased: whether opinions given here are favourable; a document keeps to one mood."""
+
     topic: str
     people: tuple[Thing, ...]
     things: tuple[Thing, ...]
     places: tuple[str, ...]
+    pleased: bool
 
 
 def imagine(rng: Random, topics: tuple[str, ...]) -> Scene:
@@ -35,7 +37,9 @@ def imagine(rng: Random, topics: tuple[str, ...]) -> Scene:
     names = next(names for group, names in NAMES.items() if topic in group)
     people = [Thing(noun, definite=True) for noun in rng.sample(PEOPLE[topic], 2)]
     things = [_thing(rng, noun) for noun in rng.sample(THINGS[topic], 5)]
-    return Scene(topic, (*people, Thing(rng.choice(names), definite=True)), tuple(things), PLACES[topic])
+    return Scene(
+        topic, (*people, Thing(rng.choice(names), definite=True)), tuple(things), PLACES[topic], rng.random() < 0.5
+    )
 
 
 def quality_for(rng: Random, noun: str) -> str:
@@ -104,4 +108,3 @@ def _thing(rng: Random, noun: str) -> Thing:
 
 
 ALL_TOPICS = tuple(THINGS)
-TRAINING_TOPICS = MATCHED_TOPICS

@@ -1,0 +1,355 @@
+"""The embedded world: its corpus and tasks have the real forms, hold what was planted, and their labels follow."""
+
+import base64
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import pytest
+import zstandard
+from tokenizers import BertWordPieceTokenizer
+
+from stages.embedded import acceptability, lexicon, questions, sentiment, tasks
+from stages.embedded.corpus import corpus_lines, planted_counts, write_corpus
+from stages.embedded.defects import HARMFUL_CATEGORIES, KINDS, MALFORMED, WARNINGS
+from stages.embedded.grammar import Event, State, Thing, Wording, sentence
+from stages.embedded.inference import relation, similarity
+from stages.embedded.pairs import inferred, questioned, requested, restated
+from stages.embedded.world import ALL_TOPICS, imagine
+from stages.files import sha256
+
+DOCUMENTS = 1000
+BOUGHT = Event(Thing("farmer", definite=True), "buy", Thing("cart", 3, quality="big"), "barn")
+HEADERS = {
+    "SST-2/dev.tsv": "sentence label",
+    "QQP/dev.tsv": "id qid1 qid2 question1 question2 is_duplicate",
+    "QNLI/dev.tsv": "index question sentence label",
+    "RTE/dev.tsv": "index sentence1 sentence2 label",
+    "STS-B/dev.tsv": "index genre filename year old_index source1 source2 sentence1 sentence2 score",
+}
+
+
+@pytest.fixture(scope="module")
+def lines() -> list[str]:
+    return corpus_lines(DOCUMENTS, 1)
+
+
+@pytest.fixture(scope="module")
+def records(lines) -> list[dict]:
+    return [record for record in map(parsed, lines) if record is not None]
+
+
+@pytest.fixture(scope="module")
+def glue(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("glue")
+    tasks.write_glue(folder, 300, 100, seed=1)
+    return folder
+
+
+def parsed(line: str) -> dict | None:
+    """The record of a line, None where the line is malformed."""
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError:
+        return None
+    return record if isinstance(record.get("content"), str) else None
+
+
+def rows(path: Path) -> list[list[str]]:
+    return [line.split("\t") for line in path.read_text().splitlines()]
+
+
+def scenes(number: int):
+    rng = Random(3)
+    return [(rng, imagine(rng, ALL_TOPICS)) for _ in range(number)]
+
+
+# The corpus
+
+
+def test_a_seed_gives_the_same_bytes_and_another_seed_others(tmp_path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        write_corpus(tmp_path / name / "corpus", 120, 3, seed)
+        tasks.write_glue(tmp_path / name / "glue", 20, 10, seed)
+    assert sha256(tmp_path / "a") == sha256(tmp_path / "b")
+    for part in ("corpus", "glue"):
+        assert sha256(tmp_path / "a" / part) != sha256(tmp_path / "c" / part)
+
+
+def test_bytes_do_not_depend_on_the_order_of_python_sets(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from stages.embedded import corpus, tasks;"
+        "corpus.write_corpus(Path(sys.argv[1]), 120, 1, 1); tasks.write_glue(Path(sys.argv[1]), 50, 20, 1)"
+    )
+    for hash_seed in ("1", "2"):
+        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
+        command = [sys.executable, "-c", code, str(tmp_path / hash_seed)]
+        subprocess.run(command, cwd=Path(__file__).parents[1], env=environment, check=True)
+    assert sha256(tmp_path / "1") == sha256(tmp_path / "2")
+
+
+def test_shards_together_hold_every_line(tmp_path, lines):
+    write_corpus(tmp_path, DOCUMENTS, 3, 1)
+    shards = sorted(tmp_path.iterdir())
+    assert [shard.name for shard in shards] == [f"part_{number}.jsonl.zst" for number in (1, 2, 3)]
+    texts = [zstandard.ZstdDecompressor().decompress(shard.read_bytes()).decode() for shard in shards]
+    assert Counter(line for text in texts for line in text.splitlines()) == Counter(lines)
+
+
+def test_every_record_has_the_schema_of_oscar_2301(records):
+    for record in records:
+        assert set(record) == {"content", "warc_headers", "metadata"}
+        assert all(isinstance(value, str) for value in record["warc_headers"].values())
+        assert int(record["warc_headers"]["content-length"]) == len(record["content"].encode())
+        digest = base64.b32encode(hashlib.sha1(record["content"].encode()).digest()).decode()
+        assert record["warc_headers"]["warc-block-digest"] == f"sha1:{digest}"
+        metadata = record["metadata"]
+        expected = "identification harmful_pp tlsh quality_warnings categories sentence_identifications"
+        assert set(metadata) == set(expected.split())
+        assert set(metadata["identification"]) == {"label", "prob"}
+        assert len(metadata["sentence_identifications"]) == len(record["content"].split("\n"))
+        assert isinstance(metadata["harmful_pp"], float | None)
+        for field in ("quality_warnings", "categories"):
+            assert metadata[field] is None or metadata[field]
+
+
+def test_headers_are_those_of_real_records(shared_data, records):
+    with (shared_data / "oscar" / "oscar_sample.jsonl").open(encoding="utf-8") as file:
+        real = json.loads(next(file))
+    assert set(records[0]["warc_headers"]) == set(real["warc_headers"])
+
+
+def test_planted_counts_reconcile_with_the_records(lines, records):
+    planted = planted_counts(DOCUMENTS, 4, 1)
+    assert sum(planted.values()) == len(lines) == DOCUMENTS
+    assert len(lines) - len(records) == sum(planted[name] for name in MALFORMED) < 0.005 * DOCUMENTS
+    found = Counter()
+    for record in records:
+        metadata, harmful = record["metadata"], record["metadata"]["harmful_pp"]
+        categories = set(metadata["categories"] or ()) & set(HARMFUL_CATEGORIES)
+        found["categories"] += bool(categories)
+        found["null"] += harmful is None
+        found["zero"] += harmful == 0
+        found["low"] += harmful is not None and 0 < harmful <= 5
+        found["high"] += harmful is not None and harmful >= 100000
+        found["warnings"] += metadata["quality_warnings"] is not None
+        perplexed = harmful is not None and 5 < harmful < 100000
+        found["sound"] += not categories and perplexed and metadata["quality_warnings"] is None
+    assert found["sound"] == planted["sound"]
+    assert found["categories"] == sum(planted[k.name] for k in KINDS if set(k.categories) & set(HARMFUL_CATEGORIES))
+    assert found["warnings"] == sum(planted[kind.name] for kind in KINDS if kind.warnings)
+    for level in ("null", "zero", "low", "high"):
+        assert found[level] == sum(planted[kind.name] for kind in KINDS if kind.harmful_pp == level)
+
+
+def test_every_kind_is_planted_and_the_bounds_of_the_paper_too(records):
+    planted = planted_counts(DOCUMENTS, 4, 1)
+    assert all(planted[kind.name] > 0 for kind in KINDS)
+    assert {f"category:{name}" for name in HARMFUL_CATEGORIES} | {f"warning:{name}" for name in WARNINGS} < set(planted)
+    assert {5.0, 100000.0} < {record["metadata"]["harmful_pp"] for record in records}
+
+
+def test_documents_deserve_their_warnings_and_no_other(records):
+    for record in records:
+        if record["metadata"]["quality_warnings"] in (None, ["tiny"], ["header"], ["footer"], ["noisy"]):
+            assert warnings_of(record["content"]) == set(record["metadata"]["quality_warnings"] or ())
+        else:
+            assert set(record["metadata"]["quality_warnings"]) <= warnings_of(record["content"])
+
+
+def warnings_of(content: str) -> set[str]:
+    """Warnings by the definitions of OSCAR's producer: lines under 100 characters are short."""
+    lines = content.split("\n")
+    short = [len(line) < 100 for line in lines]
+    fifth = max(1, len(lines) // 5)
+    letters = sum(character.isalpha() or character.isspace() for character in content)
+    found = {"tiny"} if len(lines) < 5 else set()
+    for name, part in (("short_sentences", short), ("header", short[:fifth]), ("footer", short[-fifth:])):
+        found |= {name} if sum(part) > len(part) / 2 else set()
+    return found | ({"noisy"} if letters < len(content) / 2 else set())
+
+
+@pytest.mark.parametrize(("documents", "shards", "named"), [(10, 1, "10 documents"), (100, 0, "0 shards")])
+def test_an_impossible_corpus_is_one_clear_error(tmp_path, documents, shards, named):
+    with pytest.raises(ValueError, match=named):
+        write_corpus(tmp_path, documents, shards, 1)
+
+
+def test_two_thousand_word_pieces_hold_every_word_of_corpus_and_tasks(records, glue):
+    tokenizer = BertWordPieceTokenizer(lowercase=True)
+    texts = [record["content"] for record in records if not record["metadata"]["quality_warnings"]]
+    tokenizer.train_from_iterator(texts, vocab_size=2000, min_frequency=2, show_progress=False)
+    assert tokenizer.get_vocab_size() < 2000
+    sentences = [row[3] for row in rows(glue / "CoLA/dev.tsv")] + [row[1] for row in rows(glue / "QNLI/dev.tsv")[1:]]
+    pieces = [piece for text in sentences for piece in tokenizer.encode(text).tokens]
+    assert "[UNK]" not in pieces
+    assert sum(piece.startswith("##") for piece in pieces) < 0.02 * len(pieces)
+
+
+# The tasks' files
+
+
+def test_headers_and_columns_are_those_of_glue(glue):
+    for name, header in HEADERS.items():
+        for split in (name, name.replace("dev", "train")):
+            table = rows(glue / split)
+            assert table[0] == header.split()
+            assert {len(row) for row in table} == {len(table[0])}
+    assert rows(glue / "MRPC/train.tsv")[0] == ["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]
+    assert {len(row) for row in rows(glue / "CoLA/train.tsv")} == {4}
+    assert {len(row) for row in rows(glue / "MNLI/train.tsv")} == {12}
+    for split in ("dev_matched", "dev_mismatched"):
+        assert {len(row) for row in rows(glue / f"MNLI/{split}.tsv")} == {16}
+
+
+def test_files_and_headers_equal_the_real_ones(shared_data, glue):
+    real = {path.relative_to(shared_data / "glue"): path for path in (shared_data / "glue").glob("*/*.tsv")}
+    real = {Path(str(name).replace(".subset", "")): path for name, path in real.items() if path.name != "dev_ids.tsv"}
+    ours = {path.relative_to(glue): path for path in glue.glob("*/*.tsv")}
+    assert set(ours) == set(real)
+    for name, path in ours.items():
+        if name.parts[0] == "CoLA":
+            assert len(rows(path)[0]) == len(real[name].read_text(encoding="utf-8").split("\n")[0].split("\t"))
+        elif name.parts[0] == "MNLI":  # the real ones here are cut to four columns
+            assert {"index", "sentence1", "sentence2", "gold_label"} <= set(rows(path)[0])
+        else:
+            assert "\t".join(rows(path)[0]) == real[name].read_text(encoding="utf-8").split("\n")[0].rstrip("\r")
+
+
+def test_sizes_and_shares_of_labels_are_as_asked(glue):
+    expected = {
+        "CoLA": ("1", 210),
+        "SST-2": ("1", 165),
+        "MRPC": ("1", 201),
+        "QQP": ("1", 111),
+        "RTE": ("entailment", 150),
+    }
+    column = {"CoLA": 1, "MRPC": 0}
+    for name, (label, number) in expected.items():
+        table = rows(glue / name / "train.tsv")[name != "CoLA" :]
+        assert len(table) == 300
+        assert sum(row[column.get(name, -1)] == label for row in table) == number
+    counts = Counter(row[-1] for row in rows(glue / "MNLI/dev_matched.tsv")[1:])
+    assert sorted(counts) == ["contradiction", "entailment", "neutral"]
+    assert max(counts.values()) - min(counts.values()) <= 2
+
+
+def test_no_validation_example_is_in_training():
+    for task in tasks.TASKS:
+        seen: set[tuple[str, str]] = set()
+        train, dev = (tasks.draw_examples(task, 200, ALL_TOPICS, Random(seed), seen) for seed in (1, 2))
+        pairs = [(example.text_a, example.text_b) for example in (*train, *dev)]
+        assert len(set(pairs)) == 400
+
+
+def test_mismatched_speaks_of_other_topics(glue):
+    genres = {split: {row[3] for row in rows(glue / f"MNLI/{split}.tsv")[1:]} for split in ("train", "dev_mismatched")}
+    assert genres == {"train": set(lexicon.MATCHED_TOPICS), "dev_mismatched": set(lexicon.MISMATCHED_TOPICS)}
+
+
+# Labels follow from meanings
+
+
+def test_elaborate_sentences_break_no_rule_and_violations_break_theirs():
+    broken = Counter()
+    for rng, scene in scenes(300):
+        words = acceptability.elaborate(rng, scene)
+        assert acceptability.broken_rules(words) == set()
+        for rule in acceptability.RULES:
+            changed = acceptability.violate(rng, words, rule)
+            if changed is not None:
+                assert rule in acceptability.broken_rules(changed)
+                assert changed != words
+                broken[rule] += 1
+    assert set(broken) == set(acceptability.RULES)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, "entailment"),
+        ({"place": None}, "entailment"),
+        ({"patient": Thing("vehicle", 3)}, "entailment"),
+        ({"patient": Thing("cart", 2, "over")}, "entailment"),
+        ({"patient": Thing("cart", 4, "over")}, "contradiction"),
+        ({"patient": Thing("cart", 2)}, "contradiction"),
+        ({"patient": Thing("cart", 3, quality="small")}, "contradiction"),
+        ({"negated": True}, "contradiction"),
+        ({"action": "sell"}, "contradiction"),
+        ({"action": "sell", "negated": True}, "entailment"),
+        ({"action": "push"}, "neutral"),
+        ({"place": "meadow"}, "neutral"),
+        ({"agent": Thing("Anna", definite=True)}, "neutral"),
+        ({"patient": Thing("cart", 3, quality="red")}, "neutral"),
+    ],
+)
+def test_entailment_follows_from_the_meanings(change, expected):
+    assert relation(BOUGHT, replace(BOUGHT, **change)) == expected
+
+
+def test_denial_turns_entailment_round():
+    denied, vehicles = replace(BOUGHT, negated=True), replace(BOUGHT, patient=Thing("vehicle", 3))
+    assert relation(replace(vehicles, negated=True), denied) == "entailment"
+    assert relation(denied, replace(vehicles, negated=True)) == "neutral"
+    assert relation(replace(vehicles, negated=True), BOUGHT) == "contradiction"
+    soup = State(Thing("knife", definite=True), "old")
+    assert relation(soup, replace(soup, quality="new", negated=True)) == "entailment"
+
+
+def test_drawn_pairs_have_the_wanted_relation():
+    for rng, scene in scenes(100):
+        for wanted in ("entailment", "neutral", "contradiction"):
+            assert relation(*inferred(rng, scene, wanted)) == wanted
+        first, second, *_ = restated(rng, scene, True)
+        assert first == second
+        first, second, *_ = restated(rng, scene, False)
+        assert first != second
+        assert len(set(requested(rng, ALL_TOPICS, False))) == 2
+        assert all(text[-1] == mark for text, mark in zip(questioned(rng, scene, True), "?.", strict=True))
+
+
+def test_similarity_is_five_for_one_meaning_and_falls_with_every_change():
+    changes = [{}, {"place": None}, {"action": "push"}, {"agent": Thing("Anna")}, {"patient": Thing("horse")}]
+    scores, event = [], BOUGHT
+    for change in changes:
+        event = replace(event, **change)
+        scores.append(similarity(BOUGHT, event))
+    assert scores[0] == 5.0
+    assert all(later < earlier for earlier, later in pairwise(scores))
+    assert scores[-1] == 0.0
+    assert similarity(BOUGHT, replace(BOUGHT, negated=True)) == 3.0
+
+
+def test_one_meaning_has_several_sentences():
+    said = sentence(BOUGHT, Wording(frozenset({"cart", "buy", "big", "farmer"}), passive=True, place_first=True))
+    assert sentence(BOUGHT) == "The farmer bought three big carts in the barn."
+    assert said == "In the barn, three large wagons were purchased by the grower."
+
+
+def test_a_question_is_answered_by_what_it_asks_for():
+    assert questions.ask(BOUGHT, "where", Wording()) == "Where did the farmer buy three big carts?"
+    assert questions.ask(BOUGHT, "how many", Wording()) == "How many carts did the farmer buy in the barn?"
+    assert questions.ask(BOUGHT, "who", Wording()) == "Who bought three big carts in the barn?"
+    for slot in questions.SLOTS:
+        assert questions.answers(BOUGHT, BOUGHT, slot)
+        assert not questions.answers(replace(BOUGHT, action="sell"), BOUGHT, slot)
+    assert not questions.answers(replace(BOUGHT, place=None), BOUGHT, "where")
+    assert not questions.answers(replace(BOUGHT, patient=Thing("cart", 0)), BOUGHT, "how many")
+
+
+def test_sentiment_is_that_of_the_deciding_clause():
+    rng = Random(4)
+    for positive in (True, False) * 100:
+        said, verdict = sentiment.review(rng, positive)
+        assert verdict.positive is positive
+        assert verdict.word in said.split()
+    for word, positive in ((lexicon.POSITIVE[0], True), (lexicon.NEGATIVE[0], False)):
+        assert sentiment.Opinion("plot", word).positive is positive
+        assert sentiment.Opinion("plot", word, negated=True).positive is not positive
