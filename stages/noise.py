@@ -3,7 +3,8 @@
 Reads the models of data/finetuning/PROTOCOL-OPERATOR-SIZE and data/tasks. Writes
 data/observations/noise-PROTOCOL-OPERATOR-SIZE.csv: every metric of every task x pre-training seed x fine-tuning seed,
 by level of noise on the embeddings (`noise=LEVEL`) and in the text (`typos=LEVEL` and so on), each the mean over the
-noise seeds. All operators meet the same noise.
+noise seeds. All operators meet the same noise. Where `noise.probes` is true also measurements inside the models
+(`layer=NUMBER` or `model`; stages/learning/probes.py says which).
 """
 
 from pathlib import Path
@@ -29,6 +30,7 @@ SOURCES = (
     Path("stages/benchmarks/text_noise.py"),
     Path("stages/learning/finetuning.py"),
     Path("stages/learning/noise.py"),
+    Path("stages/learning/probes.py"),
 )
 
 
@@ -45,6 +47,7 @@ def test_model(run: dict, folder: Path) -> dict:
         result[split.evaluated_on] = {
             "n": len(labels),
             "conditions": {name: mean_scores(run["task"], drawn, labels) for name, drawn in conditions.items()},
+            "probes": probes(model, run, table) if run["noise"]["probes"] else {},
         }
     return result
 
@@ -77,6 +80,13 @@ def under_text_noise(model, run: dict, table: Path, folder: Path) -> dict[str, l
                 path.unlink()
             result[f"{kind}={level:g}"] = drawn
     return result
+
+
+def probes(model, run: dict, table: Path) -> dict[str, dict[str, float]]:
+    from stages.learning.finetuning import encode
+    from stages.learning.probes import probe
+
+    return probe(model, encode(table, TOKENIZER, run["maximum_length"]), run["noise"]["seeds"][0])
 
 
 def mean_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> dict[str, float]:
@@ -120,7 +130,7 @@ def rows(run: dict, result: dict, columns: dict) -> list[Observation]:
             **columns,
         )
         for evaluated_on, evaluated in result.items()
-        for condition, metrics in evaluated["conditions"].items()
+        for condition, metrics in (evaluated["conditions"] | evaluated["probes"]).items()
         for metric, value in metrics.items()
     ]
 

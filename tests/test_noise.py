@@ -10,7 +10,7 @@ import torch
 from stages import noise as stage
 from stages.attention.bert import OPERATORS, OperatorBertForSequenceClassification, configuration
 from stages.benchmarks.text_noise import KINDS, perturbed
-from stages.learning import noise
+from stages.learning import noise, probes
 from stages.learning.finetuning import Encoded, predict
 
 TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
@@ -142,3 +142,45 @@ def test_words_are_dropped_and_letters_hit_at_the_stated_rate():
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_text_becomes_empty(kind, text):
     assert KINDS[kind](text, 1.0, random.Random(0)).strip()
+
+
+# probes
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_probes_of_every_operator_are_in_their_range(operator):
+    result = probes.probe(model_of(operator), examples_of(5), seed=1)
+    layer = result["layer=1"]
+    assert 0 < layer["attention_entropy"] <= 1 and 0 < layer["self_weight"] < 1
+    assert 0 <= layer["score_asymmetry"] <= 1 and result["model"]["sensitivity"] > 0
+    assert ("negative_diagonal_share" in layer) == (operator in ("shared", "partial_qk"))
+    if operator in ("symmetric", "partial_qk", "shared", "tied_qkv"):
+        assert layer["score_asymmetry"] == pytest.approx(0, abs=1e-6)
+
+
+def test_uniform_attention_has_full_entropy_and_a_peak_on_itself_none():
+    assert probes.of_scores(torch.zeros(1, 8, 8))["attention_entropy"] == pytest.approx(1)
+    peaked = probes.of_scores(100 * torch.eye(8)[None])
+    assert peaked["attention_entropy"] == pytest.approx(0, abs=1e-6)
+    assert peaked["self_weight"] == pytest.approx(1)
+
+
+def test_negative_entries_of_the_merged_diagonal_are_counted():
+    model = model_of("shared")
+    module = model.bert.encoder.layer[0].attention.self
+    with torch.no_grad():
+        module.D_q.fill_(1.0)
+        module.D_k.copy_(torch.tensor([-1.0] * 4 + [1.0] * 12))
+    assert probes.of_diagonals(module) == {"negative_diagonal_share": 0.25}
+
+
+def test_sensitivity_is_the_norm_of_the_jacobian_vector_product():
+    model = model_of().double()
+    ids = torch.tensor([[CLS, 7, 8, SEP]])
+    E = model.bert.embeddings.word_embeddings(ids).detach()
+    V = torch.randn(E.shape, generator=torch.Generator().manual_seed(4)).double()
+    jacobian = torch.autograd.functional.jacobian(lambda E: model(inputs_embeds=E).logits, E)
+    expected = (jacobian * (V / V.norm() * E.norm())).sum((2, 3, 4)).norm().item()
+    with torch.no_grad():
+        got = probes._sensitivity(model, ids, torch.Generator().manual_seed(4))
+    assert got == pytest.approx(expected, rel=1e-3)

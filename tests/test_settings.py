@@ -63,7 +63,7 @@ CHANGES = {
         float("nan"),
         ["pretraining.learning_rate", "nan", "finite"],
     ),
-    "heads do not divide": ("models.tiny.heads", 3, ["models.tiny", "3", "64"]),
+    "heads do not divide": ("models.tiny.heads", 7, ["models.tiny", "7", "96"]),
     "unknown operator": ("operators", ["original", "sharde"], ["operators.1", "'sharde'", "'shared'"]),
     "no baseline": ("operators", ["shared"], ["operators", "original"]),
     "unknown task": ("tasks.names", ["cola", "wnli"], ["tasks.names.1", "'wnli'", "'cola'"]),

@@ -52,7 +52,7 @@ def attention_block_parameters(operator: str, hidden: int, heads: int, positions
 
 
 def over_parameters_weights(hidden: int, heads: int, width: int, pairs: int) -> int:
-    """Attention over `pairs` trained keys and values a head of `width`, without biases (draft section, first formula)."""
+    """Attention over `pairs` trained keys and values a head of `width`, without biases (draft, first formula)."""
     return 2 * heads * width * (hidden + pairs)
 
 

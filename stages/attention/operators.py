@@ -6,8 +6,8 @@ differs from the others in where the scores and the values come from. Scores Q K
 whole product, masks act on keys, dropout on the weights, as in BERT (Devlin et al. 2018); Linear layers start at
 N(0, 0.02) with biases 0. Where a source leaves something open, the docstring says what and what was chosen.
 
-The operators of the sources: Original, Symmetric, Pairwise, Shared, PartialQK, Hadamard, Fixed, AttentionOverParameters.
-Controls that no source ran: OriginalTiedInit, SharedKV, TiedQKV.
+The operators of the sources: Original, Symmetric, Pairwise, Shared, PartialQK, Hadamard, Fixed and
+AttentionOverParameters. Controls that no source ran: OriginalTiedInit, SharedKV, TiedQKV.
 """
 
 import math

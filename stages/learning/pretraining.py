@@ -63,6 +63,7 @@ def _model(run: dict, vocabulary_size: int) -> OperatorBertForMaskedLM:
             **run["model"],
             **run["attention"],
             vocab_size=vocabulary_size,
+            initializer_range=run["training"]["initializer_range"],
             hidden_dropout_prob=run["training"]["hidden_dropout"],
             attention_probs_dropout_prob=run["training"]["attention_dropout"],
         )
