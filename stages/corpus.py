@@ -21,7 +21,7 @@ FOLDER = Path("data/corpus")
 def main() -> None:
     command.parser("corpus", __doc__).parse_args()
     settings = load_settings()
-    with observations.provenance("corpus"), temporary_sibling(FOLDER) as folder:
+    with observations.provenance("corpus") as run, temporary_sibling(FOLDER) as folder:
         folder.mkdir()
         match settings.data.source:
             case "embedded":
@@ -29,7 +29,7 @@ def main() -> None:
             case "files":
                 write_files(folder, settings)
             case "hub":
-                write_hub(folder, settings)
+                run["datasets"] = write_hub(folder, settings)
 
 
 def write_embedded(folder: Path, settings: Settings) -> None:
@@ -61,30 +61,36 @@ def write_files(folder: Path, settings: Settings) -> None:
         reading.place(made / "shard.jsonl.zst", folder / f"{job.name}.jsonl.zst")
 
 
-def write_hub(folder: Path, settings: Settings) -> None:
+def write_hub(folder: Path, settings: Settings) -> list[str]:
     """Datasets of the hub, one after the other: corpus.documents documents, or (null) the files, each a shard.
 
+    Gives REPOSITORY@COMMIT of each, as they were read.
     ValueError when their number is left open for a dataset without files.
     """
     corpus = settings.corpus
-    pinned = [dataset.model_copy(update={"revision": hub.commit(dataset.repository, dataset.revision)})
-              for dataset in corpus.hub]
+    pinned = [
+        dataset.model_copy(update={"revision": hub.commit(dataset.repository, dataset.revision)})
+        for dataset in corpus.hub
+    ]
+    names = [f"{dataset.repository}@{dataset.revision}" for dataset in pinned]
     if corpus.documents is not None:
         write_stream(folder, chain.from_iterable(map(hub_records, pinned)), corpus.documents, corpus.shards)
-        return
+        return names
     if rows := [dataset.repository for dataset in pinned if dataset.files is None]:
         raise ValueError(
             f"corpus.documents: null; the rows of {', '.join(rows)} are streamed: give the number of documents to "
             "read, or the files in corpus.hub.files"
         )
-    fetching = [
-        jobs.Job(name, {"repository": dataset.repository, "revision": dataset.revision, "name": name}, code())
-        for dataset in pinned
-        for name in hub.file_names(dataset.repository, dataset.revision, dataset.files)
-    ]
+    fetching = []
+    for dataset in pinned:
+        for name in hub.file_names(dataset.repository, dataset.revision, dataset.files):
+            source = {"repository": dataset.repository, "revision": dataset.revision, "name": name}
+            local = Path(dataset.repository) / name  # a commit's files never change, those of a folder may
+            fetching.append(jobs.Job(name, source, (*code(), local) if local.exists() else code()))
     results = jobs.run(hub.write_shard, fetching, stage="corpus", workers=settings.workers)
     for number, (made, _) in enumerate(results, 1):
         reading.place(made / "shard.jsonl.zst", folder / f"part_{number}.jsonl.zst")
+    return names
 
 
 def hub_records(dataset: CorpusHub) -> Iterator[bytes]:

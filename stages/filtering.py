@@ -49,7 +49,9 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
     results = jobs.run(
         filtering.filter_shard,
         [
-            jobs.Job(shard.name, {"shard": str(shard), "rules": selection, "annotation": added}, (shard, *code, *inputs))
+            jobs.Job(
+                shard.name, {"shard": str(shard), "rules": selection, "annotation": added}, (shard, *code, *inputs)
+            )
             for shard in shards
         ],
         stage="filtering",
@@ -113,7 +115,9 @@ def chosen_of(kept: list[int], settings: Filtering) -> Iterator[Sequence[int]]:
     limit = total if settings.documents is None else min(settings.documents, total)
     ends = np.cumsum(kept)
     if settings.selection == "first" or limit == total:
-        return (range(min(max(limit - end + number, 0), number)) for end, number in zip(ends.tolist(), kept, strict=True))
+        return (
+            range(min(max(limit - end + number, 0), number)) for end, number in zip(ends.tolist(), kept, strict=True)
+        )
     chosen = filtering.sample(total, limit, settings.seed)
     parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
     return ((part - end + number).tolist() for part, end, number in zip(parts, ends, kept, strict=True))
@@ -154,8 +158,8 @@ def check(ledger: list[Row], malformed: Path, settings: Filtering) -> None:
     unscored = sum(row.all_documents for row in total if row.reason == "missing")
     if 0 < unscored == counts["in"] - counts["malformed"]:
         raise ValueError(
-            f"none of {unscored} documents has a harmful_pp score, and filtering.missing_harmful_pp: drop drops "
-            "them all; give a KenLM model in filtering.annotation.kenlm_model, or say filtering.missing_harmful_pp: keep"
+            f"none of {unscored} documents has a harmful_pp score, and filtering.missing_harmful_pp: drop drops them "
+            "all; name a KenLM model in filtering.annotation.kenlm_model, or say filtering.missing_harmful_pp: keep"
         )
     if not counts["kept"]:
         dropped = sorted((row for row in total if row.fate == "dropped"), key=lambda row: -row.all_documents)

@@ -1,8 +1,12 @@
-"""Runs a list of independent jobs on all cores, each at most once.
+"""Runs a list of independent jobs on all cores of a machine, or of a Dask cluster, each at most once.
 
 A finished job leaves `result.json` in data/jobs/STAGE/FINGERPRINT/. The fingerprint covers the job's settings, its
 input files and the source code that computes it, so a killed or edited stage redoes only what changed. The folder is
 the job's own: it may keep checkpoints there and go on from them. data/jobs can be deleted at any time.
+
+A cluster (extra `cluster`): `dask scheduler`, and on every machine `dask worker tcp://HOST:8786 --nthreads 1
+--nworkers N`, in an environment where this repository is installed, with its folder under the same path (a shared
+file system). When a worker dies, others redo what it was at.
 """
 
 import hashlib
@@ -11,8 +15,8 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import joblib
@@ -21,6 +25,7 @@ from tqdm import tqdm
 from stages.files import sha256, write_atomically
 
 FOLDER = Path("data/jobs")
+CONNECTION_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -36,13 +41,13 @@ class Job:
 
 
 def run(
-    function: Callable[[dict, Path], dict], jobs: list[Job], stage: str, workers: int | None = None
+    function: Callable[[dict, Path], dict], jobs: list[Job], stage: str, workers: int | str | None = None
 ) -> list[tuple[Path, dict]]:
     """Calls `function(settings, folder)` for every job that has no result yet; gives (folder, result) for all.
 
     `function` returns JSON; it imports heavy libraries in its own body, so that only the workers pay for them. Every
-    worker computes with one thread, so a result does not depend on how many run beside it. workers: None takes every
-    core.
+    worker computes with one thread, so a result does not depend on how many run beside it. workers: their number; None
+    takes every core; the address of a Dask scheduler, all that it has.
     RuntimeError when jobs fail: raised at the end, with all failures, after the others are done.
     """
     fingerprints = _fingerprints(function, jobs)
@@ -64,18 +69,48 @@ def run(
     return [(folder, json.loads((folder / "result.json").read_text())) for folder in folders]
 
 
-def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | None):
+def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | str | None):
     """Yields (name, error or None) as jobs end, in any order."""
     if not work:
+        return
+    calls = [(function, job, folder.resolve(), Path.cwd()) for job, folder in work]
+    if isinstance(workers, str):
+        yield from _compute_on_cluster(calls, workers)
         return
     count = min(workers or joblib.cpu_count(), len(work))
     with joblib.parallel_config(backend="loky", n_jobs=count, inner_max_num_threads=1):
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-        yield from parallel(joblib.delayed(_one)(function, job, folder.resolve(), Path.cwd()) for job, folder in work)
+        yield from parallel(joblib.delayed(_one)(*call) for call in calls)
+
+
+def _compute_on_cluster(calls: list[tuple], address: str):
+    """As `_compute`. ValueError when no scheduler, or no worker, can be reached."""
+    try:
+        from distributed import Client, as_completed
+    except ImportError:
+        raise ValueError(f"workers: {address} needs the package distributed; run `pip install '.[cluster]'`") from None
+    try:
+        client = Client(address, timeout=CONNECTION_SECONDS)
+    except OSError as error:
+        raise ValueError(
+            f"workers: no Dask scheduler answers at {address} ({error}); start `dask scheduler` there, or say null "
+            "for the cores of this machine"
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=CONNECTION_SECONDS)
+        except TimeoutError:
+            raise ValueError(f"workers: {address} has no workers; start some: `dask worker {address}`") from None
+        futures = {client.submit(_one, *call, pure=False): call[1].name for call in calls}
+        for future in as_completed(futures):
+            error = future.exception()  # `_one` gives its own errors as results; this one is of the worker
+            yield (futures[future], f"  {error}") if error else future.result()
 
 
 def _one(function: Callable, job: Job, folder: Path, directory: Path) -> tuple[str, str | None]:
     os.chdir(directory)  # worker processes outlive a run and stay where they were started
+    if (folder / "result.json").exists():  # of a worker that died before it could say so
+        return job.name, None
     folder.mkdir(parents=True, exist_ok=True)
     try:
         result = function(job.settings, folder)
@@ -90,13 +125,15 @@ def _one(function: Callable, job: Job, folder: Path, directory: Path) -> tuple[s
 
 
 def _fingerprints(function: Callable, jobs: list[Job]) -> list[str]:
-    digest = cache(sha256)  # jobs share inputs
+    paths = {path for job in jobs for path in job.inputs}  # jobs share inputs
+    with ThreadPoolExecutor() as pool:
+        digests = dict(zip(paths, pool.map(sha256, paths), strict=True))
     source = Path(sys.modules[function.__module__].__file__)
-    identity = f"{source.stem}.{function.__qualname__} {digest(source)}"
+    identity = f"{source.stem}.{function.__qualname__} {sha256(source)}"
     return [
         hashlib.sha256(
             json.dumps(
-                [identity, job.settings, [[os.path.relpath(path), digest(path)] for path in job.inputs]],
+                [identity, job.settings, [[os.path.relpath(path), digests[path]] for path in job.inputs]],
                 sort_keys=True,
             ).encode()
         ).hexdigest()[:32]

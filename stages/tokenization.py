@@ -14,7 +14,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from stages import command, jobs, observations
-from stages.documents import filtering, packing, reading, records, tokens, vocabulary
+from stages.documents import encoding, filtering, packing, reading, records, tokens, vocabulary
 from stages.files import write_atomically
 from stages.settings import Tokenization, load_settings
 
@@ -30,7 +30,9 @@ def main() -> None:
         build(FILTERED, FOLDER, settings.tokenization, root, settings.workers)
 
 
-def build(filtered: Path, folder: Path, settings: Tokenization, root: Path | None, workers: int | str | None = None) -> None:
+def build(
+    filtered: Path, folder: Path, settings: Tokenization, root: Path | None, workers: int | str | None = None
+) -> None:
     """Tokenizes and packs the shards of `filtered` into `folder`, anew; the index is written last.
 
     root: where a vocabulary file is looked for. ValueError: too few documents, or shards that the ledger
@@ -69,7 +71,9 @@ def build(filtered: Path, folder: Path, settings: Tokenization, root: Path | Non
     write_atomically(folder / packing.INDEX, json.dumps(index, indent=1, sort_keys=True) + "\n")
 
 
-def choose_tokenizer(settings: Tokenization, root: Path | None, shards: list[Path], workers: int | str | None) -> Tokenizer:
+def choose_tokenizer(
+    settings: Tokenization, root: Path | None, shards: list[Path], workers: int | str | None
+) -> Tokenizer:
     """By tokenization.vocabulary. ValueError when it has more pieces than 16 bits can number."""
     if settings.vocabulary is None:
         work = {"shards": [str(shard) for shard in shards], "size": settings.vocabulary_size}
@@ -125,7 +129,7 @@ def hold_out(documents: list[int], count: int, seed: int) -> list[list[int]]:
 
 def code() -> tuple[Path, ...]:
     """Sources that decide what the jobs make, beside their own."""
-    return tuple(Path(module.__file__) for module in (reading, records))
+    return tuple(Path(module.__file__) for module in (reading, records, encoding, packing))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,9 @@
+import os
+import socket
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,3 +20,27 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"real data are not at {folder}; this test needs them")
     return folder
+
+
+@pytest.fixture
+def cluster(tmp_path_factory):
+    """A Dask scheduler on this machine, by its `address`, with two `workers`, processes that a test may kill."""
+    pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+    folder = tmp_path_factory.mktemp("cluster")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"}
+    environment |= {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "2s"}  # that a dead worker is waited for
+
+    def start(*arguments: str) -> subprocess.Popen:
+        command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard"]
+        return subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.DEVNULL)
+
+    worker = ("worker", address, "--nthreads", "1", "--no-nanny", "--local-directory", str(folder))
+    port = address.rpartition(":")[2]
+    scheduler, *workers = start("scheduler", "--host", "127.0.0.1", "--port", port), start(*worker), start(*worker)
+    yield SimpleNamespace(address=address, workers=workers)
+    for process in (scheduler, *workers):
+        process.kill()
+        process.wait()

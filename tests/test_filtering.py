@@ -2,15 +2,21 @@
 
 import csv
 import json
+import shutil
+import signal
+import threading
+import time
 from collections import Counter
 from pathlib import Path
 
 import hypothesis
+import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages import filtering
+from stages import filtering, jobs
 from stages.documents import filtering as filters
 from stages.documents import reading, records
 from stages.documents.records import Annotations
@@ -106,14 +112,14 @@ def test_a_document_is_dropped_for_exactly_these_reasons(metadata, reasons):
 
 def test_the_other_readings_of_the_rules_are_parameters():
     lenient = Rules((), above=0, below=1e9, keep_missing=True, keep_warned=True)
-    document = Annotations(categories=["adult"], harmful_pp=None, quality_warnings=["tiny"])
+    document = Annotations(categories=("adult",), harmful_pp=None, quality_warnings=("tiny",))
     assert len(PAPER.reasons(document)) == 3
-    assert lenient.reasons(document) == []
+    assert lenient.reasons(document) == ()
 
 
 def test_every_excluded_category_drops():
     for category in EXCLUDED:
-        assert PAPER.reasons(Annotations([category], 500.0)) == [("categories", category)]
+        assert PAPER.reasons(Annotations((category,), 500.0)) == (("categories", category),)
 
 
 def test_the_embedded_corpus_loses_what_was_planted(folder):
@@ -222,6 +228,48 @@ def test_each_kind_of_malformed_line_is_counted_and_costs_no_good_document(folde
     assert_balanced(filters.read_ledger(folder / "ledger.csv"))
 
 
+def split_at_feeds(block: bytes) -> tuple[np.ndarray, np.ndarray]:
+    feeds = [number for number, byte in enumerate(block) if byte == ord("\n")]
+    return np.array([0, *(feed + 1 for feed in feeds)]), np.array([*feeds, len(block)])
+
+
+JSON_PARTS = [
+    b'{"content":"a"}',
+    b'{"content":"b","metadata":{"harmful_pp":3}}',
+    b'{"content":"\xff"}',
+    b'{"content":3}',
+]
+JSON_PARTS += [b"{}", b'{"x":{}', b'{"x":[{}', b'"content"', b"null", *(bytes([code]) for code in b'\n\r {}":,[]\\')]
+
+
+@hypothesis.settings(deadline=None, max_examples=1000)
+@given(st.lists(st.sampled_from(JSON_PARTS), max_size=14).map(b"".join))
+def test_lines_decoded_together_are_judged_as_each_alone(block):
+    together = records.annotations_of(block, *split_at_feeds(block))
+    for line, found in zip(block.split(b"\n"), together, strict=True):
+        try:
+            assert found == records.annotations(line)
+        except ValueError as error:
+            assert str(found) == str(error)
+
+
+@hypothesis.settings(deadline=None, max_examples=500)
+@given(
+    st.lists(
+        st.sampled_from([b"a", b'"', b"\\", b"\\u00e9", b"\\ud83d", b"\\ude00", b"\\n", b"\\x", b"\x1f", b"\xc3\xa9"])
+    )
+)
+def test_text_is_checked_as_strictly_as_if_it_were_decoded(parts):
+    line = b'{"content":"' + b"".join(parts) + b'"}'
+    try:
+        records.annotations(line)
+    except ValueError:
+        with pytest.raises(ValueError):
+            records.content(line)
+    else:
+        assert records.content(line) == msgspec.json.decode(line)["content"]
+
+
 STRANGE = {
     "HTML as text": record("<!DOCTYPE html><script>x</script>"),
     "NUL, escaped": record("a\u0000b"),
@@ -229,6 +277,7 @@ STRANGE = {
     "spaces and another order": b'{ "metadata" : {"harmful_pp":9e0} , "content" :"a" }',
     "carriage return": record("a") + b"\r",
     "unknown fields": b'{"content": "a", "new": {"deep": [[1]]}, "metadata": {"harmful_pp": 9, "x": 1}}',
+    "earlier duplicate key of a wrong type": b'{"content": 3, "content": "b", "metadata": {"harmful_pp": 9}}',
     "duplicate key": b'{"content": "a", "content": "b", "metadata": {"harmful_pp": 9}}',
     "line separators": record("a\u2028b\u2029c\u0085d").decode().encode(),
     "astral": json.dumps({"content": "\U0001f600", "metadata": PASSING}, ensure_ascii=False).encode(),
@@ -287,6 +336,33 @@ def test_the_first_documents_are_selected_in_the_order_of_shards(folder, limit, 
     assert next(row.documents for row in totals(folder) if row.fate == "not_selected") == 9 - sum(sizes)
 
 
+@pytest.mark.parametrize(("limit", "seed"), [(1, 1), (4, 1), (4, 2), (8, 1), (20, 1)])
+def test_a_sample_is_drawn_over_all_shards_by_its_seed(folder, limit, seed):
+    lines = [record(str(number)) for number in range(9)]
+    for number in range(3):
+        shard = [record(harmful_pp=1), *lines[3 * number : 3 * number + 3]]
+        write_shard(Path(f"corpus/part_{number}.jsonl.zst"), shard)
+    choice = {"documents": limit, "selection": "sample", "seed": seed}
+    filtering.build(Path("corpus"), folder, settings(**choice), workers=1)
+    expected = [lines[number] for number in filters.sample(9, min(limit, 9), seed)]
+    assert kept_lines(folder) == expected
+    rows = filters.read_ledger(folder / "ledger.csv")
+    assert_balanced(rows)
+    assert sum(row.bytes for row in totals(folder) if row.fate == "kept") == sum(map(len, expected))
+
+
+def test_each_document_is_as_likely_to_be_drawn():
+    assert filters.sample(10, 10, 1).tolist() == list(range(10))
+    for count in (3, 7):
+        drawn = Counter()
+        for seed in range(3000):
+            chosen = filters.sample(10, count, seed).tolist()
+            assert chosen == sorted(set(chosen)) and len(chosen) == count
+            drawn.update(chosen)
+        assert all(abs(drawn[number] / 3000 - count / 10) < 0.04 for number in range(10))
+    assert len(filters.sample(10**12, 1000, 1)) == 1000
+
+
 def test_a_document_counts_once_under_its_first_reason_and_under_each(folder):
     bad = record(categories=["sect", "adult"], harmful_pp=1, quality_warnings=["tiny"])
     write_shard(Path("corpus/part_1.jsonl.zst"), [bad, record(harmful_pp=2), record()])
@@ -307,6 +383,29 @@ def test_more_processes_give_the_same_bytes(folder):
     Path("again").mkdir()
     filtering.build(Path("corpus"), Path("again"), settings(), workers=2)
     assert {path.name: path.read_bytes() for path in Path("again").iterdir()} == one
+
+
+def test_a_cluster_that_loses_a_worker_midway_gives_the_same_bytes(folder, cluster):
+    shards = 12
+    for number in range(shards):
+        lines = [record(f"text {number}"), record(harmful_pp=1), b"no JSON"] * 3_000
+        write_shard(Path(f"corpus/part_{number}.jsonl.zst"), lines)
+
+    def kill_midway():
+        while not list(jobs.FOLDER.rglob("result.json")):
+            time.sleep(0.01)
+        cluster.workers[0].kill()
+
+    killer = threading.Thread(target=kill_midway)
+    killer.start()
+    filtering.build(Path("corpus"), folder, settings(), workers=cluster.address)
+    killer.join()
+    assert cluster.workers[0].wait() == -signal.SIGKILL
+    shutil.rmtree(jobs.FOLDER)
+    Path("again").mkdir()
+    filtering.build(Path("corpus"), Path("again"), settings(), workers=1)
+    contents = [{path.name: path.read_bytes() for path in place.iterdir()} for place in (folder, Path("again"))]
+    assert contents[0] == contents[1]
 
 
 def test_real_records_of_oscar_22_are_judged_by_their_annotation(folder, shared_data):

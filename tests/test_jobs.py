@@ -1,6 +1,10 @@
 """Jobs run once, fail together, and are redone when what decides their result has changed."""
 
 import json
+import os
+import signal
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,12 @@ def square(settings: dict, folder: Path) -> dict:
     if settings["x"] < 0:
         raise ValueError(f"x is {settings['x']}")
     return {"square": settings["x"] ** 2}
+
+
+def slow_square(settings: dict, folder: Path) -> dict:
+    (folder / "worker").write_text(str(os.getpid()))
+    time.sleep(0.5)
+    return square(settings, folder)
 
 
 @pytest.fixture(autouse=True)
@@ -59,3 +69,32 @@ def test_failures_come_together_at_the_end_and_the_rest_is_done():
 def test_a_missing_input_is_named():
     with pytest.raises(FileNotFoundError, match="nowhere"):
         jobs.run(square, squares(1, inputs=(Path("nowhere"),)), "squares")
+
+
+def kill_the_first_that_works(killed: list[int]) -> None:
+    while not (begun := list(jobs.FOLDER.absolute().rglob("worker"))) or not begun[0].read_text():
+        time.sleep(0.01)
+    killed.append(int(begun[0].read_text()))
+    os.kill(killed[0], signal.SIGKILL)
+
+
+def test_a_cluster_gives_the_same_results_although_one_of_two_workers_dies(cluster):
+    killed: list[int] = []
+    killer = threading.Thread(target=kill_the_first_that_works, args=[killed])
+    killer.start()
+    work = squares(-1, *range(9))
+    with pytest.raises(RuntimeError, match=r"1 of 10 jobs failed(.|\n)*x is -1"):
+        jobs.run(slow_square, work, "squares", workers=cluster.address)
+    killer.join()
+    assert killed
+    results = jobs.run(slow_square, work[1:], "squares", workers=cluster.address)
+    assert [result["square"] for _, result in results] == [x**2 for x in range(9)]
+    assert calls() == 10
+    assert {path.read_text() for path in jobs.FOLDER.rglob("worker")} != {str(killed[0])}
+
+
+def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
+    pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+    monkeypatch.setattr(jobs, "CONNECTION_SECONDS", 1)
+    with pytest.raises(ValueError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*say null"):
+        jobs.run(square, squares(1), "squares", workers="tcp://127.0.0.1:9")

@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import subprocess
+import sys
+from itertools import repeat
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +17,8 @@ from hypothesis import strategies as st
 from stages import corpus
 from stages.documents import reading, records, sources
 from stages.settings import Corpus, CorpusHub, Data
+
+ROOT = Path(__file__).parents[1]
 
 
 def compressed(path: Path, content: bytes) -> Path:
@@ -78,6 +83,34 @@ def test_frames_skippable_frames_and_long_windows_are_read(tmp_path):
     assert list(reading.lines(path)) == [b"a", b"bc", b"d" * 300_000]
 
 
+def test_a_file_that_expands_a_thousandfold_comes_in_small_pieces(tmp_path):
+    line = b"a" * (1 << 20) + b"\n"
+    path = compressed(tmp_path / "x.zst", line * 20)
+    assert path.stat().st_size < 1e-3 * 20 * len(line)
+    assert max(map(len, reading.blocks(path))) <= 1 << 17
+    assert b"".join(reading.blocks(path)) == line * 20
+
+
+@hypothesis.settings(deadline=None, max_examples=60)
+@given(
+    parts=st.lists(st.binary(max_size=600) | st.binary(max_size=3).map(lambda part: part * 70_000), max_size=4),
+    sized=st.booleans(),
+    checksum=st.booleans(),
+    level=st.sampled_from([-5, 1, 3, 19]),
+    lost=st.integers(1, 30),
+)
+def test_any_frames_are_read_whole_or_named_as_truncated(tmp_path_factory, parts, sized, checksum, level, lost):
+    path = tmp_path_factory.mktemp("frames") / "x.zst"
+    compressor = zstandard.ZstdCompressor(level=level, write_content_size=sized, write_checksum=checksum)
+    frames = [compressor.compress(part) for part in parts]
+    path.write_bytes(b"".join(frames))
+    if parts:
+        assert b"".join(reading.blocks(path)) == b"".join(parts)
+        path.write_bytes(path.read_bytes()[: -min(lost, len(frames[-1]) - 1)])
+        with pytest.raises(ValueError, match="fetch the file again"):
+            list(reading.blocks(path))
+
+
 @pytest.mark.parametrize("suffix", [".zst", ".gz"])
 @pytest.mark.parametrize("kept", [0, 1, 9, 200, -1])
 def test_a_truncated_file_is_an_error_that_names_it(tmp_path, suffix, kept):
@@ -107,11 +140,40 @@ def test_a_damaged_shard_of_our_own_is_found_by_its_checksum(tmp_path):
         list(reading.lines(path))
 
 
-def test_memory_does_not_grow_with_the_file_and_a_long_line_stays_whole(tmp_path):
-    path = compressed(tmp_path / "x.zst", b"a" * 30_000_000 + b"\n" + b"b\n" * 1000)
-    lines = reading.lines(path)
-    assert len(next(lines)) == 30_000_000
-    assert sum(1 for _ in lines) == 1000
+PEAK = """
+import sys
+from pathlib import Path
+from stages.documents import filtering
+none = {"blocklists_folder": None, "kenlm_model": None, "quality_rules": False}
+rules = {"excluded_categories": [], "above": 5, "below": 9, "keep_missing": False, "keep_warned": False}
+settings = {"shard": sys.argv[1], "rules": rules, "annotation": none}
+rows = filtering.filter_shard(settings, Path(sys.argv[1]).parent)["rows"]
+status = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())
+print(sum(row[3] for row in rows), int(status["VmHWM"].split()[0]) // 1024)
+"""
+
+
+def peak(folder: Path, lines) -> tuple[int, int]:
+    """Documents, and MiB of memory at most, of filtering a shard in a process of its own."""
+    with reading.zstd_writer(folder / "shard.jsonl.zst") as file:
+        file.writelines(line + b"\n" for line in lines)
+    command = [sys.executable, "-c", PEAK, str(folder / "shard.jsonl.zst")]
+    done = subprocess.run(command, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True)
+    documents, memory = map(int, done.stdout.split())
+    return documents, memory
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from Linux's /proc")
+def test_memory_is_bounded_by_the_longest_line_and_not_by_the_shard(tmp_path):
+    short, long = (b'{"content":"%s","metadata":{"harmful_pp":8}}' % (b"a" * size) for size in (10_000, 200_000_000))
+    documents, small = peak(tmp_path, [short] * 100)
+    assert documents == 100
+    documents, large = peak(tmp_path, repeat(short, 80_000))  # 800 MB
+    assert documents == 80_000
+    assert large < small + 30
+    documents, longest = peak(tmp_path, [short, long, short])
+    assert documents == 3
+    assert longest < small + 3 * len(long) // 2**20 + 30
 
 
 def test_shards_come_by_number(tmp_path):
@@ -221,6 +283,101 @@ def test_a_dataset_in_the_layout_of_the_hub_is_streamed(tmp_path, output):
     compressed(root / "train.jsonl", plain(*"abcdefg"))
     corpus.write_hub(output, settings(tmp_path, documents=5, shards=2, repository=root))
     assert [texts(reading.lines(path)) for path in reading.shards(output)] == [["a", "b"], ["c", "d", "e"]]
+
+
+def oscar(number: int, **metadata) -> dict:
+    headers = {"content-type": "a"}
+    return {"content": f"text {number}", "warc_headers": headers, "metadata": {"harmful_pp": 9.5} | metadata}
+
+
+@pytest.fixture
+def repository(tmp_path) -> Path:
+    """OSCAR-2301's own layout: en_meta/en_meta_part_N.jsonl.zst, with checksums beside them."""
+    root = tmp_path / "OSCAR-2301"
+    (root / "en_meta").mkdir(parents=True)
+    (root / "en_meta" / "checksum.sha256").write_text("0  en_meta_part_1.jsonl.zst\n")
+    for part in (1, 2, 10):
+        lines = json_lines(*(oscar(100 * part + number) for number in range(3)))
+        compressed(root / "en_meta" / f"en_meta_part_{part}.jsonl.zst", lines.replace(b": 9.5", b":9.50"))
+    return root
+
+
+PARTS = ["en_meta/en_meta_part_[1-9].jsonl.zst", "en_meta/en_meta_part_[1-9][0-9].jsonl.zst"]
+
+
+def test_files_of_a_hub_repository_are_taken_byte_for_byte_each_a_shard(repository, output):
+    corpus.write_hub(output, settings(output, repository=repository, hub_files=PARTS))
+    theirs = [repository / "en_meta" / f"en_meta_part_{part}.jsonl.zst" for part in (1, 2, 10)]
+    ours = [output / f"part_{number}.jsonl.zst" for number in (1, 2, 3)]
+    assert [[*reading.lines(path)] for path in ours] == [[*reading.lines(path)] for path in theirs]
+    assert records.annotations(next(reading.lines(ours[0]))).harmful_pp == 9.5
+
+
+def test_files_of_a_hub_repository_are_read_up_to_a_number_of_documents(repository, output):
+    corpus.write_hub(output, settings(output, documents=5, shards=2, repository=repository, hub_files=PARTS))
+    found = [texts(reading.lines(path)) for path in reading.shards(output)]
+    assert found == [["text 100", "text 101"], ["text 102", "text 200", "text 201"]]
+
+
+def test_several_datasets_are_read_one_after_the_other(repository, tmp_path, output):
+    books = tmp_path / "books"
+    books.mkdir()
+    compressed(books / "train.jsonl", plain("a book"))
+    both = settings(output, documents=10, shards=1, repository=repository, hub_files=PARTS[:1])
+    other = both.corpus.hub[0].model_copy(update={"repository": str(books), "files": None})
+    both.corpus = both.corpus.model_copy(update={"hub": (other, *both.corpus.hub)})
+    corpus.write_hub(output, both)
+    assert texts(reading.lines(output / "part_1.jsonl.zst"))[:2] == ["a book", "text 100"]
+
+
+@pytest.mark.parametrize("text_column", ["content", "text"])
+def test_rows_of_the_hub_keep_the_metadata_of_oscar(tmp_path, output, text_column):
+    root = tmp_path / "repository"
+    root.mkdir()
+    row = oscar(1, categories=["adult"], quality_warnings=None, sentence_identifications=[None])
+    if text_column == "text":  # as OSCAR's loader names them
+        row = {"id": 0, "text": row["content"], "meta": row["metadata"] | {"warc_headers": row["warc_headers"]}}
+    compressed(root / "train.jsonl", json_lines(row))
+    corpus.write_hub(output, settings(tmp_path, documents=1, shards=1, repository=root))
+    [line] = reading.lines(output / "part_1.jsonl.zst")
+    assert records.annotations(line) == records.Annotations(("adult",), 9.5, None)
+    assert json.loads(line)["warc_headers"] == {"content-type": "a"}
+
+
+def test_a_pattern_that_matches_no_file_of_the_hub_is_named(repository, output):
+    with pytest.raises(ValueError, match=r"`fr_meta/\*` matches no file"):
+        corpus.write_hub(output, settings(output, repository=repository, hub_files=["fr_meta/*"]))
+
+
+def test_a_repository_that_cannot_be_reached_says_how_to_log_in(output, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("401 Client Error: gated repository")
+
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", refuse)
+    with pytest.raises(ValueError, match=r"oscar-corpus/OSCAR-2301 \(main\).*401.*set HF_TOKEN or run `hf auth login`"):
+        corpus.write_hub(output, settings(output, documents=1, repository="oscar-corpus/OSCAR-2301"))
+
+
+def test_files_of_the_hub_are_listed_and_fetched_at_the_pinned_commit(output, monkeypatch):
+    """The hub's file system, in memory."""
+    asked = []
+
+    class FileSystem:
+        def glob(self, pattern):
+            asked.append(pattern)
+            return [f"datasets/a/b@1234/en/part_{number}.jsonl" for number in (10, 2)]
+
+        def get_file(self, name, target):
+            asked.append(name)
+            Path(target).write_bytes(plain(name))
+
+    monkeypatch.setattr("huggingface_hub.HfFileSystem", FileSystem)
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: SimpleNamespace(sha="1234"))
+    read = corpus.write_hub(output, settings(output, documents=9, shards=1, repository="a/b", hub_files=["en/*"]))
+    assert read == ["a/b@1234"]
+    names = [f"datasets/a/b@1234/en/part_{number}.jsonl" for number in (2, 10)]
+    assert texts(reading.lines(output / "part_1.jsonl.zst")) == names
+    assert asked == ["datasets/a/b@1234/en/*", *names]
 
 
 def test_a_dataset_that_is_nowhere_is_an_error(tmp_path, output):

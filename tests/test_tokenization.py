@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
+from tokenizers import AddedToken, Tokenizer, pre_tokenizers
 
 from stages import filtering, tokenization
-from stages.documents import packing, reading, records, sources, tokens, vocabulary
+from stages.documents import encoding, packing, reading, records, sources, tokens, vocabulary
 from stages.documents.records import PlainDocument
 from stages.settings import Filtering, Tokenization
 
@@ -182,6 +182,60 @@ def test_long_documents_in_pieces_have_the_same_tokens(text, longest):
     assert [ends for _, _, ends in pieces] == [False] * (len(pieces) - 1) + [True]
     ids = [id for piece, _, _ in pieces for id in tokenizer.encode(piece, add_special_tokens=False).ids]
     assert ids == tokenizer.encode(text, add_special_tokens=False).ids
+
+
+FRAGMENTS = [" ", "\n", "\t", "\r", "\x0b", "\x1c", "\x85", "\xa0", "\u2028", "\0", "\ufffd", "\u0301", "e\u0301"]
+FRAGMENTS += ["[SEP]", "[sep]", "[MASK]", "Cat", "cats,", "東京", "\u200d", "ß", "x" * 70]
+
+
+@hypothesis.settings(deadline=None, max_examples=300)
+@given(st.lists(st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=3), max_size=12).map("".join), max_size=4))
+def test_encoding_by_words_gives_the_ids_of_the_tokenizer(texts):
+    pieces = [*vocabulary.SPECIAL, *"abcdefghijklmnopqrstuvwxyz,.[]東ß", *(f"##{c}" for c in "aestx"), "cat"]
+    tokenizer = vocabulary.word_pieces({piece: number for number, piece in enumerate(pieces)})
+    assert encoding.splits_at_spaces(tokenizer)
+    encode = encoding.Encoder(tokenizer)
+    for _ in range(2):
+        found = [np.frombuffer(ids, packing.ITEM).tolist() for ids in encode(texts)]
+        assert found == [tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
+
+
+def test_forgotten_words_are_learnt_again_and_long_ones_not_kept(monkeypatch, bert):
+    monkeypatch.setattr(encoding, "KNOWN_WORDS", 3)
+    encode = encoding.Encoder(bert)
+    for text in ("one two three four five", "six one " + "long" * 100, "two seven"):
+        [ids] = encode([text])
+        assert np.frombuffer(ids, packing.ITEM).tolist() == bert.encode(text, add_special_tokens=False).ids
+        assert len(encode._known) <= 5
+
+
+def test_a_tokenizer_of_another_kind_encodes_whole_texts(bert):
+    other = Tokenizer.from_str(bert.to_str())
+    other.pre_tokenizer = pre_tokenizers.Metaspace()
+    assert not encoding.splits_at_spaces(other)
+    [ids] = encoding.Encoder(other)(["some words"])
+    assert np.frombuffer(ids, packing.ITEM).tolist() == other.encode("some words", add_special_tokens=False).ids
+    reaching = Tokenizer.from_str(bert.to_str())
+    reaching.add_tokens([AddedToken("new york", normalized=False)])
+    assert not encoding.splits_at_spaces(reaching)
+
+
+@pytest.mark.parametrize(("count", "size"), [(25, 10), (20, 10), (9, 10)])
+def test_a_partial_block_is_dropped_per_batch_of_documents_as_the_authors_do(monkeypatch, count, size):
+    monkeypatch.setattr(tokens, "CUT_DOCUMENTS", size)
+    texts = documents(count)
+    folder = build(filtered(texts, 1), partial_blocks="drop_per_batch", validation_documents=2)
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer" / "tokenizer.json"))
+    held_out = set(np.random.default_rng(1).choice(count, size=2, replace=False).tolist())
+    for split, numbers in (("train", set(range(count)) - held_out), ("validation", held_out)):
+        streams = [tokenizer.encode(texts[number]).ids for number in sorted(numbers)]
+        expected = []
+        for start in range(0, len(streams), size):
+            batch = [id for stream in streams[start : start + size] for id in stream]
+            expected += batch[: len(batch) // 8 * 8]
+        assert everything(folder, split).ravel().tolist() == expected
+        entry = packing.read_index(folder)["splits"][split]
+        assert entry["tokens"] == sum(map(len, streams)) == len(expected) + entry["dropped_tokens"]
 
 
 @hypothesis.settings(deadline=None)

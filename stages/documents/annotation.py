@@ -16,11 +16,11 @@ from stages.documents.records import Annotations
 
 def is_complete(document: Annotations) -> bool:
     """A score of 0 is none: OSCAR's perplexities are positive (and the authors' code reads it so)."""
-    return bool(document.harmful_pp) and document.categories is not UNSET and _has_warnings(document)
-
-
-def _has_warnings(document: Annotations) -> bool:
-    return document.quality_warnings is not UNSET or document.annotation is not UNSET
+    return (
+        bool(document.harmful_pp)
+        and document.categories is not UNSET
+        and (document.quality_warnings is not UNSET or document.annotation is not UNSET)
+    )
 
 
 class Annotator:
@@ -48,7 +48,7 @@ class Annotator:
                 self.unknown["categories"] += 1
         if not document.harmful_pp and self._model:
             found["harmful_pp"] = perplexity.score(self._model, text)
-        if not _has_warnings(document):
+        if document.quality_warnings is UNSET and document.annotation is UNSET:
             if self._quality_rules:
                 found["quality_warnings"] = quality.warnings(text)
             else:

@@ -64,12 +64,12 @@ class Blocklist:
         self._numbers = np.load(folder / NUMBERS, mmap_mode="r")
         self._names = json.loads((folder / NAMES).read_text())
 
-    def categories(self, address: str) -> list[str]:
+    def categories(self, address: str) -> tuple[str, ...]:
         """All categories of an address, in the order of their names."""
         keys = np.fromiter((_hash(form) for form in forms(address)), dtype=np.uint64)
         first, last = (np.searchsorted(self._hashes, keys, side=side) for side in ("left", "right"))
         numbers = {int(self._numbers[i]) for start, stop in zip(first, last, strict=True) for i in range(start, stop)}
-        return [self._names[number] for number in sorted(numbers)]
+        return tuple(self._names[number] for number in sorted(numbers))
 
 
 def forms(address: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ EDGE = 0.2  # share of the lines that are header, and footer
 MOST = 0.5  # share of short lines, or of characters that are no letters, above which there is a warning
 
 
-def warnings(text: str) -> list[str]:
+def warnings(text: str) -> tuple[str, ...]:
     """Of `tiny`, `short_sentences`, `header`, `footer`, `noisy` those that apply, in this order."""
     short = [len(line.encode()) < SHORT for line in text.split("\n")]
     edge = int(len(short) * EDGE)
@@ -21,4 +21,4 @@ def warnings(text: str) -> list[str]:
         "footer": sum(short[len(short) - edge :]) > MOST * edge,
         "noisy": sum(map(str.isalpha, text)) < (1 - MOST) * len(text),
     }
-    return [name for name, applied in applies.items() if applied]
+    return tuple(name for name, applied in applies.items() if applied)

@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 import zstandard
 
-BLOCK = 1 << 20  # bytes of whole lines that are handled at once
+BLOCK = 1 << 18  # bytes of whole lines that are handled at once; more would leave a core's own cache
 LARGEST_WINDOW = 1 << 31
 FRAME_START = 5  # bytes of a zstd frame: its magic number and the descriptor of its header
 RUN_LENGTH = 1  # the type of a zstd block that is one byte, repeated
@@ -128,9 +128,9 @@ DECOMPRESSION: dict[str, Callable[[BinaryIO], Iterator[bytes]]] = {".zst": _zstd
 
 
 @contextmanager
-def zstd_writer(path: Path) -> Iterator[BinaryIO]:
-    """A file whose bytes are compressed (level 3, with a checksum). The same bytes give the same file."""
-    compressor = zstandard.ZstdCompressor(level=3, write_checksum=True)
+def zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
+    """A file whose bytes are compressed (with a checksum). The same bytes give the same file."""
+    compressor = zstandard.ZstdCompressor(level=level, write_checksum=True)
     with zstandard.open(path, "wb", cctx=compressor) as file, io.BufferedWriter(file, 1 << 20) as buffer:
         yield buffer
 

@@ -4,8 +4,9 @@ The paper leaves open what happens to a document without a score: the authors' c
 `harmful_pp` as out of bounds, which `missing_harmful_pp: drop` does.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from stages.documents.records import Annotations
 
@@ -30,29 +31,33 @@ class Rules:
     keep_missing: bool
     keep_warned: bool
 
+    def reasons(self, document: Annotations) -> tuple[Reason, ...]:
+        """Why a document is dropped, in the order of the rules, each reason once; empty when it is kept."""
+        score = document.harmful_pp
+        if not score:
+            level = None if self.keep_missing else "missing"
+        elif score <= self.above:
+            level = "low"
+        else:
+            level = "high" if score >= self.below else None
+        return self._reasons(document.categories or (), level, document.quality_warnings or document.annotation or ())
+
     @cached_property
-    def _excluded(self) -> dict[str, str]:
-        """Every spelling of an excluded category, with the name under which it is counted."""
-        return {
+    def _reasons(self) -> Callable[..., tuple[Reason, ...]]:
+        """By categories, level of the score, and warnings; few combinations occur, so each is worked out once."""
+        spellings = {
             spelling: category
             for category in self.excluded_categories
             for spelling in (category, *ALIASES.get(category, ()))
         }
 
-    def reasons(self, document: Annotations) -> list[Reason]:
-        """Why a document is dropped, in the order of the rules, each reason once; empty when it is kept."""
-        found: list[Reason] = []
-        if document.categories:
-            names = (self._excluded.get(category) for category in document.categories)
-            found += [("categories", name) for name in dict.fromkeys(names) if name]
-        if not document.harmful_pp:
-            if not self.keep_missing:
-                found.append(("harmful_pp", "missing"))
-        elif document.harmful_pp <= self.above:
-            found.append(("harmful_pp", "low"))
-        elif document.harmful_pp >= self.below:
-            found.append(("harmful_pp", "high"))
-        if not self.keep_warned and (warnings := document.quality_warnings or document.annotation):
-            names = (warning if warning in WARNINGS else "other" for warning in warnings)
-            found += [("quality_warnings", name) for name in dict.fromkeys(names)]
-        return found
+        @lru_cache(maxsize=1 << 14)
+        def reasons(categories: tuple[str, ...], level: str | None, warnings: tuple[str, ...]):
+            found = [("categories", spellings[name]) for name in categories if name in spellings]
+            if level:
+                found.append(("harmful_pp", level))
+            if not self.keep_warned:
+                found += [("quality_warnings", name if name in WARNINGS else "other") for name in warnings]
+            return tuple(dict.fromkeys(found))
+
+        return reasons

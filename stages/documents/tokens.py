@@ -5,18 +5,19 @@ Memory is bounded by a batch of about BATCH characters, or by the longest line w
 
 import os
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+from tokenizers import Tokenizer
 
 from stages.documents import reading, records
+from stages.documents.encoding import Encoder
+from stages.documents.packing import ITEM
 
 BATCH = 1 << 20  # characters
 LONGEST = 1 << 20  # characters that are encoded at once; longer documents in pieces
 CUT_DOCUMENTS = 1000  # of `datasets.map` (CC: its default)
-ITEM = np.dtype("<u2")
 SPLITS = ("train", "validation")
 
 Piece = tuple[str, bool, bool]  # text; whether it begins, and whether it ends, a document
@@ -30,8 +31,6 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
     and dropped tokens of each.
     """
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the jobs are parallel already
-    from tokenizers import Tokenizer
-
     tokenizer = Tokenizer.from_file(settings["tokenizer"])
     validation = set(settings["validation"])
     names = ("documents", "tokens", "unknown_tokens", "dropped_tokens")
@@ -41,7 +40,7 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
         files = {"train": train, "validation": held_out}
         for split, ids, documents in encoded(Path(settings["shard"]), tokenizer, validation):
             count, file = counts[split], files[split]
-            ids.astype(ITEM).tofile(file)
+            ids.tofile(file)
             count["documents"] += documents
             count["tokens"] += len(ids)
             count["unknown_tokens"] += int((ids == unknown).sum())
@@ -61,18 +60,17 @@ def shorten(file: BinaryIO, tokens: int) -> int:
     return extra // ITEM.itemsize
 
 
-def encoded(shard: Path, tokenizer, validation: set[int]) -> Iterator[tuple[str, np.ndarray, int]]:
+def encoded(shard: Path, tokenizer: Tokenizer, validation: set[int]) -> Iterator[tuple[str, np.ndarray, int]]:
     """Batches in the order of the shard: the split, ids [tokens], and how many documents end in the batch."""
-    first, last = tokenizer.token_to_id("[CLS]"), tokenizer.token_to_id("[SEP]")
+    first, last = (np.array(tokenizer.token_to_id(name), ITEM).tobytes() for name in ("[CLS]", "[SEP]"))
+    encode = Encoder(tokenizer)
     for split, batch in _batches(shard, validation):
-        encodings = tokenizer.encode_batch_fast([text for text, _, _ in batch], add_special_tokens=False)
-        ids = []
-        for (_, begins, ends), encoding in zip(batch, encodings, strict=True):
-            ids += [[first]] if begins else []
-            ids.append(encoding.ids)
-            ids += [[last]] if ends else []
-        tokens = np.fromiter(chain.from_iterable(ids), dtype=np.uint16)
-        yield split, tokens, sum(ends for _, _, ends in batch)
+        texts = encode([text for text, _, _ in batch])
+        ids = b"".join(
+            (first if begins else b"") + text + (last if ends else b"")
+            for (_, begins, ends), text in zip(batch, texts, strict=True)
+        )
+        yield split, np.frombuffer(ids, dtype=ITEM), sum(ends for _, _, ends in batch)
 
 
 def _batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[Piece]]]:
