@@ -168,6 +168,7 @@ class Pretraining(Training):
     steps: Count
     warmup_steps: Annotated[int, Field(ge=0)]
     learning_rate: Rate
+    initializer_range: Rate
     mask_probability: Annotated[float, Field(gt=0, lt=1)]
     evaluation_interval: Count
     checkpoint_interval: Count
@@ -206,6 +207,7 @@ class Noise(Record):
     special_tokens: bool
     seeds: Several[Seed]
     text: Several[Literal["typos", "dropped_words", "swapped_words"]]
+    probes: bool
 
     @model_validator(mode="after")
     def _clean_first(self):
@@ -222,7 +224,9 @@ class CrossDomain(Record):
     def _every_task_mapped(self):
         for task in self.tasks:
             if task not in self.positive_labels:
-                raise ValueError(f"positive_labels: `{task}` is missing; say which of its labels count as the same meaning")
+                raise ValueError(
+                    f"positive_labels: `{task}` is missing; say which of its labels count as the same meaning"
+                )
         return self
 
 

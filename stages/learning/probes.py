@@ -10,7 +10,6 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from stages.attention.bert import OperatorBertForSequenceClassification
 from stages.attention.operators import Pairwise, PartialQK, Positional, SelfAttention, Shared
 from stages.attention.products import split
 from stages.learning.finetuning import Encoded
@@ -21,8 +20,8 @@ STEP = 1e-3  # of the finite difference, as a share of the embeddings' norm
 
 
 @torch.no_grad()
-def probe(model: OperatorBertForSequenceClassification, examples: Encoded, seed: int) -> dict[str, dict[str, float]]:
-    """Probes on the first EXAMPLES examples by layer: {"layer=1": {name: value}, ...}, and "model" for those of the whole model.
+def probe(model: nn.Module, examples: Encoded, seed: int) -> dict[str, dict[str, float]]:
+    """Probes on the first EXAMPLES examples by layer: {"layer=1": {name: value}, ...}; "model" for the whole model's.
 
     attention_entropy: of the weights over keys, as a share of the uniform one's, in [0, 1]. self_weight: weight of a
     token on itself. score_asymmetry: |A - A^T| / 2 |A| (Frobenius) of the scores, in [0, 1]. negative_diagonal_share:
