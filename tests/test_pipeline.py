@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -20,15 +21,15 @@ def run(folder: Path, *command: str) -> str:
     return done.stdout
 
 
-def clone(folder: Path) -> Path:
-    """A repository of the files that Git tracks or would, with the parameters of a tiny run."""
+def clone(folder: Path, edit=None) -> Path:
+    """A repository of the files that Git tracks or would, with the parameters of a tiny run, or of `edit`."""
     names = run(ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
     for name in names:
         if (ROOT / name).is_file() and name != "dvc.lock" and not name.startswith("reports/examples/"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, folder / name)
     shutil.copyfile(ROOT / "stages/scales/laptop.yaml", folder / "params.yaml")
-    change(folder, shrink)
+    change(folder, edit or shrink)
     run(folder, "git", "init", "--quiet")
     run(folder, "git", "add", ".")
     run(folder, "git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "--message", "tiny")
@@ -51,6 +52,14 @@ def shrink(params: dict) -> None:
         "checkpoint_interval": 5,
     }
     params["finetuning"]["courtois2024"] |= {"seeds": [1, 2], "epochs": 1}
+
+
+def learn(params: dict) -> None:
+    """The laptop scale with one operator and one seed of each kind, and training enough for a sure outcome."""
+    params["operators"] = ["original"]
+    params["tasks"] |= {"train_examples": 1000, "validation_examples": 400}
+    params["pretraining"] |= {"seeds": [1], "steps": 1600, "warmup_steps": 160}
+    params["finetuning"]["courtois2024"]["seeds"] = [1]
 
 
 def change(folder: Path, edit) -> None:
@@ -84,7 +93,11 @@ def test_every_output_is_there(finished):
     assert names == {
         "parameters.csv",
         *(f"pretraining-{operator}-tiny.csv" for operator in ("original", "shared")),
-        *(f"finetuning-courtois2024-{operator}-tiny.csv" for operator in ("original", "shared")),
+        *(
+            f"{stage}-courtois2024-{operator}-tiny.csv"
+            for stage in ("finetuning", "noise", "cross_domain")
+            for operator in ("original", "shared")
+        ),
     }
     assert "laptop" in (finished / "reports/report.html").read_text()
 
@@ -109,9 +122,10 @@ def test_two_runs_give_the_same_bytes_of_observations(finished, tmp_path):
         assert (again / "data/analysis" / name).read_bytes() == (finished / "data/analysis" / name).read_bytes()
 
 
-def test_a_new_fine_tuning_rate_reruns_fine_tuning_analysis_and_report_alone(finished):
+def test_a_new_fine_tuning_rate_reruns_fine_tuning_and_what_follows_from_it_alone(finished):
     change(finished, lambda params: params["finetuning"]["courtois2024"].update(learning_rates=[5.0e-4]))
-    assert stages_run(run(finished, "dvc", "repro")) == {"finetuning", "analysis", "report"}
+    rerun = {"finetuning", "noise", "cross_domain", "analysis", "report"}  # and what tests the fine-tuned models
+    assert stages_run(run(finished, "dvc", "repro")) == rerun
 
 
 def test_a_new_template_reruns_the_report_alone(finished):
@@ -126,7 +140,7 @@ def test_a_new_operator_trains_that_operator_alone(finished):
     trained = {line.split("'")[1] for line in output.splitlines() if line.startswith("Running stage")}
     assert trained == {
         "pretraining@symmetric-tiny",
-        "finetuning@courtois2024-symmetric-tiny",
+        *(f"{stage}@courtois2024-symmetric-tiny" for stage in ("finetuning", "noise", "cross_domain")),
         "analysis",
         "report",
     }
@@ -139,3 +153,19 @@ def test_a_typo_in_params_stops_with_one_clear_error(tmp_path):
     assert done.returncode == 1
     assert "corpus.shrads: unknown key (given: 3)" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_tiny_model_learns_every_embedded_task_better_than_the_majority_class(tmp_path):
+    folder = clone(tmp_path, learn)
+    run(folder, "dvc", "repro", "finetuning")
+    scores = pd.read_csv(folder / "data/observations/finetuning-courtois2024-original-tiny.csv")
+    scores = scores.set_index(["evaluated_on", "metric"])["value"]
+    prior = pd.read_csv(folder / "data/tasks/statistics.csv").query("split != 'train'")
+    for row in prior.itertuples():
+        evaluated_on = {"validation_matched": "mnli_m", "validation_mismatched": "mnli_mm"}.get(row.split, row.task)
+        if row.task == "cola":
+            assert scores[evaluated_on, "matthews_correlation"] > 0.2
+        elif row.task == "stsb":
+            assert scores[evaluated_on, "pearson"] > 0.3
+        else:
+            assert scores[evaluated_on, "accuracy"] > row.majority_share + 0.02, evaluated_on
