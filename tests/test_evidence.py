@@ -10,6 +10,8 @@ import yaml
 from stages.evidence import (
     cells,
     comparisons,
+    convergence,
+    derived,
     deviations,
     measurements,
     published,
@@ -24,6 +26,7 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "data/published"
 TABLES, FIGURES = specifications.load()
 TABLE3 = published.table("courtois2024_table3_glue", FOLDER)
+MARGINS = load_settings(ROOT / "stages/scales/laptop.yaml").analysis.margins
 NAMES = [name.removesuffix(".csv") for name in published.index(FOLDER)["file"]]
 
 
@@ -38,7 +41,8 @@ def printed(value: float, decimals: int = 2) -> str:
 
 def runs_of(raw: pd.DataFrame, row_key: str, column_key: str) -> pd.DataFrame:
     size, operator = row_key.split(".")
-    rows = raw[(raw["size"] == size) & (raw["operator"] == operator) & (raw["evaluated_on"] == column_key)]
+    rows = raw[(raw["metric"] == "score") & (raw["stage"] == "finetuning")]
+    rows = rows[(rows["size"] == size) & (rows["operator"] == operator) & (rows["evaluated_on"] == column_key)]
     return rows.assign(value=100 * rows["value"])
 
 
@@ -68,14 +72,19 @@ def test_a_missing_table_is_an_error_that_names_the_index():
         published.table("nothing", FOLDER)
 
 
+def released_curves() -> pd.DataFrame:
+    losses = released.validation_loss(ROOT / "data/released")
+    return convergence.curves(losses, measurements.measurements(losses))
+
+
 def test_released_losses_have_one_value_every_250_steps():
-    losses = measurements.validation_loss(released.validation_loss(ROOT / "data/released"))
+    losses = convergence.validation_loss(released.validation_loss(ROOT / "data/released"))
     for _, run in losses.groupby(["size", "operator"]):
         assert list(run["step"]) == list(range(250, 200_001, 250))
 
 
 def test_released_losses_end_as_the_paper_says():
-    curves = measurements.curves(released.validation_loss(ROOT / "data/released"))
+    curves = released_curves()
     last = curves[(curves["step"] == 200_000) & (curves["size"] == "base")].set_index("operator")["mean"]
     assert last["symmetric"] - last["original"] == pytest.approx(0.1, abs=0.02)  # section 4.1
     assert abs(last["pairwise"] - last["original"]) < 0.02
@@ -83,7 +92,7 @@ def test_released_losses_end_as_the_paper_says():
 
 def test_the_published_gain_is_no_difference_at_five_per_cent_on_base(raw):
     """Welch over five fine-tuning seeds: p = 0.10 on base and 0.015 on small, and none survives Holm on base."""
-    frame = comparisons.against_original(raw, 0.95)
+    frame = comparisons.against_original(raw, 0.95, 0.05, MARGINS)
     whole = frame[(frame["column"] == scores.GLUE_SCORE) & (frame["operator"] == "pairwise")].set_index("size")
     assert whole.loc["base", "difference"] == pytest.approx(0.625, abs=0.001)
     assert whole.loc["base", "p"] == pytest.approx(0.099, abs=0.001)
@@ -125,13 +134,15 @@ def test_a_missing_metric_is_an_error_that_names_the_run():
 def test_savings_equal_those_of_table_2():
     counts = {"original": 109514298, "symmetric": 102427194, "pairwise": 103017018}
     rows = [row(stage="parameters", metric="masked_lm_parameters", operator=o, value=v) for o, v in counts.items()]
-    saved = measurements.savings(pd.DataFrame(rows)).set_index("operator")["value"]
+    saved = derived.savings(pd.DataFrame(rows))
+    saved = saved[saved["metric"] == "saved_percent"].set_index("operator")["value"]
     assert saved.round(2).to_dict() == {"original": 0.0, "symmetric": 6.47, "pairwise": 5.93}
 
 
 def evidence(run: list[dict]) -> cells.Evidence:
     frame = pd.DataFrame(run, columns=measurements.FIELDS).astype({"value": float})
-    return cells.Evidence(frame, frame.iloc[:0], ("original", "pairwise", "shared"), 0.95)
+    operators = ("original", "pairwise", "shared")
+    return cells.Evidence(frame, frame.iloc[:0], operators, ("tiny",), 0.95, 0.05, MARGINS, comparable=True)
 
 
 def test_a_table_without_a_run_says_not_run_in_every_measurable_cell():
@@ -175,15 +186,40 @@ def test_a_column_of_counts_is_made_for_every_size():
     assert {"counted.tiny", "counted.base"} < set(filled["column_key"])
 
 
+def test_noise_of_another_size_and_operator_stands_below_and_beside_the_papers():
+    run = [
+        row(
+            stage="noise", task="mnli", evaluated_on="mnli_m", metric="accuracy", operator=operator, condition=condition
+        )
+        | {"value": 0.5, "pretraining_seed": 1, "finetuning_seed": 1}
+        for operator in ("original", "pairwise")
+        for condition in ("noise=0", "noise=0.05")
+    ]
+    name = "kowsher2024_arxiv_table5_noise"
+    filled = cells.fill(TABLES[name], published.table(name, FOLDER), evidence(run))
+    own = filled[filled["row_key"] == "tiny.courtois2024.noise=0.05"].set_index("column_key")
+    assert own.loc["mnli.pairwise", "reproduced"] == own.loc["mnli.original", "reproduced"] == 50.0
+    assert own.loc["mnli.shared", "status"] == cells.NOT_RUN
+    assert len(filled["row_key"].unique()) == 9 + 2
+
+
 def test_a_published_cell_without_a_place_is_an_error():
     strange = TABLE3.assign(column_key="wnli").head(1)
     with pytest.raises(ValueError, match="no place for the published cell"):
         cells.fill(TABLES["courtois2024_table3_glue"], strange, evidence([]))
 
 
+def test_every_published_table_is_specified_and_no_other():
+    assert set(TABLES) == set(NAMES)
+
+
 @pytest.mark.parametrize("name", TABLES)
-def test_every_specified_table_is_a_published_one(name):
-    assert name in NAMES
+def test_every_published_cell_of_a_table_has_its_place(name):
+    table = TABLES[name]
+    other = published.table(table.edition, FOLDER) if table.edition else None
+    filled = cells.fill(table, published.table(name, FOLDER), evidence([]), other)
+    assert filled["printed"].notna().sum() == len(published.table(name, FOLDER))
+    assert not (filled["verdict"] == "").any()
 
 
 def test_keys_and_patterns_agree():
@@ -198,6 +234,9 @@ def test_every_setting_of_every_scale_has_its_counterpart_in_the_protocol(path):
     frame = deviations.compare(params, published.protocol(FOLDER))
     known = {"as stated", "differs", "as their code", "differs from their code"}
     assert len(frame) > 25 and set(frame["verdict"]) <= known
+    assert len(deviations.compare(params, published.protocol(FOLDER), "kowsher")) > 10
+    for source in published.protocol(FOLDER).keys() - {"schema"}:
+        assert len(deviations.unspecified(params, published.protocol(FOLDER), source))
 
 
 def test_deviations_tell_the_same_from_the_different():
@@ -210,7 +249,7 @@ def test_deviations_tell_the_same_from_the_different():
 
 def test_a_deviation_that_points_nowhere_is_an_error(tmp_path):
     entry = {"setting": "x", "key": "pretraining.stepz", "stated": "pretraining.steps"}
-    (tmp_path / "d.yaml").write_text(yaml.safe_dump([entry]))
+    (tmp_path / "d.yaml").write_text(yaml.safe_dump({"settings": {"courtois2024": [entry]}, "chosen": {}}))
     params = load_settings(ROOT / "stages/scales/laptop.yaml").model_dump(mode="json")
     with pytest.raises(ValueError, match=r"nothing at pretraining\.stepz"):
-        deviations.compare(params, published.protocol(FOLDER), tmp_path / "d.yaml")
+        deviations.compare(params, published.protocol(FOLDER), path=tmp_path / "d.yaml")

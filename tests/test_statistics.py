@@ -9,7 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from stages.evidence.statistics import EXACT, FINETUNING, PRETRAINING, holm, summarise, units, welch, within_sd
+from stages.evidence.statistics import (
+    DIFFERENT,
+    EQUIVALENT,
+    EXACT,
+    FINETUNING,
+    INCONCLUSIVE,
+    PRETRAINING,
+    REPEATS,
+    equivalence,
+    holm,
+    summarise,
+    units,
+    welch,
+    within_sd,
+)
 
 values = st.lists(st.floats(-100, 100), min_size=2, max_size=8).filter(lambda v: np.ptp(v) > 1e-3)
 
@@ -56,6 +70,11 @@ def test_equal_values_give_an_interval_of_no_width():
 def test_a_count_is_exact():
     frame = pd.DataFrame({"pretraining_seed": [None], "finetuning_seed": [None], "value": [28795194]})
     assert summarise(frame, 0.95).unit == EXACT
+
+
+def test_times_are_repeats_and_no_counts():
+    frame = pd.DataFrame({"stage": "timing", "pretraining_seed": None, "finetuning_seed": None, "value": [1.0, 2.0]})
+    assert units(frame)[1] == REPEATS and summarise(frame, 0.95).n == 2
 
 
 def test_pretraining_measurements_have_pretraining_seeds_as_units():
@@ -118,3 +137,23 @@ def test_holm_never_lowers_a_p_value_and_skips_missing_ones(p_values):
     assert (np.isnan(adjusted) == ~known).all()
     assert (adjusted[known] >= p_values[known] - 1e-12).all()
     assert adjusted[known] == pytest.approx(holm(p_values[known]))
+
+
+GENERATOR = np.random.default_rng(5)
+
+
+@pytest.mark.parametrize(
+    ("values", "margin", "verdict"),
+    [([80.0, 80.1, 79.9, 80.05], 0.6, EQUIVALENT), ([82.0, 82.1, 81.9, 82.05], 0.6, DIFFERENT),
+     ([78.0, 82.0, 80.5, 79.5], 0.6, INCONCLUSIVE), ([80.0], 0.6, INCONCLUSIVE)],
+)  # fmt: skip
+def test_equivalence_with_a_published_number(values, margin, verdict):
+    assert equivalence(np.array(values), 80.0, margin, 0.05)[0] == verdict
+
+
+def test_equivalence_is_the_interval_at_twice_alpha_inside_the_margin():
+    for _ in range(50):
+        first, second = GENERATOR.normal(size=5), GENERATOR.normal(size=5) + 0.3
+        interval = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.9)
+        inside = max(-interval.low, interval.high) < 1
+        assert (equivalence(first, second, 1.0, 0.05)[0] == EQUIVALENT) == inside

@@ -1,18 +1,24 @@
 """Fills the cells of a table: published, recomputed from the released raw results, reproduced in this run.
 
-One row a cell, for the paper's rows and for rows that only this run has (a size or an operator outside the
-paper).
+One row a cell, for the paper's rows and for rows that only this run has (a size or an operator outside the paper).
 """
 
+import re
 from dataclasses import dataclass, replace
+from math import isnan
 
+import numpy as np
 import pandas as pd
 
 from stages.evidence import specifications
-from stages.evidence.specifications import Column, Table
-from stages.evidence.statistics import summarise
+from stages.evidence.specifications import Column, Row, Table
+from stages.evidence.statistics import DIFFERENT, EQUIVALENT, EXACT, equivalence, summarise, units
 
 NOT_RUN = "not run at this scale"
+NOT_MEASURED = "not measured"
+NOT_IN_PAPER = "not in the paper"
+NOT_COMPARABLE = "not comparable: generated data"
+PAPER_SIZES = ("small", "base")
 TYPES = {
     "table": "str",
     "row_key": "str",
@@ -22,6 +28,7 @@ TYPES = {
     "metric": "str",
     "decimals": "int64",
     "printed": "str",
+    "other_edition": "str",
     "published": "float64",
     "published_sd": "float64",
     "released": "float64",
@@ -36,6 +43,7 @@ TYPES = {
     "runs": "Int64",
     "within_sd": "float64",
     "status": "str",
+    "verdict": "str",
 }
 
 
@@ -43,100 +51,192 @@ TYPES = {
 class Evidence:
     """Measurements of this run and of the released raw results (columns of measurements.FIELDS).
 
-    operators: those of the run, which have rows beside the paper's; parameters are counted for more.
+    operators: those of the run, which have rows beside the paper's; parameters are counted for more. sizes: those of
+    the run. comparable: whether the run's data are of the papers' kind; scores on generated data are not compared.
     """
 
     run: pd.DataFrame
     released: pd.DataFrame
     operators: tuple[str, ...]
+    sizes: tuple[str, ...]
     confidence: float
+    alpha: float
+    margins: dict[str, float]
+    comparable: bool
 
 
-def fill(table: Table, published: pd.DataFrame, evidence: Evidence) -> pd.DataFrame:
+def fill(table: Table, published: pd.DataFrame, evidence: Evidence, other: pd.DataFrame | None = None) -> pd.DataFrame:
     """All cells of a table, row by row; values in the printed unit. Columns: TYPES.
 
-    status: `reproduced`, `not run at this scale`, or empty where nothing measures the column.
-    ValueError for a published cell that the specification has no row or column for.
+    other: the same table of the paper's other edition. status: `reproduced`, `not run at this scale`, or empty where
+    nothing measures the cell. ValueError for a published cell that the specification has no row or column for.
     """
+    run, released = (matching(frame, table.select) for frame in (evidence.run, evidence.released))
+    released = released if not table.released else matching(evidence.released, table.select | table.released)
+    evidence = replace(evidence, run=run, released=released)
+    make = _list if table.is_list else _matrix
+    frame = pd.DataFrame(make(table, published, evidence), columns=list(TYPES)).astype(TYPES)
+    if other is not None:
+        elsewhere = {(cell.row_key, cell.column_key): cell.printed for cell in other.itertuples()}
+        places = zip(frame["row_key"], frame["column_key"], frame["printed"], strict=True)
+        changed = [_elsewhere(elsewhere.get((row, column)), printed) for row, column, printed in places]
+        frame["other_edition"] = pd.Series(changed, dtype="str")
+    return frame
+
+
+def _elsewhere(other: str | None, printed: object) -> str | None:
+    """What the other edition prints, where it is something else."""
+    return other if isinstance(printed, str) and other is not None and other != printed else None
+
+
+def _matrix(table: Table, published: pd.DataFrame, evidence: Evidence) -> list[dict]:
     columns = _expand(table, evidence.run)
     printed = {(cell.row_key, cell.column_key): cell for cell in published.itertuples()}
-    run = evidence.run[evidence.run["operator"].isin(evidence.operators)]
-    rows = list(dict.fromkeys([*published["row_key"], *_run_rows(table, columns, run)]))
-    known = {(row, column.key) for row in rows for column in columns}
-    strange = [key for key in printed if key not in known or specifications.fields(table.row_key, key[0]) is None]
+    own = evidence.run[evidence.run["operator"].isin(evidence.operators)]
+    rows = {key: _row(table, key) for key in dict.fromkeys(published["row_key"])}
+    known = {column.key for column in columns}
+    strange = [key for key in printed if rows[key[0]] is None or key[1] not in known]
     if strange:
         raise ValueError(f"{table.name}: the specification has no place for the published cell {strange[0]}")
-    cells = [_cell(table, row, column, printed.get((row, column.key)), evidence) for row in rows for column in columns]
-    return pd.DataFrame(cells, columns=list(TYPES)).astype(TYPES)
+    rows |= {row.key: row for row in _run_rows(table, columns, own, rows)}
+    return [
+        _cell(table, row, column, printed.get((row.key, column.key)), evidence)
+        for row in rows.values()
+        for column in columns
+    ]
+
+
+def _row(table: Table, key: str) -> Row | None:
+    """The row of a published key; None where the specification has none."""
+    if key in table.rows:
+        return table.rows[key]
+    fields = specifications.fields(table.row_key, key) if table.row_key else None
+    return None if fields is None else _patterned(table, fields)
+
+
+def _patterned(table: Table, fields: dict[str, str]) -> Row:
+    key, label = (pattern.format(**fields) for pattern in (table.row_key, table.row_label))
+    return Row(key=key, label=label, select=fields, scale=None, decimals=None)
+
+
+def _list(table: Table, published: pd.DataFrame, evidence: Evidence) -> list[dict]:
+    """The paper's cells in its order; after them, the measured ones again for every other size of the run."""
+    entries = {(entry.row, entry.column): entry for entry in table.entries}
+    keys = set(zip(published["row_key"], published["column_key"], strict=True))
+    strange = [key for key in entries if key not in keys]
+    if strange:
+        raise ValueError(f"{table.name}: the specification names the cell {strange[0]}, which is not published")
+    nothing = Column(key="", label="", meaning="", select=None, scale=1, decimals=0, margin=None)
+    cells, more = [], []
+    for cell in published.itertuples():
+        entry = entries.get((cell.row_key, cell.column_key))
+        measure = entry.measure if entry else nothing
+        size = (measure.select or {}).get("size")
+        label = entry.label if entry and entry.label else f"{cell.row}: {cell.column_key.replace('_', ' ')}"
+        row = Row(key=cell.row_key, label=label.format(size=size), select={}, scale=None, decimals=None)
+        column = replace(measure, key=cell.column_key, label=cell.column, meaning=cell.unit or "")
+        cells.append(_cell(table, row, column, cell, evidence))
+        for other in evidence.sizes if size in PAPER_SIZES else ():
+            own = replace(column, select=measure.select | {"size": other})
+            if other not in PAPER_SIZES and matching(evidence.run, own.select)["pretraining_seed"].notna().any():
+                row = replace(row, key=f"{other}.{cell.row_key}", label=label.format(size=other))
+                more.append(_cell(table, row, own, None, evidence))
+    return cells + more
 
 
 def _expand(table: Table, run: pd.DataFrame) -> list[Column]:
-    """A column whose key holds `{size}` becomes one column for every size that was measured."""
-    columns = []
+    """A column whose key holds `{size}` becomes one column for every size that was measured, unless it is there."""
+    columns = {}
     for column in table.columns:
         fields = specifications.names(column.key)
-        if not fields:
-            columns.append(column)
-            continue
-        for values in _matching(run, table.select | column.select)[fields].drop_duplicates().to_dict("records"):
+        found = matching(run, column.select)[fields].drop_duplicates().to_dict("records") if fields else [{}]
+        for values in found:
             texts = {part: getattr(column, part).format(**values) for part in ("key", "label")}
-            columns.append(replace(column, select=column.select | values, **texts))
-    return columns
+            select = None if column.select is None else column.select | values
+            columns.setdefault(texts["key"], replace(column, select=select, **texts))
+    return list(columns.values())
 
 
-def _run_rows(table: Table, columns: list[Column], run: pd.DataFrame) -> list[str]:
-    """Row keys that this run has measurements for, in the run's order."""
-    parts = [_matching(run, table.select | column.select) for column in columns if column.select is not None]
+def _run_rows(table: Table, columns: list[Column], run: pd.DataFrame, printed: dict[str, Row]) -> list[Row]:
+    """Rows that this run has measurements for and the paper has not, in the run's order."""
     fields = specifications.names(table.row_key)
-    keys = pd.concat(parts)[fields].drop_duplicates() if parts else pd.DataFrame(columns=fields)
-    return [table.row_key.format(**values) for values in keys.to_dict("records")]
+    parts = [matching(run, column.select) for column in columns if column.select is not None] if fields else []
+    keys = pd.concat(parts)[fields].drop_duplicates().to_dict("records") if parts else []
+    there = [row.select for row in printed.values()]
+    return [_patterned(table, values) for values in keys if values not in there]
 
 
-def _matching(rows: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
-    mask = pd.Series(True, index=rows.index)
+def matching(rows: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
+    """Rows with these values in these fields; None selects empty fields."""
+    mask = np.ones(len(rows), dtype=bool)
     for field, value in select.items():
-        mask &= rows[field] == value
+        found = rows[field].isna() if value is None else (rows[field] == value).fillna(False)
+        mask &= found.to_numpy(bool)
     return rows[mask]
 
 
-def _cell(table: Table, row: str, column: Column, printed, evidence: Evidence) -> dict:
-    fields = specifications.fields(table.row_key, row)
+def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -> dict:
+    decimals = column.decimals if row.decimals is None else row.decimals
     cell = dict.fromkeys(TYPES) | {
         "table": table.name,
-        "row_key": row,
+        "row_key": row.key,
         "column_key": column.key,
-        "row": table.row_label.format(**fields),
+        "row": row.label,
         "column": column.label,
         "metric": column.meaning,
-        "decimals": column.decimals,
+        "decimals": decimals,
         "status": "",
+        "verdict": NOT_MEASURED,
     }
     if printed is not None:
         cell |= {"printed": printed.printed, "published": printed.value, "published_sd": printed.std}
-    if column.select is None:
+    if column.select is None or row.select is None:
         return cell
-    select = table.select | column.select | fields
-    released = _measured(evidence.released, select, column, evidence.confidence)
-    if released:
-        cell |= {"released": released.mean, "released_sd": released.sd, "released_n": released.n}
-    run = _measured(evidence.run, select, column, evidence.confidence)
-    if run is None:
-        return cell | {"status": NOT_RUN}
+    scale = column.scale if row.scale is None else row.scale
+    released, run = (_measured(frame, row.select | column.select, scale) for frame in (evidence.released, evidence.run))
+    if len(released):
+        made = summarise(released, evidence.confidence)
+        cell |= {"released": made.mean, "released_sd": made.sd, "released_n": made.n}
+    if run.empty:
+        return cell | {"status": NOT_RUN, "verdict": NOT_RUN}
+    made = summarise(run, evidence.confidence)
     return cell | {
-        "reproduced": run.mean,
-        "reproduced_sd": run.sd,
-        "reproduced_n": run.n,
-        "interval_low": run.low,
-        "interval_high": run.high,
-        "unit_of_inference": run.unit,
-        "runs": run.runs,
-        "within_sd": run.within_sd,
+        "reproduced": made.mean,
+        "reproduced_sd": made.sd,
+        "reproduced_n": made.n,
+        "interval_low": made.low,
+        "interval_high": made.high,
+        "unit_of_inference": made.unit,
+        "runs": made.runs,
+        "within_sd": made.within_sd,
         "status": "reproduced",
+        "verdict": _verdict(printed, column, run, released, evidence),
     }
 
 
-def _measured(measurements: pd.DataFrame, select: dict[str, str], column: Column, confidence: float):
-    rows = _matching(measurements, select)
-    if rows.empty:
-        return None
-    return summarise(rows.assign(value=rows["value"] * column.scale), confidence)
+def _measured(measurements: pd.DataFrame, select: dict[str, str], scale: float) -> pd.DataFrame:
+    rows = matching(measurements, select)
+    return rows.assign(value=rows["value"] * scale)
+
+
+def _verdict(printed, column: Column, run: pd.DataFrame, released: pd.DataFrame, evidence: Evidence) -> str:
+    """Counts must round to the printed digits; scores are tested for equivalence within the margin of their column.
+
+    Where the raw results of the published number are there, they are the other side of the test; otherwise the
+    number itself, as if it were exact.
+    """
+    if printed is None:
+        return NOT_IN_PAPER
+    values, unit = units(run)
+    if isnan(printed.value):
+        return NOT_MEASURED
+    if unit == EXACT:
+        digits = re.search(r"\.\s*(\d+)", printed.printed)
+        half = 0.5 * 10.0 ** -(len(digits[1]) if digits else 0)
+        return EQUIVALENT if abs(values[0] - printed.value) <= half * (1 + 1e-9) else DIFFERENT
+    if column.margin is None:
+        return NOT_MEASURED
+    if not evidence.comparable:
+        return NOT_COMPARABLE
+    other = units(released)[0] if len(released) > 1 else printed.value
+    return equivalence(values, other, evidence.margins[column.margin], evidence.alpha)[0]

@@ -1,57 +1,45 @@
-"""From observations to the papers' quantities: GLUE columns and scores, counts, savings, final losses.
+"""From observations to the papers' quantities: counts, savings, losses, scores, gains, times.
 
-Input: rows of observations (or released rows in the same form). Output: rows of the same form, one number a
-run, from which the cells of every table are selected.
+Input: rows of observations (or released rows in the same form). Output: rows of the same form (FIELDS), one number a
+run, from which the cells of every table and the evidence of every claim are selected.
 """
 
 import pandas as pd
 
-from stages.evidence import scores
+from stages.evidence import convergence, derived, scores
 
-FIELDS = [
-    "stage",
-    "protocol",
-    "operator",
-    "size",
-    "evaluated_on",
-    "condition",
-    "metric",
-    "pretraining_seed",
-    "finetuning_seed",
-    "value",
-]
+FIELDS = derived.FIELDS
 
 
 def measurements(rows: pd.DataFrame) -> pd.DataFrame:
-    """Counts, savings, GLUE columns and scores, and the final validation loss of every run."""
+    """All quantities of the papers that the rows allow."""
+    rows = rows.reindex(columns=FIELDS).astype(dict.fromkeys(derived.TEXTS, "str"))
+    counts = rows[rows["stage"].isin(("parameters", "tasks"))]
     columns = scores.column_scores(rows)
-    counts = rows[rows["stage"] == "parameters"]
-    parts = [counts, savings(counts), final_loss(rows), scores.glue_scores(columns), columns]
-    return pd.concat([part.reindex(columns=FIELDS) for part in parts if len(part)], ignore_index=True)
-
-
-def savings(counts: pd.DataFrame) -> pd.DataFrame:
-    """Per cent of the masked-LM model's parameters that an operator saves against `original`, by size."""
-    counts = counts[counts["metric"] == "masked_lm_parameters"]
-    original = counts[counts["operator"] == "original"].set_index("size")["value"]
-    whole = counts["size"].map(original).astype(float)
-    return counts.assign(metric="saved_percent", value=100 * (1 - counts["value"] / whole))
-
-
-def validation_loss(rows: pd.DataFrame) -> pd.DataFrame:
-    """Validation losses of pre-training with their `step` as a number."""
-    rows = rows[(rows["stage"] == "pretraining") & (rows["metric"] == "validation_loss")]
-    return rows.assign(step=rows["condition"].str.removeprefix("step=").astype(int))
-
-
-def final_loss(rows: pd.DataFrame) -> pd.DataFrame:
-    """The validation loss after the last step of every pre-training run."""
-    rows = validation_loss(rows)
-    last = rows.groupby(["operator", "size", "pretraining_seed"])["step"].transform("max")
-    return rows[rows["step"] == last].assign(metric="final_validation_loss", condition=None)
-
-
-def curves(rows: pd.DataFrame) -> pd.DataFrame:
-    """Validation loss by operator, size and step: mean, minimum, maximum and n over pre-training seeds."""
-    groups = validation_loss(rows).groupby(["operator", "size", "step"], sort=False)["value"]
-    return groups.agg(mean="mean", minimum="min", maximum="max", n="count").reset_index()
+    whole = pd.concat([scores.glue_scores(columns), scores.matched_scores(columns)])
+    raw = rows[(rows["stage"] == "finetuning") & rows["evaluated_on"].isin(scores.COLUMNS)]
+    answers = derived.question_answering(rows)
+    noise, times = derived.noise(rows), rows[rows["stage"] == "timing"]
+    transfer = rows[rows["stage"] == "cross_domain"]
+    parts = [
+        counts,
+        derived.savings(counts),
+        convergence.loss_measures(rows),
+        whole,
+        columns,
+        raw.assign(metric="raw_" + raw["metric"]),
+        convergence.steps_to_scores(whole),
+        derived.gains(whole),
+        derived.gains(columns),
+        answers,
+        derived.gains(answers),
+        noise,
+        derived.noise_measures(noise),
+        transfer,
+        derived.transfer_measures(transfer),
+        times,
+        derived.time_measures(times),
+    ]
+    frames = [part.reindex(columns=FIELDS) for part in parts if len(part)]
+    made = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=FIELDS)
+    return made.astype({"value": float})

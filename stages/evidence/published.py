@@ -48,6 +48,16 @@ def table(name: str, folder: Path = FOLDER) -> pd.DataFrame:
     return frame
 
 
+def texts(name: str, folder: Path = FOLDER) -> pd.DataFrame:
+    """The same cells with all columns as the text that the file holds, empty where nothing stands."""
+    return pd.read_csv(folder / f"{name}.csv", dtype="str", keep_default_na=False)
+
+
+def claims(folder: Path = FOLDER) -> list[dict]:
+    """claims.yaml: every quantitative or directional claim, with its test and what its own numbers say."""
+    return yaml.safe_load((folder / "claims.yaml").read_text(encoding="utf-8"))["claims"]
+
+
 def protocol(folder: Path = FOLDER) -> dict:
     """protocol.yaml: by source, what the text states and what it leaves open."""
     return yaml.safe_load((folder / "protocol.yaml").read_text(encoding="utf-8"))

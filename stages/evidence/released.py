@@ -16,22 +16,31 @@ PRETRAINING_SEED = 1  # one pre-training run an operator and size, seed 1 (the a
 
 def glue(folder: Path = FOLDER) -> pd.DataFrame:
     """Raw metrics (fractions) of 2 sizes x 3 operators x 8 tasks x 5 fine-tuning seeds; WNLI left out."""
-    frame = pd.read_csv(folder / "courtois2024_glue_by_seed.csv")
+    return _scores(pd.read_csv(folder / "courtois2024_glue_by_seed.csv"), "finetuning")
+
+
+def checkpoints(folder: Path = FOLDER) -> pd.DataFrame:
+    """Raw metrics of the base models fine-tuned, with one seed, from 18 intermediate checkpoints (Figure 3)."""
+    frame = pd.read_csv(folder / "courtois2024_glue_by_checkpoint.csv")
+    return _scores(frame, "convergence")
+
+
+def _scores(frame: pd.DataFrame, stage: str) -> pd.DataFrame:
     raw = ("accuracy", "accuracy_mm", "f1", "matthews_correlation", "pearson", "spearmanr")
     frame = _ordered(frame[frame["metric"].isin(raw) & (frame["task"] != "wnli")])
     places = zip(frame["task"], frame["metric"], strict=True)
     return pd.DataFrame(
         {
-            "stage": "finetuning",
+            "stage": stage,
             "protocol": "courtois2024",
             "operator": frame["operator"],
             "size": frame["size"],
             "task": frame["task"],
             "evaluated_on": [SPLITS.get(place, place[0]) for place in places],
-            "condition": None,
+            "condition": "step=" + frame["step"].astype(str) if "step" in frame else None,
             "metric": frame["metric"].replace("accuracy_mm", "accuracy"),
             "pretraining_seed": PRETRAINING_SEED,
-            "finetuning_seed": frame["seed"],
+            "finetuning_seed": frame.get("seed", 1),
             "value": frame["value"],
         }
     )

@@ -8,7 +8,9 @@ import pandas as pd
 
 COLUMNS = ("mrpc", "cola", "mnli_m", "mnli_mm", "qqp", "rte", "stsb", "qnli", "sst2")
 GLUE_SCORE = "glue_score"
-RUN = ["protocol", "operator", "size", "condition", "pretraining_seed", "finetuning_seed"]
+MATCHED = "glue_matched"
+STAGES = ("finetuning", "convergence")
+RUN = ["stage", "protocol", "operator", "size", "condition", "pretraining_seed", "finetuning_seed"]
 
 _PLAIN = {column: ("accuracy",) for column in COLUMNS} | {
     "cola": ("matthews_correlation",),
@@ -21,7 +23,7 @@ METRICS = {  # the raw metrics whose mean is a column, by protocol
 
 
 def column_scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """One score, a fraction, for every run and column: RUN, stage, evaluated_on, metric="score", value.
+    """One score, a fraction, for every run and column: RUN, evaluated_on, metric="score", value.
 
     ValueError where a run lacks a raw metric that its column needs.
     """
@@ -35,7 +37,7 @@ def column_scores(rows: pd.DataFrame) -> pd.DataFrame:
         columns=["protocol", "evaluated_on", "metric", "needed"],
     )
     keys = [*RUN, "evaluated_on"]
-    rows = rows[rows["stage"] == "finetuning"].merge(wanted, on=["protocol", "evaluated_on", "metric"])
+    rows = rows[rows["stage"].isin(STAGES)].merge(wanted, on=["protocol", "evaluated_on", "metric"])
     groups = rows.groupby(keys, dropna=False, sort=False)
     scores = groups.agg(value=("value", "mean"), found=("metric", "nunique"), needed=("needed", "first"))
     scores = scores.reset_index()
@@ -47,12 +49,20 @@ def column_scores(rows: pd.DataFrame) -> pd.DataFrame:
             f"and {run['finetuning_seed']}: needs {METRICS[run['protocol']][run['evaluated_on']]}, "
             f"found {run['found']} of them; run the stage `finetuning` again"
         )
-    return scores[[*keys, "value"]].assign(stage="finetuning", metric="score")
+    return scores[[*keys, "value"]].assign(metric="score")
 
 
 def glue_scores(scores: pd.DataFrame) -> pd.DataFrame:
     """The mean of the nine columns for every run that has all nine; the same columns as `column_scores`."""
+    return _mean(scores, len(COLUMNS), GLUE_SCORE)
+
+
+def matched_scores(scores: pd.DataFrame) -> pd.DataFrame:
+    """The mean of eight columns, MNLI matched only: what fits the averages of Kowsher et al., arXiv, Table 1."""
+    return _mean(scores[scores["evaluated_on"] != "mnli_mm"], len(COLUMNS) - 1, MATCHED)
+
+
+def _mean(scores: pd.DataFrame, needed: int, name: str) -> pd.DataFrame:
     groups = scores.groupby(RUN, dropna=False, sort=False)
     means = groups.agg(value=("value", "mean"), found=("evaluated_on", "nunique")).reset_index()
-    means = means[means["found"] == len(COLUMNS)].drop(columns="found")
-    return means.assign(stage="finetuning", metric="score", evaluated_on=GLUE_SCORE)
+    return means[means["found"] == needed].drop(columns="found").assign(metric="score", evaluated_on=name)

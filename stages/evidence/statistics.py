@@ -2,7 +2,8 @@
 
 Five fine-tuning seeds on one pre-training run speak for that checkpoint; only several pre-training seeds
 speak for the operator. With several, fine-tuning seeds are first averaged within each pre-training seed, so n
-counts pre-training runs. Welch's t for differences, Holm over a family of tasks (scipy, statsmodels).
+counts pre-training runs. Welch's t for differences, Holm over a family of tasks, two one-sided t tests for
+equivalence (scipy, statsmodels).
 """
 
 from dataclasses import dataclass
@@ -12,10 +13,13 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.weightstats import DescrStatsW, ttost_ind
 
 EXACT = "exact"
 PRETRAINING = "pre-training seeds"
 FINETUNING = "fine-tuning seeds"
+REPEATS = "timed repeats"
+EQUIVALENT, DIFFERENT, INCONCLUSIVE = "equivalent", "different", "inconclusive"
 
 
 @dataclass(frozen=True)
@@ -49,10 +53,11 @@ class Difference:
 def units(rows: pd.DataFrame) -> tuple[np.ndarray, str]:
     """One value for every unit of inference [n], and the unit's name.
 
-    rows: value, pretraining_seed and finetuning_seed of every run of one cell.
+    rows: value, pretraining_seed and finetuning_seed of every run of one cell; stage, where times are among them.
     """
     if rows["pretraining_seed"].isna().all():
-        return rows["value"].to_numpy(float), EXACT
+        timed = "stage" in rows and (rows["stage"] == "timing").any()
+        return rows["value"].to_numpy(float), REPEATS if timed else EXACT
     means = rows.groupby("pretraining_seed")["value"].mean()
     if len(means) > 1 or rows["finetuning_seed"].isna().all():
         return means.to_numpy(float), PRETRAINING
@@ -96,3 +101,24 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     if known.any():
         adjusted[known] = multipletests(p_values[known], method="holm")[1]
     return adjusted
+
+
+def equivalence(values: np.ndarray, other: np.ndarray | float, margin: float, alpha: float) -> tuple[str, float]:
+    """Verdict and p of two one-sided tests: are the means closer than the margin?
+
+    other: units of the other side (Welch), or one published number, taken as exact. EQUIVALENT where p < alpha;
+    DIFFERENT where the two-sided test rejects equality instead; INCONCLUSIVE otherwise, and without two values or
+    any spread (p is NaN then).
+    """
+    alone = np.ndim(other) == 0
+    if len(values) < 2 or np.ptp(values) == 0 or (not alone and (len(other) < 2 or np.ptp(other) == 0)):
+        return INCONCLUSIVE, nan
+    if alone:
+        own = DescrStatsW(values)
+        p, unequal = own.ttost_mean(other - margin, other + margin)[0], own.ttest_mean(other)[1]
+    else:
+        p = ttost_ind(values, other, -margin, margin, usevar="unequal")[0]
+        unequal = stats.ttest_ind(values, other, equal_var=False).pvalue
+    if p < alpha:
+        return EQUIVALENT, float(p)
+    return DIFFERENT if unequal < alpha else INCONCLUSIVE, float(p)
