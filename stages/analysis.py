@@ -1,9 +1,9 @@
-"""Turns observations into cells, comparisons and curves, beside the published and the released numbers.
+"""Turns observations into cells, comparisons, verdicts and curves, beside the published and the released numbers.
 
-Reads data/observations/ (exactly the operators, sizes and protocols of params.yaml; files of others are left
-alone), data/published/ and data/released/. Writes
-data/analysis/{cells,comparisons,runs,summaries,curves}.csv, reports/metrics.json (for `dvc metrics show`) and
-reports/plots/ (for `dvc plots show`).
+Reads data/observations/ (exactly the operators, sizes and protocols of params.yaml; files of others are left alone),
+data/finetuning/*/predictions.parquet, data/tasks/, data/published/ and data/released/. Writes
+data/analysis/{cells,comparisons,bootstrap,runs,summaries,curves,bars,claims,audit}.csv and results.parquet (all
+observations), reports/metrics.json (for `dvc metrics show`) and reports/plots/ (for `dvc plots show`).
 """
 
 import json
@@ -13,36 +13,121 @@ from pathlib import Path
 import pandas as pd
 
 from stages import command, observations
-from stages.evidence import cells, comparisons, published, released, scores, specifications
+from stages.evidence import (
+    audit,
+    bootstrap,
+    cells,
+    claims,
+    comparisons,
+    convergence,
+    drawn,
+    published,
+    released,
+    scores,
+    specifications,
+)
 from stages.evidence import measurements as quantities
 from stages.evidence.statistics import summarise
-from stages.files import write_atomically
+from stages.files import temporary_sibling, write_atomically
 from stages.settings import Settings, load_settings
 
 FOLDER = Path("data/analysis")
+FINETUNING = Path("data/finetuning")
+TASKS = Path("data/tasks")
 METRICS = Path("reports/metrics.json")
 PLOTS = Path("reports/plots")
 RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed", "finetuning_seed", "value"]
+FURTHER = ("noise", "cross_domain", "convergence", "timing")  # stages that a pipeline may leave out
 
 
 def observed(settings: Settings) -> pd.DataFrame:
-    """All observations of the stages that params.yaml asks for, in its order."""
+    """All observations of the stages that params.yaml asks for, in its order, and the sizes of the tasks."""
     names = ["parameters"]
     names += [f"pretraining-{operator}-{size}" for size in settings.sizes for operator in settings.operators]
-    names += [
-        f"finetuning-{protocol}-{operator}-{size}"
+    names += [f"finetuning-{protocol}-{trained}" for protocol, trained in _runs(settings)]
+    rows = observations.read(observations.FOLDER / f"{name}.csv" for name in names)
+    paths = [path for stage in FURTHER for path in sorted(observations.FOLDER.glob(f"{stage}*.csv"))]
+    more = observations.read(paths)
+    asked = more["operator"].isin(settings.operators) & more["size"].isin(settings.sizes)
+    asked &= more["protocol"].isin(settings.protocols) | more["protocol"].isna()
+    return (
+        pd.concat([rows, more[asked], task_sizes()], ignore_index=True)
+        if len(more)
+        else pd.concat([rows, task_sizes()])
+    )
+
+
+def _runs(settings: Settings) -> list[tuple[str, str]]:
+    """Protocol and OPERATOR-SIZE of every fine-tuning stage."""
+    return [
+        (protocol, f"{operator}-{size}")
         for protocol in settings.protocols
         for size in settings.sizes
         for operator in settings.operators
     ]
-    return observations.read(observations.FOLDER / f"{name}.csv" for name in names)
+
+
+def task_sizes() -> pd.DataFrame:
+    """Examples of every task and split that the data source holds, as observations."""
+    frame = pd.read_csv(TASKS / "statistics.csv")
+    split = frame["split"].replace("validation_matched", "validation")
+    rows = pd.DataFrame({"stage": "tasks", "task": frame["task"], "condition": split, "metric": "examples"})
+    rows["value"] = frame["available"].astype(float)
+    return rows.reindex(columns=list(observations.COLUMNS)).astype(observations.TYPES)
+
+
+def predictions(settings: Settings) -> pd.DataFrame:
+    """Saved predictions of the GLUE tasks, with protocol, operator and size; empty where none are kept."""
+    frames = []
+    for protocol, trained in _runs(settings):
+        path = FINETUNING / f"{protocol}-{trained}" / "predictions.parquet"
+        if path.exists():
+            operator, _, size = trained.rpartition("-")
+            frame = pd.read_parquet(path)
+            frame = frame[frame["evaluated_on"].isin(scores.COLUMNS)]
+            frames.append(frame.assign(protocol=protocol, operator=operator, size=size))
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=["evaluated_on", *bootstrap.KEYS])
+
+
+def labels(columns: list[str]) -> dict[str, pd.Series]:
+    """The true label of every example, by column of the papers' tables."""
+    splits = {"mnli_m": "mnli/validation_matched", "mnli_mm": "mnli/validation_mismatched"}
+    paths = {column: TASKS / f"{splits.get(column, f'{column}/validation')}.parquet" for column in columns}
+    return {column: pd.read_parquet(path).set_index("example_id")["label"] for column, path in paths.items()}
+
+
+def resampled(settings: Settings) -> pd.DataFrame:
+    """Differences to `original` over seeds and examples."""
+    frame, options = predictions(settings), settings.analysis
+    truth = labels(sorted(frame["evaluated_on"].unique()))
+    return bootstrap.against_original(frame, truth, options.resamples, options.seed, options.confidence)
 
 
 def fill_tables(run: pd.DataFrame, raw: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """The cells of every table of the specification."""
-    evidence = cells.Evidence(run, raw, settings.operators, settings.analysis.confidence)
-    tables, _ = specifications.load()
-    return pd.concat([cells.fill(table, published.table(name), evidence) for name, table in tables.items()])
+    options = settings.analysis
+    evidence = cells.Evidence(
+        run,
+        raw,
+        settings.operators,
+        settings.sizes,
+        options.confidence,
+        options.alpha,
+        options.margins,
+        settings.data.source != "embedded",
+    )
+    frames = []
+    for name, table in specifications.load()[0].items():
+        other = published.table(table.edition) if table.edition else None
+        frames.append(cells.fill(table, published.table(name), evidence, other))
+    return pd.concat(frames)
+
+
+def judged(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """The ledger of claims."""
+    options = settings.analysis
+    scope = claims.Scope(settings.sizes, settings.data.source != "embedded", options.confidence, options.alpha)
+    return claims.ledger(published.claims(), claims.rules(), checks, raw, run, scope)
 
 
 def with_source(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
@@ -54,8 +139,10 @@ def with_source(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
 
 def summarised(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Statistics of every measured quantity, by operator and size. Scores as fractions."""
-    keys = ["metric", "protocol", "evaluated_on", "operator", "size"]
-    groups = run.groupby(keys, dropna=False, sort=False)
+    keys = ["stage", "metric", "protocol", "evaluated_on", "operator", "size"]
+    rows = run[run["stage"].isin(("parameters", "pretraining", "finetuning"))]
+    rows = rows[~rows["metric"].isin(("steps_to_loss", "feed_forward_weights"))]  # further split by condition
+    groups = rows.groupby(keys, dropna=False, sort=False)
     return pd.DataFrame(
         [dict(zip(keys, values, strict=True)) | asdict(summarise(rows, confidence)) for values, rows in groups]
     )
@@ -82,11 +169,13 @@ def metrics(summaries: pd.DataFrame, settings: Settings) -> dict:
 
 def write_plots(run: pd.DataFrame, curves: pd.DataFrame) -> None:
     """Long form with a column `operator`: the loss by step, and the GLUE score of every run."""
-    loss = curves.rename(columns={"mean": "validation_loss"})[["operator", "size", "step", "validation_loss"]]
-    write_table(PLOTS / "pretraining_loss.csv", loss)
-    whole = run[run["evaluated_on"] == scores.GLUE_SCORE].assign(glue_score=lambda rows: 100 * rows["value"])
+    loss = curves[curves["quantity"] == "loss"].rename(columns={"mean": "validation_loss"})
+    write_table(PLOTS / "pretraining_loss.csv", loss[["operator", "size", "step", "validation_loss"]])
+    whole = run[
+        (run["stage"] == "finetuning") & (run["metric"] == "score") & (run["evaluated_on"] == scores.GLUE_SCORE)
+    ]
     names = ["protocol", "operator", "size", "pretraining_seed", "finetuning_seed", "glue_score"]
-    write_table(PLOTS / "glue.csv", whole[names])
+    write_table(PLOTS / "glue.csv", whole.assign(glue_score=100 * whole["value"])[names])
 
 
 def write_table(path: Path, frame: pd.DataFrame) -> None:
@@ -97,21 +186,36 @@ def write_table(path: Path, frame: pd.DataFrame) -> None:
 def main() -> None:
     command.parser("analysis", __doc__).parse_args()
     settings = load_settings()
-    confidence = settings.analysis.confidence
+    options = settings.analysis
     with observations.provenance("analysis"):
-        rows, raw_losses = observed(settings), released.validation_loss()
-        run, raw = quantities.measurements(rows), quantities.measurements(released.glue())
-        curves, summaries = quantities.curves(rows), summarised(run, confidence)
-        compare = comparisons.against_original
+        rows = observed(settings)
+        raw_rows = pd.concat([released.glue(), released.checkpoints(), released.validation_loss()])
+        run, raw = quantities.measurements(rows), quantities.measurements(raw_rows)
+        curves, summaries = convergence.curves(rows, run), summarised(run, options.confidence)
+        checks = audit.checks(raw)
+        compared = [
+            comparisons.against_original(frame, options.confidence, options.alpha, options.margins)
+            for frame in (run, raw)
+        ]
+        scored = [
+            frame.loc[(frame["metric"] == "score") & (frame["stage"] == "finetuning"), RUN_COLUMNS]
+            for frame in (run, raw)
+        ]
         tables = {
             "cells": fill_tables(run, raw, settings),
-            "comparisons": with_source(compare(run, confidence), compare(raw, confidence)),
-            "runs": with_source(*(frame.loc[frame["metric"] == "score", RUN_COLUMNS] for frame in (run, raw))),
+            "comparisons": with_source(*compared),
+            "bootstrap": resampled(settings),
+            "runs": with_source(*scored),
             "summaries": summaries,
-            "curves": with_source(curves, quantities.curves(raw_losses)),
+            "curves": pd.concat([with_source(curves, convergence.curves(raw_rows, raw)), drawn.published_curve()]),
+            "bars": drawn.time_saved(run),
+            "claims": judged(run, raw, checks, settings),
+            "audit": checks,
         }
         for name, frame in tables.items():
             write_table(FOLDER / f"{name}.csv", frame)
+        with temporary_sibling(FOLDER / "results.parquet") as path:
+            rows.to_parquet(path, index=False)
         write_plots(run, curves)
         write_atomically(METRICS, json.dumps(metrics(summaries, settings), indent=2) + "\n")
 

@@ -32,6 +32,8 @@ def count(operator: str, size: str, model: dict[str, int]) -> list[Observation]:
     attention = operator, model["hidden"], model["heads"], model["positions"]
     values["attention_weights"] = counts.attention_weights(*attention)
     values["attention_block_parameters"] = counts.attention_block_parameters(*attention)
+    norms = 4 * model["hidden"]  # two LayerNorms
+    values["layer_parameters"] = values["attention_block_parameters"] + values["feed_forward_parameters"] + norms
     values |= {kind: counts.model_parameters(kind, operator, model) for kind in counts.MODELS}
     return [
         Observation(stage="parameters", operator=operator, size=size, metric=metric, value=value)
@@ -41,10 +43,10 @@ def count(operator: str, size: str, model: dict[str, int]) -> list[Observation]:
 
 def small_sources() -> list[Observation]:
     """The layers of the blog post and of the draft section, by closed formula."""
+    whole = {"stage": "parameters", "size": "blog", "metric": "attention_block_parameters"}
     blocks = [
-        Observation(stage="parameters", operator=operator, size="blog", metric="attention_block_parameters", value=value)
+        Observation(operator=operator, value=counts.attention_block_parameters(operator, **BLOG), **whole)
         for operator in ("original", "hadamard", "fixed")
-        for value in [counts.attention_block_parameters(operator, **BLOG)]
     ]
     own = {"stage": "parameters", "size": "draft", "metric": "feed_forward_weights"}
     plain = 2 * DRAFT["hidden"] * DRAFT_INTERMEDIATE

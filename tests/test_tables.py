@@ -79,7 +79,7 @@ def test_a_measured_row_of_the_paper_shows_mean_spread_and_seeds():
     assert line.label == "reproduced, n = 2"
     assert (value.text, value.spread) == ("60.00", "± 0.00")
     assert "n = 2 pre-training seeds, 4 runs" in value.detail
-    assert column(table, line, "QQP").text == "not run"
+    assert column(table, line, "QQP").text == "not run at this scale"
     assert any("each the mean of 2 fine-tuning runs" in note for note in table.notes)
 
 
@@ -102,8 +102,35 @@ def test_counts_are_called_counted_and_formulas_are_formulas():
 def test_the_csv_has_one_line_a_cell_with_published_and_reproduced_values():
     table = grid("courtois2024_table3_glue", scored("original", "tiny", 0.5))
     assert len(table.csv) == 70
-    wanted = {"row", "column", "metric", "printed", "published", "released", "reproduced_mean", "reproduced_sd"}
-    assert wanted | {"reproduced_n", "interval_low", "interval_high", "command"} <= set(table.csv.columns)
+    assert list(table.csv.columns) == [
+        "row", "column", "metric", "printed", "published", "released", "reproduced_mean", "reproduced_sd",
+        "reproduced_n", "interval_low", "interval_high", "verdict", "command",
+    ]  # fmt: skip
+    assert not table.csv.duplicated(["row", "column"]).any()
+
+
+def test_cells_that_the_other_edition_prints_otherwise_are_marked():
+    name = "kowsher2025_naacl_table1_glue"
+    other = published.table(TABLES[name].edition, FOLDER)
+    table = from_cells(TABLES[name], cells.fill(TABLES[name], published.table(name, FOLDER), evidence([]), other))
+    line = lines(table, "BERT-base shared")["published"]
+    assert column(table, line, "QNLI").text == "88.02 †" and "89.02" in column(table, line, "QNLI").detail
+    assert column(table, line, "MRPC").text == "88.14"
+    assert any("marks the 8 cells" in note for note in table.notes)
+
+
+def test_a_list_has_one_line_a_number():
+    table = grid("aop_text_numbers", [])
+    assert len(table.groups) == 8 and not table.labelled
+    assert table.groups[0].lines[0].values[-1].text == "not run at this scale"
+
+
+def test_long_tables_break_over_pages_and_fill_the_line():
+    frame = pd.DataFrame({"a": [f"x.{n}" for n in range(60)], "b": ["word " * 20] * 60})
+    made = plain(frame, {"a": (Heading("A"), str), "b": (Heading("B"), text)}, name="n", title="t", stage="report")
+    widths = [float(column.split("p{")[1].split("\\")[0]) for column in latex.long_columns(made)]
+    assert made.long and 0.9 < sum(widths) < 1 and widths[1] > widths[0]
+    assert latex.breakable("C.REL_x") == r"C.\allowbreak{}REL\_\allowbreak{}x"
 
 
 def test_latex_escapes_all_that_is_special_in_it():

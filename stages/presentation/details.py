@@ -1,4 +1,4 @@
-"""The report's plain tables: comparisons, corpus, tokens, tasks, deviations and provenance."""
+"""The report's plain tables: comparisons, corpus, tokens, tasks and provenance."""
 
 from dataclasses import replace
 from functools import partial
@@ -7,7 +7,6 @@ import pandas as pd
 
 from stages.evidence import specifications
 from stages.presentation.tables import (
-    MISSING,
     Grid,
     Heading,
     Value,
@@ -51,8 +50,10 @@ def against_original(comparisons: pd.DataFrame, source: str, confidence: float, 
         title=TITLES[source],
         stage="finetuning" if source == "reproduced" else "analysis",
         notes=(
-            f"Points (100 × the score), with Welch's {confidence:.0%} interval. * marks p below {alpha}, "
-            "for the nine columns after Holm. All p values are in the CSV.",
+            (
+                f"Points (100 × the score), with Welch's {confidence:.0%} interval. * marks p below {alpha}, "
+                "for the nine columns after Holm. All p values, and the tests of equivalence, are in the CSV."
+            ),
             *_units(frame),
         ),
     )
@@ -66,8 +67,22 @@ def _value(value: object) -> Value:
 def _difference(row, alpha: float) -> Value:
     star = "*" if row.p_holm < alpha else ""
     spread = f"({interval(row.low, row.high, 2)})" if pd.notna(row.low) else ""
-    detail = f"p = {probability(row.p)}, adjusted {probability(row.p_holm)}; n = {row.n} against {row.n_original}"
+    detail = (
+        f"p = {probability(row.p)}, adjusted {probability(row.p_holm)}; n = {row.n} against {row.n_original};"
+        f" {row.verdict} within {row.margin:g} points"
+    )
     return Value(number(row.difference, 2) + star, spread, detail)
+
+
+def shares(ledger: pd.DataFrame) -> pd.DataFrame:
+    """Per cent of documents that each reason drops first, as bars; columns as figures.draw takes them."""
+    total = ledger[ledger["shard"] == "total"]
+    dropped = total[(total["fate"] == "dropped") & (total["documents"] > 0)]
+    dropped = dropped.sort_values(["documents", "rule", "reason"], ascending=[False, True, True])
+    everything = total.loc[total["fate"] == "in", "documents"].sum()
+    names = (dropped["rule"].fillna("") + ": " + dropped["reason"].fillna("")).str.replace("_", " ")
+    frame = pd.DataFrame({"label": names, "value": 100 * dropped["documents"] / max(everything, 1)})
+    return frame.assign(source="reproduced", quantity="dropped", operator="", size="")
 
 
 def _units(frame: pd.DataFrame) -> list[str]:
@@ -141,21 +156,15 @@ def _state(subset: bool, reduced: bool) -> str:
     return "sample" if reduced else "whole"
 
 
-def deviations(frame: pd.DataFrame) -> Grid:
-    """Every setting beside the paper's."""
-    headings = {
-        "setting": "Setting",
-        "paper": "Paper",
-        "code": "Authors' code, where the paper is silent",
-        "run": "This run",
-        "verdict": "Verdict",
+def margins(values: dict[str, float]) -> Grid:
+    """What counts as equivalent."""
+    frame = pd.DataFrame({"quantity": list(values), "margin": list(values.values())})
+    columns = {
+        "quantity": (Heading("Quantity"), str),
+        "margin": (Heading("Margin", "points; nats for the loss"), partial(number, decimals=2)),
     }
-    columns = {name: (Heading(label), _filled if name != "setting" else str) for name, label in headings.items()}
-    return plain(frame, columns, name="settings", title="Settings", stage="report")
-
-
-def _filled(value: str) -> Value:
-    return Value(value or MISSING, kind="text")
+    note = "Set in params.yaml before the run, with their sources beside them."
+    return plain(frame, columns, name="margins", title="Margins of equivalence", stage="analysis", notes=(note,))
 
 
 def environment(facts: pd.DataFrame) -> Grid:

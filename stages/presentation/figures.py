@@ -15,6 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from stages.evidence import specifications
+from stages.evidence.cells import NOT_RUN
+from stages.presentation.tables import command
 
 INK = "#24292f"
 GRID = "#d5dade"
@@ -55,20 +57,23 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Drawing:
-    """alternative: in words, what the figure shows. files: its bytes by format. csv: the numbers drawn."""
+    """alternative: in words, what the figure shows. notes: what a reader must know of it.
+
+    files: its bytes by format. csv: the numbers drawn.
+    """
 
     name: str
     place: str
     title: str
     stage: str
     alternative: str
+    notes: tuple[str, ...]
     files: dict[str, bytes]
     csv: pd.DataFrame
 
     @property
     def command(self) -> str:
-        """What makes the numbers and this figure again."""
-        return f"dvc repro {self.stage} report"
+        return command(self.stage)
 
 
 def style(operator: str) -> tuple:
@@ -76,12 +81,14 @@ def style(operator: str) -> tuple:
     return STYLES.get(operator, OTHER)
 
 
-def panels(groups: list[tuple[str, pd.DataFrame]], draw: Callable[[Axes, pd.DataFrame], None]) -> dict[str, bytes]:
-    """One panel a group (title, rows), drawn by `draw`, and one legend; as `svg` and as `pdf`."""
+def panels(
+    groups: list[tuple[str, pd.DataFrame]], draw: Callable[[Axes, pd.DataFrame], None], width: float, height: float
+) -> dict[str, bytes]:
+    """One panel of this size in inches a group (title, rows), drawn by `draw`, and one legend; `svg` and `pdf`."""
     columns = min(ROW, len(groups))
     rows = -(-len(groups) // columns)
     with mpl.rc_context(SETTINGS):
-        figure = Figure(figsize=(WIDTH * columns, HEIGHT * rows + 0.35), layout="constrained")
+        figure = Figure(figsize=(width * columns, height * rows + 0.35), layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False).flat
         for axes, (title, frame) in zip(grid, groups, strict=False):
             axes.set_title(title, loc="left")
@@ -115,7 +122,6 @@ def curves(axes: Axes, frame: pd.DataFrame) -> None:
             axes.fill_between(rows["step"], rows["minimum"], rows["maximum"], color=colour, alpha=0.18, linewidth=0)
         axes.plot(rows["step"], rows["mean"], color=colour, linestyle=stroke, linewidth=1.4, label=operator)
     axes.set_xlabel("training step")
-    axes.set_ylabel("validation loss (nats)")
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
     axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:,.0f}"))
 
@@ -134,30 +140,63 @@ def dots(axes: Axes, frame: pd.DataFrame) -> None:
         axes.hlines(mean, place - 0.36, place + 0.36, color=colour, linewidth=1.6)
     axes.set_xticks(range(len(operators)), operators)
     axes.set_xlim(-0.6, len(operators) - 0.4)
-    axes.set_ylabel("GLUE score")
+
+
+def bars(axes: Axes, frame: pd.DataFrame) -> None:
+    """One horizontal bar a label, in the order of the rows, operators side by side; its value beside it."""
+    labels = list(dict.fromkeys(frame["label"]))
+    operators = list(dict.fromkeys(frame["operator"]))
+    height = 0.8 / len(operators)
+    for place, operator in enumerate(operators):
+        rows = frame[frame["operator"] == operator]
+        across = [labels.index(label) + (place - (len(operators) - 1) / 2) * height for label in rows["label"]]
+        drawn = axes.barh(across, rows["value"], height, color=style(operator)[0], label=operator or None)
+        axes.bar_label(drawn, fmt="%.3g", padding=3)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    axes.margins(x=0.12)
+    axes.grid(visible=False)
 
 
 def draw(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
-    """The figure of a specification: panels of released results, then one for every size of this run.
+    """The figure of a specification: panels of other sources, then one for every size of this run.
 
-    frame: source, operator, size, protocol where there are several, and what the kind of figure draws.
+    frame: source, operator, size, protocol where there are several, quantity, and what the kind of figure draws.
     """
     painter, describe = KINDS[figure.kind]
-    released = [("released", size) for size in figure.released]
+    frame = frame[frame["quantity"] == figure.quantity]
+    if figure.operators:
+        frame = frame[frame["operator"].isin(figure.operators)]
     run = frame.loc[frame["source"] == "reproduced", "size"].drop_duplicates()
+    places = [*figure.beside, *(("reproduced", size) for size in run)]
     groups = [
-        (f"BERT-{size}, {source}", frame[(frame["source"] == source) & (frame["size"] == size)])
-        for source, size in [*released, *(("reproduced", size) for size in run)]
+        (f"BERT-{size}, {source}" if size else "", frame[(frame["source"] == source) & (frame["size"] == size)])
+        for source, size in places
     ]
+    absent = () if len(run) else (f"This run: {NOT_RUN}.",)
+
+    def paint(axes: Axes, rows: pd.DataFrame) -> None:
+        painter(axes, rows)
+        (axes.set_xlabel if figure.kind == "bars" else axes.set_ylabel)(figure.axis)
+
     return Drawing(
         name=figure.name,
         place=f"{figure.source}, {figure.number}" if figure.source else "",
         title=figure.title,
         stage=figure.stage,
-        alternative=" ".join(f"{title}: {describe(rows)}." for title, rows in groups),
-        files=panels(groups, painter),
-        csv=pd.concat([rows for _, rows in groups]),
+        alternative=" ".join(f"{title + ': ' if title else ''}{describe(rows)}." for title, rows in groups),
+        notes=(*figure.notes, *absent),
+        files=panels(groups, paint, *_panel(figure.kind, groups)),
+        csv=pd.concat([rows for _, rows in groups]).drop(columns="quantity"),
     )
+
+
+def _panel(kind: str, groups: list[tuple[str, pd.DataFrame]]) -> tuple[float, float]:
+    """Width and height of a panel: bars need room for every label."""
+    if kind != "bars":
+        return WIDTH, HEIGHT
+    bars = max(len(rows) for _, rows in groups)
+    return 2 * WIDTH / min(2, len(groups)), 0.8 + 0.2 * bars
 
 
 def _ends(frame: pd.DataFrame) -> str:
@@ -176,7 +215,13 @@ def _means(frame: pd.DataFrame) -> str:
     return ", ".join(f"{row.Index} {row.mean:.2f} over {row.count} runs" for row in means.itertuples())
 
 
-KINDS = {"curves": (curves, _ends), "dots": (dots, _means)}
+def _bars(frame: pd.DataFrame) -> str:
+    """Every bar, in words."""
+    rows = frame[["operator", "label", "value"]].itertuples(index=False)
+    return ", ".join(" ".join(part for part in (row.operator, f"{row.label} {row.value:.3g}") if part) for row in rows)
+
+
+KINDS = {"curves": (curves, _ends), "dots": (dots, _means), "bars": (bars, _bars)}
 
 
 def inline(svg: bytes, name: str) -> str:
@@ -185,8 +230,13 @@ def inline(svg: bytes, name: str) -> str:
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
+    width = float(re.search(r'viewBox="0 0 ([\d.]+)', text)[1])
+    size = f"min-width: {0.8 * width:.0f}px; max-width: {1.5 * width:.0f}px"  # legible on a phone, not huge on a screen
     text = re.sub(
-        r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 aria-hidden="true" focusable="false">', text, count=1
+        r'<svg [^>]*?(viewBox="[^"]*")[^>]*>',
+        rf'<svg \1 aria-hidden="true" focusable="false" style="{size}">',
+        text,
+        count=1,
     )
     colours = {INK: "currentColor", GRID: "var(--rule)"}
     colours |= {colour: f"var(--{operator}, {colour})" for operator, (colour, _) in STYLES.items()}

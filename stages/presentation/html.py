@@ -1,7 +1,7 @@
-"""report.html: one file that needs no network and no script.
+"""report.html: one file that needs no network, and reads without its script.
 
-Templates: reports/templates/*.html and style.css. Everything that comes from data is escaped for HTML; inside
-the style sheet, for CSS.
+Templates: reports/templates/*.html, style.css and tables.js. Everything that comes from data is escaped for HTML;
+inside the style sheet, for CSS.
 """
 
 from pathlib import Path

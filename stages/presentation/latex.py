@@ -1,16 +1,20 @@
 """report.tex and one .tex a table. Templates: reports/templates/*.tex.
 
 Delimiters that LaTeX leaves alone: `<< value >>`, `<% statement %>`, `<# comment #>`. Every value is escaped
-for LaTeX. Tables need array, booktabs and graphicx, which every TeX distribution has; tables wider than the
-line are scaled to it.
+for LaTeX. Tables need array, booktabs, graphicx and longtable, which every TeX distribution has; tables wider than
+the line are scaled to it, tables longer than a page break.
 """
 
 import re
+import shutil
+import subprocess
+import tempfile
 import unicodedata
 from pathlib import Path
 
 import jinja2
 
+from stages.files import temporary_sibling
 from stages.presentation.markup import formula
 from stages.presentation.tables import Grid
 
@@ -36,9 +40,16 @@ ESCAPES = {
     "—": "---",
     "’": "'",
     "…": r"\ldots{}",
+    "†": r"\textdagger{}",
+    "“": "``",
+    "”": "''",
 }
 
-
+RUNS = 3  # of pdflatex, until the contents and the widths of long tables have settled
+GAP = 0.013  # of the line, that a column loses to the space around it
+SHARE = 0.65  # columns of long tables grow with this power of their mean length
+LETTER = 0.0088  # of the line, for every letter of their longest word
+WORD = re.compile(r"[\s._/]+")
 LONG = 45  # characters that a column of text holds on one line
 
 
@@ -63,6 +74,7 @@ def environment(folder: Path) -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     made.filters |= {"formula": latex_formula, "path": path, "columns": columns}
+    made.filters |= {"long_columns": long_columns, "breakable": breakable}
     return made
 
 
@@ -82,6 +94,30 @@ def columns(grid: Grid) -> list[Latex]:
     paragraph = rf">{{\raggedright\arraybackslash}}p{{{width:.2f}\linewidth}}"
     simple = {"number": "r", "formula": "l", "text": "l"}
     return [Latex(paragraph if long else simple[kind]) for kind, long in zip(grid.kinds, wide, strict=True)]
+
+
+def long_columns(grid: Grid) -> list[Latex]:
+    """Column types of a table that breaks over pages: paragraphs that share the line by what they hold."""
+    lines = [(group.label, line) for group in grid.groups for line in group.lines if line.values]
+    rows = [
+        [label, *([line.label] if grid.labelled else []), *(v.text + v.spread for v in line.values)]
+        for label, line in lines
+    ]
+    heads = [grid.first, *(["Source"] if grid.labelled else []), *(heading.label for heading in grid.headings)]
+    least = [
+        LETTER * max(len(word) for cell in (*cells, head) for word in WORD.split(cell))
+        for head, cells in zip(heads, zip(*rows, strict=True), strict=True)
+    ]
+    weight = [(sum(map(len, cells)) / len(cells)) ** SHARE for cells in zip(*rows, strict=True)]
+    free = 0.98 - GAP * len(heads) - sum(least)
+    widths = [low + free * part / sum(weight) for low, part in zip(least, weight, strict=True)]
+    paragraph = r">{{\raggedright\arraybackslash}}p{{{:.3f}\linewidth}}"
+    return [Latex(paragraph.format(width)) for width in widths]
+
+
+def breakable(text: str) -> Latex:
+    """Text whose long identifiers may break after `.`, `_` and `/`."""
+    return Latex(re.sub(r"(?<=\w)(\.|\\_|/)(?=\w)", r"\1\\allowbreak{}", escape(text)))
 
 
 def path(name: str) -> Latex:
@@ -105,3 +141,17 @@ def latex_formula(text: str) -> Latex:
     """Powers and indices raised and lowered."""
     marks = {"": "{}", "^": "\\textsuperscript{{{}}}", "_": "\\textsubscript{{{}}}"}
     return Latex("".join(marks[mark].format(escape(part)) for mark, part in formula(text)))
+
+
+def compile_pdf(folder: Path, name: str) -> None:
+    """folder/NAME.pdf from folder/NAME.tex. ValueError where pdflatex is missing, or ends with an error."""
+    if not shutil.which("pdflatex"):
+        raise ValueError("report.pdf: true needs pdflatex (TeX Live); install it, or set report.pdf to false")
+    with tempfile.TemporaryDirectory() as made:
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={made}", f"{name}.tex"]
+        for _ in range(RUNS):
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
+            if done.returncode:
+                raise ValueError(f"{folder / name}.tex: pdflatex ended with an error: {done.stdout[-1000:]}")
+        with temporary_sibling(folder / f"{name}.pdf") as path:
+            shutil.copyfile(Path(made) / f"{name}.pdf", path)

@@ -11,11 +11,27 @@ from math import isnan
 
 import pandas as pd
 
-from stages.evidence.cells import NOT_RUN
+from stages.evidence.cells import NOT_COMPARABLE, NOT_IN_PAPER, NOT_MEASURED, NOT_RUN
 from stages.evidence.specifications import Table
-from stages.evidence.statistics import EXACT
+from stages.evidence.statistics import EXACT, PRETRAINING, REPEATS
 
 MISSING = "–"
+CHANGED = "†"  # a cell that the paper's other edition prints otherwise
+CSV = {  # column of the file: column of the cells
+    "row": "row_key",
+    "column": "column_key",
+    "metric": "metric",
+    "printed": "printed",
+    "published": "published",
+    "released": "released",
+    "reproduced_mean": "reproduced",
+    "reproduced_sd": "reproduced_sd",
+    "reproduced_n": "reproduced_n",
+    "interval_low": "interval_low",
+    "interval_high": "interval_high",
+    "verdict": "verdict",
+}
+LONG, WIDE, GAP = 36, 90, 0.4  # lines that no longer fit a page; characters that fill one; space between groups
 FORMULA = re.compile(r"[\w()+\-/^=., ]+")
 
 
@@ -80,8 +96,19 @@ class Grid:
 
     @property
     def command(self) -> str:
-        """What makes the numbers and this table again."""
-        return f"dvc repro {self.stage} report"
+        return command(self.stage)
+
+    @property
+    def long(self) -> bool:
+        """Whether it needs more than a page, text of several lines taken into account."""
+        lines = [line for group in self.groups for line in group.lines]
+        heights = [1 + sum(len(value.text) for value in line.values) // WIDE for line in lines]
+        return sum(heights) + GAP * len(self.groups) * self.labelled > LONG
+
+
+def command(stage: str) -> str:
+    """What makes the numbers of a stage, and the report, again."""
+    return f"dvc repro {stage} report" if stage != "report" else "dvc repro report"
 
 
 def number(value: float, decimals: int) -> str:
@@ -139,28 +166,63 @@ def text(value: object) -> Value:
 
 def from_cells(table: Table, cells: pd.DataFrame) -> Grid:
     """A published table with its cells as analysis filled them."""
-    columns = cells.drop_duplicates("column_key")
-    lines = {"published": _published, "recomputed": _recomputed, "reproduced": _reproduced}
-    groups = []
-    for _, row in cells.groupby("row_key", sort=False):
-        printed = row["printed"].notna().any()
-        made = [build(row) for name, build in lines.items() if printed or name == "reproduced"]
-        remark = "" if printed else "not in the paper"
-        groups.append(Group(row["row"].iloc[0], tuple(line for line in made if line), remark))
-    command = f"dvc repro {table.stage} report"
-    csv = cells.drop(columns=["table", "decimals"]).assign(command=command)
+    groups, headings, labelled = (_list if table.is_list else _matrix)(cells)
+    columns = {name: cells[column] for name, column in CSV.items()}
     return Grid(
         name=table.name,
         place=f"{table.source}, {table.number}",
         title=table.title,
         stage=table.stage,
-        first="Operator" if "{size}" not in table.row_key else "Model",
-        headings=tuple(Heading(*pair) for pair in zip(columns["column"], columns["metric"], strict=True)),
-        groups=tuple(groups),
-        notes=(*table.notes, *_unit_notes(cells)),
-        labelled=True,
-        csv=csv.rename(columns={"reproduced": "reproduced_mean"}),
+        first=table.first,
+        headings=headings,
+        groups=groups,
+        notes=(*table.notes, *_edition_notes(table, cells), *_unit_notes(cells)),
+        labelled=labelled,
+        csv=pd.DataFrame(columns).assign(command=command(table.stage)),
     )
+
+
+def _matrix(cells: pd.DataFrame) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool]:
+    """Up to three lines for every row of the paper."""
+    lines = {"published": _published, "recomputed": _recomputed, "reproduced": _reproduced}
+    groups = []
+    for _, row in cells.groupby("row_key", sort=False):
+        printed = row["printed"].notna().any()
+        made = [build(row) for name, build in lines.items() if printed or name == "reproduced"]
+        remark = "" if printed else NOT_IN_PAPER
+        groups.append(Group(row["row"].iloc[0], tuple(line for line in made if line), remark))
+    columns = cells.drop_duplicates("column_key")
+    headings = tuple(Heading(*pair) for pair in zip(columns["column"], columns["metric"], strict=True))
+    return tuple(groups), headings, True
+
+
+def _list(cells: pd.DataFrame) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool]:
+    """One line for every number."""
+    groups = []
+    for cell in cells.itertuples():
+        recomputed = Value(number(cell.released, cell.decimals))
+        values = (Value(cell.column, kind="text"), _printed(cell), recomputed, _measured(cell))
+        groups.append(Group(cell.row, (Line("", values),)))
+    headings = ("Where", "Published", "Recomputed", "Reproduced or counted")
+    if cells["released"].isna().all():
+        groups = [Group(group.label, (Line("", _without(group.lines[0].values, 2)),)) for group in groups]
+        headings = _without(headings, 2)
+    return tuple(groups), tuple(Heading(label) for label in headings), False
+
+
+def _without(values: tuple, place: int) -> tuple:
+    return values[:place] + values[place + 1 :]
+
+
+def _edition_notes(table: Table, cells: pd.DataFrame) -> list[str]:
+    if table.edition is None:
+        return []
+    changed = int(cells["other_edition"].notna().sum())
+    other = "arXiv" if "naacl" in table.name else "NAACL"
+    if not changed:
+        return [f"All cells that both editions have are the same in the {other} edition."]
+    cells_are = "the one cell" if changed == 1 else f"the {changed} cells"
+    return [f"{CHANGED} marks {cells_are} that the {other} edition prints otherwise; its value shows on hover."]
 
 
 def _published(row: pd.DataFrame) -> Line:
@@ -171,6 +233,8 @@ def _printed(cell) -> Value:
     if pd.isna(cell.printed):
         return Value(MISSING)
     kind = "formula" if isnan(cell.published) and FORMULA.fullmatch(cell.printed) else "number"
+    if pd.notna(cell.other_edition):
+        return Value(f"{cell.printed} {CHANGED}", detail=f"other edition: {cell.other_edition}", kind=kind)
     return Value(cell.printed, kind=kind)
 
 
@@ -197,7 +261,7 @@ def _reproduced(row: pd.DataFrame) -> Line | None:
 
 def _measured(cell) -> Value:
     if cell.status == NOT_RUN:
-        return Value("not run", detail=NOT_RUN, kind="text")
+        return Value(NOT_RUN, kind="text")
     if not cell.status:
         return Value(MISSING)
     detail = ""
@@ -206,7 +270,13 @@ def _measured(cell) -> Value:
             f"interval {interval(cell.interval_low, cell.interval_high, cell.decimals)}; "
             f"n = {cell.reproduced_n} {cell.unit_of_inference}, {cell.runs} runs"
         )
+    if cell.verdict not in (NOT_MEASURED, NOT_IN_PAPER):
+        detail = "; ".join(part for part in (detail, _against(cell.verdict)) if part)
     return Value(number(cell.reproduced, cell.decimals), spread(cell.reproduced_sd, cell.decimals), detail)
+
+
+def _against(verdict: str) -> str:
+    return verdict if verdict == NOT_COMPARABLE else f"against the published number: {verdict}"
 
 
 def _with_n(label: str, counts: pd.Series) -> str:
@@ -217,10 +287,16 @@ def _with_n(label: str, counts: pd.Series) -> str:
 def _unit_notes(cells: pd.DataFrame) -> list[str]:
     """Says what n counts and ± means in the reproduced lines."""
     measured = cells[cells["status"] == "reproduced"]
-    measured = measured[measured["unit_of_inference"] != EXACT]
+    measured = measured[measured["unit_of_inference"].notna() & (measured["unit_of_inference"] != EXACT)]
     notes = []
     for (unit, n, runs), _ in measured.groupby(["unit_of_inference", "reproduced_n", "runs"]):
         each = f", each the mean of {runs // n} fine-tuning runs" if runs > n else ""
-        speaks = "the operator" if unit.startswith("pre") and n > 1 else "this checkpoint alone"
+        speaks = (
+            "the operator"
+            if unit == PRETRAINING and n > 1
+            else "this machine"
+            if unit == REPEATS
+            else "this checkpoint alone"
+        )
         notes.append(f"Reproduced: mean ± sample standard deviation over n = {n} {unit}{each}; speaks for {speaks}.")
     return notes

@@ -1,0 +1,106 @@
+// Tables that sort, copy and download. The page reads without it; the buttons are made here, so that none is dead.
+"use strict";
+const said = document.getElementById("said");
+
+function cells(row) {
+  return [...row.cells].map((cell) => cell.innerText.replace(/\s+/g, " ").trim());
+}
+
+function lines(table) {
+  const head = cells(table.tHead.rows[0]);
+  const body = [...table.tBodies].flatMap((part) => {
+    let name = "";
+    return [...part.rows].map((row) => {
+      const own = cells(row);
+      if (row.cells[0].classList.contains("name")) name = own[0];
+      else own.unshift(name);
+      return own;
+    });
+  });
+  return [head, ...body];
+}
+
+function csv(table) {
+  return lines(table).map((row) => row.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(",")).join("\r\n") + "\r\n";
+}
+
+function value(text) {
+  const number = text.replaceAll(",", "").replace("−", "-").match(/^[<\s]*(-?\d+(\.\d+)?)/);
+  return number ? Number(number[1]) : text;
+}
+
+function compare(one, other) {
+  if (typeof one === "number" && typeof other === "number") return one - other;
+  if (typeof one !== typeof other) return typeof one === "number" ? -1 : 1;
+  return one.localeCompare(other);
+}
+
+// A row of the paper moves with all its lines: in labelled tables it is a body of its own.
+function sort(table, column, header) {
+  const labelled = table.classList.contains("labelled");
+  const units = labelled ? [...table.tBodies] : [...table.tBodies[0].rows];
+  const up = header.getAttribute("aria-sort") !== "ascending";
+  const key = (unit) => {
+    const row = labelled ? unit.rows[0] : unit;
+    return row.cells[column] ? value(row.cells[column].innerText.trim()) : "";
+  };
+  const order = units.map((unit) => [key(unit), unit]).sort((a, b) => (up ? 1 : -1) * compare(a[0], b[0]));
+  const parent = labelled ? table : table.tBodies[0];
+  order.forEach(([, unit]) => parent.append(unit));
+  table.querySelectorAll("th[aria-sort]").forEach((other) => other.removeAttribute("aria-sort"));
+  header.setAttribute("aria-sort", up ? "ascending" : "descending");
+  said.textContent = `Sorted by ${header.innerText}, ${up ? "ascending" : "descending"}`;
+}
+
+function button(text, label, act) {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.textContent = text;
+  made.setAttribute("aria-label", label);
+  made.addEventListener("click", act);
+  return made;
+}
+
+async function copy(table, title) {
+  const text = lines(table).map((row) => row.join("\t")).join("\n");
+  try {
+    await navigator.clipboard.writeText(text);
+    said.textContent = `Copied: ${title}`;
+  } catch {
+    const range = document.createRange();
+    range.selectNode(table);
+    getSelection().removeAllRanges();
+    getSelection().addRange(range);
+    said.textContent = "Selected; copy with the keyboard";
+  }
+}
+
+function download(table, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([csv(table)], { type: "text/csv" }));
+  link.download = `${name}.csv`;
+  link.click();
+  URL.revokeObjectURL(link.href);
+  said.textContent = `Downloaded ${name}.csv`;
+}
+
+document.querySelectorAll("figure.table").forEach((figure) => {
+  const table = figure.querySelector("table");
+  const title = figure.querySelector("figcaption").innerText;
+  [...table.tHead.rows[0].cells].forEach((header, column) => {
+    if (header.classList.contains("source")) return;
+    const made = document.createElement("button");
+    made.type = "button";
+    made.className = "sort";
+    made.append(...header.childNodes);
+    made.addEventListener("click", () => sort(table, column, header));
+    header.append(made);
+  });
+  const tools = document.createElement("span");
+  tools.className = "tools";
+  tools.append(
+    button("Copy", `Copy ${title}`, () => copy(table, title)),
+    button("Download", `Download ${title} as CSV`, () => download(table, figure.id)),
+  );
+  figure.querySelector(".made").append(tools);
+});
