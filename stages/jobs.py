@@ -9,6 +9,7 @@ A cluster (extra `cluster`): `dask scheduler`, and on every machine `dask worker
 file system). When a worker dies, others redo what it was at.
 """
 
+import gc
 import hashlib
 import json
 import os
@@ -109,6 +110,7 @@ def _compute_on_cluster(calls: list[tuple], address: str):
 
 def _one(function: Callable, job: Job, folder: Path, directory: Path) -> tuple[str, str | None]:
     os.chdir(directory)  # worker processes outlive a run and stay where they were started
+    gc.collect()  # models of the job before, which hold themselves in cycles
     if (folder / "result.json").exists():  # of a worker that died before it could say so
         return job.name, None
     folder.mkdir(parents=True, exist_ok=True)
