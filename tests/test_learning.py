@@ -28,8 +28,9 @@ VOCABULARY, LENGTH = 60, 12
 TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 32, "positions": 16}
 TRAINING = {
     "steps": 9, "warmup_steps": 3, "batch_size": 4, "learning_rate": 1e-2, "betas": [0.9, 0.999], "epsilon": 1e-12,
-    "weight_decay": 0.01, "gradient_clipping": 1.0, "mask_probability": 0.3, "initializer_range": 0.02, "hidden_dropout": 0.1,
-    "attention_dropout": 0.1, "precision": "float32", "evaluation_interval": 2, "checkpoint_interval": 2,
+    "weight_decay": 0.01, "gradient_clipping": 1.0, "mask_probability": 0.3, "initializer_range": 0.02,
+    "hidden_dropout": 0.1, "attention_dropout": 0.1, "precision": "float32", "evaluation_interval": 2,
+    "checkpoint_interval": 2,
 }  # fmt: skip
 
 
