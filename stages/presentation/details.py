@@ -80,8 +80,11 @@ def shares(ledger: pd.DataFrame) -> pd.DataFrame:
     dropped = total[(total["fate"] == "dropped") & (total["documents"] > 0)]
     dropped = dropped.sort_values(["documents", "rule", "reason"], ascending=[False, True, True])
     everything = total.loc[total["fate"] == "in", "documents"].sum()
-    names = (dropped["rule"].fillna("") + ": " + dropped["reason"].fillna("")).str.replace("_", " ")
+    texts = dropped[["rule", "reason"]].fillna("").astype(str)  # a ledger without any drop has empty columns
+    names = (texts["rule"] + ": " + texts["reason"]).str.replace("_", " ")
     frame = pd.DataFrame({"label": names, "value": 100 * dropped["documents"] / max(everything, 1)})
+    if frame.empty:
+        frame = pd.DataFrame({"label": ["no document dropped"], "value": [0.0]})
     return frame.assign(source="reproduced", quantity="dropped", operator="", size="")
 
 
