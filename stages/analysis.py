@@ -23,6 +23,7 @@ from stages.evidence import (
     drawn,
     published,
     released,
+    robustness,
     scores,
     specifications,
 )
@@ -123,6 +124,18 @@ def fill_tables(run: pd.DataFrame, raw: pd.DataFrame, settings: Settings) -> pd.
     return pd.concat(frames)
 
 
+def robust(rows: pd.DataFrame, confidence: float) -> dict[str, pd.DataFrame]:
+    """Statistics of noise, transfer and probes, by the name of their file."""
+    levels = robustness.levels(rows)
+    return {
+        "noise_curves": robustness.curves(levels, confidence),
+        "noise_measures": robustness.summaries(robustness.measures(levels), confidence),
+        "noise_tests": robustness.against_original(levels),
+        "transfer": robustness.transfer(rows, confidence),
+        "probes": robustness.probes(rows, confidence),
+    }
+
+
 def judged(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """The ledger of claims."""
     options = settings.analysis
@@ -209,6 +222,7 @@ def main() -> None:
             "summaries": summaries,
             "curves": pd.concat([with_source(curves, convergence.curves(raw_rows, raw)), drawn.published_curve()]),
             "bars": drawn.time_saved(run),
+            **robust(rows, options.confidence),
             "claims": judged(run, raw, checks, settings),
             "audit": checks,
         }

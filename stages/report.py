@@ -16,7 +16,7 @@ import yaml
 from stages import command, observations
 from stages.evidence import cells, deviations, published, scores, specifications
 from stages.files import temporary_sibling, write_atomically
-from stages.presentation import cards, details, html, latex, overview, protocols, provenance, verdicts
+from stages.presentation import cards, details, html, latex, overview, protocols, provenance, robustness, verdicts
 from stages.presentation.figures import Drawing, draw
 from stages.presentation.tables import Grid, from_cells
 from stages.settings import Settings, load_settings
@@ -47,9 +47,19 @@ def tables(settings: Settings) -> dict[str, Grid]:
         verdicts.audit(checks, everything=False),
         verdicts.audit(checks, everything=True),
         verdicts.errata(yaml.safe_load(ERRATA.read_text(encoding="utf-8"))),
+        *robustness_tables(),
         *run_tables(settings),
     ]
     return {grid.name: grid for grid in grids}
+
+
+def robustness_tables() -> list[Grid]:
+    """Noise, transfer and probes of this run; without lines where params.yaml leaves a stage's models out."""
+    return [
+        robustness.noise(read("noise_curves"), read("noise_measures"), read("noise_tests")),
+        robustness.transfer(read("transfer")),
+        robustness.probes(read("probes")),
+    ]
 
 
 def run_tables(settings: Settings) -> list[Grid]:

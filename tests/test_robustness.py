@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from stages.evidence import robustness
+from stages.presentation import robustness as tables
 
 
 def observed(curves: dict[str, dict[str, float]], seeds=((1, 1), (1, 2), (2, 1), (2, 2)), spread=0.0) -> pd.DataFrame:
@@ -76,7 +77,32 @@ def test_transfer_and_probes_are_summarised_by_their_own_keys():
     assert (probe["condition"], probe["metric"]) == ("layer=1", "self_weight")
 
 
+def test_the_tables_of_the_report_show_every_level_split_and_probe():
+    rows = robustness.levels(observed({"original": LINE, "shared": LINE | {"typos=0.4": 0.6}}, spread=0.01))
+    measured = robustness.summaries(robustness.measures(rows), 0.95)
+    grid = tables.noise(robustness.curves(rows, 0.95), measured, robustness.against_original(rows))
+    assert [heading.label for heading in grid.headings][2:6] == ["0 %", "20 %", "40 %", "Lost"]
+    first = [value.text for value in grid.groups[0].lines[0].values]
+    assert first[:6] == ["sst2", "embeddings", "91.5", "81.5", "71.5", "20.0"]
+    transfer = observed({"original": {None: 0.8}}).assign(stage="cross_domain", task="mnli")
+    more = [
+        transfer.assign(metric=name, value=v) for name, v in (("balanced_accuracy", 0.6), ("majority_accuracy", 0.5))
+    ]
+    grid = tables.transfer(robustness.transfer(pd.concat([transfer, *more]), 0.95))
+    assert [[value.text for value in group.lines[0].values] for group in grid.groups] == [
+        ["mnli", "80.0", "60.0"],
+        ["", "50.0", "50.0"],
+    ]
+    probed = observed({"shared": {"layer=1": 0.25}}).assign(metric="self_weight")
+    [group] = tables.probes(robustness.probes(probed, 0.95)).groups
+    assert [value.text for value in group.lines[0].values] == ["sst2", "layer 1", "0.250"]
+
+
 def test_without_rows_there_are_tables_without_rows():
     nothing = observed({"original": LINE}).assign(task="sst2").iloc[:0]
     for frame in (robustness.transfer(nothing, 0.95), robustness.probes(nothing, 0.95)):
         assert frame.empty and "mean" in frame.columns
+    levels = robustness.levels(nothing)
+    measured = robustness.summaries(robustness.measures(levels), 0.95)
+    grid = tables.noise(robustness.curves(levels, 0.95), measured, robustness.against_original(levels))
+    assert not grid.groups

@@ -77,7 +77,7 @@ def against_original(rows: pd.DataFrame) -> pd.DataFrame:
         if paired.empty:
             continue
         differences, unit = units(paired)
-        spread = len(differences) > 1 and np.ptp(differences) > 0
+        spread = len(differences) > 1 and np.ptp(differences) > 1e-12  # beyond rounding
         p = float(stats.ttest_1samp(differences, 0.0).pvalue) if spread else np.nan
         test = {"difference": float(differences.mean()), "p": p, "n": len(differences), "unit_of_inference": unit}
         made.append(dict(zip(keys, values, strict=True)) | test)

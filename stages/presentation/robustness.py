@@ -1,0 +1,116 @@
+"""The report's tables of noise, transfer and probes, for whatever operators, sizes and protocols a run has."""
+
+from functools import partial
+
+import pandas as pd
+
+from stages.presentation.tables import Grid, Heading, Value, number, plain, probability, text
+
+MODEL = ["protocol", "size", "operator"]
+percent = partial(number, decimals=1)
+KINDS = {"noise": "embeddings"}  # what the condition of an observation is called here
+
+
+def noise(curves: pd.DataFrame, summaries: pd.DataFrame, tests: pd.DataFrame) -> Grid:
+    """Accuracy by level, a line a model, split and kind of noise; what is lost; tests at the strongest level."""
+    keys = [*MODEL, "evaluated_on", "kind"]
+    levels = sorted(curves["level"].unique())
+    frame = _wide(curves, keys, "level").merge(_wide(summaries, keys, "measure"), on=keys, how="left")
+    strongest = tests[tests["level"] == max(levels, default=0)][[*keys, "p", "p_holm"]]
+    frame = frame.merge(strongest, on=keys, how="left")
+    frame = frame.assign(label=_labels(frame), kind=frame["kind"].map(lambda kind: KINDS.get(kind, kind)))
+    columns = {
+        "label": (Heading("Model"), str),
+        "evaluated_on": (Heading("Split"), _words),
+        "kind": (Heading("Noise in"), _words),
+    }
+    columns |= {level: (Heading(f"{100 * level:g} %", "accuracy, %"), _mean_sd) for level in levels}
+    columns |= {
+        "lost": (Heading("Lost", "points, clean to strongest"), _mean_sd),
+        "area": (Heading("Area", "mean over the levels, %"), _mean_sd),
+        "slope": (Heading("Slope", "points for 1 % of noise"), lambda value: _mean_sd(value, scale=1)),
+        "p_holm": (Heading("p", "paired, strongest level, Holm over levels"), probability),
+    }
+    notes = (
+        "Mean ± standard deviation over the units of inference; the same draws of noise for every operator. A p value "
+        "compares with original in pairs of equal seeds; there is none with fewer than two pairs.",
+    )
+    return plain(frame, columns, name="noise", title="Accuracy under noise, this run", stage="noise", notes=notes)
+
+
+def transfer(cells: pd.DataFrame) -> Grid:
+    """Accuracy by the task trained on (lines) and tested on (columns); below it what a constant answer scores."""
+    tested = list(dict.fromkeys(cells["evaluated_on"]))
+    keys = [*MODEL, "task"]
+    accuracy = _wide(cells[cells["metric"] == "accuracy"], keys, "evaluated_on")
+    balanced = cells[(cells["metric"] == "balanced_accuracy") & (cells["task"] != cells["evaluated_on"].str[:4])]
+    means = balanced.groupby(keys, sort=False)["mean"].mean().rename("balanced").reset_index()
+    frame = accuracy.merge(means, on=keys, how="left")
+    frame = frame.assign(label=_labels(frame))
+    priors = cells[cells["metric"] == "majority_accuracy"].drop_duplicates("evaluated_on")
+    prior = {row.evaluated_on: (row.mean, float("nan")) for row in priors.itertuples()}
+    constant = pd.DataFrame([{"label": "the more frequent answer", "task": "", "balanced": 0.5} | prior])
+    columns = {"label": (Heading("Model"), str), "task": (Heading("Trained on"), _words)}
+    columns |= {split: (Heading(split, "accuracy, %"), _mean_sd) for split in tested}
+    columns["balanced"] = (Heading("Elsewhere", "balanced accuracy, mean, %"), lambda value: percent(100 * value))
+    notes = (
+        "Trained and tested on one task: accuracy on its own classes. Otherwise classes meet in yes (entailment, "
+        "duplicate, paraphrase, answerable) and no; balanced accuracy is 50 % for any constant answer.",
+    )
+    frame = pd.concat([frame, constant]) if len(frame) else frame
+    return plain(
+        frame, columns, name="transfer", title="Transfer between tasks, this run", stage="cross_domain", notes=notes
+    )
+
+
+def probes(cells: pd.DataFrame) -> Grid:
+    """What the probes found, a line a model, split and layer."""
+    keys = [*MODEL, "evaluated_on", "condition"]
+    names = list(dict.fromkeys(cells["metric"]))
+    frame = _wide(cells, keys, "metric")
+    frame = frame.assign(label=_labels(frame), condition=frame["condition"].str.replace("=", " "))
+    columns = {
+        "label": (Heading("Model"), str),
+        "evaluated_on": (Heading("Split"), _words),
+        "condition": (Heading("Of"), _words),
+    }
+    columns |= {
+        name: (Heading(name.replace("_", " ").capitalize()), lambda value: _mean_sd(value, scale=1)) for name in names
+    }
+    notes = (
+        "Entropy as a share of uniform attention's; asymmetry |A - A'| / 2|A| of the scores; sensitivity: change of "
+        "the logits for a step along a random direction of the embeddings, in units of their norm.",
+    )
+    return plain(frame, columns, name="probes", title="Inside the tested models", stage="noise", notes=notes)
+
+
+def _wide(rows: pd.DataFrame, keys: list[str], column: str) -> pd.DataFrame:
+    """One line for every combination of keys; (mean, sd) under each value of `column`."""
+    pairs = rows.assign(pair=list(zip(rows["mean"], rows["sd"], strict=True)))
+    wide = {}
+    for row in pairs.to_dict("records"):
+        wide.setdefault(tuple(row[key] for key in keys), {})[row[column]] = row["pair"]
+    return pd.DataFrame(
+        [dict(zip(keys, line, strict=True)) | values for line, values in wide.items()], columns=None if wide else keys
+    )
+
+
+def _labels(frame: pd.DataFrame) -> list[str]:
+    several = frame["protocol"].nunique() > 1
+    return [
+        f"BERT-{r.size_} {r.operator}{', ' + r.protocol if several else ''}"
+        for r in frame.rename(columns={"size": "size_"}).itertuples()
+    ]
+
+
+def _mean_sd(value: object, scale: float = 100) -> Value:
+    if not isinstance(value, tuple):
+        return Value("–")
+    mean, sd = value
+    decimals = 1 if scale == 100 else 3
+    spread = f"± {number(scale * sd, decimals)}" if sd == sd else ""
+    return Value(number(round(scale * mean, decimals) + 0.0, decimals), spread)  # + 0.0: no minus before a zero
+
+
+def _words(name: object) -> Value:
+    return text(str(name).replace("_", " "))
