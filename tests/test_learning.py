@@ -15,7 +15,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import get_linear_schedule_with_warmup
 
-from stages.attention.bert import OperatorBertForMaskedLM, configuration
+from stages.attention.bert import OPERATORS, OperatorBertForMaskedLM, configuration
 from stages.documents.packing import INDEX, pack
 from stages.files import sha256
 from stages.learning import finetuning, pretraining
@@ -25,7 +25,7 @@ from stages.learning.optimisation import linear_rate, optimiser, stepped_rate
 ROOT = Path(__file__).parents[1]
 SPECIAL = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
 VOCABULARY, LENGTH = 60, 12
-TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 32, "positions": 16}
+TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
 TRAINING = {
     "steps": 9, "warmup_steps": 3, "batch_size": 4, "learning_rate": 1e-2, "betas": [0.9, 0.999], "epsilon": 1e-12,
     "weight_decay": 0.01, "gradient_clipping": 1.0, "mask_probability": 0.3, "initializer_range": 0.02,
@@ -234,6 +234,14 @@ FINETUNING = {
 def finetuned(weights, tokenizer, table, **changes):
     run = {"name": "toy", "seed": 1, "labels": 2, "training": FINETUNING | changes}
     return finetuning.finetune(run, weights, tokenizer, table, {"toy": table})[0]["toy"]
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_operator_pretrains_and_fine_tunes_to_finite_predictions(operator, tokens, tokenizer, table, tmp_path):
+    log, _ = pretrained(tokens, tmp_path / "a", operator)
+    predictions = finetuned(tmp_path / "a" / "model", tokenizer, table, epochs=1)
+    assert np.isfinite([entry["validation_loss"] for entry in log]).all()
+    assert set(predictions) <= {0.0, 1.0} and len(predictions) == 120
 
 
 @pytest.mark.parametrize("operator", ["original", "symmetric", "pairwise", "shared"])
