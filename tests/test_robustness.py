@@ -105,4 +105,4 @@ def test_without_rows_there_are_tables_without_rows():
     levels = robustness.levels(nothing)
     measured = robustness.summaries(robustness.measures(levels), 0.95)
     grid = tables.noise(robustness.curves(levels, 0.95), measured, robustness.against_original(levels))
-    assert not grid.groups
+    assert [line.note for group in grid.groups for line in group.lines] == ["not run at this scale"]

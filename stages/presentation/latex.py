@@ -88,7 +88,8 @@ def escape(value: object) -> Latex:
 def columns(grid: Grid) -> list[Latex]:
     """Column types for tabular: numbers right, text left, long text in paragraphs."""
     lines = [line.values for group in grid.groups for line in group.lines if line.values]
-    longest = [max((len(value.text) for value in values), default=0) for values in zip(*lines, strict=True)]
+    longest = [max(len(value.text) for value in values) for values in zip(*lines, strict=True)]
+    longest = longest or [0] * len(grid.kinds)  # a table of remarks alone
     wide = [kind == "text" and length > LONG for kind, length in zip(grid.kinds, longest, strict=False)]
     width = min(0.7, 0.8 / max(sum(wide), 1))
     paragraph = rf">{{\raggedright\arraybackslash}}p{{{width:.2f}\linewidth}}"

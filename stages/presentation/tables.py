@@ -140,6 +140,8 @@ def plain(
 ) -> Grid:
     """A table without line labels: the first of `columns` labels the rows, the others are its values.
 
+    A frame without rows gives one line that says so.
+
     columns: by name in `frame`, the heading and the function that writes a value as text or as a Value.
     """
     (first, (heading, label)), *others = columns.items()
@@ -148,6 +150,7 @@ def plain(
         values = [form(row[column]) for column, (_, form) in others]
         values = tuple(value if isinstance(value, Value) else Value(value) for value in values)
         groups.append(Group(label(row[first]), (Line("", values),)))
+    groups = groups or [Group("This run", (Line("", (), note=NOT_RUN),))]
     return Grid(
         name=name,
         title=title,
