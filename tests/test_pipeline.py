@@ -57,7 +57,7 @@ def shrink(params: dict) -> None:
 def learn(params: dict) -> None:
     """The laptop scale with one operator and one seed of each kind, and training enough for a sure outcome."""
     params["operators"] = ["original"]
-    params["tasks"] |= {"train_examples": 1000, "validation_examples": 400}
+    params["tasks"] |= {"train_examples": 3000, "validation_examples": 400}
     params["pretraining"] |= {"seeds": [1], "steps": 1600, "warmup_steps": 160}
     params["finetuning"]["courtois2024"]["seeds"] = [1]
 
