@@ -48,8 +48,7 @@ def tables(tasks: tuple[str, ...]) -> dict[str, tuple[str, str]]:
     return {
         split.evaluated_on: (task, str(TASK_FOLDER / task / f"{split.name}.parquet"))
         for task in tasks
-        for split in TASKS[task].splits
-        if split.evaluated_on
+        for split in TASKS[task].validation_splits
     }
 
 

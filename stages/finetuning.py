@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from stages import command, jobs, observations
-from stages.benchmarks.glue import TASKS, Split
+from stages.benchmarks.glue import TASKS
 from stages.benchmarks.metrics import scores
 from stages.files import temporary_sibling, write_atomically
 from stages.observations import Observation
@@ -31,10 +31,6 @@ SOURCES = (
 )
 
 
-def validation_splits(task: str) -> list[Split]:
-    return [split for split in TASKS[task].splits if split.evaluated_on]
-
-
 def finetune(run: dict, folder: Path) -> dict:
     """Job: one task, one pre-trained model, one seed.
 
@@ -44,7 +40,7 @@ def finetune(run: dict, folder: Path) -> dict:
 
     tables = {
         split.evaluated_on: TASK_FOLDER / run["task"] / f"{split.name}.parquet"
-        for split in validation_splits(run["task"])
+        for split in TASKS[run["task"]].validation_splits
     }
     train = TASK_FOLDER / run["task"] / "train.parquet"
     kept = folder / "model" if run["keep"] else None
@@ -114,7 +110,7 @@ def examples(task: str) -> dict[str, pd.DataFrame]:
         split.evaluated_on: pd.read_parquet(
             TASK_FOLDER / task / f"{split.name}.parquet", columns=["example_id", "label"]
         )
-        for split in validation_splits(task)
+        for split in TASKS[task].validation_splits
     }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from stages import command, jobs, observations
-from stages.benchmarks.glue import TASKS, Split
+from stages.benchmarks.glue import TASKS
 from stages.benchmarks.metrics import scores
 from stages.benchmarks.text_noise import perturbed
 from stages.learning.kept import kept_models
@@ -40,7 +40,7 @@ def test_model(run: dict, folder: Path) -> dict:
 
     model = load(Path(run["model"]))
     result = {}
-    for split in validation_splits(run["task"]):
+    for split in TASKS[run["task"]].validation_splits:
         table = TASK_FOLDER / run["task"] / f"{split.name}.parquet"
         labels = pd.read_parquet(table)["label"].to_numpy()
         conditions = under_embedding_noise(model, run, table) | under_text_noise(model, run, table, folder)
@@ -50,10 +50,6 @@ def test_model(run: dict, folder: Path) -> dict:
             "probes": probes(model, run, table) if run["noise"]["probes"] else {},
         }
     return result
-
-
-def validation_splits(task: str) -> list[Split]:
-    return [split for split in TASKS[task].splits if split.evaluated_on]
 
 
 def under_embedding_noise(model, run: dict, table: Path) -> dict[str, list[np.ndarray]]:

@@ -55,6 +55,11 @@ class Task:
         """Outputs of a classifier: one a class, or one for a regression."""
         return len(self.labels) or 1
 
+    @property
+    def validation_splits(self) -> tuple[Split, ...]:
+        """The splits that are scored."""
+        return tuple(split for split in self.splits if split.evaluated_on)
+
 
 def _splits(name: str) -> tuple[Split, ...]:
     return Split("train", "train"), Split("validation", "dev", name)
