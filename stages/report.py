@@ -16,9 +16,21 @@ import yaml
 from stages import command, observations
 from stages.evidence import cells, deviations, published, scores, specifications
 from stages.files import temporary_sibling, write_atomically
-from stages.presentation import cards, details, html, latex, overview, protocols, provenance, robustness, verdicts
+from stages.presentation import (
+    cards,
+    details,
+    html,
+    latex,
+    overview,
+    protocols,
+    provenance,
+    robustness,
+    robustness_figures,
+    verdicts,
+)
 from stages.presentation.figures import Drawing, draw
-from stages.presentation.tables import Grid, from_cells
+from stages.presentation.paper_tables import from_cells
+from stages.presentation.tables import Grid
 from stages.settings import Settings, load_settings
 
 ANALYSIS = Path("data/analysis")
@@ -106,8 +118,8 @@ def stage_names(settings: Settings) -> list[str]:
     return [
         *("corpus", "filtering", "tokenization", "tasks", "parameters"),
         *(f"pretraining-{name}" for name in trained),
-        *(f"{stage}-{name}" for stage in ("finetuning", "noise", "cross_domain") for name in tuned),
-        *(f"convergence-{name}" for name in trained),
+        *(f"{stage}-{name}" for stage in ("finetuning", "noise", "cross_domain", "convergence") for name in tuned),
+        *(f"question_answering-{name}" for name in trained),
         *("timing", "analysis"),
     ]
 
@@ -125,7 +137,16 @@ def drawings() -> dict[str, Drawing]:
         "dots": runs.drop(columns=["evaluated_on", "value"]).assign(quantity=scores.GLUE_SCORE),
         "bars": pd.concat([read("bars"), details.shares(pd.read_csv(LEDGER))]),
     }
-    return {name: draw(figure, frames[figure.kind]) for name, figure in specifications.load()[1].items()}
+    made = [draw(figure, frames[figure.kind]) for figure in specifications.load()[1].values()]
+    filled = read("cells", dtype=cells.TYPES)
+    made += robustness_figures.noise(read("noise_curves"), filled)
+    made += robustness_figures.transfer(read("transfer"), filled)
+    return {drawing.name: drawing for drawing in made}
+
+
+def named(figures: dict[str, Drawing], name: str) -> list[Drawing]:
+    """A figure that the layout names, or those of every protocol and size: `NAME-PROTOCOL-SIZE`."""
+    return [drawing for key, drawing in figures.items() if key.split("-")[0] == name]
 
 
 def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawing]) -> dict:
@@ -142,7 +163,7 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
         | {
             "text": [paragraph.format(**values) for paragraph in section["text"]],
             "tables": [grids[name] for name in section["tables"]],
-            "figures": [figures[name] for name in section["figures"]],
+            "figures": [drawing for name in section["figures"] for drawing in named(figures, name)],
         }
         for section in layout["sections"]
     ]

@@ -66,6 +66,43 @@ def write_observations(columns: tuple[str, ...], seed: int = 0) -> None:
             for metric in scores.METRICS["courtois2024"][column]
         ]
         observations.write(observations.FOLDER / f"finetuning-courtois2024-{operator}-tiny.csv", tuned)
+        write_robustness(own, generator)
+
+
+def write_robustness(own: dict[str, str], generator: np.random.Generator) -> None:
+    """Accuracies of one model under two kinds of noise on one task, and of two tasks on each other."""
+    cells = [
+        ("noise", "sst2", "sst2", f"{kind}={level:g}", "accuracy")
+        for kind, levels in (("noise", (0, 0.2, 0.4)), ("typos", (0.2, 0.4)))
+        for level in levels
+    ]
+    cells += [
+        ("cross_domain", trained, tested, None, metric)
+        for trained in ("qqp", "mrpc")
+        for tested in ("qqp", "mrpc")
+        for metric in ("accuracy", "balanced_accuracy", "majority_accuracy")
+    ]
+    for stage in ("noise", "cross_domain"):
+        rows = [
+            Observation(
+                stage=stage,
+                protocol="courtois2024",
+                task=task,
+                evaluated_on=evaluated_on,
+                condition=condition,
+                metric=metric,
+                pretraining_seed=p,
+                finetuning_seed=1,
+                value=0.6 + generator.normal() / 50,
+                n=200,
+                **own,
+            )
+            for p in (1, 2)
+            for name, task, evaluated_on, condition, metric in cells
+            if name == stage
+        ]
+        path = observations.FOLDER / f"{stage}-courtois2024-{own['operator']}-tiny.csv"
+        observations.write(path, rows)
 
 
 def write_inputs() -> None:
@@ -81,9 +118,9 @@ def write_inputs() -> None:
     index = {"sequence_length": 64, "vocabulary_size": 2000, "splits": {"train": split, "validation": split}}
     Path("data/tokens/index.json").write_text(json.dumps(index))
     Path("data/tasks/statistics.csv").write_text(
-        "task,split,examples,available,reduced,subset,corrupt_rows,source,majority_share\n"
-        "qqp,train,800,900,True,True,0,<script>alert(1)</script> & 50% \\input{x},0.6\n"
-        "stsb,train,800,800,False,False,0,embedded,\n"
+        "task,split,examples,available,reduced,subset,source,dropped,reason,majority_share\n"
+        "qqp,train,800,900,True,True,<script>alert(1)</script> & 50% \\input{x},2,wrong number of columns,0.6\n"
+        "stsb,train,800,800,False,False,embedded,0,,\n"
     )
     for number, stage in enumerate(("corpus", "filtering")):
         record = {"stage": stage, "seconds": 1.5, "started": "2026-01-01T00:00:00+00:00", "commit": "c" * 40}
@@ -215,6 +252,15 @@ def test_every_specified_table_and_figure_is_in_both_forms(reports, page):
     for name in figures:
         assert f"figures/{name}.pdf" in tex
         assert {path.suffix for path in (reports / "figures").glob(f"{name}.*")} == {".csv", ".svg", ".pdf"}
+
+
+def test_figures_of_every_protocol_and_size_stand_where_the_layout_names_them(reports, page):
+    names = {f"{name}-courtois2024-tiny" for name in ("noise_curves", "transfer_matrices")}
+    assert names <= set(page.values("id"))
+    assert all(f"figures/{name}.pdf" in (reports / "report.tex").read_text() for name in names)
+    table = pd.read_csv(reports / "figures/transfer_matrices-courtois2024-tiny.csv")
+    own = table[table["source"] == "reproduced"]
+    assert list(dict.fromkeys(own["operator"])) == list(OPERATORS) and {"majority", "chance"} < set(own["trained"])
 
 
 def test_scale_data_and_subsets_are_named(reports):

@@ -1,11 +1,25 @@
 """Statistics of noise and transfer, on made-up observations whose answers are known."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from stages.evidence import robustness
+from stages.evidence import cells, measurements, published, robustness, specifications
 from stages.presentation import robustness as tables
+from stages.presentation import robustness_figures as figures
+from stages.presentation.figures import inline
+from stages.settings import load_settings
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "data/published"
+TABLES = [
+    f"kowsher{edition}_{table}"
+    for edition in ("2024_arxiv", "2025_naacl")
+    for table in ("table5_noise", "table6_cross_domain")
+]
+MARGINS = load_settings(ROOT / "stages/scales/laptop.yaml").analysis.margins
 
 
 def observed(curves: dict[str, dict[str, float]], seeds=((1, 1), (1, 2), (2, 1), (2, 2)), spread=0.0) -> pd.DataFrame:
@@ -89,9 +103,10 @@ def test_the_tables_of_the_report_show_every_level_split_and_probe():
         transfer.assign(metric=name, value=v) for name, v in (("balanced_accuracy", 0.6), ("majority_accuracy", 0.5))
     ]
     grid = tables.transfer(robustness.transfer(pd.concat([transfer, *more]), 0.95))
-    assert [[value.text for value in group.lines[0].values] for group in grid.groups] == [
-        ["mnli", "80.0", "60.0"],
-        ["", "50.0", "50.0"],
+    assert [(group.label, *(value.text for value in group.lines[0].values)) for group in grid.groups] == [
+        ("BERT-tiny original", "mnli", "80.0", "60.0"),
+        ("the more frequent answer", "", "50.0", "50.0"),
+        ("chance", "", "50.0", "50.0"),
     ]
     probed = observed({"shared": {"layer=1": 0.25}}).assign(metric="self_weight")
     [group] = tables.probes(robustness.probes(probed, 0.95)).groups
@@ -106,3 +121,118 @@ def test_without_rows_there_are_tables_without_rows():
     measured = robustness.summaries(robustness.measures(levels), 0.95)
     grid = tables.noise(robustness.curves(levels, 0.95), measured, robustness.against_original(levels))
     assert [line.note for group in grid.groups for line in group.lines] == ["not run at this scale"]
+
+
+# the papers' tables
+
+
+def of_kowsher() -> pd.DataFrame:
+    """What noise and cross_domain write for BERT-base by the protocol of Kowsher et al., two seeds each."""
+    own = {"protocol": "kowsher2025", "size": "base", "value": 0.5, "n": 100}
+    splits = {"mnli_m": "mnli", "mnli_mm": "mnli", "qnli": "qnli", "qqp": "qqp", "mrpc": "mrpc", "sst2": "sst2"}
+    rows = []
+    for operator in ("original", "shared"):
+        for p, f in ((1, 1), (1, 2)):
+            run = own | {"operator": operator, "pretraining_seed": p, "finetuning_seed": f, "condition": None}
+            for split in ("mnli_m", "mnli_mm", "qqp", "sst2"):
+                for metric in ("accuracy", "f1"):
+                    rows += [
+                        run
+                        | {"stage": "noise", "task": splits[split], "evaluated_on": split, "metric": metric}
+                        | {"condition": f"noise={level / 20:g}", "value": 0.9 - level / 100}
+                        for level in range(9)
+                    ]
+            rows += [
+                run | {"stage": "cross_domain", "task": trained, "evaluated_on": tested, "metric": metric}
+                for trained in ("mnli", "qnli", "qqp", "mrpc")
+                for tested in ("mnli_m", "mnli_mm", "qnli", "qqp", "mrpc")
+                for metric in ("accuracy", "balanced_accuracy", "majority_accuracy")
+            ]
+    return pd.DataFrame(rows)
+
+
+def filled(name: str, rows: pd.DataFrame) -> pd.DataFrame:
+    run = measurements.measurements(rows)
+    evidence = cells.Evidence(run, run.iloc[:0], ("original", "shared"), ("base",), 0.95, 0.05, MARGINS, True)
+    return cells.fill(specifications.load()[0][name], published.table(name, FOLDER), evidence)
+
+
+def all_filled(rows: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat(filled(name, rows) for name in TABLES)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_run_of_bert_base_fills_every_cell_of_tables_5_and_6_in_per_cent(name):
+    frame = filled(name, of_kowsher())
+    printed = frame[frame["printed"].notna()]
+    assert len(printed) == len(published.table(name, FOLDER))
+    assert set(printed["status"]) == {"reproduced"} and set(printed["reproduced_n"]) == {2}
+    if "table5" in name:
+        levels = printed["row_key"].str.removeprefix("noise_").astype(float)
+        np.testing.assert_allclose(printed["reproduced"], 90 - levels / 5)
+    else:
+        np.testing.assert_allclose(printed["reproduced"], 50)
+
+
+# figures
+
+
+def drawn(rows: pd.DataFrame):
+    """The figures of noise and of transfer."""
+    frame = all_filled(rows)
+    curves = robustness.curves(robustness.levels(rows), 0.95)
+    return figures.noise(curves, frame), figures.transfer(robustness.transfer(rows, 0.95), frame)
+
+
+def test_noise_is_drawn_by_task_and_kind_with_the_published_numbers_beside():
+    rows = of_kowsher()
+    rows["size"] = "tiny"
+    rows = pd.concat([rows, rows[rows["condition"] == "noise=0.4"].assign(condition="typos=0.4", value=0.6)])
+    [figure], _ = drawn(rows)
+    assert (figure.name, figure.place) == ("noise_curves-kowsher2025-tiny", "Kowsher et al. 2025, NAACL, Table 5")
+    texts = [part.split(":")[0] for part in figure.alternative.split(". ")]
+    embeddings = [f"{task}, embeddings, BERT-tiny" for task in ("MNLI", "QQP", "SST-2")]
+    assert texts[0] == "MNLI, embeddings, published, BERT-base" and texts[3:6] == embeddings
+    assert texts[6:] == [f"{task}, typos, BERT-tiny" for task in ("MNLI", "QQP", "SST-2")]
+    assert "original, published, from 81.7 at 0 % to 68.2 at 40 %" in figure.alternative
+    assert "shared from 90.0 at 0 % to 60.0 at 40 %" in figure.alternative
+    assert "2 fine-tuning seeds; bands from the lowest to the highest" in figure.notes[0]
+    assert {"published", "reproduced"} == set(figure.csv["source"]) and "mnli_mm" not in set(figure.csv["evaluated_on"])
+
+
+def test_published_and_reproduced_numbers_of_one_size_share_a_panel():
+    [figure], _ = drawn(of_kowsher())
+    assert figure.alternative.count("BERT-base:") == 3
+    assert "MNLI, embeddings, BERT-base: original, published, from 81.7" in figure.alternative
+
+
+def test_heat_maps_hold_their_numbers_and_what_answers_without_a_model_score():
+    _, [figure] = drawn(of_kowsher())
+    assert figure.name == "transfer_matrices-kowsher2025-base"
+    svg = figure.files["svg"].decode()
+    for number in (
+        "81.7",
+        "78.0",
+        "50.0",
+        "majority",
+        "chance",
+    ):  # printed in the column MNLI are 81.66 and, QNLI, 77.99
+        assert f">{number}</text>" in svg
+    words = dict(part.split(": ", 1) for part in figure.alternative.split(". "))
+    assert "trained on MNLI 81.7 on MNLI, 78.0 on QNLI" in words["original, published, BERT-base"]
+    own = words["shared, BERT-base"]
+    assert own.count("trained on") == 4 and "majority 50.0 on MNLI" in own and "chance 50.0 on MNLI" in own
+
+
+def test_colours_of_the_figures_follow_the_scheme_of_the_page():
+    noise, transfer = drawn(of_kowsher())
+    assert "var(--heat" in inline(transfer[0].files["svg"], "t") and "var(--shared" in inline(
+        noise[0].files["svg"], "n"
+    )
+
+
+def test_a_run_without_noise_and_transfer_draws_the_published_numbers_and_says_so():
+    nothing = of_kowsher().iloc[:0]
+    for [figure] in drawn(nothing):
+        assert figure.name in ("noise_curves", "transfer_matrices")
+        assert figure.notes[0] == "This run: not run at this scale." and set(figure.csv["source"]) == {"published"}

@@ -118,10 +118,21 @@ def test_welch_by_hand():
     assert result.high - result.low == pytest.approx(2 * stats.t.ppf(0.975, freedom) * sqrt(sum(parts)))
 
 
-@pytest.mark.parametrize(("first", "second"), [([1.0], [1.0, 2.0]), ([1.0, 1.0], [2.0, 2.0])])
-def test_welch_says_nothing_without_two_values_or_any_spread(first, second):
-    result = welch(np.array(first), np.array(second), 0.95)
-    assert isnan(result.p) and isnan(result.low) and not isnan(result.difference)
+ROUNDED = [100 * (0.1 + 0.2), 100 * 0.3]  # equal but for rounding
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [([1.0], [1.0, 2.0]), ([1.0, 1.0], [2.0, 2.0]), ([1.0, 2.0], [3.0, 3.0]), ([1.0, 2.0], ROUNDED)],
+)
+def test_without_two_values_or_variance_on_either_side_there_is_no_test(first, second):
+    first, second = np.array(first), np.array(second)
+    for one, other in ((first, second), (second, first)):
+        result = welch(one, other, 0.95)
+        assert isnan(result.p) and isnan(result.low) and not isnan(result.difference)
+        verdict, p = equivalence(one, other, 1.0, 0.05)
+        assert verdict == INCONCLUSIVE and isnan(p)
 
 
 def test_holm_by_hand():

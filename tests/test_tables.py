@@ -9,7 +9,8 @@ import pytest
 from stages.evidence import cells, measurements, published, specifications
 from stages.presentation import html, latex
 from stages.presentation.markup import formula
-from stages.presentation.tables import Heading, from_cells, interval, number, plain, probability, text
+from stages.presentation.paper_tables import from_cells
+from stages.presentation.tables import Heading, interval, number, plain, probability, text
 from tests.test_evidence import FOLDER, evidence, row
 
 TABLES = specifications.load()[0]

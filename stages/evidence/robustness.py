@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from stages.evidence.statistics import Summary, holm, summarise, units
+from stages.evidence.statistics import Summary, holm, summarise, units, varies
 
 CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
 RUN = ["pretraining_seed", "finetuning_seed"]
@@ -77,8 +77,7 @@ def against_original(rows: pd.DataFrame) -> pd.DataFrame:
         if paired.empty:
             continue
         differences, unit = units(paired)
-        spread = len(differences) > 1 and np.ptp(differences) > 1e-12  # beyond rounding
-        p = float(stats.ttest_1samp(differences, 0.0).pvalue) if spread else np.nan
+        p = float(stats.ttest_1samp(differences, 0.0).pvalue) if varies(differences) else np.nan
         test = {"difference": float(differences.mean()), "p": p, "n": len(differences), "unit_of_inference": unit}
         made.append(dict(zip(keys, values, strict=True)) | test)
     tests = pd.DataFrame(made, columns=[*keys, "difference", "p", "n", "unit_of_inference"])
@@ -99,11 +98,10 @@ def probes(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def summarised(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.DataFrame:
-    """One row of statistics for every group of runs that agree in `keys`."""
-    return pd.DataFrame(
-        [
-            dict(zip(keys, values, strict=True)) | asdict(summarise(own, confidence))
-            for values, own in rows.groupby(keys, sort=False)
-        ],
-        columns=[*keys, *(field.name for field in fields(Summary))],
-    )
+    """One row of statistics for every group of runs that agree in `keys`; minimum and maximum are of the units."""
+    made = []
+    for values, own in rows.groupby(keys, sort=False):
+        ends = units(own)[0]
+        row = dict(zip(keys, values, strict=True)) | asdict(summarise(own, confidence))
+        made.append(row | {"minimum": float(ends.min()), "maximum": float(ends.max())})
+    return pd.DataFrame(made, columns=[*keys, *(field.name for field in fields(Summary)), "minimum", "maximum"])

@@ -19,6 +19,7 @@ EXACT = "exact"
 PRETRAINING = "pre-training seeds"
 FINETUNING = "fine-tuning seeds"
 REPEATS = "timed repeats"
+ROUNDING = 1e-9  # of a value; means of equal runs differ by less, measured scores and losses by more
 EQUIVALENT, DIFFERENT, INCONCLUSIVE = "equivalent", "different", "inconclusive"
 
 
@@ -84,10 +85,18 @@ def within_sd(rows: pd.DataFrame) -> float:
     return float(np.sqrt(squares / freedom)) if freedom else nan
 
 
+def varies(values: np.ndarray) -> bool:
+    """Whether values differ by more than rounding; without, no t test can be had from them."""
+    return len(values) > 1 and bool(np.ptp(values) > ROUNDING * max(1.0, np.abs(values).max()))
+
+
 def welch(first: np.ndarray, second: np.ndarray, confidence: float) -> Difference:
-    """First minus second, variances not assumed equal. Needs two values on both sides and some spread."""
+    """First minus second, variances not assumed equal. No interval and no p unless both sides vary.
+
+    A side whose runs are all equal, such as models that all give one answer, would count as known without error.
+    """
     difference = float(np.mean(first) - np.mean(second))
-    if min(len(first), len(second)) < 2 or np.ptp(first) == np.ptp(second) == 0:
+    if not (varies(first) and varies(second)):
         return Difference(difference, nan, nan, nan)
     result = stats.ttest_ind(first, second, equal_var=False)
     interval = result.confidence_interval(confidence)
@@ -111,7 +120,7 @@ def equivalence(values: np.ndarray, other: np.ndarray | float, margin: float, al
     any spread (p is NaN then).
     """
     alone = np.ndim(other) == 0
-    if len(values) < 2 or np.ptp(values) == 0 or (not alone and (len(other) < 2 or np.ptp(other) == 0)):
+    if not varies(values) or not (alone or varies(other)):
         return INCONCLUSIVE, nan
     if alone:
         own = DescrStatsW(values)

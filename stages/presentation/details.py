@@ -28,6 +28,7 @@ TITLES = {
     "reproduced": "Differences to the original operator, this run",
     "released": "Differences to the original operator, the authors' released results",
 }
+NO_VARIANCE = "no variance"
 count = partial(number, decimals=0)
 
 
@@ -54,6 +55,7 @@ def against_original(comparisons: pd.DataFrame, source: str, confidence: float, 
                 f"Points (100 × the score), with Welch's {confidence:.0%} interval. * marks p below {alpha}, "
                 "for the nine columns after Holm. All p values, and the tests of equivalence, are in the CSV."
             ),
+            *_no_variance(frame),
             *_units(frame),
         ),
     )
@@ -67,11 +69,22 @@ def _value(value: object) -> Value:
 def _difference(row, alpha: float) -> Value:
     star = "*" if row.p_holm < alpha else ""
     spread = f"({interval(row.low, row.high, 2)})" if pd.notna(row.low) else ""
+    if pd.isna(row.low) and min(row.n, row.n_original) > 1:
+        spread = f"({NO_VARIANCE})"
     detail = (
         f"p = {probability(row.p)}, adjusted {probability(row.p_holm)}; n = {row.n} against {row.n_original};"
         f" {row.verdict} within {row.margin:g} points"
     )
     return Value(number(row.difference, 2) + star, spread, detail)
+
+
+def _no_variance(frame: pd.DataFrame) -> list[str]:
+    none = frame["low"].isna() & (frame[["n", "n_original"]].min(axis=1) > 1)
+    return (
+        [f"{NO_VARIANCE.capitalize()}: all runs of one side score the same, which leaves no test."]
+        if none.any()
+        else []
+    )
 
 
 def shares(ledger: pd.DataFrame) -> pd.DataFrame:
@@ -135,21 +148,24 @@ def tokens(index: dict) -> Grid:
 
 
 def tasks(statistics: pd.DataFrame) -> Grid:
-    """Examples of every task and split; subsets of the original data, and samples, are named."""
+    """Examples of every task and split; subsets of the original data, samples and what was left out are named."""
     frame = statistics.assign(
         label=statistics["task"] + ", " + statistics["split"].str.replace("_", " "),
         state=[_state(row.subset, row.reduced) for row in statistics.itertuples()],
         majority=100 * statistics["majority_share"].astype(float),
+        reason=statistics["reason"].fillna(""),
     )
     columns = {
         "label": (Heading("Task"), str),
         "examples": (Heading("Examples"), count),
         "available": (Heading("Of available"), count),
+        "dropped": (Heading("Left out"), count),
         "majority": (Heading("Most frequent label, %"), partial(number, decimals=1)),
         "state": (Heading("Data"), text),
         "source": (Heading("Source"), text),
+        "reason": (Heading("Why left out"), text),
     }
-    made = plain(frame, columns, name="tasks", title="GLUE tasks", stage="tasks")
+    made = plain(frame, columns, name="tasks", title="GLUE tasks and questions", stage="tasks")
     return replace(made, csv=statistics)
 
 

@@ -20,6 +20,7 @@ from stages.presentation.tables import command
 
 INK = "#24292f"
 GRID = "#d5dade"
+HEAT = "#3d5a98"  # of heat maps, by its opacity
 STYLES = {  # colour-blind safe (Okabe and Ito), and told apart in print by their strokes
     "original": ("#5b6570", "solid"),
     "symmetric": ("#0072b2", "dashed"),
@@ -33,6 +34,7 @@ STYLES = {  # colour-blind safe (Okabe and Ito), and told apart in print by thei
 }
 OTHER = ("#999999", "solid")  # controls, which a plot of runs names on its axis
 WIDTH, HEIGHT, ROW = 3.6, 2.9, 3  # inches a panel, panels a row
+NAMES = 6  # names in a row of the legend
 SETTINGS = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans"],
@@ -103,7 +105,7 @@ def panels(
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
         }
         if handles:
-            figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles))
+            figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(len(handles), NAMES))
         return {form: _saved(figure, form) for form in ("svg", "pdf")}
 
 
@@ -238,7 +240,7 @@ def inline(svg: bytes, name: str) -> str:
         text,
         count=1,
     )
-    colours = {INK: "currentColor", GRID: "var(--rule)"}
+    colours = {INK: "currentColor", GRID: "var(--rule)", HEAT: f"var(--heat, {HEAT})"}
     colours |= {colour: f"var(--{operator}, {colour})" for operator, (colour, _) in STYLES.items()}
     for colour, variable in colours.items():
         text = re.sub(rf"(: ?){colour}\b", rf"\g<1>{variable}", text)

@@ -8,7 +8,11 @@ from stages.presentation.tables import Grid, Heading, Value, number, plain, prob
 
 MODEL = ["protocol", "size", "operator"]
 percent = partial(number, decimals=1)
-KINDS = {"noise": "embeddings"}  # what the condition of an observation is called here
+
+
+def words_of_kind(kind: str) -> str:
+    """What the condition of an observation is called here."""
+    return "embeddings" if kind == "noise" else kind.replace("_", " ")
 
 
 def noise(curves: pd.DataFrame, summaries: pd.DataFrame, tests: pd.DataFrame) -> Grid:
@@ -18,7 +22,7 @@ def noise(curves: pd.DataFrame, summaries: pd.DataFrame, tests: pd.DataFrame) ->
     frame = _wide(curves, keys, "level").merge(_wide(summaries, keys, "measure"), on=keys, how="left")
     strongest = tests[tests["level"] == max(levels, default=0)][[*keys, "p", "p_holm"]]
     frame = frame.merge(strongest, on=keys, how="left")
-    frame = frame.assign(label=_labels(frame), kind=frame["kind"].map(lambda kind: KINDS.get(kind, kind)))
+    frame = frame.assign(label=_labels(frame), kind=frame["kind"].map(words_of_kind))
     columns = {
         "label": (Heading("Model"), str),
         "evaluated_on": (Heading("Split"), _words),
@@ -33,13 +37,14 @@ def noise(curves: pd.DataFrame, summaries: pd.DataFrame, tests: pd.DataFrame) ->
     }
     notes = (
         "Mean ± standard deviation over the units of inference; the same draws of noise for every operator. A p value "
-        "compares with original in pairs of equal seeds; there is none with fewer than two pairs.",
+        "compares with original in pairs of equal seeds; there is none with fewer than two pairs, or where all differ "
+        "by the same.",
     )
     return plain(frame, columns, name="noise", title="Accuracy under noise, this run", stage="noise", notes=notes)
 
 
 def transfer(cells: pd.DataFrame) -> Grid:
-    """Accuracy by the task trained on (lines) and tested on (columns); below it what a constant answer scores."""
+    """Accuracy by the task trained on (lines) and tested on (columns); below it what answers without a model score."""
     tested = list(dict.fromkeys(cells["evaluated_on"]))
     keys = [*MODEL, "task"]
     accuracy = _wide(cells[cells["metric"] == "accuracy"], keys, "evaluated_on")
@@ -49,13 +54,18 @@ def transfer(cells: pd.DataFrame) -> Grid:
     frame = frame.assign(label=_labels(frame))
     priors = cells[cells["metric"] == "majority_accuracy"].drop_duplicates("evaluated_on")
     prior = {row.evaluated_on: (row.mean, float("nan")) for row in priors.itertuples()}
-    constant = pd.DataFrame([{"label": "the more frequent answer", "task": "", "balanced": 0.5} | prior])
+    chance = dict.fromkeys(tested, (0.5, float("nan")))
+    without = {"task": "", "balanced": 0.5}
+    constant = pd.DataFrame(
+        [{"label": "the more frequent answer", **without} | prior, {"label": "chance", **without} | chance]
+    )
     columns = {"label": (Heading("Model"), str), "task": (Heading("Trained on"), _words)}
     columns |= {split: (Heading(split, "accuracy, %"), _mean_sd) for split in tested}
     columns["balanced"] = (Heading("Elsewhere", "balanced accuracy, mean, %"), lambda value: percent(100 * value))
     notes = (
         "Trained and tested on one task: accuracy on its own classes. Otherwise classes meet in yes (entailment, "
-        "duplicate, paraphrase, answerable) and no; balanced accuracy is 50 % for any constant answer.",
+        "duplicate, paraphrase, answerable) and no, as the last two lines do; balanced accuracy is 50 % for any "
+        "constant answer. Chance is a coin.",
     )
     frame = pd.concat([frame, constant]) if len(frame) else frame
     return plain(
