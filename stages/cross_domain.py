@@ -16,25 +16,23 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, matthews_co
 
 from stages import command, jobs, observations
 from stages.benchmarks.glue import TASKS
-from stages.learning.kept import kept_models
+from stages.files import TASK_FOLDER, TOKENIZER
+from stages.learning.kept import kept_models, load
 from stages.observations import Observation
 from stages.settings import CrossDomain, Settings, load_settings
 
-TASK_FOLDER = Path("data/tasks")
-TOKENIZER = Path("data/tokens/tokenizer/tokenizer.json")
 SOURCES = (
     Path("stages/attention/bert.py"),
     Path("stages/attention/operators.py"),
     Path("stages/attention/products.py"),
     Path("stages/learning/finetuning.py"),
-    Path("stages/learning/noise.py"),
+    Path("stages/learning/kept.py"),
 )
 
 
 def predict_all(run: dict, folder: Path) -> dict:
     """Job: the classes that one fine-tuned model predicts on every table of `run`, a list of each."""
     from stages.learning.finetuning import encode, predict
-    from stages.learning.noise import load
 
     model = load(Path(run["model"]))
     return {
@@ -124,11 +122,7 @@ def rows(run: dict, predictions: dict[str, list], mapping: CrossDomain, columns:
 
 
 def main() -> None:
-    parser = command.parser("cross_domain", __doc__)
-    parser.add_argument("protocol", help="a name of `finetuning` in params.yaml")
-    parser.add_argument("operator", help="a name of `operators` in params.yaml")
-    parser.add_argument("size", help="a name of `models` in params.yaml")
-    columns = vars(parser.parse_args())
+    columns = command.model_arguments(command.parser("cross_domain", __doc__))
     name = "-".join(columns.values())
     settings = load_settings()
     with observations.provenance(f"cross_domain-{name}"):

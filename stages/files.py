@@ -1,4 +1,7 @@
-"""Files are written whole or not at all: to a temporary name in the same folder, then renamed."""
+"""Where files lie that several stages read, and how files are written.
+
+Whole or not at all: to a temporary name in the same folder, then renamed.
+"""
 
 import hashlib
 import os
@@ -7,6 +10,9 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+TASK_FOLDER = Path("data/tasks")  # below it TASK/SPLIT.parquet
+TOKENIZER = Path("data/tokens/tokenizer/tokenizer.json")
 
 
 @contextmanager

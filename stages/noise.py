@@ -15,13 +15,11 @@ import pandas as pd
 from stages import command, jobs, observations
 from stages.benchmarks.glue import TASKS
 from stages.benchmarks.metrics import scores
-from stages.benchmarks.text_noise import perturbed
-from stages.learning.kept import kept_models
+from stages.files import TASK_FOLDER, TOKENIZER
+from stages.learning.kept import kept_models, load
 from stages.observations import Observation
 from stages.settings import Settings, load_settings
 
-TASK_FOLDER = Path("data/tasks")
-TOKENIZER = Path("data/tokens/tokenizer/tokenizer.json")
 SOURCES = (
     Path("stages/attention/bert.py"),
     Path("stages/attention/operators.py"),
@@ -29,6 +27,7 @@ SOURCES = (
     Path("stages/benchmarks/metrics.py"),
     Path("stages/benchmarks/text_noise.py"),
     Path("stages/learning/finetuning.py"),
+    Path("stages/learning/kept.py"),
     Path("stages/learning/noise.py"),
     Path("stages/learning/probes.py"),
 )
@@ -36,8 +35,6 @@ SOURCES = (
 
 def test_model(run: dict, folder: Path) -> dict:
     """Job: one fine-tuned model. Gives, by what it was evaluated on and by condition, the metrics and n."""
-    from stages.learning.noise import load
-
     model = load(Path(run["model"]))
     result = {}
     for split in TASKS[run["task"]].validation_splits:
@@ -63,19 +60,11 @@ def under_embedding_noise(model, run: dict, table: Path) -> dict[str, list[np.nd
 
 
 def under_text_noise(model, run: dict, table: Path, folder: Path) -> dict[str, list[np.ndarray]]:
-    from stages.learning.finetuning import encode, predict
+    from stages.learning.noise import predictions_under_text_noise
 
-    frame, result = pd.read_parquet(table), {}
-    for kind in run["noise"]["text"]:
-        for level in run["noise"]["levels"][1:]:
-            drawn = []
-            for seed in run["noise"]["seeds"]:
-                path = folder / f"{table.stem}-{kind}-{level:g}-{seed}.parquet"
-                perturbed(frame, kind, level, seed).to_parquet(path, index=False)
-                drawn.append(predict(model, encode(path, TOKENIZER, run["maximum_length"]), run["precision"]))
-                path.unlink()
-            result[f"{kind}={level:g}"] = drawn
-    return result
+    length, precision = run["maximum_length"], run["precision"]
+    by_kind = predictions_under_text_noise(model, table, run["noise"], TOKENIZER, length, precision, folder)
+    return {f"{kind}={level:g}": drawn for (kind, level), drawn in by_kind.items()}
 
 
 def probes(model, run: dict, table: Path) -> dict[str, dict[str, float]]:
@@ -132,11 +121,7 @@ def rows(run: dict, result: dict, columns: dict) -> list[Observation]:
 
 
 def main() -> None:
-    parser = command.parser("noise", __doc__)
-    parser.add_argument("protocol", help="a name of `finetuning` in params.yaml")
-    parser.add_argument("operator", help="a name of `operators` in params.yaml")
-    parser.add_argument("size", help="a name of `models` in params.yaml")
-    columns = vars(parser.parse_args())
+    columns = command.model_arguments(command.parser("noise", __doc__))
     name = "-".join(columns.values())
     settings = load_settings()
     with observations.provenance(f"noise-{name}"):

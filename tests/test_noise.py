@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from stages import noise as stage
 from stages.attention.bert import OPERATORS, OperatorBertForSequenceClassification, configuration
 from stages.benchmarks.text_noise import KINDS, perturbed
-from stages.learning import noise, probes
+from stages.learning import benchmark_noise, kept, noise, probes
 from stages.learning.finetuning import Encoded, predict
 
 TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
@@ -53,7 +54,7 @@ def added(model, place, kind, level, norm, seed, spared=(PAD,)):
 @pytest.mark.parametrize("kind", ["expected_norm", "exact_norm", "unit"])
 def test_noise_has_the_stated_norm(kind, level):
     G = torch.randn(4000, 64, generator=torch.Generator().manual_seed(0))
-    norms = noise.scaled(G, kind, level, norm=3.0).norm(dim=-1)
+    norms = (G * noise.factor(G, kind, level, norm=3.0)).norm(dim=-1)
     expected = level * (3.0 if kind != "unit" else 64**0.5 * (1 - 1 / 256))
     assert norms.mean().item() == pytest.approx(expected, rel=0.01)
     if kind == "exact_norm":
@@ -113,6 +114,19 @@ def test_scores_are_means_over_the_noise_seeds():
     assert stage.mean_scores("sst2", drawn, labels) == {"accuracy": 0.875}
 
 
+def test_the_model_folders_that_finetuning_names_are_read_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "FOLDER", tmp_path)
+    for task, p, f in (("qqp", 1, 2), ("squad1_triviaqa", 10, 3)):
+        kept.model_folder(tmp_path / "run", task, p, f).mkdir(parents=True)
+    [model] = kept.kept_models("run", ("squad1_triviaqa",))
+    assert (model.task, model.pretraining_seed, model.finetuning_seed) == ("squad1_triviaqa", 10, 3)
+    with pytest.raises(ValueError, match="no model fine-tuned on mnli; run `dvc repro finetuning`"):
+        kept.kept_models("run", ("qqp", "mnli"))
+    (tmp_path / "run/models/notes").mkdir()
+    with pytest.raises(ValueError, match="notes: not a kept model"):
+        kept.kept_models("run", ("qqp",))
+
+
 # noise in the text
 
 
@@ -142,6 +156,37 @@ def test_words_are_dropped_and_letters_hit_at_the_stated_rate():
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_text_becomes_empty(kind, text):
     assert KINDS[kind](text, 1.0, random.Random(0)).strip()
+
+
+@pytest.fixture
+def table(tmp_path):
+    frame = pd.DataFrame({"text_a": ["one two three four five"] * 20, "text_b": ["six seven", None] * 10, "label": 0})
+    frame.to_parquet(tmp_path / "table.parquet")
+    return tmp_path / "table.parquet"
+
+
+@pytest.fixture
+def tokenizer(tmp_path):
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "one", "two", "three", "four", "five", "six", "seven"]
+    words = Tokenizer(models.WordLevel({name: number for number, name in enumerate(names)}, unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.save(str(tmp_path / "tokenizer.json"))
+    return tmp_path / "tokenizer.json"
+
+
+def test_noise_in_the_text_gives_predictions_by_kind_level_and_seed(table, tokenizer, tmp_path):
+    settings = settings_of(text=["typos", "dropped_words"])
+    made = noise.predictions_under_text_noise(model_of(), table, settings, tokenizer, 16, "float32", tmp_path)
+    assert list(made) == [("typos", 0.4), ("dropped_words", 0.4)]
+    assert all(len(drawn) == 2 and all(len(one) == 20 for one in drawn) for drawn in made.values())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["table.parquet", "tokenizer.json"]
+
+
+def test_the_benchmark_times_every_kind_and_place_and_counts_tokens(table, tokenizer):
+    data = benchmark_noise.Data(model_of(), table, tokenizer, 16)
+    found = {name: tokens for name, _, tokens in benchmark_noise.costs(data, rounds=1)}
+    assert len(found) == 2 * 3 + len(KINDS)
+    assert found["word_embeddings, unit"] == 1.0 and found["text, dropped_words"] < 1 == found["text, swapped_words"]
 
 
 # probes

@@ -1,9 +1,9 @@
-"""Noise on the embeddings of a fine-tuned model, and predictions under it.
+"""Noise on the embeddings of a fine-tuned model and in its texts, and predictions under it.
 
 Kowsher et al. (section 3) compute the average L2 norm of the input embeddings and add spherical Gaussian noise "with a
 standard deviation of 1" of 0 to 40 % of that norm, which does not fix the noise. `kind` names the reading, `place`
-where the noise enters. The draws follow from the noise seed and the lengths of the examples alone: every operator, and
-every level, meets the same ones.
+where the noise enters. The draws follow from the noise seed, the lengths of the examples and the kind of device alone:
+every operator, and every level, meets the same ones.
 """
 
 import math
@@ -12,17 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor, nn
 
 from stages.attention.bert import OperatorBertForSequenceClassification
-from stages.learning.finetuning import Encoded, predict
+from stages.benchmarks.text_noise import perturbed
+from stages.learning.finetuning import EVALUATION_BATCH, Encoded, encode, predict
 from stages.learning.optimisation import device
-
-
-def load(folder: Path) -> OperatorBertForSequenceClassification:
-    """A fine-tuned model, ready to predict."""
-    return OperatorBertForSequenceClassification.from_pretrained(folder).to(device()).eval()
 
 
 def predictions_under_noise(
@@ -49,6 +46,28 @@ def predictions_under_noise(
     return result
 
 
+def predictions_under_text_noise(
+    model: OperatorBertForSequenceClassification,
+    table: Path,
+    settings: dict,
+    tokenizer: Path,
+    maximum_length: int,
+    precision: str,
+    folder: Path,
+) -> dict[tuple[str, float], list[np.ndarray]]:
+    """Predictions [examples] by kind of noise and level above 0, one array a noise seed; folder: for noised tables."""
+    frame, result = pd.read_parquet(table), {}
+    for kind in settings["text"]:
+        for level in settings["levels"]:
+            for seed in settings["seeds"] if level > 0 else ():
+                path = folder / f"{table.stem}-{kind}-{level:g}-{seed}.parquet"
+                perturbed(frame, kind, level, seed).to_parquet(path, index=False)
+                drawn = predict(model, encode(path, tokenizer, maximum_length), precision)
+                result.setdefault((kind, level), []).append(drawn)
+                path.unlink()
+    return result
+
+
 def spared_ids(tokenizer: Path, special_tokens: bool) -> tuple[int, ...]:
     """Ids without noise: [PAD], and unless `special_tokens`, [CLS] and [SEP]."""
     from tokenizers import Tokenizer
@@ -67,18 +86,30 @@ def noised_module(model: nn.Module, place: str) -> nn.Module:
 @torch.no_grad()
 def average_norm(model: nn.Module, examples: Encoded, place: str, spared: tuple[int, ...]) -> float:
     """Mean L2 norm of the embeddings of all tokens of the examples that take noise."""
+    ignored = torch.tensor(spared, device=device())
     total, count = 0.0, 0
-    for ids, types in zip(examples.ids, examples.types, strict=True):
-        ids_row, types_row = (torch.from_numpy(row)[None].to(device()) for row in (ids, types))
+    for rows in _of_one_length(examples):
+        ids, types = (
+            torch.from_numpy(np.stack([column[i] for i in rows])).to(device())
+            for column in (examples.ids, examples.types)
+        )
         embeddings = model.bert.embeddings
         if place == "word_embeddings":
-            vectors = embeddings.word_embeddings(ids_row)
+            vectors = embeddings.word_embeddings(ids)
         else:
-            vectors = embeddings(input_ids=ids_row, token_type_ids=types_row)
-        noised = ~torch.isin(ids_row, torch.tensor(spared, device=ids_row.device))
-        total += vectors.norm(dim=-1)[noised].sum().item()
+            vectors = embeddings(input_ids=ids, token_type_ids=types)
+        noised = ~torch.isin(ids, ignored)
+        total += vectors.norm(dim=-1)[noised].sum(dtype=torch.float64).item()
         count += int(noised.sum())
     return total / count
+
+
+def _of_one_length(examples: Encoded) -> Iterator[np.ndarray]:
+    """Indices of examples of equal length, at most EVALUATION_BATCH at a time: batches without padding."""
+    lengths = np.array([len(ids) for ids in examples.ids])
+    for length in np.unique(lengths):
+        rows = np.flatnonzero(lengths == length)
+        yield from np.split(rows, range(EVALUATION_BATCH, len(rows), EVALUATION_BATCH))
 
 
 @contextmanager
@@ -86,13 +117,14 @@ def noise(
     model: nn.Module, kind: str, place: str, level: float, norm: float, seed: int, spared: tuple[int, ...]
 ) -> Iterator[None]:
     """Adds noise of `level` times the average norm `norm` to the embeddings while the body runs."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator(device()).manual_seed(seed)
     ignored = torch.tensor(spared, device=device())
 
     def add(_module: nn.Module, arguments: tuple, keywords: dict, output: Tensor) -> Tensor:
         ids = arguments[0] if arguments else keywords["input_ids"]
-        drawn = scaled(torch.randn(output.shape, generator=generator).to(output.device), kind, level, norm)
-        return output + drawn.masked_fill(torch.isin(ids, ignored)[..., None], 0.0).to(output.dtype)
+        G = torch.randn(output.shape, generator=generator, device=output.device)
+        factors = factor(G, kind, level, norm) * ~torch.isin(ids, ignored)[..., None]
+        return torch.addcmul(output, G.to(output.dtype), factors.to(output.dtype))
 
     hook = noised_module(model, place).register_forward_hook(add, with_kwargs=True)
     try:
@@ -101,16 +133,14 @@ def noise(
         hook.remove()
 
 
-def scaled(G: Tensor, kind: str, level: float, norm: float) -> Tensor:
-    """Noise vectors [..., h] from standard Gaussian ones.
+def factor(G: Tensor, kind: str, level: float, norm: float) -> Tensor:
+    """What standard Gaussian vectors G [..., h] are multiplied by to be the noise, [..., 1].
 
     expected_norm: Gaussian, of expected norm level x norm. exact_norm: a uniformly random direction, of just that norm.
     unit: the standard Gaussian times the level.
     """
-    if kind == "unit":
-        return level * G
     if kind == "exact_norm":
-        return G * (level * norm / G.norm(dim=-1, keepdim=True))
+        return level * norm / G.norm(dim=-1, keepdim=True)
     h = G.shape[-1]
     expected = math.sqrt(2) * math.exp(math.lgamma((h + 1) / 2) - math.lgamma(h / 2))  # E |N(0, I_h)|
-    return G * (level * norm / expected)
+    return torch.full_like(G[..., :1], level if kind == "unit" else level * norm / expected)
