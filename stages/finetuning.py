@@ -6,115 +6,33 @@ seed) and below data/finetuning/PROTOCOL-OPERATOR-SIZE/ predictions.parquet (eve
 the fine-tuned weights for the tasks on which noise and cross_domain test them.
 """
 
-import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from stages import command, jobs, observations
-from stages.benchmarks.glue import TASKS
-from stages.benchmarks.metrics import scores
-from stages.files import temporary_sibling, write_atomically
-from stages.observations import Observation
+from stages import command, observations
+from stages.files import temporary_sibling
+from stages.learning import runs
+from stages.learning.kept import FOLDER, model_folder
 from stages.settings import Settings, load_settings
-
-TASK_FOLDER = Path("data/tasks")
-TOKENIZER = Path("data/tokens/tokenizer/tokenizer.json")
-SOURCES = (
-    Path("stages/attention/bert.py"),
-    Path("stages/attention/operators.py"),
-    Path("stages/attention/products.py"),
-    Path("stages/learning/finetuning.py"),
-    Path("stages/learning/optimisation.py"),
-)
-
-
-def finetune(run: dict, folder: Path) -> dict:
-    """Job: one task, one pre-trained model, one seed.
-
-    Leaves predictions.json, a list a validation split, and the fine-tuned model where `keep` asks for it.
-    """
-    from stages.learning.finetuning import finetune
-
-    tables = {
-        split.evaluated_on: TASK_FOLDER / run["task"] / f"{split.name}.parquet"
-        for split in TASKS[run["task"]].validation_splits
-    }
-    train = TASK_FOLDER / run["task"] / "train.parquet"
-    kept = folder / "model" if run["keep"] else None
-    predictions, seconds = finetune(run, Path(run["weights"]), TOKENIZER, train, tables, kept)
-    write_atomically(folder / "predictions.json", json.dumps(predictions))
-    return {"seconds": seconds}
 
 
 def planned(settings: Settings, protocol: str, operator: str, size: str) -> list[dict]:
     """One run for every task, pre-training seed and fine-tuning seed."""
     training = settings.finetuning[protocol].model_dump(mode="json")
     seeds = training.pop("seeds")
-    models = sorted((Path("data/pretraining") / f"{operator}-{size}").glob("seed-*"), key=_seed_of)
+    name = f"{operator}-{size}"
+    kept = (*settings.noise.tasks, *settings.cross_domain.tasks)
     return [
-        {
-            "name": f"{operator}-{size} {task}, pre-training seed {_seed_of(weights)}, seed {seed}",
-            "task": task,
-            "labels": TASKS[task].outputs,
-            "keep": task in (*settings.noise.tasks, *settings.cross_domain.tasks),
-            "weights": str(weights),
-            "pretraining_seed": _seed_of(weights),
-            "seed": seed,
-            "training": training,
-        }
+        runs.planned(name, weights, pretraining_seed, task, seed, training, keep=task in kept)
         for task in settings.tasks.names
-        for weights in models
+        for pretraining_seed, weights in runs.seed_folders(Path("data/pretraining") / name)
         for seed in seeds
     ]
 
 
-def _seed_of(weights: Path) -> int:
-    return int(weights.name.removeprefix("seed-"))
-
-
-def model_name(run: dict) -> str:
-    return f"{run['task']}-pretraining-{run['pretraining_seed']}-finetuning-{run['seed']}"
-
-
-def job(run: dict) -> jobs.Job:
-    return jobs.Job(run["name"], run, (Path(run["weights"]), TASK_FOLDER / run["task"], TOKENIZER, *SOURCES))
-
-
-def measured(
-    run: dict, predictions: dict[str, list], labels: dict[str, np.ndarray], columns: dict
-) -> list[Observation]:
-    """Every metric of one run on every validation split; columns: what all its rows share."""
-    return [
-        Observation(
-            stage="finetuning",
-            task=run["task"],
-            evaluated_on=evaluated_on,
-            metric=metric,
-            pretraining_seed=run["pretraining_seed"],
-            finetuning_seed=run["seed"],
-            value=value,
-            n=len(predicted),
-            **columns,
-        )
-        for evaluated_on, predicted in predictions.items()
-        for metric, value in scores(run["task"], np.array(predicted), labels[evaluated_on]).items()
-    ]
-
-
-def examples(task: str) -> dict[str, pd.DataFrame]:
-    """Validation tables (example_id, label) of a task, by what the papers call them."""
-    return {
-        split.evaluated_on: pd.read_parquet(
-            TASK_FOLDER / task / f"{split.name}.parquet", columns=["example_id", "label"]
-        )
-        for split in TASKS[task].validation_splits
-    }
-
-
-def kept(run: dict, predictions: dict[str, list], tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+def predictions_table(run: dict, predictions: dict[str, list], tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """The predictions of one run as rows."""
     return pd.concat(
         pd.DataFrame(
@@ -132,28 +50,26 @@ def kept(run: dict, predictions: dict[str, list], tables: dict[str, pd.DataFrame
 
 
 def main() -> None:
-    parser = command.parser("finetuning", __doc__)
-    parser.add_argument("protocol", help="a name of `finetuning` in params.yaml")
-    parser.add_argument("operator", help="a name of `operators` in params.yaml")
-    parser.add_argument("size", help="a name of `models` in params.yaml")
-    columns = vars(parser.parse_args())
+    columns = command.model_arguments(command.parser("finetuning", __doc__))
     name = "-".join(columns.values())
     settings = load_settings()
     with observations.provenance(f"finetuning-{name}") as record:
-        runs = planned(settings, **columns)
-        results = jobs.run(finetune, [job(run) for run in runs], "finetuning", settings.workers)
+        plan = planned(settings, **columns)
+        results = runs.run_all(plan, settings.workers)
         record["seconds_of_runs"] = round(sum(result["seconds"] for _, result in results), 1)
+        tables = {task: runs.examples(task) for task in settings.tasks.names}
         rows, frames = [], []
-        for run, (folder, _) in zip(runs, results, strict=True):
-            predictions, tables = json.loads((folder / "predictions.json").read_text()), examples(run["task"])
-            rows += measured(run, predictions, {key: table["label"] for key, table in tables.items()}, columns)
-            frames.append(kept(run, predictions, tables))
-        with temporary_sibling(Path("data/finetuning") / name) as output:
+        for run, (folder, _) in zip(plan, results, strict=True):
+            predictions = runs.predictions_of(folder)
+            rows += runs.measured(run, predictions, tables[run["task"]], {"stage": "finetuning", **columns})
+            frames.append(predictions_table(run, predictions, tables[run["task"]]))
+        with temporary_sibling(FOLDER / name) as output:
             output.mkdir()
             pd.concat(frames).to_parquet(output / "predictions.parquet", index=False)
-            for run, (folder, _) in zip(runs, results, strict=True):
+            for run, (folder, _) in zip(plan, results, strict=True):
                 if run["keep"]:
-                    shutil.copytree(folder / "model", output / "models" / model_name(run))
+                    place = model_folder(output, run["task"], run["pretraining_seed"], run["seed"])
+                    shutil.copytree(folder / "model", place)
         observations.write(observations.FOLDER / f"finetuning-{name}.csv", rows)
 
 

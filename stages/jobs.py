@@ -7,6 +7,9 @@ the job's own: it may keep checkpoints there and go on from them. data/jobs can 
 A cluster (extra `cluster`): `dask scheduler`, and on every machine `dask worker tcp://HOST:8786 --nthreads 1
 --nworkers N`, in an environment where this repository is installed, with its folder under the same path (a shared
 file system). When a worker dies, others redo what it was at.
+
+Several processes can share every job instead, one a GPU, on one machine or more: `torchrun --nproc-per-node N -m
+stages.pretraining ...`, or `accelerate launch`. They run the jobs one after another, and the first of them writes.
 """
 
 import gc
@@ -18,6 +21,8 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
+from itertools import count
 from pathlib import Path
 
 import joblib
@@ -42,22 +47,28 @@ class Job:
 
 
 def run(
-    function: Callable[[dict, Path], dict], jobs: list[Job], stage: str, workers: int | str | None = None
+    function: Callable[[dict, Path], dict],
+    jobs: list[Job],
+    stage: str,
+    workers: int | str | None = None,
+    trains: bool = False,
 ) -> list[tuple[Path, dict]]:
     """Calls `function(settings, folder)` for every job that has no result yet; gives (folder, result) for all.
 
     `function` returns JSON; it imports heavy libraries in its own body, so that only the workers pay for them. Every
     worker computes with one thread, so a result does not depend on how many run beside it. workers: their number; None
-    takes every core; the address of a Dask scheduler, all that it has.
+    takes every core; the address of a Dask scheduler, all that it has. trains: the jobs compute on a GPU where there is
+    one; None then takes every GPU, and more workers than GPUs share them.
     RuntimeError when jobs fail: raised at the end, with all failures, after the others are done.
     """
     fingerprints = _fingerprints(function, jobs)
     folders = [FOLDER / stage / fingerprint for fingerprint in fingerprints]
     missing = [i for i, folder in enumerate(folders) if not (folder / "result.json").exists()]
     print(f"{stage}: {len(jobs)} jobs, {len(jobs) - len(missing)} of them done before", flush=True)
-    with tqdm(total=len(jobs), initial=len(jobs) - len(missing), desc=stage, unit="job", disable=None) as bar:
+    silent = bool(rank()) or None  # None: where there is no terminal
+    with tqdm(total=len(jobs), initial=len(jobs) - len(missing), desc=stage, unit="job", disable=silent) as bar:
         failures = []
-        for name, error in _compute(function, [(jobs[i], folders[i]) for i in missing], workers):
+        for name, error in _compute(function, [(jobs[i], folders[i]) for i in missing], workers, trains):
             bar.update()
             bar.set_postfix_str(name)
             if error:
@@ -67,21 +78,74 @@ def run(
             f"{stage}: {len(failures)} of {len(jobs)} jobs failed; the others are done and kept.\n"
             + "\n".join(failures)
         )
+    if rank():
+        raise SystemExit  # the first process goes on alone
     return [(folder, json.loads((folder / "result.json").read_text())) for folder in folders]
 
 
-def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | str | None):
+def rank() -> int:
+    """Which of `processes()` this one is, from 0."""
+    return int(os.environ.get("RANK", 0))
+
+
+def processes() -> int:
+    """How many processes `torchrun` or `accelerate launch` started to share every job; 1 without them."""
+    return int(os.environ.get("WORLD_SIZE", 1))
+
+
+def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | str | None, trains: bool):
     """Yields (name, error or None) as jobs end, in any order."""
     if not work:
         return
-    calls = [(function, job, folder.resolve(), Path.cwd()) for job, folder in work]
+    gpus = _gpus() if trains and not isinstance(workers, str) else ()
+    calls = [(function, job, folder.resolve(), Path.cwd(), gpus) for job, folder in work]
+    if processes() > 1:
+        yield from _compute_together(calls)
+        return
     if isinstance(workers, str):
         yield from _compute_on_cluster(calls, workers)
         return
-    count = min(workers or joblib.cpu_count(), len(work))
-    with joblib.parallel_config(backend="loky", n_jobs=count, inner_max_num_threads=1):
+    number = min(workers or len(gpus) or joblib.cpu_count(), len(work))
+    with joblib.parallel_config(backend="loky", n_jobs=number, inner_max_num_threads=1):
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
         yield from parallel(joblib.delayed(_one)(*call) for call in calls)
+
+
+def _compute_together(calls: list[tuple]):
+    """As `_compute`, every job by all processes; ends at the first failure, for which the others would wait."""
+    for function, job, folder, directory, _ in calls:
+        name, error = _one(function, job, folder, directory)
+        yield name, error
+        if error:
+            return
+
+
+def _gpus() -> tuple[str, ...]:
+    """What CUDA_VISIBLE_DEVICES calls the GPUs of this machine; found without loading a library that would take one."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return tuple(filter(None, visible.split(",")))
+    return tuple(str(i) for i, _ in enumerate(Path("/proc/driver/nvidia/gpus").glob("*")))
+
+
+@cache
+def _take_gpu(gpus: tuple[str, ...]) -> object:
+    """Binds this worker process to a GPU, before it loads a library that asks for one.
+
+    Gives the lock, which holds until the process ends: the n-th of the workers at work takes GPU n.
+    """
+    import fcntl  # of POSIX, as are the machines with GPUs that this is for
+
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for place in count():
+        lock = (FOLDER / f".worker-{place}").open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            continue
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpus[place % len(gpus)]
+        return lock
 
 
 def _compute_on_cluster(calls: list[tuple], address: str):
@@ -108,8 +172,12 @@ def _compute_on_cluster(calls: list[tuple], address: str):
             yield (futures[future], f"  {error}") if error else future.result()
 
 
-def _one(function: Callable, job: Job, folder: Path, directory: Path) -> tuple[str, str | None]:
+def _one(
+    function: Callable, job: Job, folder: Path, directory: Path, gpus: tuple[str, ...] = ()
+) -> tuple[str, str | None]:
     os.chdir(directory)  # worker processes outlive a run and stay where they were started
+    if gpus:
+        _take_gpu(gpus)
     gc.collect()  # models of the job before, which hold themselves in cycles
     if (folder / "result.json").exists():  # of a worker that died before it could say so
         return job.name, None
@@ -120,6 +188,8 @@ def _one(function: Callable, job: Job, folder: Path, directory: Path) -> tuple[s
         return job.name, f"  {error}"
     except Exception:
         return job.name, traceback.format_exc()
+    if rank():
+        return job.name, None
     description = {"name": job.name, "settings": job.settings}
     write_atomically(folder / "job.json", json.dumps(description, indent=1, sort_keys=True))
     write_atomically(folder / "result.json", json.dumps(result, sort_keys=True))

@@ -1,8 +1,13 @@
 """Pre-trains one operator at one size, once for every seed of `pretraining.seeds`.
 
-Reads data/tokens. Writes data/pretraining/OPERATOR-SIZE/seed-N (a Hugging Face model folder) and
+Reads data/tokens. Writes data/pretraining/OPERATOR-SIZE/seed-N (a Hugging Face model folder),
+data/checkpoints/OPERATOR-SIZE/seed-N/step-M (the same after the steps that `convergence` asks for) and
 data/observations/pretraining-OPERATOR-SIZE.csv: training and validation loss by step. A run that was killed goes on
-from its last checkpoint (data/jobs).
+from its last checkpoint (data/jobs). data/live/OPERATOR-SIZE-seed-N has its curves while it goes on: loss, learning
+rate, gradient norm, tokens a second.
+
+Several GPUs share a run under `torchrun --nproc-per-node N -m stages.pretraining OPERATOR SIZE`, or under
+`accelerate launch`.
 """
 
 import shutil
@@ -14,12 +19,16 @@ from stages.observations import Observation
 from stages.settings import Settings, load_settings
 
 TOKENS = Path("data/tokens")
+MODELS, CHECKPOINTS, LIVE = Path("data/pretraining"), Path("data/checkpoints"), Path("data/live")
 SOURCES = (
     Path("stages/attention/bert.py"),
     Path("stages/attention/operators.py"),
     Path("stages/attention/products.py"),
     Path("stages/documents/packing.py"),
     Path("stages/learning/checkpoints.py"),
+    Path("stages/learning/corpus.py"),
+    Path("stages/learning/curves.py"),
+    Path("stages/learning/distributed.py"),
     Path("stages/learning/masking.py"),
     Path("stages/learning/optimisation.py"),
     Path("stages/learning/pretraining.py"),
@@ -29,7 +38,7 @@ SOURCES = (
 def pretrain(run: dict, folder: Path) -> dict:
     from stages.learning.pretraining import pretrain
 
-    return pretrain(run, TOKENS, folder)
+    return pretrain(run, TOKENS, folder, LIVE / f"{run['operator']}-{run['size']}-seed-{run['seed']}")
 
 
 def rows(run: dict, log: list[dict]) -> list[Observation]:
@@ -54,11 +63,14 @@ def planned(settings: Settings, operator: str, size: str) -> list[dict]:
     """One run for every seed. Settings of an operator's own stand in the runs of that operator alone."""
     training = settings.pretraining.model_dump(mode="json")
     own = settings.attention.model_dump() if operator == "pairwise" else {}
-    model = settings.models[size].model_dump()
-    return [
-        {"operator": operator, "size": size, "model": model, "attention": own, "seed": seed, "training": training}
-        for seed in training.pop("seeds")
-    ]
+    shared = {
+        "operator": operator,
+        "size": size,
+        "model": settings.models[size].model_dump(),
+        "attention": own,
+        "kept": list(settings.convergence.steps),
+    }
+    return [shared | {"seed": seed, "training": training} for seed in training.pop("seeds")]
 
 
 def main() -> None:
@@ -71,11 +83,12 @@ def main() -> None:
     with observations.provenance(f"pretraining-{name}") as record:
         runs = planned(settings, arguments.operator, arguments.size)
         work = [jobs.Job(f"{name} seed {run['seed']}", run, (TOKENS, *SOURCES)) for run in runs]
-        done = list(zip(runs, jobs.run(pretrain, work, "pretraining", settings.workers), strict=True))
+        done = list(zip(runs, jobs.run(pretrain, work, "pretraining", settings.workers, trains=True), strict=True))
         record["seconds_by_seed"] = {run["seed"]: result["seconds"] for run, (_, result) in done}
-        with temporary_sibling(Path("data/pretraining") / name) as output:
-            for run, (folder, _) in done:
-                shutil.copytree(folder / "model", output / f"seed-{run['seed']}")
+        for part, outputs in (("model", MODELS), ("checkpoints", CHECKPOINTS)):
+            with temporary_sibling(outputs / name) as output:
+                for run, (folder, _) in done:
+                    shutil.copytree(folder / part, output / f"seed-{run['seed']}")
         losses = [row for run, (_, result) in done for row in rows(run, result["log"])]
         observations.write(observations.FOLDER / f"pretraining-{name}.csv", losses)
 

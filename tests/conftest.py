@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from tests.toy import packed
+
 torch.set_num_threads(1)  # as every worker of the pipeline; two threads on a busy machine are slower than one
 
 ROOT = Path(__file__).parents[1]
@@ -20,6 +22,12 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"real data are not at {folder}; this test needs them")
     return folder
+
+
+@pytest.fixture
+def tokens(tmp_path) -> Path:
+    """A toy data/tokens."""
+    return packed(tmp_path / "tokens")
 
 
 @pytest.fixture

@@ -27,6 +27,11 @@ def slow_square(settings: dict, folder: Path) -> dict:
     return square(settings, folder)
 
 
+def gpu(settings: dict, folder: Path) -> dict:
+    time.sleep(0.3)
+    return {"process": os.getpid(), "gpu": os.environ["CUDA_VISIBLE_DEVICES"]}
+
+
 @pytest.fixture(autouse=True)
 def in_an_empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -98,3 +103,10 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
     monkeypatch.setattr(jobs, "CONNECTION_SECONDS", 1)
     with pytest.raises(ValueError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*say null"):
         jobs.run(square, squares(1), "squares", workers="tcp://127.0.0.1:9")
+
+
+def test_every_worker_that_trains_has_a_gpu_of_its_own(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+    results = [result for _, result in jobs.run(gpu, squares(1, 2, 3, 4, 5, 6), "gpus", trains=True)]
+    assert {result["gpu"] for result in results} == {"5", "7"}
+    assert len({(result["process"], result["gpu"]) for result in results}) == 2

@@ -1,11 +1,5 @@
 """The recipe: masking, schedule, optimiser, resumption, batches."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -16,48 +10,10 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import get_linear_schedule_with_warmup
 
 from stages.attention.bert import OPERATORS, OperatorBertForMaskedLM, configuration
-from stages.documents.packing import INDEX, pack
-from stages.files import sha256
-from stages.learning import finetuning, pretraining
+from stages.learning import finetuning
 from stages.learning.masking import mask_tokens, masked_lm_loss
 from stages.learning.optimisation import linear_rate, optimiser, stepped_rate
-
-ROOT = Path(__file__).parents[1]
-SPECIAL = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
-VOCABULARY, LENGTH = 60, 12
-TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
-TRAINING = {
-    "steps": 9, "warmup_steps": 3, "batch_size": 4, "learning_rate": 1e-2, "betas": [0.9, 0.999], "epsilon": 1e-12,
-    "weight_decay": 0.01, "gradient_clipping": 1.0, "mask_probability": 0.3, "initializer_range": 0.02,
-    "hidden_dropout": 0.1, "attention_dropout": 0.1, "precision": "float32", "evaluation_interval": 2,
-    "checkpoint_interval": 2,
-}  # fmt: skip
-
-
-@pytest.fixture
-def tokens(tmp_path) -> Path:
-    folder = tmp_path / "tokens"
-    stream = tmp_path / "stream.bin"
-    splits = {}
-    for split, sequences in (("train", 10), ("validation", 3)):
-        ids = np.random.default_rng(sequences).integers(5, VOCABULARY, (sequences, LENGTH)).astype("<u2")
-        ids[:, 0], ids[:, -1] = SPECIAL["[CLS]"], SPECIAL["[SEP]"]
-        ids.tofile(stream)
-        splits[split] = pack([stream], folder / split, LENGTH)
-    index = {"sequence_length": LENGTH, "vocabulary_size": VOCABULARY, "special": SPECIAL, "splits": splits}
-    (folder / INDEX).write_text(json.dumps(index))
-    return folder
-
-
-def run_of(operator="original", **changes):
-    return {"operator": operator, "seed": 1, "model": TOY, "attention": {}, "training": TRAINING | changes}
-
-
-def pretrained(tokens, folder, operator="original", **changes):
-    folder.mkdir(exist_ok=True)
-    result = pretraining.pretrain(run_of(operator, **changes), tokens, folder)
-    return result["log"], sha256(folder / "model" / "model.safetensors")
-
+from tests.toy import LENGTH, SPECIAL, TOY, VOCABULARY, pretrained
 
 # masking
 
@@ -127,77 +83,6 @@ def test_biases_and_layer_norms_are_not_decayed_and_operators_own_matrices_are()
     assert "bert.embeddings.word_embeddings.weight" in decayed
     assert exempt == {name for name in names.values() if name.endswith("bias") or "LayerNorm" in name}
     assert not decayed & exempt
-
-
-# pre-training
-
-
-def test_every_operator_sees_the_same_batches_and_every_epoch_sees_every_sequence():
-    order = np.concatenate([pretraining.batch_indices(7, step, 4, 10) for step in range(5)])
-    assert sorted(order[:10]) == sorted(order[10:]) == list(range(10))
-    assert list(order[:10]) != list(order[10:])
-    assert list(pretraining.batch_indices(8, 0, 4, 10)) != list(order[:4])
-
-
-def test_two_runs_of_one_seed_give_the_same_bits(tokens, tmp_path):
-    assert pretrained(tokens, tmp_path / "a") == pretrained(tokens, tmp_path / "b")
-
-
-def test_the_loss_falls_when_there_is_something_to_learn(tokens, tmp_path):
-    log, _ = pretrained(tokens, tmp_path / "a", steps=150, evaluation_interval=10, hidden_dropout=0.0)
-    assert log[-1]["training_loss"] < 0.7 * log[0]["training_loss"]
-
-
-@pytest.mark.parametrize("steps", [1, 3, 4])
-def test_a_run_that_died_after_any_step_goes_on_bit_for_bit(steps, tokens, tmp_path, monkeypatch):
-    undisturbed = pretrained(tokens, tmp_path / "a")
-    update, calls = pretraining.update, []
-
-    def dying_update(*arguments):
-        calls.append(arguments)
-        if len(calls) > steps:
-            raise KeyboardInterrupt
-        return update(*arguments)
-
-    monkeypatch.setattr(pretraining, "update", dying_update)
-    with pytest.raises(KeyboardInterrupt):
-        pretrained(tokens, tmp_path / "b")
-    monkeypatch.setattr(pretraining, "update", update)
-    assert pretrained(tokens, tmp_path / "b") == undisturbed
-
-
-def test_a_killed_process_goes_on_bit_for_bit(tokens, tmp_path):
-    changes = {"steps": 400, "checkpoint_interval": 3, "evaluation_interval": 50}
-    undisturbed = pretrained(tokens, tmp_path / "a", **changes)
-    program = (
-        "import json, sys, torch; from pathlib import Path; from stages.learning.pretraining import pretrain;"
-        "torch.set_num_threads(1);"
-        "pretrain(json.loads(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]))"
-    )
-    folder = tmp_path / "b"
-    folder.mkdir()
-    command = [sys.executable, "-c", program, json.dumps(run_of(**changes)), str(tokens), str(folder)]
-    process = subprocess.Popen(command, cwd=ROOT)
-    while not (folder / "checkpoint.safetensors").exists() and process.poll() is None:
-        time.sleep(0.01)
-    time.sleep(0.1)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert not (folder / "model").exists()  # it was killed on the way
-    assert pretrained(tokens, folder, **changes) == undisturbed
-
-
-def test_a_diverging_run_stops_and_names_the_step(tokens, tmp_path):
-    with pytest.raises(ValueError, match=r"original seed 1, step \d+: loss .*lower the learning rate"):
-        pretrained(tokens, tmp_path / "a", learning_rate=1e30, steps=30, gradient_clipping=1e30)
-
-
-def test_a_damaged_checkpoint_is_an_error_that_names_it(tokens, tmp_path):
-    pretrained(tokens, tmp_path / "a")
-    path = tmp_path / "a" / "checkpoint.safetensors"
-    path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(ValueError, match=r"checkpoint\.safetensors: not a checkpoint"):
-        pretrained(tokens, tmp_path / "a")
 
 
 # fine-tuning

@@ -1,58 +1,82 @@
-"""Masked-LM pre-training of one operator from one seed.
+"""Masked-LM pre-training of one operator from one seed, on one device or by several processes together.
 
-The batches, their order and their masks follow from the seed alone, so every operator sees the same data.
+The batches, their order and their masks follow from the seed alone, so every operator sees the same data. A run leaves
+its state beside its model and goes on from there; its curves can be watched in the folder `live` (DVCLive).
 """
 
-import json
 import time
-from functools import lru_cache
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 from tqdm import tqdm
 from transformers.utils import logging
 
 from stages.attention.bert import OperatorBertForMaskedLM, configuration
-from stages.documents.packing import Sequences
-from stages.learning import checkpoints
-from stages.learning.masking import mask_tokens, masked_lm_loss
+from stages.files import temporary_sibling
+from stages.jobs import processes, rank
+from stages.learning import checkpoints, distributed
+from stages.learning.corpus import Corpus, batch_indices
+from stages.learning.curves import Curves
+from stages.learning.masking import MaskedLMLoss, sparse_targets
 from stages.learning.optimisation import (
     DROPOUT,
     INITIALISATION,
     MASKING,
-    ORDER,
+    apply_gradients,
     autocast,
     derived_seed,
     device,
     linear_rate,
     optimiser,
-    update,
 )
 
 VALIDATION_SEED = 0  # one masking of the validation sequences for every run, so that losses compare
 VALIDATION_BATCH = 64  # sequences
+COMPILED_MULTIPLE = 512  # a compiled model meets numbers of masked tokens in these steps only
 
 logging.disable_progress_bar()  # the library draws one for every file that it saves
 
 
-def pretrain(run: dict, tokens: Path, folder: Path) -> dict:
+def pretrain(run: dict, tokens: Path, folder: Path, live: Path) -> dict:
     """Trains to the end, or on from the checkpoint in `folder`; leaves the model in folder/model.
 
     run: operator, seed, model (a record of `models`), attention (settings of this operator), training (the record
-    `pretraining`). Gives the seconds spent and a log of {step, training_loss, validation_loss, masked_tokens}, losses
-    in nats per masked token.
+    `pretraining`), kept (steps after which the model is also left in folder/checkpoints/step-N). live: folder of the
+    curves. Gives the seconds spent and a log of {step, training_loss, validation_loss, masked_tokens, learning_rate,
+    gradient_norm, tokens_per_second}, losses in nats per masked token.
     """
-    index = json.loads((tokens / "index.json").read_text())
-    train, validation = Sequences(tokens, "train"), Sequences(tokens, "validation")
-    settings = run["training"]
-    model = _model(run, index["vocabulary_size"]).to(device())
+    distributed.join()
+    corpus, settings = Corpus.of(tokens), run["training"]
+    steps = length(settings, len(corpus.train))
+    late = [step for step in run["kept"] if step > steps]
+    if late:
+        raise ValueError(f"convergence.steps: {late[0]} is after the last of the {steps} steps of pre-training")
+    model = _model(run, corpus.vocabulary_size).to(device())
     adamw = optimiser(model, settings["betas"], settings["epsilon"], settings["weight_decay"])
     path = folder / "checkpoint.safetensors"
-    progress = checkpoints.load(path, model, adamw) if path.exists() else {"step": 0, "log": [], "seconds": 0.0}
-    _train(model, adamw, progress, run, index, train, validation, path)
-    model.save_pretrained(folder / "model")
+    if rank() == 0:
+        checkpoints.clear(folder)
+    progress = {"step": 0, "log": [], "seconds": 0.0, "since_evaluation": [0.0, 0]}
+    if path.exists():
+        progress = checkpoints.load(path, model, adamw, run)
+    _train(model, adamw, progress, run, corpus, steps, path, live)
+    if rank() == 0:
+        model.save_pretrained(folder / "model")
     return {"log": progress["log"], "seconds": progress["seconds"]}
+
+
+def length(settings: dict, sequences: int) -> int:
+    """Updates of a run. ValueError where its warm-up is longer."""
+    steps = settings["steps"] or -(-settings["epochs"] * sequences // settings["batch_size"])
+    if settings["warmup_steps"] >= steps:
+        raise ValueError(
+            f"pretraining.warmup_steps: {settings['warmup_steps']} leaves nothing of the {steps} steps that "
+            f"{settings['epochs']} epochs of {sequences} sequences are"
+        )
+    return steps
 
 
 def _model(run: dict, vocabulary_size: int) -> OperatorBertForMaskedLM:
@@ -70,71 +94,114 @@ def _model(run: dict, vocabulary_size: int) -> OperatorBertForMaskedLM:
     )
 
 
-def _train(model, adamw, progress: dict, run: dict, index: dict, train: Sequences, validation: Sequences, path: Path):
-    settings, seed, name = run["training"], run["seed"], f"{run['operator']} seed {run['seed']}"
-    steps, every = settings["steps"], settings["evaluation_interval"]
+def _train(model, adamw, progress: dict, run: dict, corpus: Corpus, steps: int, path: Path, live: Path) -> None:
+    settings, name = run["training"], f"{run['operator']} seed {run['seed']}"
+    loss_of = _ready(model)
+    curves = Curves(live, progress["log"]) if rank() == 0 else None
     started = time.perf_counter() - progress["seconds"]
-    losses, tokens = progress.pop("since_evaluation", (0.0, 0))
-    remaining = range(progress["step"], steps)
-    for step in tqdm(remaining, name, total=steps, initial=progress["step"], leave=False, disable=None):
-        sequences = torch.from_numpy(train[batch_indices(seed, step, settings["batch_size"], len(train))])
-        loss, count = _step(model, adamw, sequences, step, run, index)
-        losses, tokens = losses + loss, tokens + count
-        done = step + 1
-        if done % every == 0 or done == steps:
-            entry = {"step": done, "training_loss": losses / tokens}
-            progress["log"].append(entry | validate(model, validation, index, settings))
-            losses, tokens = 0.0, 0
+    losses, count = progress["since_evaluation"]
+    lap, lap_step = time.perf_counter(), progress["step"]
+    remaining, silent = range(progress["step"], steps), bool(rank()) or None
+    for step in tqdm(remaining, name, total=steps, initial=progress["step"], leave=False, disable=silent):
+        loss, chosen, norm, rate = _step(loss_of, model, adamw, step, steps, run, corpus, path)
+        losses, count, done = losses + loss, count + chosen, step + 1
+        if done % settings["evaluation_interval"] == 0 or done == steps:
+            tokens = (done - lap_step) * settings["batch_size"] * corpus.train.sequence_length
+            entry = {
+                "step": done,
+                "training_loss": distributed.gathered(losses) / count,
+                "learning_rate": rate,
+                "gradient_norm": norm,
+                "tokens_per_second": tokens / (time.perf_counter() - lap),
+            }
+            progress["log"].append(entry | validate(model, corpus, settings))
+            if curves:
+                curves.show(progress["log"][-1])
+            losses, count, lap, lap_step = 0.0, 0, time.perf_counter(), done
+        if done in run["kept"] and rank() == 0:
+            with temporary_sibling(path.parent / "checkpoints" / f"step-{done}") as kept:
+                model.save_pretrained(kept)
         if done % settings["checkpoint_interval"] == 0 or done == steps:
-            progress |= {"step": done, "seconds": time.perf_counter() - started}
-            checkpoints.save(path, model, adamw, progress | {"since_evaluation": [losses, tokens]})
+            losses = distributed.gathered(losses)
+            progress |= {"step": done, "seconds": time.perf_counter() - started, "since_evaluation": [losses, count]}
+            if rank() == 0:
+                checkpoints.save(path, model, adamw, run, progress)
 
 
-def _step(model, adamw, sequences: torch.Tensor, step: int, run: dict, index: dict) -> tuple[float, int]:
-    """One update; gives the summed loss and the number of masked tokens."""
+def _ready(model: nn.Module) -> nn.Module:
+    """The loss of the model, compiled where that pays (on a GPU), its gradients averaged over the processes."""
+    loss_of = MaskedLMLoss(model)
+    if device().type == "cuda":
+        loss_of = torch.compile(loss_of)
+    return distributed.replicated(loss_of)
+
+
+def _step(
+    loss_of: nn.Module, model: nn.Module, adamw, step: int, steps: int, run: dict, corpus: Corpus, path: Path
+) -> tuple[float, int, float, float]:
+    """One update; gives this process's summed loss, the masked tokens of the whole batch, gradient norm and rate."""
     settings, seed = run["training"], run["seed"]
+    indices = batch_indices(seed, step, settings["batch_size"], len(corpus.train))
+    sequences = torch.from_numpy(corpus.train[indices])
     generator = torch.Generator().manual_seed(derived_seed(seed, MASKING, step))
-    inputs, chosen = _masked(sequences, index, settings["mask_probability"], generator)
-    torch.manual_seed(derived_seed(seed, DROPOUT, step))
-    model.train()
-    with autocast(settings["precision"]):
-        total = masked_lm_loss(model, *(T.to(device(), non_blocking=True) for T in (inputs, sequences, chosen)))
+    inputs, chosen = corpus.masked(sequences, settings["mask_probability"], generator)
     count = int(chosen.sum())
-    rate = linear_rate(step, settings["steps"], settings["warmup_steps"], settings["learning_rate"])
-    where = f"pre-training {run['operator']} seed {seed}, step {step + 1}"
-    update(model, adamw, total / count, rate, settings["gradient_clipping"], where)
-    return total.item(), count
+    torch.manual_seed(derived_seed(seed, DROPOUT, step * processes() + rank()))
+    model.train()
+    total = _backward(loss_of, *(distributed.share(T) for T in (inputs, sequences, chosen)), count, settings)
+    rate = linear_rate(step, steps, settings["warmup_steps"], settings["learning_rate"])
+    last = step - step % settings["checkpoint_interval"]
+    saved = f"step {last} in {path}" if last else "none"
+    where = (
+        f"pre-training {run['operator']} seed {seed}, step {step + 1} (training sequences {_listed(indices)}; last "
+        f"good checkpoint: {saved}): loss {total / count}"
+    )
+    norm = apply_gradients(model, adamw, rate, settings["gradient_clipping"], where)
+    return total, count, norm, rate
+
+
+def _backward(loss_of, inputs: Tensor, sequences: Tensor, chosen: Tensor, count: int, settings: dict) -> float:
+    """Adds the gradient of the loss a token of the whole batch, one micro-batch after another; gives the summed loss.
+
+    count: masked tokens of the whole batch, over all processes. Gradients are averaged over processes, hence the
+    factor; only the last micro-batch exchanges them.
+    """
+    size = settings["micro_batch_size"] or max(len(inputs), 1)
+    multiple = COMPILED_MULTIPLE if device().type == "cuda" else 1
+    parts = list(zip(*(T.split(size) for T in (inputs, sequences, chosen)), strict=True))
+    total = torch.zeros((), device=device())
+    for i, (part, originals, hidden) in enumerate(parts):
+        batch = (part, *sparse_targets(originals, hidden, multiple))
+        with distributed.alone(loss_of) if i + 1 < len(parts) else nullcontext():
+            with autocast(settings["precision"]):
+                loss = loss_of(*(T.to(device(), non_blocking=True) for T in batch))
+            (loss * (processes() / count)).backward()
+        total += loss.detach()
+    return total.item()
 
 
 @torch.no_grad()
-def validate(model, validation: Sequences, index: dict, settings: dict) -> dict:
-    """Mean loss over all masked tokens of the validation sequences, under their one fixed masking."""
+def validate(model: nn.Module, corpus: Corpus, settings: dict) -> dict:
+    """Mean loss over all masked tokens of the validation sequences, under their one fixed masking.
+
+    Processes share the batches; their losses are added in one order, so that their number does not change the sum.
+    """
     model.eval()
+    loss_of = MaskedLMLoss(model)
     generator = torch.Generator().manual_seed(VALIDATION_SEED)
-    total, count = 0.0, 0
-    for start in range(0, len(validation), VALIDATION_BATCH):
-        indices = np.arange(start, min(start + VALIDATION_BATCH, len(validation)))
-        sequences = torch.from_numpy(validation[indices])
-        inputs, chosen = _masked(sequences, index, settings["mask_probability"], generator)
-        with autocast(settings["precision"]):
-            total += masked_lm_loss(model, *(T.to(device()) for T in (inputs, sequences, chosen))).item()
+    starts = range(0, len(corpus.validation), VALIDATION_BATCH)
+    totals, count = torch.zeros(len(starts), dtype=torch.float64), 0
+    for i, start in enumerate(starts):
+        indices = np.arange(start, min(start + VALIDATION_BATCH, len(corpus.validation)))
+        sequences = torch.from_numpy(corpus.validation[indices])
+        inputs, chosen = corpus.masked(sequences, settings["mask_probability"], generator)
         count += int(chosen.sum())
-    return {"validation_loss": total / count, "masked_tokens": count}
+        if i % processes() == rank():
+            with autocast(settings["precision"]):
+                batch = (inputs, *sparse_targets(sequences, chosen))
+                totals[i] = loss_of(*(T.to(device()) for T in batch)).double()
+    return {"validation_loss": distributed.added(totals).sum().item() / count, "masked_tokens": count}
 
 
-def _masked(sequences: torch.Tensor, index: dict, share: float, generator: torch.Generator):
-    special = torch.tensor([index["special"][name] for name in ("[CLS]", "[SEP]", "[PAD]")])
-    mask_id = index["special"]["[MASK]"]
-    return mask_tokens(sequences, share, index["vocabulary_size"], special, mask_id, generator)
-
-
-def batch_indices(seed: int, step: int, batch_size: int, sequences: int) -> np.ndarray:
-    """Indices [batch_size] of step `step` (from 0): every epoch is a new permutation; batches run across its end."""
-    positions = step * batch_size + np.arange(batch_size)
-    epochs = positions // sequences
-    return np.array([_order(seed, int(e), sequences)[p % sequences] for e, p in zip(epochs, positions, strict=True)])
-
-
-@lru_cache(maxsize=2)
-def _order(seed: int, epoch: int, sequences: int) -> np.ndarray:
-    return np.random.default_rng(derived_seed(seed, ORDER, epoch)).permutation(sequences)
+def _listed(indices: np.ndarray) -> str:
+    return ", ".join(map(str, indices))

@@ -1,0 +1,54 @@
+"""Fine-tunes one operator at one size by one protocol from intermediate checkpoints (Courtois et al., Figure 3).
+
+Reads data/checkpoints/OPERATOR-SIZE, data/pretraining/OPERATOR-SIZE (the last step), data/tasks and the tokenizer of
+data/tokens. Writes data/observations/convergence-PROTOCOL-OPERATOR-SIZE.csv: every metric of every task of
+`convergence.tasks` by pre-training step. `analysis` makes the GLUE score by step of it, and the step at which a share
+of the final score is reached.
+"""
+
+from pathlib import Path
+
+from stages import command, observations
+from stages.learning import runs
+from stages.settings import Settings, load_settings
+
+
+def planned(settings: Settings, protocol: str, operator: str, size: str) -> list[tuple[int, dict]]:
+    """(pre-training step, run) for every step, task, pre-training seed and seed.
+
+    The model after the last step is that of stage finetuning, so a run that both stages ask for is made once.
+    """
+    training = settings.finetuning[protocol].model_dump(mode="json")
+    del training["seeds"]
+    name = f"{operator}-{size}"
+    kept = (*settings.noise.tasks, *settings.cross_domain.tasks)
+    plan = []
+    for pretraining_seed, last in runs.seed_folders(Path("data/pretraining") / name):
+        for step in settings.convergence.steps:
+            weights = Path("data/checkpoints") / name / last.name / f"step-{step}"
+            final = step == settings.pretraining.steps
+            for task in settings.convergence.tasks:
+                for seed in settings.convergence.seeds:
+                    own = (name, last) if final else (f"{name} after step {step}", weights)
+                    run = runs.planned(*own, pretraining_seed, task, seed, training, keep=final and task in kept)
+                    plan.append((step, run))
+    return plan
+
+
+def main() -> None:
+    columns = command.model_arguments(command.parser("convergence", __doc__))
+    name = "-".join(columns.values())
+    settings = load_settings()
+    with observations.provenance(f"convergence-{name}"):
+        plan = planned(settings, **columns)
+        results = runs.run_all([run for _, run in plan], settings.workers)
+        tables = {task: runs.examples(task) for task in settings.convergence.tasks}
+        rows = []
+        for (step, run), (folder, _) in zip(plan, results, strict=True):
+            shared = {"stage": "convergence", "condition": f"step={step}", **columns}
+            rows += runs.measured(run, runs.predictions_of(folder), tables[run["task"]], shared)
+        observations.write(observations.FOLDER / f"convergence-{name}.csv", rows)
+
+
+if __name__ == "__main__":
+    command.run(main)

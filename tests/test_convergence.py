@@ -1,0 +1,36 @@
+"""Fine-tuning from intermediate checkpoints."""
+
+from pathlib import Path
+
+import pytest
+
+from stages import convergence, finetuning
+from stages.settings import load_settings
+
+INSTANCE = ("courtois2024", "original", "tiny")
+
+
+@pytest.fixture
+def settings(tmp_path, monkeypatch):
+    settings = load_settings()
+    monkeypatch.chdir(tmp_path)
+    for seed in (10, 2):
+        Path(f"data/pretraining/original-tiny/seed-{seed}").mkdir(parents=True)
+    return settings
+
+
+def test_every_step_task_and_pair_of_seeds_is_planned_once(settings):
+    asked = settings.convergence
+    plan = convergence.planned(settings, *INSTANCE)
+    identities = {(step, run["task"], run["pretraining_seed"], run["seed"]) for step, run in plan}
+    assert len(plan) == len(identities) == 2 * len(asked.steps) * len(asked.tasks) * len(asked.seeds)
+    assert {run["pretraining_seed"] for _, run in plan} == {2, 10}
+
+
+def test_the_last_step_is_the_run_of_finetuning_and_no_other_step_is(settings):
+    last = settings.pretraining.steps
+    assert last in settings.convergence.steps
+    tuned = finetuning.planned(settings, *INSTANCE)
+    for step, run in convergence.planned(settings, *INSTANCE):
+        assert (run in tuned) == (step == last)
+        assert run["weights"].endswith(f"/step-{step}") == (step != last)

@@ -1,0 +1,188 @@
+"""Pre-training: batches, resumption, divergence, micro-batches, several processes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from stages.attention.bert import OperatorBertForMaskedLM, configuration
+from stages.files import sha256
+from stages.learning import pretraining
+from stages.learning.corpus import batch_indices
+from stages.learning.masking import MaskedLMLoss, sparse_targets
+from tests.toy import TOY, TRAINING, VOCABULARY, pretrained, run_of
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_every_operator_sees_the_same_batches_and_every_epoch_sees_every_sequence():
+    order = np.concatenate([batch_indices(7, step, 4, 10) for step in range(5)])
+    assert sorted(order[:10]) == sorted(order[10:]) == list(range(10))
+    assert list(order[:10]) != list(order[10:])
+    assert list(batch_indices(8, 0, 4, 10)) != list(order[:4])
+
+
+def test_two_runs_of_one_seed_give_the_same_bits(tokens, tmp_path):
+    assert pretrained(tokens, tmp_path / "a") == pretrained(tokens, tmp_path / "b")
+
+
+def test_the_loss_falls_when_there_is_something_to_learn(tokens, tmp_path):
+    log, _ = pretrained(tokens, tmp_path / "a", steps=150, evaluation_interval=10, hidden_dropout=0.0)
+    assert log[-1]["training_loss"] < 0.7 * log[0]["training_loss"]
+
+
+@pytest.mark.parametrize("steps", [1, 3, 4])
+def test_a_run_that_died_after_any_step_goes_on_bit_for_bit(steps, tokens, tmp_path, monkeypatch):
+    undisturbed = pretrained(tokens, tmp_path / "a")
+    update, calls = pretraining.apply_gradients, []
+
+    def dying_update(*arguments):
+        calls.append(arguments)
+        if len(calls) > steps:
+            raise KeyboardInterrupt
+        return update(*arguments)
+
+    monkeypatch.setattr(pretraining, "apply_gradients", dying_update)
+    with pytest.raises(KeyboardInterrupt):
+        pretrained(tokens, tmp_path / "b")
+    monkeypatch.setattr(pretraining, "apply_gradients", update)
+    assert pretrained(tokens, tmp_path / "b") == undisturbed
+
+
+MOMENTS = {  # the function that never ends when called the n-th time, having done half of its work
+    "between two steps": ("pretraining.apply_gradients", 6, ""),
+    "while it writes a checkpoint": ("checkpoints.save_file", 3, "Path(arguments[1]).write_bytes(b'half')"),
+    "while it writes a kept model": ("pretraining.OperatorBertForMaskedLM.save_pretrained", 2, "arguments[1].mkdir()"),
+}
+PROGRAM = """
+import json, sys, time, torch
+from pathlib import Path
+from stages.learning import checkpoints, pretraining
+
+torch.set_num_threads(1)
+whole, calls = {function}, []
+
+def dying(*arguments):
+    calls.append(arguments)
+    if len(calls) < {call}:
+        return whole(*arguments)
+    {half}
+    print("now", flush=True)
+    time.sleep(600)
+
+{function} = dying
+pretraining.pretrain(json.loads(sys.argv[1]), *map(Path, sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_process_killed_at_any_moment_goes_on_bit_for_bit(moment, tokens, tmp_path):
+    undisturbed = pretrained(tokens, tmp_path / "a")
+    function, call, half = MOMENTS[moment]
+    folder = tmp_path / "b"
+    folder.mkdir()
+    program = PROGRAM.format(function=function, call=call, half=half)
+    paths = (str(path) for path in (tokens, folder, folder / "live"))
+    command = [sys.executable, "-c", program, json.dumps(run_of()), *paths]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "now\n"
+        process.send_signal(signal.SIGKILL)
+    assert not (folder / "model").exists()  # it was killed on the way
+    assert pretrained(tokens, folder) == undisturbed
+    assert sha256(folder / "checkpoints") == sha256(tmp_path / "a" / "checkpoints")
+    assert not list(folder.glob(".checkpoint*")) and not list((folder / "checkpoints").glob(".*"))
+
+
+def test_the_models_of_the_listed_steps_are_kept(tokens, tmp_path):
+    pretrained(tokens, tmp_path / "a")
+    kept = {path.name for path in (tmp_path / "a" / "checkpoints").iterdir()}
+    assert kept == {"step-3", "step-6"}
+    weights = [load_file(tmp_path / "a" / "checkpoints" / name / "model.safetensors") for name in sorted(kept)]
+    assert not torch.equal(*(state["bert.encoder.layer.0.attention.self.query.weight"] for state in weights))
+
+
+def test_a_diverging_run_stops_and_names_the_step(tokens, tmp_path):
+    with pytest.raises(ValueError, match=r"seed 1, step 3 \(training sequences \d+.*checkpoint: step 2 in .*lower the"):
+        pretrained(tokens, tmp_path / "a", learning_rate=1e30, steps=30, gradient_clipping=1e30)
+
+
+def test_a_damaged_checkpoint_is_an_error_that_names_it(tokens, tmp_path):
+    pretrained(tokens, tmp_path / "a")
+    path = tmp_path / "a" / "checkpoint.safetensors"
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(ValueError, match=r"checkpoint\.safetensors: not a checkpoint"):
+        pretrained(tokens, tmp_path / "a")
+
+
+def test_the_checkpoint_of_other_settings_is_refused_with_both(tokens, tmp_path):
+    pretrained(tokens, tmp_path / "a")
+    with pytest.raises(ValueError, match=r"other settings(.|\n)*training\.learning_rate: 0\.01 there, 0\.02 here"):
+        pretrained(tokens, tmp_path / "a", learning_rate=0.02)
+
+
+def test_epochs_are_counted_in_steps_and_must_outlast_the_warm_up():
+    assert pretraining.length(TRAINING | {"steps": None, "epochs": 3}, sequences=10) == 8  # of 4 sequences
+    with pytest.raises(ValueError, match=r"warmup_steps: 3 leaves nothing of the 3 steps"):
+        pretraining.length(TRAINING | {"steps": None, "epochs": 1}, sequences=10)
+
+
+@pytest.mark.parametrize("size", [1, 3, 4])
+def test_micro_batches_give_the_losses_of_the_whole_batch(size, tokens, tmp_path):
+    calm = {"hidden_dropout": 0.0, "attention_dropout": 0.0}
+    whole, _ = pretrained(tokens, tmp_path / "a", **calm)
+    log, _ = pretrained(tokens, tmp_path / "b", micro_batch_size=size, **calm)
+    for one, other in zip(whole, log, strict=True):
+        assert one == pytest.approx(other, rel=1e-4)
+
+
+def test_a_loss_captured_as_one_graph_of_padded_sizes_is_the_loss():
+    torch.manual_seed(0)
+    loss_of = MaskedLMLoss(OperatorBertForMaskedLM(configuration("shared", **TOY, vocab_size=VOCABULARY)).eval())
+    sequences = torch.randint(5, VOCABULARY, (3, 12))
+    chosen = torch.rand(sequences.shape) < 0.4
+    plain = loss_of(sequences, *sparse_targets(sequences, chosen))
+    padded = sparse_targets(sequences, chosen, multiple=32)
+    assert len(padded[0]) == 32
+    torch.testing.assert_close(torch.compile(loss_of, backend="aot_eager", fullgraph=True)(sequences, *padded), plain)
+
+
+TOGETHER = """
+import json, sys, torch
+from pathlib import Path
+from stages import jobs
+from stages.learning.pretraining import pretrain
+
+torch.set_num_threads(1)
+TOKENS = Path(sys.argv[2])
+
+def train(run, folder):
+    return pretrain(run, TOKENS, folder, folder / "live")
+
+[(folder, _)] = jobs.run(train, [jobs.Job("toy", json.loads(sys.argv[1]), (TOKENS,))], "pretraining")
+(Path.cwd() / "folder").write_text(str(folder))
+"""
+
+
+@pytest.mark.parametrize("micro_batch_size", [None, 1])
+def test_two_processes_give_the_losses_and_weights_of_one(micro_batch_size, tokens, tmp_path):
+    calm = {"hidden_dropout": 0.0, "attention_dropout": 0.0, "micro_batch_size": micro_batch_size}
+    alone, _ = pretrained(tokens, tmp_path / "a", "symmetric", **calm)
+    (tmp_path / "together.py").write_text(TOGETHER)
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    arguments = [str(tmp_path / "together.py"), json.dumps(run_of("symmetric", **calm)), str(tokens)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    subprocess.run([*launcher, *arguments], cwd=tmp_path, env=environment, check=True, timeout=120)
+    folder = tmp_path / (tmp_path / "folder").read_text()
+    log = json.loads((folder / "result.json").read_text())["log"]
+    for one, other in zip(alone, log, strict=True):
+        assert one == pytest.approx({key: other[key] for key in one}, rel=1e-4)
+    weights = (load_file(path / "model" / "model.safetensors") for path in (tmp_path / "a", folder))
+    for one, other in zip(*(state.values() for state in weights), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)

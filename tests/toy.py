@@ -1,0 +1,47 @@
+"""A model, a corpus and a recipe that train in a second, for the tests of training."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from stages.documents.packing import INDEX, pack
+from stages.files import sha256
+from stages.learning import pretraining
+
+CLOCKED = ("tokens_per_second", "model_flop_utilisation")
+SPECIAL = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
+VOCABULARY, LENGTH = 60, 12
+TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
+TRAINING = {
+    "steps": 9, "warmup_steps": 3, "batch_size": 4, "learning_rate": 1e-2, "betas": [0.9, 0.999], "epsilon": 1e-12,
+    "weight_decay": 0.01, "gradient_clipping": 1.0, "mask_probability": 0.3, "initializer_range": 0.02,
+    "hidden_dropout": 0.1, "attention_dropout": 0.1, "precision": "float32", "evaluation_interval": 2,
+    "checkpoint_interval": 2, "epochs": None, "micro_batch_size": None,
+}  # fmt: skip
+
+
+def packed(folder: Path) -> Path:
+    """data/tokens of 10 training and 3 validation sequences."""
+    stream = folder.with_name("stream.bin")
+    splits = {}
+    for split, sequences in (("train", 10), ("validation", 3)):
+        ids = np.random.default_rng(sequences).integers(5, VOCABULARY, (sequences, LENGTH)).astype("<u2")
+        ids[:, 0], ids[:, -1] = SPECIAL["[CLS]"], SPECIAL["[SEP]"]
+        ids.tofile(stream)
+        splits[split] = pack([stream], folder / split, LENGTH)
+    index = {"sequence_length": LENGTH, "vocabulary_size": VOCABULARY, "special": SPECIAL, "splits": splits}
+    (folder / INDEX).write_text(json.dumps(index))
+    return folder
+
+
+def run_of(operator="original", **changes):
+    training = TRAINING | changes
+    return {"operator": operator, "seed": 1, "model": TOY, "attention": {}, "training": training, "kept": [3, 6]}
+
+
+def pretrained(tokens, folder, operator="original", **changes):
+    folder.mkdir(exist_ok=True)
+    result = pretraining.pretrain(run_of(operator, **changes), tokens, folder, folder / "live")
+    log = [{key: value for key, value in entry.items() if key not in CLOCKED} for entry in result["log"]]
+    return log, sha256(folder / "model" / "model.safetensors")
