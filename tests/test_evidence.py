@@ -253,3 +253,33 @@ def test_a_deviation_that_points_nowhere_is_an_error(tmp_path):
     params = load_settings(ROOT / "stages/scales/laptop.yaml").model_dump(mode="json")
     with pytest.raises(ValueError, match=r"nothing at pretraining\.stepz"):
         deviations.compare(params, published.protocol(FOLDER), path=tmp_path / "d.yaml")
+
+
+def answered(operator: str, size: str, task: str, metric: str, value: float, seed: int) -> dict:
+    fixed = {"stage": "question_answering", "protocol": "kowsher2025", "evaluated_on": task[:6], "finetuning_seed": 1}
+    return row(operator=operator, size=size, task=task, metric=metric, value=value, pretraining_seed=seed) | fixed
+
+
+def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text():
+    name = "kowsher2024_arxiv_table2_squad"
+    tasks = {"squad1": 0.8, "squad2": 0.6, "squad1_triviaqa": 0.82, "squad2_triviaqa": 0.62}
+    rows = [
+        answered(operator, size, task, metric, value + better + 0.1 * (metric == "f1") + seed / 1000, seed)
+        for operator, better in (("original", 0.0), ("shared", 0.01))
+        for size in ("tiny", "base")
+        for task, value in tasks.items()
+        for metric in ("exact_match", "f1")
+        for seed in (1, 2)
+    ]
+    run = measurements.measurements(pd.DataFrame(rows))
+    filled = cells.fill(TABLES[name], published.table(name, FOLDER), evidence(run.to_dict("records")))
+    assert set(filled["status"]) == {"reproduced"} and len(filled) == 2 * 2 * 2 * 6
+    cell = filled.set_index(["row_key", "column_key"])["reproduced"]
+    assert cell["base.original.single", "squad1_em"] == pytest.approx(80.15)
+    assert cell["base.shared.triviaqa", "squad2_f1"] == pytest.approx(73.15)
+    assert cell["base.original.triviaqa", "avg_em"] == pytest.approx(72.15)
+    assert cell["tiny.shared.single", "avg_f1"] == pytest.approx(81.15)
+    text = "kowsher2024_arxiv_text_and_figure_numbers"
+    filled = cells.fill(TABLES[text], published.table(text, FOLDER), evidence(run.to_dict("records")))
+    gains = filled[filled["row_key"].str.startswith("squad") & (filled["status"] == "reproduced")]
+    assert len(gains) == 6 and gains["reproduced"].to_numpy() == pytest.approx(1.0)

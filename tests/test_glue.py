@@ -14,7 +14,7 @@ from stages import tasks
 from stages.benchmarks import glue
 from stages.benchmarks.glue import TASKS
 from stages.benchmarks.metrics import scores
-from stages.settings import Data, Hub, Tasks
+from stages.settings import Data, Hub, Questions, Tasks
 
 REAL = {  # examples of every split in the shared data, and whether the file is a subset
     "cola": {"train": (8551, False), "validation": (1043, False)},
@@ -33,6 +33,15 @@ REAL = {  # examples of every split in the shared data, and whether the file is 
 
 
 def settings(source="files", root=None, names=tuple(TASKS), train=None, validation=None, seed=1, hub="-"):
+    repository = Hub(repository=str(hub), configuration=None, revision="main")
+    questions = Questions(
+        names=["squad1"],
+        train_examples=8,
+        validation_examples=4,
+        squad2_training="original",
+        triviaqa_words=60,
+        hub=dict.fromkeys(("squad1", "squad2", "triviaqa"), repository),
+    )
     return SimpleNamespace(
         data=Data(source=source, root=str(root) if root else None),
         tasks=Tasks(
@@ -40,9 +49,16 @@ def settings(source="files", root=None, names=tuple(TASKS), train=None, validati
             train_examples=train,
             validation_examples=validation,
             seed=seed,
-            hub=Hub(repository=str(hub), configuration=None, revision="main"),
+            hub=repository,
+            questions=questions,
         ),
     )
+
+
+def statistics_of(folder: Path) -> pd.DataFrame:
+    """Those of the GLUE tasks."""
+    frame = pd.read_csv(folder / "statistics.csv")
+    return frame[frame["task"].isin(TASKS)]
 
 
 def write(root: Path, name: str, *lines: str) -> Path:
@@ -58,7 +74,7 @@ def read(root: Path, task: str, split: int = 0) -> glue.Examples:
 
 def test_the_embedded_tasks_are_read_like_real_ones(tmp_path):
     tasks.build(tmp_path, settings("embedded", train=60, validation=20))
-    statistics = pd.read_csv(tmp_path / "statistics.csv")
+    statistics = statistics_of(tmp_path)
     assert list(statistics["task"].unique()) == list(TASKS)
     assert statistics["examples"].tolist() == [60 if split == "train" else 20 for split in statistics["split"]]
     assert not statistics[["subset", "reduced"]].any().any()
@@ -87,7 +103,7 @@ def test_equal_settings_give_equal_bytes(tmp_path):
         files = sorted(path for path in (tmp_path / name).rglob("*") if path.is_file())
         made.append([path.read_bytes() for path in files])
     assert made[0] == made[1]
-    assert len(made[0]) == 18
+    assert len(made[0]) == 18 + 2  # and two of SQuAD
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -197,7 +213,7 @@ def test_reduced_splits_are_marked_and_differ_by_seed(tmp_path, shared_data):
         folder.mkdir()
         tasks.build(folder, settings(root=shared_data, names=["mrpc", "rte"], train=300, validation=300, seed=seed))
         made[seed] = pd.read_parquet(folder / "mrpc" / "train.parquet")
-    statistics = pd.read_csv(tmp_path / "1" / "statistics.csv", index_col=["task", "split"])
+    statistics = statistics_of(tmp_path / "1")
     assert statistics["examples"].tolist() == [300, 300, 300, 277]
     assert statistics["available"].tolist() == [3668, 408, 2490, 277]
     assert statistics["reduced"].tolist() == [True, True, True, False]

@@ -73,7 +73,7 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
 
 def question_answering(rows: pd.DataFrame) -> pd.DataFrame:
     """Exact match and F1 on both SQuAD sets and their average; condition: `single` or `triviaqa`."""
-    rows = rows[(rows["stage"] == "finetuning") & rows["task"].isin(QA_TASKS)]
+    rows = rows[(rows["stage"] == "question_answering") & rows["task"].isin(QA_TASKS)]
     rows = rows.assign(condition=rows["task"].map(QA_TASKS), task=None, evaluated_on=rows["task"].str[:6])
     rows = rows[rows["metric"].isin(("exact_match", "f1"))]
     keys = [field for field in FIELDS if field not in ("evaluated_on", "value")]

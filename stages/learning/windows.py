@@ -1,0 +1,119 @@
+"""Questions and their contexts as windows of tokens: [CLS] question [SEP] part of the context [SEP].
+
+A context that does not fit gives several windows, each `stride` tokens after the one before (Devlin et al. 2018 and
+their code). A question is never cut below `question_length` tokens. Every token of a context knows its place in the
+text, so an answer can be read from the text itself.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from tokenizers import Tokenizer
+
+STEP = 8  # tokens; few lengths, for the library keeps what it compiles for each
+
+
+@dataclass(frozen=True)
+class Windows:
+    """One entry a window; the windows of a question follow each other, in the order of its context.
+
+    ids: token ids. begins: number of tokens before the context's. offsets: [tokens of the context here, 2], where each
+    begins and ends in the text. questions: row of the table. spans: [windows, 2], first and last token of the first
+    answer, counted within the window; both 0, which is [CLS], where the window does not hold all of it.
+    """
+
+    ids: tuple[np.ndarray, ...]
+    begins: np.ndarray
+    offsets: tuple[np.ndarray, ...]
+    questions: np.ndarray
+    spans: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def longest(self) -> int:
+        """Tokens."""
+        return max(map(len, self.ids))
+
+
+@lru_cache(maxsize=4)  # the runs of one worker share their windows
+def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: int, stride: int) -> Windows:
+    """Reads a table of questions (context, question, answers, starts) and tokenises it.
+
+    maximum_length, question_length, stride: in tokens; longer questions are cut at question_length.
+    """
+    frame = pd.read_parquet(table)
+    words = Tokenizer.from_file(str(tokenizer))
+    words.no_truncation()
+    words.no_padding()
+    first, between = (words.token_to_id(token) for token in ("[CLS]", "[SEP]"))
+    contexts = dict(_contexts(words, frame["context"].unique().tolist()))
+    asked = words.encode_batch(frame["question"].tolist(), add_special_tokens=False)
+    ids, begins, offsets, questions, spans = [], [], [], [], []
+    for number, (row, question) in enumerate(zip(frame.itertuples(), asked, strict=True)):
+        tokens, places = contexts[row.context]
+        before = np.array([first, *question.ids[:question_length], between], dtype=np.int32)
+        answer = token_span(places, row.starts[0], row.starts[0] + len(row.answers[0])) if len(row.starts) else None
+        for start, end in cuts(len(tokens), maximum_length - len(before) - 1, stride):
+            ids.append(np.concatenate([before, tokens[start:end], np.array([between], dtype=np.int32)]))
+            begins.append(len(before))
+            offsets.append(places[start:end])
+            questions.append(number)
+            inside = answer is not None and start <= answer[0] <= answer[1] < end
+            spans.append([place - start + len(before) for place in answer] if inside else [0, 0])
+    return Windows(tuple(ids), np.array(begins), tuple(offsets), np.array(questions), np.array(spans))
+
+
+def cuts(tokens: int, room: int, stride: int) -> Iterator[tuple[int, int]]:
+    """(start, end) of every window over `tokens` tokens: `room` long, `stride` apart, up to the one that ends them."""
+    start = 0
+    while True:
+        yield start, min(start + room, tokens)
+        if start + room >= tokens:
+            return
+        start += stride
+
+
+def token_span(places: np.ndarray, start: int, end: int) -> tuple[int, int] | None:
+    """First and last of the tokens at `places` that reach into the characters from start to end (excluded).
+
+    None where no token does, as for signs that the tokenizer leaves out.
+    """
+    first = int(np.searchsorted(places[:, 1], start, side="right"))
+    last = int(np.searchsorted(places[:, 0], end, side="left")) - 1
+    return (first, last) if first <= last else None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Windows of one length, [windows, n]: ids, token types, which are no padding, and which are of the context."""
+
+    ids: torch.Tensor
+    types: torch.Tensor
+    mask: torch.Tensor
+    context: torch.Tensor
+
+
+def padded(windows: Windows, indices: np.ndarray) -> Batch:
+    """The windows at `indices`, padded to the next multiple of STEP above the longest of them."""
+    length = min(-(-max(len(windows.ids[i]) for i in indices) // STEP) * STEP, windows.longest)
+    ids, types, mask, context = np.zeros((4, len(indices), length), dtype=np.int64)
+    for row, i in enumerate(indices):
+        n, begin = len(windows.ids[i]), windows.begins[i]
+        ids[row, :n] = windows.ids[i]
+        types[row, begin:n] = 1
+        mask[row, :n] = 1
+        context[row, begin : n - 1] = 1
+    return Batch(*map(torch.from_numpy, (ids, types, mask, context.astype(bool))))
+
+
+def _contexts(words: Tokenizer, texts: list[str]) -> Iterator[tuple[str, tuple[np.ndarray, np.ndarray]]]:
+    """Each text with its token ids and their places; tokenised once, however many questions ask about it."""
+    for text, encoding in zip(texts, words.encode_batch(texts, add_special_tokens=False), strict=True):
+        yield text, (np.array(encoding.ids, dtype=np.int32), np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2))

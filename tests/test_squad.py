@@ -1,0 +1,383 @@
+"""SQuAD and TriviaQA as they are distributed, the official scores, and the embedded questions."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from stages import tasks
+from stages.benchmarks import squad, triviaqa
+from stages.benchmarks.answers import exact_match, f1, normalised, scores
+from stages.embedded.comprehension import write_squad, write_triviaqa
+from stages.settings import Data, Hub, Questions
+
+CONTEXT = "The Seine flows through Paris. Paris is old."
+
+
+# scores
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The Seine", "seine"),
+        ("a  an\tthe  Theatre an ant", "theatre ant"),
+        ("U.S.A.", "usa"),
+        ("the-end", "theend"),  # punctuation goes first, as officially: no article is left to delete
+        ("(the) end", "end"),
+        ("Ünïted\u00a0Kingdom", "ünïted kingdom"),
+        ("“the” end", "“ ” end"),  # ASCII punctuation alone is deleted
+        ("5–6 km", "5–6 km"),
+        ("...", ""),
+        ("", ""),
+    ],
+)
+def test_normalisation_is_the_official_one(text, expected):
+    assert normalised(text) == expected
+
+
+def test_scores_of_constructed_cases():
+    assert exact_match("the Seine.", "Seine") == 1.0
+    assert exact_match("Seine river", "Seine") == 0.0
+    assert f1("Seine river", "Seine") == pytest.approx(2 / 3)
+    assert f1("big big dog", "big dog dog") == pytest.approx(2 / 3)  # words count as often as both texts have them
+    assert f1("dog", "cat") == 0.0
+    assert (exact_match("", "dog"), f1("", "dog"), f1("dog", "")) == (0.0, 0.0, 0.0)
+    assert (exact_match("", ""), f1("", ""), f1("the", ".")) == (1.0, 1.0, 1.0)
+
+
+def test_the_gold_answer_that_fits_best_counts_for_each_metric():
+    assert scores(["red car"], [["a red car and a bus", "car"]]) == {
+        "exact_match": 0.0,
+        "f1": pytest.approx(max(2 * 2 / (2 + 5), 2 / 3)),
+    }
+    assert scores(["red car", "x"], [["bus", "The red car!"], ["y"]]) == {"exact_match": 0.5, "f1": 0.5}
+
+
+def test_an_unanswerable_question_wants_the_empty_text():
+    assert scores(["", "word", ""], [[], [], ["word"]]) == {
+        "exact_match": pytest.approx(1 / 3),
+        "f1": pytest.approx(1 / 3),
+    }
+
+
+def test_gold_answers_without_a_word_do_not_count():
+    assert scores([""], [["word", "."]])["exact_match"] == 0.0
+    assert scores([""], [["."]])["exact_match"] == 1.0
+
+
+@pytest.mark.parametrize(("predictions", "answers"), [(["a"], []), ([], [])])
+def test_predictions_without_their_questions_are_refused(predictions, answers):
+    with pytest.raises(ValueError, match="for 0 questions"):
+        scores(predictions, answers)
+
+
+# files of SQuAD
+
+
+def entry(name="q1", text="Paris", start=24, **more) -> dict:
+    return {"id": name, "question": "Where?", "answers": [{"text": text, "answer_start": start}], **more}
+
+
+def squad_file(root: Path, *questions: dict, name="train-v1.1.json", context=CONTEXT) -> Path:
+    path = root / "squad" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {"version": "1.1", "data": [{"title": "T", "paragraphs": [{"context": context, "qas": list(questions)}]}]}
+    path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    return path
+
+
+def test_a_file_becomes_rows_with_offsets(tmp_path):
+    two = entry("q2")
+    two["answers"].append({"text": "old", "answer_start": 40})
+    squad_file(tmp_path, entry(), two)
+    found = squad.read_original(tmp_path, "squad1", "train")
+    assert (found.source, found.subset, found.dropped) == ("train-v1.1.json", False, 0)
+    assert found.frame["example_id"].tolist() == ["q1", "q2"]
+    assert found.frame["answers"].tolist() == [["Paris"], ["Paris", "old"]]
+    assert found.frame["starts"].tolist() == [[24], [24, 40]]
+
+
+def test_offsets_count_characters_beyond_ascii(tmp_path):
+    squad_file(tmp_path, entry(text="naïve 😀", start=3), context="“é naïve 😀” said")
+    assert squad.read_original(tmp_path, "squad1", "train").frame["answers"].tolist() == [["naïve 😀"]]
+
+
+def test_whole_files_go_before_subsets_and_subsets_are_marked(tmp_path):
+    squad_file(tmp_path, entry(), name="dev-v2.0.subset.json")
+    assert squad.read_original(tmp_path, "squad2", "validation").subset
+    squad_file(tmp_path, entry("q9"), name="dev-v2.0.json")
+    assert squad.read_original(tmp_path, "squad2", "validation").frame["example_id"].tolist() == ["q9"]
+
+
+def test_unanswerable_questions_have_no_answers_whatever_was_plausible(tmp_path):
+    plausible = entry(is_impossible=True) | {"answers": [], "plausible_answers": [{"text": "x", "answer_start": 0}]}
+    squad_file(tmp_path, plausible, entry("q2", is_impossible=False), name="train-v2.0.json")
+    found = squad.read_original(tmp_path, "squad2", "train")
+    assert found.frame["answers"].tolist() == [[], ["Paris"]]
+    assert squad.unanswerable_share(found.frame) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("questions", "message"),
+    [
+        ([entry(start=25)], r"train-v1\.1\.json, question q1: the context has 'aris\.' at answer_start 25, .* 'Paris'"),
+        ([entry(start=-1)], "question q1: the context has '' at answer_start -1"),
+        ([entry(start=900)], "question q1: the context has '' at answer_start 900"),
+        ([entry(text="")], "question q1: the context has ''"),
+        ([entry(), entry()], r"train-v1\.1\.json, question q1: the id comes twice"),
+        ([entry() | {"answers": []}], "question q1: no answer, which SQuAD 1.1 does not know"),
+        ([entry() | {"answers": [], "is_impossible": False}], "question q1: neither an answer nor is_impossible"),
+        ([entry(start="24")], "question q1: answer_start is str, expected int"),
+        ([{"id": "q1", "answers": []}], "question q1: no|question q1: question is nothing, expected str"),
+        ([{"question": "?"}], "article 1, paragraph 1: id is nothing, expected str"),
+        ([], r"train-v1\.1\.json: no question"),
+    ],
+)
+def test_a_fault_is_named_with_its_file_and_question(tmp_path, questions, message):
+    squad_file(tmp_path, *questions)
+    with pytest.raises(ValueError, match=message):
+        squad.read_original(tmp_path, "squad1", "train")
+
+
+def test_files_that_are_cut_short_or_missing_are_named(tmp_path):
+    path = squad_file(tmp_path, entry())
+    whole = path.read_text()
+    path.write_text(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"train-v1\.1\.json: not whole JSON"):
+        squad.read_original(tmp_path, "squad1", "train")
+    path.write_text("[]")
+    with pytest.raises(ValueError, match=r"train-v1\.1\.json: holds a list"):
+        squad.read_original(tmp_path, "squad1", "train")
+    path.write_text('{"data": 1}')
+    with pytest.raises(ValueError, match=r"train-v1\.1\.json: data is int, expected list"):
+        squad.read_original(tmp_path, "squad1", "train")
+    with pytest.raises(ValueError, match=r"neither train-v2\.0\.json nor .*squad2_training: derived"):
+        squad.read_original(tmp_path, "squad2", "train")
+
+
+def articles() -> squad.Questions:
+    rows = [
+        ("q1", "Paris lies on the Seine.", "Which city lies on the Seine?", ["Paris"], [0], "France"),
+        ("q2", "Lyon lies on the Rhône.", "Which city lies on the Rhône?", ["Lyon"], [0], "France"),
+        ("q3", "Nice lies on the sea.", "Which city lies on the sea?", ["Nice"], [0], "France"),
+        ("q4", "Paris again, the city.", "Which city again?", ["Paris"], [0], "France"),
+        ("q5", "Rome is in Italy.", "What is in Italy?", ["Rome"], [0], "Italy"),
+        ("q6", "Of Rome and Nice.", "Of what?", ["Rome"], [3], "Italy"),
+    ]
+    return squad.Questions(squad.as_rows(rows, "toy", False), "toy.json")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_derived_question_moves_to_a_paragraph_of_its_article_without_its_answer(seed):
+    toy = articles()
+    derived = squad.without_answer(toy, [seed])
+    moved = derived.frame["answers"].str.len() == 0
+    assert moved.sum() == 2 and derived.subset and "derived of toy.json" in derived.source
+    assert toy.frame["answers"].str.len().min() == 1  # what was given stays
+    assert derived.frame[~moved].equals(toy.frame[~moved])
+    article = toy.frame.set_index("context")["article"]
+    for i in moved[moved].index:
+        row = derived.frame.loc[i]
+        assert toy.frame.loc[i, "answers"][0] not in row["context"] and row["starts"] == []
+        if row["article"] == "France":  # the Italian article has Rome in every paragraph
+            assert article[row["context"]] == "France"
+    assert squad.without_answer(toy, [seed]).frame.equals(derived.frame)
+
+
+def test_without_another_paragraph_no_question_can_be_derived():
+    rows = [(f"q{i}", f"Rome {i}.", "What?", ["Rome"], [0], "Italy") for i in range(3)]
+    with pytest.raises(ValueError, match=r"toy\.json, question q\d: every paragraph holds its answer"):
+        squad.without_answer(squad.Questions(squad.as_rows(rows, "toy", False), "toy.json"), [1])
+
+
+# TriviaQA
+
+
+def trivia(root: Path, name: str, *entries: dict, **documents: str) -> None:
+    (root / "triviaqa" / "qa").mkdir(parents=True, exist_ok=True)
+    (root / "triviaqa" / "qa" / name).write_text(json.dumps({"Data": list(entries), "Version": 1.0}))
+    for page, text in documents.items():
+        part, _, file = page.partition("_")
+        (root / "triviaqa" / "evidence" / part).mkdir(parents=True, exist_ok=True)
+        (root / "triviaqa" / "evidence" / part / f"{file}.txt").write_text(text, encoding="utf-8")
+
+
+def asked(name: str, aliases: list[str], pages=(), results=()) -> dict:
+    return {
+        "QuestionId": name,
+        "Question": "Which?",
+        "Answer": {"Value": aliases[0], "Aliases": aliases},
+        "EntityPages": [{"Filename": f"{page}.txt"} for page in pages],
+        "SearchResults": [{"Filename": f"{page}.txt"} for page in results],
+    }
+
+
+def test_the_span_is_the_first_alias_in_the_first_document_that_has_one(tmp_path):
+    documents = {"wikipedia_a": "Nothing here.", "wikipedia_b": "On sunset boulevard, West Sunset Boulevard."}
+    question = asked("q1", ["Sunset Boulevard", "West Sunset Boulevard", "Sunset"], ["a", "b"])
+    trivia(tmp_path, "wikipedia-train.json", question, **documents)
+    found = triviaqa.read_original(tmp_path, "train", 50)
+    row = found.frame.iloc[0]
+    assert (row["example_id"], row["context"]) == ("q1", documents["wikipedia_b"])
+    assert (row["answers"], row["starts"]) == (["sunset boulevard"], [3])  # the longest of those that begin there
+    assert found.subset and found.source == "wikipedia-train.json"  # the web part is not there
+
+
+def test_an_alias_counts_as_whole_words_only():
+    assert triviaqa.first_alias("The art of Arthur; ART.", ["Art"]).span() == (4, 7)
+    assert triviaqa.first_alias("party", ["art"]) is None
+    assert triviaqa.first_alias("C++ and C", ["C"]).start() == 0
+    assert triviaqa.first_alias("costs $5 (five)", ["$5"]).start() == 6
+    assert triviaqa.first_alias("anything", ["", " "]) is None
+
+
+def test_documents_are_cut_and_questions_without_an_answer_are_counted_with_the_reason(tmp_path):
+    questions = [asked("q1", ["Late"], ["a"]), asked("q2", ["early"], ["a"])]
+    trivia(tmp_path, "wikipedia-dev.json", *questions, wikipedia_a="  early\n" + "word " * 20 + "late")
+    trivia(tmp_path, "web-dev.json", asked("q1", ["late"], [], ["b"]), asked("q2", ["early"], ["a"]), web_b="Late!")
+    found = triviaqa.read_original(tmp_path, "validation", 5)
+    assert found.frame["example_id"].tolist() == ["q2", "q1"]
+    assert found.frame["context"].tolist() == ["  early\nword word word word", "Late!"]
+    assert found.dropped == 2 and not found.subset
+    assert found.reason == "1 no answer in the first 5 words of a document; 1 in both parts"
+    assert triviaqa.first_words("a b", 5) == "a b"
+
+
+def test_faults_of_triviaqa_are_named(tmp_path):
+    with pytest.raises(ValueError, match=r"triviaqa, split train: .*tasks\.questions\.names"):
+        triviaqa.read_original(tmp_path, "train", 5)
+    trivia(tmp_path, "web-train.json", asked("q7", ["x"], [], ["gone"]))
+    with pytest.raises(ValueError, match=r"web-train\.json, question q7: its document .*gone\.txt cannot be read"):
+        triviaqa.read_original(tmp_path, "train", 5)
+    trivia(tmp_path, "web-train.json", {"QuestionId": "q8", "Question": "?"})
+    with pytest.raises(ValueError, match=r"question q8: Answer is nothing, expected dict"):
+        triviaqa.read_original(tmp_path, "train", 5)
+
+
+# the hub's layout
+
+
+def hub(folder: Path, rows: list[dict], configuration: str, features=None) -> str:
+    import datasets
+
+    data = datasets.Dataset.from_list(rows, features=features)
+    (folder / configuration).mkdir(parents=True)
+    data.to_parquet(folder / configuration / "validation-00000-of-00001.parquet")
+    files = f"  data_files:\n  - split: validation\n    path: {configuration}/validation-*\n"
+    card = f"configs:\n- config_name: {configuration}\n{files}"
+    (folder / "README.md").write_text(f"---\n{card}---\n")
+    return str(folder)
+
+
+def test_squad_in_the_layout_of_the_hub_gives_the_same_rows(tmp_path):
+    unanswered = entry("q2", is_impossible=True) | {"answers": []}
+    squad_file(tmp_path, entry(), unanswered, name="dev-v2.0.json")
+    ours = squad.read_original(tmp_path, "squad2", "validation").frame
+    rows = [
+        {"id": row.example_id, "title": row.article, "context": row.context, "question": row.question}
+        | {"answers": {"text": row.answers, "answer_start": row.starts}}
+        for row in ours.itertuples()
+    ]
+    repository = hub(tmp_path / "hub", rows, "squad_v2")
+    theirs = squad.read_hub(repository, "squad_v2", "main", "squad2", "validation")
+    pd.testing.assert_frame_equal(theirs.frame, ours)
+    with pytest.raises(ValueError, match=r"tasks\.questions\.hub\.squad1: .*cannot be loaded"):
+        squad.read_hub(str(tmp_path / "nothing"), None, "main", "squad1", "validation")
+
+
+def test_triviaqa_in_the_layout_of_the_hub_gives_the_same_rows(tmp_path):
+    trivia(tmp_path, "wikipedia-dev.json", asked("q1", ["Two"], ["a"]), wikipedia_a="One, two.")
+    trivia(tmp_path, "web-dev.json", asked("q2", ["three"], ["a"], ["b"]), web_b="Three or two.")
+    ours = triviaqa.read_original(tmp_path, "validation", 9)
+    empty = {"filename": [], "wiki_context": []}
+    rows = [
+        {"question": "Which?", "question_id": "q1", "answer": {"aliases": ["Two"]}}
+        | {"entity_pages": {"filename": ["a"], "wiki_context": ["One, two."]}}
+        | {"search_results": {"filename": ["z"], "search_context": ["Two"]}},
+        {"question": "Which?", "question_id": "q2", "answer": {"aliases": ["three"]}, "entity_pages": empty}
+        | {"search_results": {"filename": ["b"], "search_context": ["Three or two."]}},
+    ]
+    theirs = triviaqa.read_hub(hub(tmp_path / "hub", rows, "rc"), "rc", "main", "validation", 9)
+    pd.testing.assert_frame_equal(theirs.frame, ours.frame)
+    assert not theirs.subset
+
+
+# the embedded world
+
+
+def test_embedded_questions_are_read_like_real_ones(tmp_path):
+    write_squad(tmp_path, 60, 30, 1)
+    write_triviaqa(tmp_path, 60, 30, 1)
+    for split, number in (("train", 60), ("validation", 30)):
+        one, two = (squad.read_original(tmp_path, name, split) for name in squad.VERSIONS)
+        assert len(one.frame) == len(two.frame) == number and not one.subset
+        assert squad.unanswerable_share(one.frame) is None
+        assert squad.unanswerable_share(two.frame) == pytest.approx(1 / 3)
+        three = triviaqa.read_original(tmp_path, split, 100)
+        assert len(three.frame) == number and not three.subset
+        assert three.dropped == 2 * (number // 2 // 20)
+    assert len(squad.read_original(tmp_path, "squad1", "validation").frame["answers"].str.len().unique()) == 2
+
+
+# the stage
+
+
+def settings(source="files", root=None, names=("squad1", "squad2"), train=None, validation=None, training="original"):
+    nowhere = {
+        name: Hub(repository="-", configuration=None, revision="main") for name in ("squad1", "squad2", "triviaqa")
+    }
+    questions = Questions(
+        names=list(names),
+        train_examples=train,
+        validation_examples=validation,
+        squad2_training=training,
+        triviaqa_words=60,
+        hub=nowhere,
+    )
+    return SimpleNamespace(data=Data(source=source, root=str(root)), tasks=SimpleNamespace(questions=questions, seed=1))
+
+
+def test_the_stage_writes_tables_and_statistics(tmp_path):
+    files = tmp_path / "files"
+    write_squad(files, 60, 30, 1)
+    write_triviaqa(files, 60, 30, 1)
+    given = settings(names=("squad2", "triviaqa"), train=40, training="derived")
+    rows = pd.DataFrame(tasks.question_answering(tmp_path, files, given))
+    assert rows[["examples", "available", "dropped"]].to_numpy().tolist() == [
+        *([40, 60, 0], [30, 30, 0]),
+        *([40, 60, 2], [30, 30, 0]),
+    ]
+    assert rows["subset"].tolist() == [True, False, False, False]
+    assert rows["source"][0].startswith("derived of train-v1.1.json: one question in 3 moved")
+    table = pd.read_parquet(tmp_path / "squad2" / "train.parquet")
+    assert tuple(table) == squad.COLUMNS and len(table) == 40
+    again = tmp_path / "again"
+    again.mkdir()
+    tasks.question_answering(again, files, given)
+    for path in ("squad2/train.parquet", "triviaqa/validation.parquet"):
+        assert (tmp_path / path).read_bytes() == (again / path).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "split", "count", "unanswerable"),
+    [("squad1", "validation", 10570, 0), ("squad2", "validation", 11873, 5945), ("squad1", "train", 3997, 0)],
+)
+def test_real_files_have_their_counts_and_every_answer_stands_at_its_offset(
+    shared_data, name, split, count, unanswerable
+):
+    found = squad.read_original(shared_data, name, split)  # which checks the offsets
+    assert (len(found.frame), found.subset) == (count, split == "train")
+    assert (found.frame["answers"].str.len() == 0).sum() == unanswerable
+    gold = [answers[0] if answers else "" for answers in found.frame["answers"]]
+    assert scores(gold, found.frame["answers"]) == {"exact_match": 1.0, "f1": 1.0}
+    share = unanswerable / count
+    assert scores([""] * count, found.frame["answers"])["f1"] == pytest.approx(share)
+
+
+def test_real_training_questions_lose_their_answers_by_derivation(shared_data):
+    found = squad.without_answer(squad.read_original(shared_data, "squad1", "train"), [1])
+    assert (found.frame["answers"].str.len() == 0).sum() == 3997 // 3
+    squad.as_rows(found.frame.itertuples(index=False, name=None), "derived", True)
