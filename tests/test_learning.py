@@ -11,7 +11,7 @@ from transformers import get_linear_schedule_with_warmup
 
 from stages.attention.bert import OPERATORS, OperatorBertForMaskedLM, configuration
 from stages.learning import finetuning
-from stages.learning.masking import mask_tokens, masked_lm_loss
+from stages.learning.masking import MaskedLMLoss, mask_tokens, sparse_targets
 from stages.learning.optimisation import linear_rate, optimiser, stepped_rate
 from tests.toy import LENGTH, SPECIAL, TOY, VOCABULARY, pretrained
 
@@ -45,7 +45,7 @@ def test_the_sparse_head_gives_the_loss_and_gradients_of_the_whole_one():
     torch.manual_seed(0)
     model = OperatorBertForMaskedLM(configuration("original", **TOY, vocab_size=VOCABULARY)).eval()
     sequences, inputs, chosen = masked((3, LENGTH), 0.4)
-    loss = masked_lm_loss(model, inputs, sequences, chosen) / chosen.sum()
+    loss = MaskedLMLoss(model)(inputs, *sparse_targets(sequences, chosen)) / chosen.sum()
     whole = model(inputs, labels=sequences.masked_fill(~chosen, -100)).loss
     torch.testing.assert_close(loss, whole)
     for one, other in zip(

@@ -25,6 +25,7 @@ from transformers import (
 )
 
 from stages.attention.operators import SELF_ATTENTION, AttentionOverParameters, Pairwise, SelfAttention
+from stages.attention.products import Dropout
 
 # Beside the self-attention operators: original attention with another feed-forward network
 NARROW = "original_narrow"
@@ -68,6 +69,10 @@ class OperatorBertModel(BertModel):
             if config.operator in OVER_PARAMETERS:
                 layer.intermediate = over_parameters(config)
                 layer.output.dense = nn.Linear(layer.intermediate.query.out_features, config.hidden_size)
+        for module in list(self.modules()):
+            for name, child in module.named_children():
+                if isinstance(child, nn.Dropout):
+                    setattr(module, name, Dropout(child.p))
         self.init_weights()  # of the new modules; the library has marked those that it initialised
 
     @torch.no_grad()

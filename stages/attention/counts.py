@@ -118,3 +118,24 @@ def block_work(operator: str, hidden: int, heads: int, length: int) -> int:
     }.get(operator, 3 * square)
     scores = 0 if operator == "fixed" else 2 * hidden * length
     return projected + scores + 2 * hidden * length + square
+
+
+def feed_forward_work(operator: str, hidden: int, heads: int, intermediate: int) -> int:
+    """The same of one layer's feed-forward network: every weight is multiplied once a token."""
+    weights = feed_forward_parameters(operator, hidden, heads, intermediate) - hidden
+    if operator in OVER_PARAMETERS:
+        return 2 * (weights - OVER_PARAMETERS[operator] * hidden)
+    narrower = hidden - 1 if operator == "original_narrow" else 0
+    return 2 * (weights - (intermediate - narrower))
+
+
+def training_flops(operator: str, size: dict[str, int], vocabulary_size: int, length: int, masked: float) -> float:
+    """Floating-point operations a token of one masked-LM training step, of the matrix products alone.
+
+    size: a record of `models`; length: tokens of a sequence; masked: the share of tokens that the head predicts (1.0:
+    all). The backward pass takes two products for each of the forward pass.
+    """
+    hidden, heads, intermediate = size["hidden"], size["heads"], size["intermediate"]
+    layer = block_work(operator, hidden, heads, length) + feed_forward_work(operator, hidden, heads, intermediate)
+    head = 2 * hidden * hidden + 2 * hidden * vocabulary_size
+    return 3 * (size["layers"] * layer + masked * head)

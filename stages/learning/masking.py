@@ -94,13 +94,3 @@ class SummedCrossEntropy(torch.autograd.Function):
     def backward(ctx, outer: Tensor) -> tuple[Tensor, None]:
         (gradient,) = ctx.saved_tensors
         return gradient * outer, None
-
-
-def masked_lm_loss(model: torch.nn.Module, inputs: Tensor, targets: Tensor, chosen: Tensor) -> Tensor:
-    """Sum over the chosen tokens of the cross-entropy in nats, in float32.
-
-    The head, which projects to the whole vocabulary, sees the chosen positions only: same loss and gradients as over
-    all positions, at 15 % of the work.
-    """
-    positions = chosen.flatten().nonzero().squeeze(-1)
-    return MaskedLMLoss(model)(inputs, positions, targets.flatten()[positions])

@@ -1,0 +1,135 @@
+"""Stock Hugging Face BERT trained the usual way, as run_mlm.py and run_glue.py do: what ours is timed against.
+
+`Trainer` with its own AdamW, clipping and linear schedule; for pre-training the library's collator and the head over
+all positions, for fine-tuning every example padded to the maximum length. Dropout as in BERT.
+"""
+
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from datasets import Dataset
+from torch import nn
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertForSequenceClassification,
+    DataCollatorForLanguageModeling,
+    PreTrainedTokenizerFast,
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+    default_data_collator,
+    set_seed,
+)
+
+from stages.learning.finetuning import Encoded
+from stages.learning.optimisation import device
+
+SPECIAL = {name: f"[{name.removesuffix('_token').upper()}]" for name in ("cls_token", "sep_token", "pad_token")}
+WARMUP = 0.1  # share of the steps of a fine-tuning
+SPECIAL |= {"mask_token": "[MASK]", "unk_token": "[UNK]"}
+
+
+class Clock(TrainerCallback):
+    """The time at which every step ended."""
+
+    def __init__(self):
+        self.ends: list[float] = []
+
+    def on_step_end(self, *_, **__) -> None:
+        if device().type == "cuda":
+            torch.cuda.synchronize()
+        self.ends.append(time.perf_counter())
+
+
+def configured(size: dict[str, int], **others) -> BertConfig:
+    """Stock BERT at a size of `models`."""
+    return BertConfig(
+        num_hidden_layers=size["layers"],
+        hidden_size=size["hidden"],
+        num_attention_heads=size["heads"],
+        intermediate_size=size["intermediate"],
+        max_position_embeddings=size["positions"],
+        **others,
+    )
+
+
+class Pretraining:
+    """Masked-LM training of a fresh model on `sequences` [n, length], timed."""
+
+    def __init__(self, size: dict[str, int], vocabulary_size: int, sequences: np.ndarray, tokenizer: Path):
+        self.words = PreTrainedTokenizerFast(tokenizer_file=str(tokenizer), **SPECIAL)
+        self.model = BertForMaskedLM(configured(size, vocab_size=vocabulary_size))
+        ends = np.isin(sequences, [self.words.cls_token_id, self.words.sep_token_id])
+        columns = {
+            "input_ids": sequences,
+            "token_type_ids": np.zeros_like(sequences),
+            "attention_mask": np.ones_like(sequences),
+            "special_tokens_mask": ends.astype(np.int64),
+        }
+        self.dataset = Dataset.from_dict({name: list(column) for name, column in columns.items()})
+
+    def seconds(self, batch_size: int, precision: str, steps: int) -> float:
+        """Of one step: the mean of `steps` after a first one."""
+        collator = DataCollatorForLanguageModeling(self.words, mlm_probability=0.15)
+        ends = trained(self.model, self.dataset, collator, precision, batch_size, max_steps=steps + 1)
+        return (ends[-1] - ends[0]) / steps
+
+
+class Finetuning:
+    """Classification of `examples`, every one padded to `length` tokens."""
+
+    def __init__(self, size: dict[str, int], vocabulary_size: int, labels: int, length: int, precision: str, seed: int):
+        set_seed(seed)
+        self.length, self.precision, self.seed = length, precision, seed
+        self.model = BertForSequenceClassification(configured(size, vocab_size=vocabulary_size, num_labels=labels))
+
+    def train(self, examples: Encoded, batch_size: int, epochs: int, rate: float) -> float:
+        """Trains the model; gives the seconds of an epoch, from the end of its first step on, scaled to all steps."""
+        schedule = {"num_train_epochs": epochs, "learning_rate": rate, "warmup_steps": WARMUP, "seed": self.seed}
+        data = self.padded(examples)
+        ends = trained(self.model, data, default_data_collator, self.precision, batch_size, **schedule)
+        return (ends[-1] - ends[0]) / (len(ends) - 1) * len(ends) / epochs
+
+    def predict(self, examples: Encoded) -> np.ndarray:
+        """Class index [n] of every example, or its score where the model has one output."""
+        with tempfile.TemporaryDirectory() as folder:
+            trainer = Trainer(self.model, arguments(folder, self.precision), data_collator=default_data_collator)
+            logits = trainer.predict(self.padded(examples)).predictions
+        return logits[:, 0] if logits.shape[-1] == 1 else logits.argmax(-1)
+
+    def padded(self, examples: Encoded) -> Dataset:
+        def rows(sequences: tuple[np.ndarray, ...]) -> list[np.ndarray]:
+            return [np.pad(ids, (0, self.length - len(ids))) for ids in sequences]
+
+        mask = rows(tuple(np.ones_like(ids) for ids in examples.ids))
+        columns = {"input_ids": rows(examples.ids), "token_type_ids": rows(examples.types), "attention_mask": mask}
+        return Dataset.from_dict(columns | {"label": examples.labels})
+
+
+def trained(model: nn.Module, dataset: Dataset, collator, precision: str, batch_size: int, **schedule) -> list[float]:
+    """Trains `model` in place; gives the times at which the steps ended."""
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = arguments(folder, precision, per_device_train_batch_size=batch_size, **schedule)
+        trainer = Trainer(model, chosen, train_dataset=dataset, data_collator=collator, callbacks=[clock])
+        trainer.remove_callback(PrinterCallback)
+        trainer.train()
+    return clock.ends
+
+
+def arguments(folder: str, precision: str, **others) -> TrainingArguments:
+    """The library's defaults but for what would write files or take another device."""
+    return TrainingArguments(
+        folder,
+        bf16=precision == "bfloat16",
+        use_cpu=device().type == "cpu",
+        save_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        **others,
+    )

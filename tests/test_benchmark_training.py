@@ -1,0 +1,70 @@
+"""The benchmark of training and the stock implementation that it compares with, on toy models."""
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+from stages.learning import benchmark, finetuning, peers, speed
+from stages.learning.benchmark import Problem
+from stages.learning.corpus import Corpus
+
+SIZE = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """Folder, tokenizer, corpus and the examples of a generated task."""
+    folder = tmp_path_factory.mktemp("benchmark")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(benchmark, "DOCUMENTS", 20)
+        patch.setattr(benchmark, "GENERATED", 40)
+        tokenizer = benchmark.prepared_corpus(folder, None, None, 300, 16)
+        examples = benchmark.prepared_task(folder, None, "sst2", tokenizer, 16)
+    return tokenizer, Corpus.of(folder / "tokens"), examples
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setattr(speed, "SIDE", 64)
+
+
+def test_the_corpus_has_the_asked_vocabulary_and_length(prepared):
+    tokenizer, corpus, _ = prepared
+    assert corpus.vocabulary_size == 300 and corpus.train.sequence_length == 16
+    assert corpus.train[[0]].max() < Tokenizer.from_file(str(tokenizer)).get_vocab_size()
+
+
+def test_pretraining_is_timed_in_four_ways(prepared):
+    tokenizer, corpus, _ = prepared
+    speeds = benchmark.pretraining_speeds(corpus, tokenizer, SIZE, batch_size=4, steps=1, rounds=1)
+    assert [(line.way, line.precision) for line in speeds] == list(benchmark.WAYS)
+    assert all(line.rate > 0 for line in speeds)
+    assert speeds[0].ratios[0] == speeds[2].ratios[1] == 1.0
+    assert len(benchmark.table(speeds, "tokens").splitlines()) == 5
+
+
+def test_fine_tuning_is_timed_and_scored_in_four_ways(prepared):
+    _, corpus, (examples, validation) = prepared
+    problem = Problem("sst2", SIZE, corpus.vocabulary_size, 16, 8, 1, 1e-3)
+    speeds = benchmark.finetuning_speeds(problem, examples, validation, rounds=2)
+    assert [(line.way, line.precision) for line in speeds] == list(benchmark.WAYS)
+    assert all("accuracy 0." in line.rest for line in speeds)
+
+
+def test_stock_fine_tuning_pads_every_example_to_the_maximum(prepared):
+    _, corpus, (examples, _) = prepared
+    stock = peers.Finetuning(SIZE, corpus.vocabulary_size, 2, 16, "float32", 1)
+    data = stock.padded(examples)
+    assert {len(ids) for ids in data["input_ids"]} == {16}
+    assert [sum(mask) for mask in data["attention_mask"]] == [len(ids) for ids in examples.ids]
+    assert np.array_equal(data["label"], examples.labels)
+
+
+def test_stock_bert_and_ours_predict_alike_from_equal_weights(prepared):
+    _, corpus, (examples, validation) = prepared
+    stock = peers.Finetuning(SIZE, corpus.vocabulary_size, 2, 16, "float32", 1)
+    stock.train(examples, 8, 1, 1e-3)
+    run = {"name": "sst2", "seed": 1, "labels": 2, "training": benchmark.TRAINING}
+    own = speed.Finetuning(run, "original", SIZE, corpus.vocabulary_size)
+    own.model.load_state_dict(stock.model.state_dict())
+    assert np.array_equal(stock.predict(validation), finetuning.predict(own.model, validation, "float32"))

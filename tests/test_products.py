@@ -1,0 +1,46 @@
+"""Dropout as drawn on a CPU: its rate, its scale, its repeatability."""
+
+import pytest
+import torch
+
+from stages.attention.products import Dropout, drop
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_dropout_zeroes_its_share_and_scales_the_rest(rate, dtype):
+    torch.manual_seed(0)
+    X = torch.ones(1001, 203, dtype=dtype)  # no multiple of the four elements that are drawn at once
+    Y = drop(X, rate)
+    assert Y.dtype == dtype
+    assert (Y == 0).float().mean().item() == pytest.approx(rate, abs=0.004)
+    assert Y[Y != 0].unique().item() == pytest.approx(1 / (1 - rate), rel=2**-8)
+
+
+def test_neighbouring_draws_are_independent():
+    torch.manual_seed(0)
+    dropped = (drop(torch.ones(400_000), 0.5) == 0).float() - 0.5
+    for lag in (1, 2, 3, 4, 8):
+        assert abs((dropped[lag:] * dropped[:-lag]).mean().item()) < 0.002
+
+
+def test_equal_seeds_drop_equally_whatever_the_precision():
+    masks = []
+    for dtype in (torch.float32, torch.bfloat16, torch.float32):
+        torch.manual_seed(3)
+        masks.append(drop(torch.ones(64, 64, dtype=dtype), 0.1) == 0)
+    assert torch.equal(masks[0], masks[1]) and torch.equal(masks[0], masks[2])
+
+
+def test_the_gradient_passes_where_the_value_does():
+    torch.manual_seed(0)
+    X = torch.ones(50, 50, requires_grad=True)
+    Y = drop(X, 0.3)
+    Y.sum().backward()
+    assert torch.equal(X.grad, Y.detach())
+
+
+def test_dropout_does_nothing_in_evaluation_and_at_rate_zero():
+    X = torch.randn(5, 5)
+    assert Dropout(0.5).eval()(X) is X
+    assert torch.equal(drop(X, 0.0), X)

@@ -1,0 +1,118 @@
+"""Times: paired by round, stock BERT apart from ours, the work that they are set against, and the stage on toy data."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+import toy
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from torch.utils.flop_counter import FlopCounterMode
+
+from stages import observations, timing
+from stages.attention.bert import OPERATORS, OperatorBertForMaskedLM, configuration
+from stages.attention.counts import training_flops
+from stages.evidence import measurements, speed
+from stages.presentation.speed import training_speed
+from stages.settings import PATH, load_settings
+
+STOCK = "implementation=trainer precision=float32 "
+
+
+@pytest.fixture
+def rows() -> pd.DataFrame:
+    """Two rounds, of which the second is twice as slow for all; shared is a quarter faster in both."""
+    made = [
+        (operator, prefix, number, seconds * number)
+        for operator, prefix, seconds in (("original", "", 4.0), ("shared", "", 3.0), ("original", STOCK, 8.0))
+        for number in (1, 2)
+    ]
+    frame = pd.DataFrame(made, columns=["operator", "condition", "round", "value"])
+    frame["condition"] += "round=" + frame["round"].astype(str)
+    frame = frame.assign(stage="timing", metric="seconds_per_epoch", size="tiny", task="cola")
+    return frame.reindex(columns=list(observations.COLUMNS)).astype(observations.TYPES)
+
+
+def test_times_compare_within_a_round(rows):
+    made = measurements.measurements(rows)
+    saved = made[(made["metric"] == "time_saved_percent") & (made["operator"] == "shared")]
+    assert list(saved["value"]) == [25.0, 25.0]
+
+
+def test_stock_bert_never_stands_among_our_times(rows):
+    made = measurements.measurements(rows)
+    own = made[(made["metric"] == "seconds_per_epoch") & (made["operator"] == "original")]
+    assert list(own["value"]) == [4.0, 8.0]
+
+
+def test_the_table_shows_stock_bert_beside_ours(rows):
+    grid = training_speed(speed.summaries(rows))
+    assert [group.label for group in grid.groups] == [
+        "BERT-tiny original", "BERT-tiny shared", "BERT-tiny stock Hugging Face, float32",
+    ]  # fmt: skip
+    assert [group.lines[0].values[-1].text for group in grid.groups] == ["6.00", "4.50", "12.00"]
+
+
+def test_a_run_without_times_has_a_table_that_says_so(rows):
+    assert training_speed(speed.summaries(rows[:0])).groups[0].lines[0].note
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_the_work_of_a_step_is_what_the_library_counts(operator):
+    size, vocabulary, length = toy.TOY | {"layers": 2}, 50, 8
+    model = OperatorBertForMaskedLM(
+        configuration(operator, **size, vocab_size=vocabulary)
+    )  # in training mode: the fused kernel is not counted
+    with FlopCounterMode(display=False) as counter:
+        model(torch.randint(vocabulary, (3, length))).logits.sum().backward()
+    counted = counter.get_total_flops() / (3 * length)
+    assert training_flops(operator, size, vocabulary, length, 1.0) == pytest.approx(counted, rel=0.02)
+
+
+@pytest.fixture
+def pipeline(tmp_path, monkeypatch):
+    """data/tokens and data/tasks of the smallest kind, and settings that fit them."""
+    settings = load_settings(Path(__file__).parents[1] / PATH)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    toy.packed(tmp_path / "data" / "tokens")
+    words = Tokenizer(models.WordLevel(toy.SPECIAL | {f"w{i}": i for i in range(5, toy.VOCABULARY)}, "[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    (tmp_path / "data" / "tokens" / "tokenizer").mkdir()
+    words.save(str(tmp_path / timing.TOKENIZER))
+    task = tmp_path / "data" / "tasks" / "cola"
+    task.mkdir(parents=True)
+    frame = pd.DataFrame({"text_a": ["w7 w8", "w9", "w5 w6 w7"] * 8, "text_b": None, "label": [0, 1, 1] * 8})
+    frame.to_parquet(task / "train.parquet")
+    size = settings.models["tiny"].model_copy(update=toy.TOY)
+    finetuning = settings.finetuning["kowsher2025"].model_copy(update={"maximum_length": 12, "batch_size": 8})
+    return settings.model_copy(
+        update={
+            "operators": ("original", "shared"),
+            "sizes": ("tiny",),
+            "models": {"tiny": size},
+            "pretraining": settings.pretraining.model_copy(update={"batch_size": 4}),
+            "finetuning": {"kowsher2025": finetuning},
+            "timing": settings.timing.model_copy(update={"tasks": ("cola",), "repeats": 2, "steps": 1}),
+        }
+    )
+
+
+def test_the_stage_times_every_operator_and_stock_bert_as_often_as_asked(pipeline, monkeypatch):
+    monkeypatch.setattr(timing, "load_settings", lambda: pipeline)
+    monkeypatch.setattr("sys.argv", ["timing"])
+    monkeypatch.setattr(timing.speed, "SIDE", 64)
+    timing.main()
+    rows = observations.read([observations.FOLDER / "timing.csv"])
+    assert (rows["value"] > 0).all()
+    summaries = speed.summaries(rows)
+    assert set(zip(summaries["operator"], summaries["stock"], strict=True)) == {
+        ("original", ""), ("shared", ""), ("original", "float32"), ("original", "bfloat16"),
+    }  # fmt: skip
+    assert set(summaries["metric"]) == {"tokens_per_second", "share_of_peak", "seconds_per_epoch"}
+    assert len(rows) == 2 * len(summaries)
+    assert set(json.loads((observations.RUNS / "timing.json").read_text())["peak_flops"]["tiny"]) == set(
+        timing.PRECISIONS
+    )
