@@ -2,8 +2,8 @@
 
 Reads data/observations/ (exactly the operators, sizes and protocols of params.yaml; files of others are left alone),
 data/finetuning/*/predictions.parquet, data/tasks/, data/published/ and data/released/. Writes
-data/analysis/{cells,comparisons,bootstrap,runs,summaries,curves,bars,claims,audit}.csv and results.parquet (all
-observations), reports/metrics.json (for `dvc metrics show`) and reports/plots/ (for `dvc plots show`).
+data/analysis/{cells,comparisons,bootstrap,runs,summaries,curves,bars,speed,claims,audit}.csv and results.parquet
+(all observations), reports/metrics.json (for `dvc metrics show`) and reports/plots/ (for `dvc plots show`).
 """
 
 import json
@@ -26,6 +26,7 @@ from stages.evidence import (
     robustness,
     scores,
     specifications,
+    speed,
 )
 from stages.evidence import measurements as quantities
 from stages.evidence.statistics import summarise
@@ -38,7 +39,8 @@ TASKS = Path("data/tasks")
 METRICS = Path("reports/metrics.json")
 PLOTS = Path("reports/plots")
 RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed", "finetuning_seed", "value"]
-FURTHER = ("noise", "cross_domain", "convergence", "timing")  # stages that a pipeline may leave out
+ONE_PROTOCOL = "question_answering"  # the stage that has a protocol of its own, whatever `protocols` names
+FURTHER = (ONE_PROTOCOL, "noise", "cross_domain", "convergence", "timing")  # stages that a pipeline may leave out
 
 
 def observed(settings: Settings) -> pd.DataFrame:
@@ -50,9 +52,10 @@ def observed(settings: Settings) -> pd.DataFrame:
     paths = [path for stage in FURTHER for path in sorted(observations.FOLDER.glob(f"{stage}*.csv"))]
     more = observations.read(paths)
     asked = more["operator"].isin(settings.operators) & more["size"].isin(settings.sizes)
-    asked &= more["protocol"].isin(settings.protocols) | more["protocol"].isna()
+    asked &= more["protocol"].isin(settings.protocols) | more["protocol"].isna() | (more["stage"] == ONE_PROTOCOL)
+    more = more[asked].sort_values("operator", key=lambda names: names.map(settings.operators.index), kind="stable")
     return (
-        pd.concat([rows, more[asked], task_sizes()], ignore_index=True)
+        pd.concat([rows, more, task_sizes()], ignore_index=True)
         if len(more)
         else pd.concat([rows, task_sizes()])
     )
@@ -223,6 +226,7 @@ def main() -> None:
             "curves": pd.concat([with_source(curves, convergence.curves(raw_rows, raw)), drawn.published_curve()]),
             "bars": drawn.time_saved(run),
             **robust(rows, options.confidence),
+            "speed": speed.summaries(rows),
             "claims": judged(run, raw, checks, settings),
             "audit": checks,
         }

@@ -12,7 +12,7 @@ from pathlib import Path
 from stages import command, jobs, observations
 from stages.documents import hub, reading, records, sources
 from stages.embedded.corpus import write_corpus
-from stages.files import temporary_sibling
+from stages.files import place, temporary_sibling
 from stages.settings import CorpusHub, Settings, load_settings
 
 FOLDER = Path("data/corpus")
@@ -58,7 +58,7 @@ def write_files(folder: Path, settings: Settings) -> None:
         writing.append(jobs.Job(f"part_{number}", {"parts": parts}, (*inputs, *code())))
     results = jobs.run(sources.write_shard, writing, stage="corpus", workers=settings.workers)
     for job, (made, _) in zip(writing, results, strict=True):
-        reading.place(made / "shard.jsonl.zst", folder / f"{job.name}.jsonl.zst")
+        place(made / "shard.jsonl.zst", folder / f"{job.name}.jsonl.zst")
 
 
 def write_hub(folder: Path, settings: Settings) -> list[str]:
@@ -89,7 +89,7 @@ def write_hub(folder: Path, settings: Settings) -> list[str]:
             fetching.append(jobs.Job(name, source, (*code(), local) if local.exists() else code()))
     results = jobs.run(hub.write_shard, fetching, stage="corpus", workers=settings.workers)
     for number, (made, _) in enumerate(results, 1):
-        reading.place(made / "shard.jsonl.zst", folder / f"part_{number}.jsonl.zst")
+        place(made / "shard.jsonl.zst", folder / f"part_{number}.jsonl.zst")
     return names
 
 

@@ -44,6 +44,15 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         os.fsync(file.fileno())
 
 
+def place(source: Path | str, target: Path | str) -> None:
+    """Gives a finished file a second name, or a copy where the file system has no links."""
+    Path(target).unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
 def sha256(path: Path) -> str:
     """Hexadecimal digest of a file, or of a folder: its sorted relative names, each with its file's digest.
 

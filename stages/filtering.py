@@ -18,7 +18,7 @@ import numpy as np
 from stages import command, jobs, observations
 from stages.documents import annotation, blocklists, filtering, perplexity, quality, reading, records, rules
 from stages.documents.filtering import Row
-from stages.files import temporary_sibling, write_atomically
+from stages.files import place, temporary_sibling, write_atomically
 from stages.settings import Filtering, load_settings
 
 CORPUS = Path("data/corpus")
@@ -101,7 +101,7 @@ def place_selected(
     for shard, (made, result), number, chosen in zip(shards, results, kept, chosen_of(kept, settings), strict=True):
         selected = None
         if len(chosen) == number:
-            reading.place(made / filtering.KEPT, folder / shard.name)
+            place(made / filtering.KEPT, folder / shard.name)
         else:
             size = filtering.select(made / filtering.KEPT, folder / shard.name, chosen) if len(chosen) else 0
             selected = (len(chosen), size)

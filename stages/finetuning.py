@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from stages import command, observations
-from stages.files import temporary_sibling
+from stages.files import place, temporary_sibling
 from stages.learning import runs
 from stages.learning.kept import FOLDER, model_folder
 from stages.settings import Settings, load_settings
@@ -68,8 +68,8 @@ def main() -> None:
             pd.concat(frames).to_parquet(output / "predictions.parquet", index=False)
             for run, (folder, _) in zip(plan, results, strict=True):
                 if run["keep"]:
-                    place = model_folder(output, run["task"], run["pretraining_seed"], run["seed"])
-                    shutil.copytree(folder / "model", place)
+                    target = model_folder(output, run["task"], run["pretraining_seed"], run["seed"])
+                    shutil.copytree(folder / "model", target, copy_function=place)
         observations.write(observations.FOLDER / f"finetuning-{name}.csv", rows)
 
 

@@ -14,7 +14,7 @@ import shutil
 from pathlib import Path
 
 from stages import command, jobs, observations
-from stages.files import temporary_sibling
+from stages.files import place, temporary_sibling
 from stages.observations import Observation
 from stages.settings import Settings, load_settings
 
@@ -88,7 +88,7 @@ def main() -> None:
         for part, outputs in (("model", MODELS), ("checkpoints", CHECKPOINTS)):
             with temporary_sibling(outputs / name) as output:
                 for run, (folder, _) in done:
-                    shutil.copytree(folder / part, output / f"seed-{run['seed']}")
+                    shutil.copytree(folder / part, output / f"seed-{run['seed']}", copy_function=place)
         losses = [row for run, (_, result) in done for row in rows(run, result["log"])]
         observations.write(observations.FOLDER / f"pretraining-{name}.csv", losses)
 

@@ -26,6 +26,7 @@ from stages.presentation import (
     provenance,
     robustness,
     robustness_figures,
+    speed,
     verdicts,
 )
 from stages.presentation.figures import Drawing, draw
@@ -60,6 +61,7 @@ def tables(settings: Settings) -> dict[str, Grid]:
         verdicts.audit(checks, everything=True),
         verdicts.errata(yaml.safe_load(ERRATA.read_text(encoding="utf-8"))),
         *robustness_tables(),
+        speed.training_speed(read("speed")),
         *run_tables(settings),
     ]
     return {grid.name: grid for grid in grids}

@@ -18,6 +18,8 @@ Operator = Literal[
     "original_tied_init", "original_narrow", "shared_kv", "tied_qkv",
 ]  # fmt: skip
 Task = Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]
+QuestionSet = Literal["squad1", "squad2", "triviaqa"]
+QuestionTask = Literal["squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa"]
 Protocol = Literal["courtois2024", "kowsher2025"]
 
 
@@ -115,12 +117,29 @@ class Tokenization(Record):
     seed: Seed
 
 
+class Questions(Record):
+    names: Several[QuestionSet]
+    train_examples: Count | None
+    validation_examples: Count | None
+    squad2_training: Literal["original", "derived"]
+    triviaqa_words: Count
+    hub: dict[QuestionSet, Hub]
+
+    @model_validator(mode="after")
+    def _every_repository(self):
+        missing = [name for name in get_args(QuestionSet) if name not in self.hub]
+        if missing:
+            raise ValueError(f"hub: no repository for {', '.join(missing)}")
+        return self
+
+
 class Tasks(Record):
     names: Several[Task]
     train_examples: Count | None
     validation_examples: Count | None
     seed: Seed
     hub: Hub
+    questions: Questions
 
 
 class Model(Record):
@@ -165,7 +184,9 @@ class Training(Record):
 
 
 class Pretraining(Training):
-    steps: Count
+    steps: Count | None
+    epochs: Count | None
+    micro_batch_size: Count | None
     warmup_steps: Annotated[int, Field(ge=0)]
     learning_rate: Rate
     initializer_range: Rate
@@ -174,8 +195,14 @@ class Pretraining(Training):
     checkpoint_interval: Count
 
     @model_validator(mode="after")
+    def _one_length(self):
+        if (self.steps is None) == (self.epochs is None):
+            raise ValueError(f"steps: {self.steps} and epochs: {self.epochs}; give one of them and null for the other")
+        return self
+
+    @model_validator(mode="after")
     def _warmup_ends(self):
-        if self.warmup_steps >= self.steps:
+        if self.steps is not None and self.warmup_steps >= self.steps:
             raise ValueError(f"warmup_steps: {self.warmup_steps} leaves nothing of steps: {self.steps}")
         return self
 
@@ -191,6 +218,24 @@ class Finetuning(Training):
     def _rates_fit_schedule(self):
         if self.schedule == "linear" and len(self.learning_rates) != 1:
             raise ValueError(f"schedule `linear` takes one of learning_rates, not {len(self.learning_rates)}")
+        return self
+
+
+class QuestionAnswering(Finetuning):
+    tasks: Several[QuestionTask]
+    question_length: Count
+    stride: Count
+    answer_length: Count
+    null_threshold: float
+
+    @model_validator(mode="after")
+    def _windows_leave_nothing_out(self):
+        room = self.maximum_length - self.question_length - 3  # [CLS] and two [SEP]
+        if self.stride > room:
+            raise ValueError(
+                f"stride: {self.stride} leaves out tokens between windows; maximum_length: {self.maximum_length} and "
+                f"question_length: {self.question_length} leave a window {room} tokens of the context"
+            )
         return self
 
 
@@ -230,6 +275,19 @@ class CrossDomain(Record):
         return self
 
 
+class Convergence(Record):
+    steps: Several[Count]
+    tasks: Several[Task]
+    seeds: Several[Seed]
+
+
+class Timing(Record):
+    protocol: Protocol
+    tasks: Several[Task]
+    repeats: Count
+    steps: Count
+
+
 class Analysis(Record):
     confidence: Annotated[float, Field(gt=0.5, lt=1)]
     alpha: Annotated[float, Field(gt=0, lt=0.5)]
@@ -266,8 +324,11 @@ class Settings(Record):
     attention: Attention
     pretraining: Pretraining
     finetuning: dict[Protocol, Finetuning]
+    question_answering: QuestionAnswering
     noise: Noise
     cross_domain: CrossDomain
+    convergence: Convergence
+    timing: Timing
     analysis: Analysis
     report: Report
 
@@ -283,20 +344,32 @@ class Settings(Record):
                     raise ValueError(
                         f"{place}: {length} exceeds models.{size}.positions: {self.models[size].positions}"
                     )
-        for section, tasks in (("noise", self.noise.tasks), ("cross_domain", self.cross_domain.tasks)):
-            for task in tasks:
+        late = [step for step in self.convergence.steps if step > (self.pretraining.steps or step)]
+        if late:
+            raise ValueError(f"convergence.steps: {late[0]} exceeds pretraining.steps: {self.pretraining.steps}")
+        for section in ("noise", "cross_domain", "convergence", "timing"):
+            for task in getattr(self, section).tasks:
                 if task not in self.tasks.names:
                     raise ValueError(f"{section}.tasks: `{task}` is not in tasks.names: {', '.join(self.tasks.names)}")
-        for protocol in self.protocols:
+        for task in self.question_answering.tasks:
+            for name in task.split("_"):
+                if name not in self.tasks.questions.names:
+                    raise ValueError(
+                        f"question_answering.tasks: `{task}` needs `{name}` in tasks.questions.names: "
+                        f"{', '.join(self.tasks.questions.names)}"
+                    )
+        for key, protocol in (
+            *(("protocols", name) for name in self.protocols),
+            ("timing.protocol", self.timing.protocol),
+        ):
             if protocol not in self.finetuning:
-                raise ValueError(
-                    f"protocols: `{protocol}` has no block in finetuning; there: {', '.join(self.finetuning)}"
-                )
+                raise ValueError(f"{key}: `{protocol}` has no block in finetuning; there: {', '.join(self.finetuning)}")
         return self
 
     def _lengths(self):
         yield "tokenization.sequence_length", self.tokenization.sequence_length
-        for protocol in self.protocols:
+        yield "question_answering.maximum_length", self.question_answering.maximum_length
+        for protocol in dict.fromkeys((*self.protocols, self.timing.protocol)):
             if protocol in self.finetuning:
                 yield f"finetuning.{protocol}.maximum_length", self.finetuning[protocol].maximum_length
 

@@ -41,6 +41,8 @@ def shrink(params: dict) -> None:
     params["corpus"] |= {"documents": 300, "shards": 2}
     params["tokenization"] |= {"validation_documents": 20}
     params["tasks"] |= {"names": ["sst2", "stsb", "mnli", "qnli"], "train_examples": 64, "validation_examples": 32}
+    params["tasks"]["questions"] |= {"train_examples": 32, "validation_examples": 16}
+    params["question_answering"] |= {"seeds": [1, 2], "epochs": 1}
     params["noise"] |= {"tasks": ["sst2", "mnli"], "levels": [0.0, 0.4], "seeds": [1, 2]}
     params["cross_domain"]["tasks"] = ["mnli", "qnli"]
     params["models"]["tiny"] |= {"layers": 1, "hidden": 16, "intermediate": 64}
@@ -58,6 +60,7 @@ def learn(params: dict) -> None:
     """The laptop scale with one operator and one seed of each kind, and training enough for a sure outcome."""
     params["operators"] = ["original"]
     params["tasks"] |= {"train_examples": 3000, "validation_examples": 400}
+    params["tasks"]["questions"] |= {"train_examples": 1500, "validation_examples": 400}
     params["pretraining"] |= {"seeds": [1], "steps": 1600, "warmup_steps": 160}
     params["finetuning"]["courtois2024"]["seeds"] = [1]
 
@@ -98,6 +101,7 @@ def test_every_output_is_there(finished):
             for stage in ("finetuning", "noise", "cross_domain")
             for operator in ("original", "shared")
         ),
+        *(f"question_answering-{operator}-tiny.csv" for operator in ("original", "shared")),
     }
     assert "laptop" in (finished / "reports/report.html").read_text()
 
@@ -141,6 +145,7 @@ def test_a_new_operator_trains_that_operator_alone(finished):
     assert trained == {
         "pretraining@symmetric-tiny",
         *(f"{stage}@courtois2024-symmetric-tiny" for stage in ("finetuning", "noise", "cross_domain")),
+        "question_answering@symmetric-tiny",
         "analysis",
         "report",
     }
@@ -157,11 +162,16 @@ def test_a_typo_in_params_stops_with_one_clear_error(tmp_path):
 
 def test_a_tiny_model_learns_every_embedded_task_better_than_the_majority_class(tmp_path):
     folder = clone(tmp_path, learn)
-    run(folder, "dvc", "repro", "finetuning")
+    run(folder, "dvc", "repro", "finetuning", "question_answering")
     scores = pd.read_csv(folder / "data/observations/finetuning-courtois2024-original-tiny.csv")
     scores = scores.set_index(["evaluated_on", "metric"])["value"]
     prior = pd.read_csv(folder / "data/tasks/statistics.csv").query("split != 'train'")
-    for row in prior.itertuples():
+    answers = pd.read_csv(folder / "data/observations/question_answering-original-tiny.csv")
+    answers = answers.set_index(["task", "metric"])["value"]
+    assert answers["squad1", "exact_match"] > 0.5  # the most frequent answer that the passage has: 0.24
+    nothing = prior.set_index("task").loc["squad2", "majority_share"]  # are the questions without an answer
+    assert answers["squad2", "exact_match"] > nothing + 0.05
+    for row in prior[~prior["task"].isin(("squad1", "squad2", "triviaqa"))].itertuples():
         evaluated_on = {"validation_matched": "mnli_m", "validation_mismatched": "mnli_mm"}.get(row.split, row.task)
         if row.task == "cola":
             assert scores[evaluated_on, "matthews_correlation"] > 0.2

@@ -67,6 +67,29 @@ def write_observations(columns: tuple[str, ...], seed: int = 0) -> None:
         ]
         observations.write(observations.FOLDER / f"finetuning-courtois2024-{operator}-tiny.csv", tuned)
         write_robustness(own, generator)
+        write_answers(own)
+
+
+def write_answers(own: dict[str, str]) -> None:
+    """Both metrics of one model on every task of question answering."""
+    rows = [
+        Observation(
+            stage="question_answering",
+            protocol="kowsher2025",
+            task=task,
+            evaluated_on=task[:6],
+            metric=metric,
+            pretraining_seed=p,
+            finetuning_seed=1,
+            value=0.5 + p / 100,
+            n=200,
+            **own,
+        )
+        for task in ("squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa")
+        for p in (1, 2)
+        for metric in ("exact_match", "f1")
+    ]
+    observations.write(observations.FOLDER / f"question_answering-{own['operator']}-tiny.csv", rows)
 
 
 def write_robustness(own: dict[str, str], generator: np.random.Generator) -> None:
@@ -279,6 +302,14 @@ def test_published_recomputed_and_reproduced_stand_together(reports):
     )
     own = cells.loc["tiny.shared", "glue_score"]
     assert own["reproduced_n"] == 2 and 50 < own["reproduced_mean"] < 70
+
+
+def test_question_answering_is_reported_whatever_protocol_the_glue_tasks_have(reports):
+    cells = pd.read_csv(reports / "tables/kowsher2024_arxiv_table2_squad.csv").set_index("row")
+    for operator in OPERATORS:
+        for condition in ("single", "triviaqa"):
+            own = cells.loc[f"tiny.{operator}.{condition}"]
+            assert len(own) == 6 and own["reproduced_mean"].to_numpy() == pytest.approx(51.5)
 
 
 def test_metrics_are_few_and_by_operator(reports):

@@ -73,6 +73,14 @@ CHANGES = {
     "undescribed size": ("sizes", ["huge"], ["sizes", "huge", "tiny"]),
     "too long a sequence": ("tokenization.sequence_length", 128, ["sequence_length", "128", "positions: 64"]),
     "warm-up without end": ("pretraining.warmup_steps", 10**6, ["pretraining", "warmup_steps", "1000000"]),
+    "a stride with gaps": ("question_answering.stride", 40, ["question_answering", "stride: 40", "25 tokens"]),
+    "questions without data": (
+        "tasks.questions.names",
+        ["squad1", "triviaqa"],
+        ["question_answering.tasks", "`squad2` needs `squad2`", "squad1, triviaqa"],
+    ),
+    "a set without a repository": ("tasks.questions.hub", {}, ["tasks.questions", "squad1, squad2, triviaqa"]),
+    "too long a window": ("question_answering.maximum_length", 128, ["question_answering.maximum_length: 128", "64"]),
     "files without a root": ("data", {"source": "files", "root": None}, ["data", "root"]),
     "bounds reversed": (
         "filtering.harmful_pp",

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from stages.documents import reading, records, sources
+from stages.files import place
 
 REMEDY = (
     "mend the name, set HF_TOKEN or run `hf auth login` where it is gated (and accept its terms on the hub), or use "
@@ -49,7 +50,7 @@ def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
 def fetch(repository: str, revision: str, name: str, target: Path) -> None:
     """Gives a file of a repository the local name `target`. ValueError when it cannot be had."""
     if Path(repository).is_dir():
-        reading.place(Path(repository) / name, target)
+        place(Path(repository) / name, target)
         return
     from huggingface_hub import HfFileSystem
 

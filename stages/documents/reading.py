@@ -8,9 +8,7 @@ whatever the file's size and however far it expands.
 
 import gzip
 import io
-import os
 import re
-import shutil
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -133,15 +131,6 @@ def zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
     compressor = zstandard.ZstdCompressor(level=level, write_checksum=True)
     with zstandard.open(path, "wb", cctx=compressor) as file, io.BufferedWriter(file, 1 << 20) as buffer:
         yield buffer
-
-
-def place(source: Path, target: Path) -> None:
-    """Gives a finished file a second name, or a copy where the file system has no links."""
-    target.unlink(missing_ok=True)
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
 
 
 def in_natural_order(paths: list[Path]) -> list[Path]:
