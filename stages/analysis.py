@@ -54,11 +54,7 @@ def observed(settings: Settings) -> pd.DataFrame:
     asked = more["operator"].isin(settings.operators) & more["size"].isin(settings.sizes)
     asked &= more["protocol"].isin(settings.protocols) | more["protocol"].isna() | (more["stage"] == ONE_PROTOCOL)
     more = more[asked].sort_values("operator", key=lambda names: names.map(settings.operators.index), kind="stable")
-    return (
-        pd.concat([rows, more, task_sizes()], ignore_index=True)
-        if len(more)
-        else pd.concat([rows, task_sizes()])
-    )
+    return pd.concat([rows, more, task_sizes()], ignore_index=True) if len(more) else pd.concat([rows, task_sizes()])
 
 
 def _runs(settings: Settings) -> list[tuple[str, str]]:

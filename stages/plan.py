@@ -21,7 +21,7 @@ import yaml
 
 from stages import command, jobs
 from stages.documents import packing, tokens
-from stages.learning.speed import clocked
+from stages.learning.machine import clocked
 from stages.planning import amounts, costs, pace, work
 from stages.planning.amounts import Amounts
 from stages.planning.costs import duration, quantity, storage

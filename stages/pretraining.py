@@ -4,7 +4,7 @@ Reads data/tokens. Writes data/pretraining/OPERATOR-SIZE/seed-N (a Hugging Face 
 data/checkpoints/OPERATOR-SIZE/seed-N/step-M (the same after the steps that `convergence` asks for) and
 data/observations/pretraining-OPERATOR-SIZE.csv: training and validation loss by step. A run that was killed goes on
 from its last checkpoint (data/jobs). data/live/OPERATOR-SIZE-seed-N has its curves while it goes on: loss, learning
-rate, gradient norm, tokens a second.
+rate, gradient norm, tokens a second, share of the machine's peak.
 
 Several GPUs share a run under `torchrun --nproc-per-node N -m stages.pretraining OPERATOR SIZE`, or under
 `accelerate launch`.
@@ -27,7 +27,6 @@ SOURCES = (
     Path("stages/documents/packing.py"),
     Path("stages/learning/checkpoints.py"),
     Path("stages/learning/corpus.py"),
-    Path("stages/learning/curves.py"),
     Path("stages/learning/distributed.py"),
     Path("stages/learning/masking.py"),
     Path("stages/learning/optimisation.py"),

@@ -18,7 +18,7 @@ from stages import command, observations
 from stages.attention.counts import training_flops
 from stages.benchmarks.glue import TASKS
 from stages.files import TASK_FOLDER, TOKENIZER
-from stages.learning import finetuning, peers, pretraining, speed
+from stages.learning import finetuning, machine, peers, pretraining, speed
 from stages.learning.corpus import Corpus
 from stages.observations import Observation
 from stages.settings import Settings, load_settings
@@ -50,7 +50,7 @@ def pretraining_rows(settings: Settings, size: str) -> tuple[list[Observation], 
     the products of the precision at hand. And the peaks, by precision."""
     corpus = Corpus.of(TOKENS)
     calls = pretraining_calls(settings, size, corpus)
-    peaks = {name: partial(speed.peak, name) for name in PRECISIONS}
+    peaks = {name: partial(machine.peak, name) for name in PRECISIONS}
     values = speed.interleaved(calls | peaks, settings.timing.repeats)
     limits = {name: max(values[name]) for name in PRECISIONS}
     length, rows = corpus.train.sequence_length, []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from stages.learning import benchmark, finetuning, peers, speed
+from stages.learning import benchmark, finetuning, machine, peers, speed
 from stages.learning.benchmark import Problem
 from stages.learning.corpus import Corpus
 
@@ -25,7 +25,7 @@ def prepared(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(speed, "SIDE", 64)
+    monkeypatch.setattr(machine, "SIDE", {"cpu": 64})
 
 
 def test_the_corpus_has_the_asked_vocabulary_and_length(prepared):

@@ -23,7 +23,7 @@ from stages.benchmarks.metrics import scores
 from stages.documents import packing, sources, tokens, vocabulary
 from stages.documents.benchmark import write_documents
 from stages.embedded.tasks import write_glue
-from stages.learning import finetuning, peers, speed
+from stages.learning import finetuning, machine, peers, speed
 from stages.learning.corpus import Corpus
 from stages.learning.finetuning import Encoded
 
@@ -80,7 +80,7 @@ def pretraining_speeds(
             training = TRAINING | {"precision": precision, "batch_size": batch_size}
             run = {"operator": "original", "seed": 1, "model": size, "attention": {}, "training": training}
             calls[way, precision] = partial(speed.Pretraining(run, corpus).seconds, steps)
-    peaks = {precision: partial(speed.peak, precision) for precision in PRECISIONS}
+    peaks = {precision: partial(machine.peak, precision) for precision in PRECISIONS}
     values = speed.interleaved(calls | peaks, rounds)
     rates = {key: [batch_size * length / seconds for seconds in values[key]] for key in calls}
     work = training_flops("original", size, corpus.vocabulary_size, length, MASKED)

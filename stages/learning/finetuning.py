@@ -63,7 +63,7 @@ def finetune(
     model = _model(run, weights).to(device())
     examples = encode(train, tokenizer, settings["maximum_length"])
     started = time.perf_counter()
-    _train(model, examples, run)
+    train_model(model, examples, run)
     seconds = time.perf_counter() - started
     predictions = {
         name: predict(model, encode(path, tokenizer, settings["maximum_length"]), settings["precision"]).tolist()
@@ -105,7 +105,7 @@ def _model(run: dict, weights: Path) -> OperatorBertForSequenceClassification:
     return OperatorBertForSequenceClassification.from_pretrained(weights, config=config)
 
 
-def _train(model, examples: Encoded, run: dict) -> None:
+def train_model(model, examples: Encoded, run: dict) -> None:
     settings, seed = run["training"], run["seed"]
     adamw = optimiser(model, settings["betas"], settings["epsilon"], settings["weight_decay"])
     steps = settings["epochs"] * -(-len(examples) // settings["batch_size"])

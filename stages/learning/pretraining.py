@@ -15,11 +15,13 @@ from tqdm import tqdm
 from transformers.utils import logging
 
 from stages.attention.bert import OperatorBertForMaskedLM, configuration
+from stages.attention.counts import training_flops
 from stages.files import temporary_sibling
 from stages.jobs import processes, rank
 from stages.learning import checkpoints, distributed
 from stages.learning.corpus import Corpus, batch_indices
 from stages.learning.curves import Curves
+from stages.learning.machine import Pace, peak
 from stages.learning.masking import MaskedLMLoss, sparse_targets
 from stages.learning.optimisation import (
     DROPOUT,
@@ -46,7 +48,8 @@ def pretrain(run: dict, tokens: Path, folder: Path, live: Path) -> dict:
     run: operator, seed, model (a record of `models`), attention (settings of this operator), training (the record
     `pretraining`), kept (steps after which the model is also left in folder/checkpoints/step-N). live: folder of the
     curves. Gives the seconds spent and a log of {step, training_loss, validation_loss, masked_tokens, learning_rate,
-    gradient_norm, tokens_per_second}, losses in nats per masked token.
+    gradient_norm, tokens_per_second, model_flop_utilisation (share of the measured peak of matrix products)}, losses in
+    nats per masked token.
     """
     distributed.join()
     corpus, settings = Corpus.of(tokens), run["training"]
@@ -54,7 +57,7 @@ def pretrain(run: dict, tokens: Path, folder: Path, live: Path) -> dict:
     late = [step for step in run["kept"] if step > steps]
     if late:
         raise ValueError(f"convergence.steps: {late[0]} is after the last of the {steps} steps of pre-training")
-    model = _model(run, corpus.vocabulary_size).to(device())
+    model = built(run, corpus.vocabulary_size).to(device())
     adamw = optimiser(model, settings["betas"], settings["epsilon"], settings["weight_decay"])
     path = folder / "checkpoint.safetensors"
     if rank() == 0:
@@ -79,7 +82,7 @@ def length(settings: dict, sequences: int) -> int:
     return steps
 
 
-def _model(run: dict, vocabulary_size: int) -> OperatorBertForMaskedLM:
+def built(run: dict, vocabulary_size: int) -> OperatorBertForMaskedLM:
     torch.manual_seed(derived_seed(run["seed"], INITIALISATION))
     return OperatorBertForMaskedLM(
         configuration(
@@ -96,28 +99,27 @@ def _model(run: dict, vocabulary_size: int) -> OperatorBertForMaskedLM:
 
 def _train(model, adamw, progress: dict, run: dict, corpus: Corpus, steps: int, path: Path, live: Path) -> None:
     settings, name = run["training"], f"{run['operator']} seed {run['seed']}"
-    loss_of = _ready(model)
+    loss_of, pace = ready(model), _pace(run, corpus)
     curves = Curves(live, progress["log"]) if rank() == 0 else None
     started = time.perf_counter() - progress["seconds"]
     losses, count = progress["since_evaluation"]
-    lap, lap_step = time.perf_counter(), progress["step"]
     remaining, silent = range(progress["step"], steps), bool(rank()) or None
     for step in tqdm(remaining, name, total=steps, initial=progress["step"], leave=False, disable=silent):
-        loss, chosen, norm, rate = _step(loss_of, model, adamw, step, steps, run, corpus, path)
+        loss, chosen, norm, rate = advance(loss_of, model, adamw, step, steps, run, corpus, path)
         losses, count, done = losses + loss, count + chosen, step + 1
+        pace.steps += 1
         if done % settings["evaluation_interval"] == 0 or done == steps:
-            tokens = (done - lap_step) * settings["batch_size"] * corpus.train.sequence_length
             entry = {
                 "step": done,
                 "training_loss": distributed.gathered(losses) / count,
                 "learning_rate": rate,
                 "gradient_norm": norm,
-                "tokens_per_second": tokens / (time.perf_counter() - lap),
             }
-            progress["log"].append(entry | validate(model, corpus, settings))
+            progress["log"].append(entry | pace.lap() | validate(model, corpus, settings))
             if curves:
                 curves.show(progress["log"][-1])
-            losses, count, lap, lap_step = 0.0, 0, time.perf_counter(), done
+            losses, count = 0.0, 0
+            pace.start()
         if done in run["kept"] and rank() == 0:
             with temporary_sibling(path.parent / "checkpoints" / f"step-{done}") as kept:
                 model.save_pretrained(kept)
@@ -128,7 +130,14 @@ def _train(model, adamw, progress: dict, run: dict, corpus: Corpus, steps: int, 
                 checkpoints.save(path, model, adamw, run, progress)
 
 
-def _ready(model: nn.Module) -> nn.Module:
+def _pace(run: dict, corpus: Corpus) -> Pace:
+    settings, length = run["training"], corpus.train.sequence_length
+    share = settings["mask_probability"]
+    flops = training_flops(run["operator"], run["model"], corpus.vocabulary_size, length, share)
+    return Pace(settings["batch_size"] * length, flops, peak(settings["precision"]) * processes())
+
+
+def ready(model: nn.Module) -> nn.Module:
     """The loss of the model, compiled where that pays (on a GPU), its gradients averaged over the processes."""
     loss_of = MaskedLMLoss(model)
     if device().type == "cuda":
@@ -136,7 +145,7 @@ def _ready(model: nn.Module) -> nn.Module:
     return distributed.replicated(loss_of)
 
 
-def _step(
+def advance(
     loss_of: nn.Module, model: nn.Module, adamw, step: int, steps: int, run: dict, corpus: Corpus, path: Path
 ) -> tuple[float, int, float, float]:
     """One update; gives this process's summed loss, the masked tokens of the whole batch, gradient norm and rate."""

@@ -4,7 +4,6 @@ Everything is timed in turn, round by round, so that a machine's drift falls on 
 a model has learned, so none is loaded.
 """
 
-import time
 from collections.abc import Callable, Hashable
 from pathlib import Path
 
@@ -14,10 +13,8 @@ from stages.attention.bert import OperatorBertForSequenceClassification, configu
 from stages.learning import finetuning, pretraining
 from stages.learning.corpus import Corpus
 from stages.learning.finetuning import Encoded
+from stages.learning.machine import clocked
 from stages.learning.optimisation import INITIALISATION, derived_seed, device, optimiser
-
-SIDE = 2048  # of the square matrices whose product gives the machine's peak
-PRODUCTS = 3  # the fastest of which counts
 
 
 def interleaved(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict[Hashable, list[float]]:
@@ -29,35 +26,15 @@ def interleaved(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict
     return values
 
 
-def peak(precision: str) -> float:
-    """Floating-point operations a second of a large matrix product; precision: float32 or bfloat16."""
-    A, B = (torch.randn(SIDE, SIDE, device=device()).to(getattr(torch, precision)) for _ in range(2))
-    return 2 * SIDE**3 / min(clocked(lambda: A @ B) for _ in range(PRODUCTS + 1))
-
-
-def clocked(call: Callable[[], object]) -> float:
-    """Seconds of one call."""
-    synchronise()
-    started = time.perf_counter()
-    call()
-    synchronise()
-    return time.perf_counter() - started
-
-
-def synchronise() -> None:
-    if device().type == "cuda":
-        torch.cuda.synchronize()
-
-
 class Pretraining:
     """Our masked-LM training of a fresh model, timed; `run` as learning.pretraining.pretrain takes it."""
 
     def __init__(self, run: dict, corpus: Corpus):
         settings = run["training"]
         self.run, self.corpus, self.done = run, corpus, 0
-        self.model = pretraining._model(run, corpus.vocabulary_size).to(device())
+        self.model = pretraining.built(run, corpus.vocabulary_size).to(device())
         self.adamw = optimiser(self.model, settings["betas"], settings["epsilon"], settings["weight_decay"])
-        self.loss_of = pretraining._ready(self.model)
+        self.loss_of = pretraining.ready(self.model)
 
     def seconds(self, steps: int) -> float:
         """Of one step: the mean of `steps` after a first one."""
@@ -69,7 +46,7 @@ class Pretraining:
         steps = self.run["training"]["steps"]
         step, self.done = self.done % steps, self.done + 1
         state = self.loss_of, self.model, self.adamw
-        return pretraining._step(*state, step, steps, self.run, self.corpus, Path("speed"))[0]
+        return pretraining.advance(*state, step, steps, self.run, self.corpus, Path("speed"))[0]
 
 
 class Finetuning:
@@ -90,4 +67,4 @@ class Finetuning:
 
     def train(self, examples: Encoded) -> float:
         """Trains the model; gives the seconds of an epoch."""
-        return clocked(lambda: finetuning._train(self.model, examples, self.run)) / self.run["training"]["epochs"]
+        return clocked(lambda: finetuning.train_model(self.model, examples, self.run)) / self.run["training"]["epochs"]

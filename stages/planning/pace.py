@@ -15,6 +15,7 @@ from stages.embedded.corpus import write_corpus
 from stages.learning import finetuning, speed
 from stages.learning.corpus import Corpus
 from stages.learning.finetuning import Encoded
+from stages.learning.machine import clocked
 from stages.learning.optimisation import device
 from stages.settings import Settings
 
@@ -50,7 +51,7 @@ def of_pretraining(size: dict, training: dict, vocabulary_size: int, length: int
     sequences = np.random.default_rng(0).integers(FIRST, vocabulary_size, (batch, length))
     corpus = Corpus(sequences, sequences, vocabulary_size, MASK, torch.tensor(SPECIAL))
     made = []
-    load = speed.clocked(lambda: made.append(speed.Pretraining(run, corpus)))
+    load = clocked(lambda: made.append(speed.Pretraining(run, corpus)))
     seconds = made[0].seconds(1)
     if seconds < SECONDS:
         seconds = made[0].seconds(repeats(seconds))
@@ -64,7 +65,7 @@ def of_finetuning(size: dict, training: dict, vocabulary_size: int, length: int,
     recipe = training | {"epochs": 1, "batch_size": batch}
     run = {"name": "timing", "seed": 0, "labels": 2, "training": recipe}
     made = []
-    load = speed.clocked(lambda: made.append(speed.Finetuning(run, "original", size, vocabulary_size)))
+    load = clocked(lambda: made.append(speed.Finetuning(run, "original", size, vocabulary_size)))
     [model] = made
     first = model.train(examples(batch, length, vocabulary_size))
     trained = examples(batch * repeats(first), length, vocabulary_size)
@@ -72,9 +73,9 @@ def of_finetuning(size: dict, training: dict, vocabulary_size: int, length: int,
     a_token = training_flops("original", size, vocabulary_size, length, masked)
     batch = batch_size(finetuning.EVALUATION_BATCH, length)
     few = examples(batch, length, vocabulary_size)
-    first = speed.clocked(lambda: finetuning.predict(model.model, few, training["precision"]))
+    first = clocked(lambda: finetuning.predict(model.model, few, training["precision"]))
     tested = examples(batch * repeats(first), length, vocabulary_size)
-    predicting = speed.clocked(lambda: finetuning.predict(model.model, tested, training["precision"]))
+    predicting = clocked(lambda: finetuning.predict(model.model, tested, training["precision"]))
     return {
         "training": seconds / (len(trained) * length * a_token),
         "evaluation": predicting / (len(tested) * length * a_token / 3),
@@ -116,5 +117,5 @@ def sampled(settings: Settings, folder: Path, documents: int) -> tuple[list[floa
         lambda: filtering.filter_shard({"shard": str(shard), "rules": rules, "annotation": unknown}, folder),
         lambda: (vocabulary.train(trained, folder), tokens.tokenize_shard(cut, folder)),
     )
-    seconds = [speed.clocked(call) for call in calls]
+    seconds = [clocked(call) for call in calls]
     return seconds, [path.stat().st_size for path in (shard, kept)]
