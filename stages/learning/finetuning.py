@@ -26,9 +26,8 @@ from stages.learning.optimisation import (
     autocast,
     derived_seed,
     device,
-    linear_rate,
     optimiser,
-    stepped_rate,
+    scheduled_rate,
     update,
 )
 
@@ -88,8 +87,8 @@ def encode(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
     texts = [(a, b) if paired else a for a, b, paired in zip(frame["text_a"], frame["text_b"], pairs, strict=True)]
     encodings = words.encode_batch(texts)
     return Encoded(
-        ids=tuple(np.array(encoding.ids) for encoding in encodings),
-        types=tuple(np.array(encoding.type_ids) for encoding in encodings),
+        ids=tuple(np.array(encoding.ids, dtype=np.int32) for encoding in encodings),
+        types=tuple(np.array(encoding.type_ids, dtype=np.int32) for encoding in encodings),
         labels=frame["label"].to_numpy(),
     )
 
@@ -122,17 +121,11 @@ def train_model(model, examples: Encoded, run: dict) -> None:
                 model,
                 adamw,
                 loss,
-                _rate(settings, step, steps, warmup),
+                scheduled_rate(settings, step, steps, warmup),
                 settings["gradient_clipping"],
                 f"fine-tuning {run['name']}, step {step + 1}",
             )
             step += 1
-
-
-def _rate(settings: dict, step: int, steps: int, warmup: int) -> float:
-    if settings["schedule"] == "linear":
-        return linear_rate(step, steps, warmup, settings["learning_rates"][0])
-    return stepped_rate(step, steps, warmup, settings["learning_rates"])
 
 
 def _loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

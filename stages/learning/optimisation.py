@@ -61,6 +61,13 @@ def stepped_rate(step: int, steps: int, warmup: int, rates: tuple[float, ...]) -
     return rate * step / warmup if step < warmup else rate
 
 
+def scheduled_rate(settings: dict, step: int, steps: int, warmup: int) -> float:
+    """Rate of update `step` by the `schedule` of a fine-tuning recipe."""
+    if settings["schedule"] == "linear":
+        return linear_rate(step, steps, warmup, settings["learning_rates"][0])
+    return stepped_rate(step, steps, warmup, settings["learning_rates"])
+
+
 def update(
     model: nn.Module, adamw: torch.optim.AdamW, loss: torch.Tensor, rate: float, clipping: float, where: str
 ) -> float:

@@ -22,9 +22,8 @@ from stages.learning.optimisation import (
     autocast,
     derived_seed,
     device,
-    linear_rate,
     optimiser,
-    stepped_rate,
+    scheduled_rate,
     update,
 )
 from stages.learning.windows import Windows, encode, padded
@@ -142,14 +141,10 @@ def _train(model, windows: Windows, run: dict) -> None:
             spans = torch.from_numpy(windows.spans[indices]).to(starts.device)
             loss = (functional.cross_entropy(starts, spans[:, 0]) + functional.cross_entropy(ends, spans[:, 1])) / 2
             where = f"fine-tuning {run['name']}, step {step + 1}"
-            update(model, adamw, loss, _rate(settings, step, steps, warmup), settings["gradient_clipping"], where)
+            update(
+                model, adamw, loss, scheduled_rate(settings, step, steps, warmup), settings["gradient_clipping"], where
+            )
             step += 1
-
-
-def _rate(settings: dict, step: int, steps: int, warmup: int) -> float:
-    if settings["schedule"] == "linear":
-        return linear_rate(step, steps, warmup, settings["learning_rates"][0])
-    return stepped_rate(step, steps, warmup, settings["learning_rates"])
 
 
 def _logits(model, windows: Windows, indices: np.ndarray, precision: str) -> tuple:
