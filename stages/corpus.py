@@ -13,7 +13,8 @@ from stages import command, jobs, observations
 from stages.documents import hub, reading, records, sources
 from stages.embedded.corpus import write_corpus
 from stages.files import place, temporary_sibling
-from stages.settings import CorpusHub, Settings, load_settings
+from stages.sections import CorpusHub
+from stages.settings import Settings, load_settings
 
 FOLDER = Path("data/corpus")
 

@@ -19,7 +19,8 @@ from stages.benchmarks.glue import TASKS
 from stages.files import TASK_FOLDER, TOKENIZER
 from stages.learning.kept import kept_models, load
 from stages.observations import Observation
-from stages.settings import CrossDomain, Settings, load_settings
+from stages.sections import CrossDomain
+from stages.settings import Settings, load_settings
 
 SOURCES = (
     Path("stages/attention/bert.py"),

@@ -19,7 +19,8 @@ from stages import command, jobs, observations
 from stages.documents import annotation, blocklists, filtering, perplexity, quality, reading, records, rules
 from stages.documents.filtering import Row
 from stages.files import place, temporary_sibling, write_atomically
-from stages.settings import Filtering, load_settings
+from stages.sections import Filtering
+from stages.settings import load_settings
 
 CORPUS = Path("data/corpus")
 FOLDER = Path("data/filtered")

@@ -16,7 +16,8 @@ from tokenizers import Tokenizer
 from stages import command, jobs, observations
 from stages.documents import encoding, filtering, packing, reading, records, tokens, vocabulary
 from stages.files import write_atomically
-from stages.settings import Tokenization, load_settings
+from stages.sections import Tokenization
+from stages.settings import load_settings
 
 FILTERED = Path("data/filtered")
 FOLDER = Path("data/tokens")

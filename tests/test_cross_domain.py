@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stages import cross_domain
-from stages.settings import CrossDomain
+from stages.sections import CrossDomain
 
 POSITIVE = {"mnli": ["entailment"], "qnli": ["entailment"], "qqp": ["1"], "mrpc": ["1"]}
 

@@ -10,7 +10,7 @@ from stages.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
-PLUMBING = {f"stages/{name}.py" for name in ("settings", "observations", "files", "jobs", "command")}
+PLUMBING = {f"stages/{name}.py" for name in ("settings", "sections", "observations", "files", "jobs", "command")}
 EXEMPT = {"workers"}  # changes how long a stage takes, not its result
 
 

@@ -22,7 +22,7 @@ from stages.documents import reading, records
 from stages.documents.records import Annotations
 from stages.documents.rules import Rules
 from stages.embedded.corpus import planted_counts, write_corpus
-from stages.settings import Filtering
+from stages.sections import Filtering
 
 EXCLUDED = ["agressif", "adult", "cryptojacking", "dangerous_material", "phishing", "warez", "ddos"]
 EXCLUDED += ["hacking", "malware", "mixed_adult", "sect"]

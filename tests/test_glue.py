@@ -14,7 +14,7 @@ from stages import tasks
 from stages.benchmarks import glue
 from stages.benchmarks.glue import TASKS
 from stages.benchmarks.metrics import scores
-from stages.settings import Data, Hub, Questions, Tasks
+from stages.sections import Data, Hub, Questions, Tasks
 
 REAL = {  # examples of every split in the shared data, and whether the file is a subset
     "cola": {"train": (8551, False), "validation": (1043, False)},

@@ -12,7 +12,8 @@ from stages.attention.bert import OperatorBertForMaskedLM, configuration
 from stages.attention.counts import training_flops
 from stages.planning import amounts, costs, pace, work
 from stages.planning.amounts import Amounts
-from stages.settings import Model, Settings
+from stages.sections import Model
+from stages.settings import Settings
 from tests.toy import LENGTH, TOY, TRAINING, VOCABULARY
 
 ROOT = Path(__file__).parents[1]

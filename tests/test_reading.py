@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from stages import corpus
 from stages.documents import reading, records, sources
-from stages.settings import Corpus, CorpusHub, Data
+from stages.sections import Corpus, CorpusHub, Data
 
 ROOT = Path(__file__).parents[1]
 

@@ -11,7 +11,7 @@ from stages import tasks
 from stages.benchmarks import squad, triviaqa
 from stages.benchmarks.answers import exact_match, f1, normalised, scores
 from stages.embedded.comprehension import write_squad, write_triviaqa
-from stages.settings import Data, Hub, Questions
+from stages.sections import Data, Hub, Questions
 
 CONTEXT = "The Seine flows through Paris. Paris is old."
 

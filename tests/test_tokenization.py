@@ -16,7 +16,7 @@ from tokenizers import AddedToken, Tokenizer, pre_tokenizers
 from stages import filtering, tokenization
 from stages.documents import encoding, packing, reading, records, sources, tokens, vocabulary
 from stages.documents.records import PlainDocument
-from stages.settings import Filtering, Tokenization
+from stages.sections import Filtering, Tokenization
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "dogs", "bark", "at", "night", "while", "rain", "falls"]
 ROOT = Path(__file__).parents[1]

@@ -23,7 +23,8 @@ from stages.attention.counts import training_flops
 from stages.benchmarks.glue import TASKS
 from stages.learning.windows import cuts
 from stages.planning.amounts import Amounts
-from stages.settings import Finetuning, Model, QuestionAnswering, Settings
+from stages.sections import Finetuning, Model, QuestionAnswering
+from stages.settings import Settings
 
 FLOAT32 = 4  # bytes
 COPIES = 2  # of what a job leaves: in data/jobs and the stage's output (one file with two names), in DVC's cache
