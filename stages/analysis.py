@@ -21,6 +21,7 @@ from stages.evidence import (
     comparisons,
     convergence,
     drawn,
+    milestones,
     published,
     released,
     robustness,
@@ -39,8 +40,8 @@ TASKS = Path("data/tasks")
 METRICS = Path("reports/metrics.json")
 PLOTS = Path("reports/plots")
 RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed", "finetuning_seed", "value"]
-ONE_PROTOCOL = "question_answering"  # the stage that has a protocol of its own, whatever `protocols` names
-FURTHER = (ONE_PROTOCOL, "noise", "cross_domain", "convergence", "timing")  # stages that a pipeline may leave out
+ONE_PROTOCOL = ("question_answering", "convergence")  # of their own, whatever `protocols` names
+FURTHER = (*ONE_PROTOCOL, "noise", "cross_domain", "timing")  # stages that a pipeline may leave out
 
 
 def observed(settings: Settings) -> pd.DataFrame:
@@ -52,7 +53,7 @@ def observed(settings: Settings) -> pd.DataFrame:
     paths = [path for stage in FURTHER for path in sorted(observations.FOLDER.glob(f"{stage}*.csv"))]
     more = observations.read(paths)
     asked = more["operator"].isin(settings.operators) & more["size"].isin(settings.sizes)
-    asked &= more["protocol"].isin(settings.protocols) | more["protocol"].isna() | (more["stage"] == ONE_PROTOCOL)
+    asked &= more["protocol"].isin(settings.protocols) | more["protocol"].isna() | more["stage"].isin(ONE_PROTOCOL)
     more = more[asked].sort_values("operator", key=lambda names: names.map(settings.operators.index), kind="stable")
     return pd.concat([rows, more, task_sizes()], ignore_index=True) if len(more) else pd.concat([rows, task_sizes()])
 
@@ -203,7 +204,8 @@ def main() -> None:
         rows = observed(settings)
         raw_rows = pd.concat([released.glue(), released.checkpoints(), released.validation_loss()])
         run, raw = quantities.measurements(rows), quantities.measurements(raw_rows)
-        curves, summaries = convergence.curves(rows, run), summarised(run, options.confidence)
+        curves, raw_curves = convergence.curves(rows, run), convergence.curves(raw_rows, raw)
+        summaries = summarised(run, options.confidence)
         checks = audit.checks(raw)
         compared = [
             comparisons.against_original(frame, options.confidence, options.alpha, options.margins)
@@ -219,7 +221,13 @@ def main() -> None:
             "bootstrap": resampled(settings),
             "runs": with_source(*scored),
             "summaries": summaries,
-            "curves": pd.concat([with_source(curves, convergence.curves(raw_rows, raw)), drawn.published_curve()]),
+            "milestones": with_source(
+                *(
+                    milestones.reached(own, points, options.confidence)
+                    for own, points in ((run, curves), (raw, raw_curves))
+                )
+            ),
+            "curves": pd.concat([with_source(curves, raw_curves), drawn.published_curve()]),
             "bars": drawn.time_saved(run),
             **robust(rows, options.confidence),
             "speed": speed.summaries(rows),

@@ -14,12 +14,17 @@ def parser(stage: str, description: str) -> argparse.ArgumentParser:
     )
 
 
-def model_arguments(parser: argparse.ArgumentParser) -> dict[str, str]:
-    """protocol, operator and size from the command line, in this order: the instance of a stage that tests models."""
-    parser.add_argument("protocol", help="a name of `finetuning` in params.yaml")
+def operator_arguments(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """operator and size from the command line: the instance of a stage that trains."""
     parser.add_argument("operator", help="a name of `operators` in params.yaml")
     parser.add_argument("size", help="a name of `models` in params.yaml")
     return vars(parser.parse_args())
+
+
+def model_arguments(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """protocol, operator and size from the command line, in this order: the instance of a stage that tests models."""
+    parser.add_argument("protocol", help="a name of `finetuning` in params.yaml")
+    return operator_arguments(parser)
 
 
 def run(main: Callable[[], None]) -> None:

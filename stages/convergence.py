@@ -1,7 +1,7 @@
-"""Fine-tunes one operator at one size by one protocol from intermediate checkpoints (Courtois et al., Figure 3).
+"""Fine-tunes one operator at one size from intermediate pre-training checkpoints (Courtois et al., Figure 3).
 
 Reads data/checkpoints/OPERATOR-SIZE, data/pretraining/OPERATOR-SIZE (the last step), data/tasks and the tokenizer of
-data/tokens. Writes data/observations/convergence-PROTOCOL-OPERATOR-SIZE.csv: every metric of every task of
+data/tokens. Writes data/observations/convergence-OPERATOR-SIZE.csv: every metric of every task of
 `convergence.tasks` by pre-training step. `analysis` makes the GLUE score by step of it, and the step at which a share
 of the final score is reached.
 """
@@ -13,12 +13,12 @@ from stages.learning import runs
 from stages.settings import Settings, load_settings
 
 
-def planned(settings: Settings, protocol: str, operator: str, size: str) -> list[tuple[int, dict]]:
+def planned(settings: Settings, operator: str, size: str) -> list[tuple[int, dict]]:
     """(pre-training step, run) for every step, task, pre-training seed and seed.
 
     The model after the last step is that of stage finetuning, so a run that both stages ask for is made once.
     """
-    training = settings.finetuning[protocol].model_dump(mode="json")
+    training = settings.finetuning[settings.convergence.protocol].model_dump(mode="json")
     del training["seeds"]
     name = f"{operator}-{size}"
     kept = (*settings.noise.tasks, *settings.cross_domain.tasks)
@@ -36,7 +36,7 @@ def planned(settings: Settings, protocol: str, operator: str, size: str) -> list
 
 
 def main() -> None:
-    columns = command.model_arguments(command.parser("convergence", __doc__))
+    columns = command.operator_arguments(command.parser("convergence", __doc__))
     name = "-".join(columns.values())
     settings = load_settings()
     with observations.provenance(f"convergence-{name}"):
@@ -45,8 +45,8 @@ def main() -> None:
         tables = {task: runs.examples(task) for task in settings.convergence.tasks}
         rows = []
         for (step, run), (folder, _) in zip(plan, results, strict=True):
-            shared = {"stage": "convergence", "condition": f"step={step}", **columns}
-            rows += runs.measured(run, runs.predictions_of(folder), tables[run["task"]], shared)
+            shared = {"stage": "convergence", "protocol": settings.convergence.protocol, "condition": f"step={step}"}
+            rows += runs.measured(run, runs.predictions_of(folder), tables[run["task"]], shared | columns)
         observations.write(observations.FOLDER / f"convergence-{name}.csv", rows)
 
 

@@ -73,14 +73,11 @@ def planned(settings: Settings, operator: str, size: str) -> list[dict]:
 
 
 def main() -> None:
-    parser = command.parser("pretraining", __doc__)
-    parser.add_argument("operator", help="a name of `operators` in params.yaml")
-    parser.add_argument("size", help="a name of `models` in params.yaml")
-    arguments = parser.parse_args()
+    columns = command.operator_arguments(command.parser("pretraining", __doc__))
     settings = load_settings()
-    name = f"{arguments.operator}-{arguments.size}"
+    name = "-".join(columns.values())
     with observations.provenance(f"pretraining-{name}") as record:
-        runs = planned(settings, arguments.operator, arguments.size)
+        runs = planned(settings, **columns)
         work = [jobs.Job(f"{name} seed {run['seed']}", run, (TOKENS, *SOURCES)) for run in runs]
         done = list(zip(runs, jobs.run(pretrain, work, "pretraining", settings.workers, trains=True), strict=True))
         record["seconds_by_seed"] = {run["seed"]: result["seconds"] for run, (_, result) in done}

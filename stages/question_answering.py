@@ -127,10 +127,7 @@ def kept(run: dict, predicted: list[str], questions: pd.DataFrame) -> pd.DataFra
 
 
 def main() -> None:
-    parser = command.parser("question_answering", __doc__)
-    parser.add_argument("operator", help="a name of `operators` in params.yaml")
-    parser.add_argument("size", help="a name of `models` in params.yaml")
-    columns = vars(parser.parse_args())
+    columns = command.operator_arguments(command.parser("question_answering", __doc__))
     name = "-".join(columns.values())
     settings = load_settings()
     with observations.provenance(f"question_answering-{name}") as record:

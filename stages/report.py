@@ -21,6 +21,7 @@ from stages.presentation import (
     details,
     html,
     latex,
+    milestones,
     overview,
     protocols,
     provenance,
@@ -61,6 +62,7 @@ def tables(settings: Settings) -> dict[str, Grid]:
         verdicts.audit(checks, everything=True),
         verdicts.errata(yaml.safe_load(ERRATA.read_text(encoding="utf-8"))),
         *robustness_tables(),
+        milestones.milestones(read("milestones")),
         speed.training_speed(read("speed")),
         *run_tables(settings),
     ]
@@ -120,8 +122,8 @@ def stage_names(settings: Settings) -> list[str]:
     return [
         *("corpus", "filtering", "tokenization", "tasks", "parameters"),
         *(f"pretraining-{name}" for name in trained),
-        *(f"{stage}-{name}" for stage in ("finetuning", "noise", "cross_domain", "convergence") for name in tuned),
-        *(f"question_answering-{name}" for name in trained),
+        *(f"{stage}-{name}" for stage in ("finetuning", "noise", "cross_domain") for name in tuned),
+        *(f"{stage}-{name}" for stage in ("convergence", "question_answering") for name in trained),
         *("timing", "analysis"),
     ]
 

@@ -270,6 +270,7 @@ class CrossDomain(Record):
 
 
 class Convergence(Record):
+    protocol: Protocol
     steps: Several[Count]
     tasks: Several[Task]
     seeds: Several[Seed]

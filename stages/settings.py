@@ -91,6 +91,7 @@ class Settings(Record):
                     )
         for key, protocol in (
             *(("protocols", name) for name in self.protocols),
+            ("convergence.protocol", self.convergence.protocol),
             ("timing.protocol", self.timing.protocol),
         ):
             if protocol not in self.finetuning:
@@ -100,7 +101,7 @@ class Settings(Record):
     def _lengths(self):
         yield "tokenization.sequence_length", self.tokenization.sequence_length
         yield "question_answering.maximum_length", self.question_answering.maximum_length
-        for protocol in dict.fromkeys((*self.protocols, self.timing.protocol)):
+        for protocol in dict.fromkeys((*self.protocols, self.convergence.protocol, self.timing.protocol)):
             if protocol in self.finetuning:
                 yield f"finetuning.{protocol}.maximum_length", self.finetuning[protocol].maximum_length
 

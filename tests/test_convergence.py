@@ -7,7 +7,7 @@ import pytest
 from stages import convergence, finetuning
 from stages.settings import load_settings
 
-INSTANCE = ("courtois2024", "original", "tiny")
+INSTANCE = ("original", "tiny")
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_every_step_task_and_pair_of_seeds_is_planned_once(settings):
 def test_the_last_step_is_the_run_of_finetuning_and_no_other_step_is(settings):
     last = settings.pretraining.steps
     assert last in settings.convergence.steps
-    tuned = finetuning.planned(settings, *INSTANCE)
+    tuned = finetuning.planned(settings, settings.convergence.protocol, *INSTANCE)
     for step, run in convergence.planned(settings, *INSTANCE):
         assert (run in tuned) == (step == last)
         assert run["weights"].endswith(f"/step-{step}") == (step != last)

@@ -3,6 +3,7 @@
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -14,6 +15,7 @@ from stages.evidence import (
     derived,
     deviations,
     measurements,
+    milestones,
     published,
     released,
     scores,
@@ -283,3 +285,21 @@ def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text()
     filled = cells.fill(TABLES[text], published.table(text, FOLDER), evidence(run.to_dict("records")))
     gains = filled[filled["row_key"].str.startswith("squad") & (filled["status"] == "reproduced")]
     assert len(gains) == 6 and gains["reproduced"].to_numpy() == pytest.approx(1.0)
+
+
+def test_the_released_checkpoints_reach_95_percent_between_the_checkpoints_that_are_interpolated():
+    rows = released.checkpoints(ROOT / "data/released")
+    measured = measurements.measurements(rows)
+    reached = milestones.reached(measured, convergence.curves(rows, measured), 0.95)
+    reached = reached[reached["milestone"] == "steps_to_95_percent"].set_index("operator")
+    assert reached.loc["original", "mean"] == pytest.approx(65_507, abs=20)
+    assert tuple(reached.loc["original", ["after", "before"]]) == (50_000, 75_000)
+    assert reached.loc["pairwise", "mean"] == pytest.approx(32_793, abs=20)
+    assert tuple(reached.loc["pairwise", ["after", "before"]]) == (30_000, 35_000)
+
+
+def test_a_milestone_lies_between_the_evaluations_around_all_its_runs():
+    evaluated = np.array([100, 200, 300, 400])
+    assert milestones.bracket(evaluated, np.array([150.0, 260.0])) == (100, 300)
+    assert milestones.bracket(evaluated, np.array([200.0])) == (100, 200)
+    assert milestones.bracket(evaluated, np.array([100.0])) == (0, 100)

@@ -104,15 +104,14 @@ def finetuning(settings: Settings, amounts: Amounts, size: str) -> Iterable[Work
 def convergence(settings: Settings, amounts: Amounts, size: str) -> Iterable[Work]:
     """Runs from the last step and with a seed that stage finetuning has too are the jobs of that stage."""
     wanted, last = settings.convergence, settings.pretraining.steps
-    for protocol in settings.protocols:
-        count = _Count(settings, amounts, size, "convergence", f"finetuning.{protocol}")
-        new = len(set(wanted.seeds) - set(settings.finetuning[protocol].seeds))
-        from_last = new if last in wanted.steps else 0
-        seeds = sum(step != last for step in wanted.steps) * len(wanted.seeds) + from_last
-        models = sum(task in _kept(settings) for task in wanted.tasks) * from_last * len(settings.pretraining.seeds)
-        left = models * sum(count.bytes_of("classifier", operator) for operator in settings.operators)
-        pairs = seeds * len(settings.pretraining.seeds)
-        yield from _finetuned(count, settings.finetuning[protocol], wanted.tasks, pairs, left)
+    recipe = settings.finetuning[wanted.protocol]
+    count = _Count(settings, amounts, size, "convergence", f"finetuning.{wanted.protocol}")
+    elsewhere = recipe.seeds if wanted.protocol in settings.protocols else ()
+    from_last = len(set(wanted.seeds) - set(elsewhere)) if last in wanted.steps else 0
+    seeds = sum(step != last for step in wanted.steps) * len(wanted.seeds) + from_last
+    models = sum(task in _kept(settings) for task in wanted.tasks) * from_last * len(settings.pretraining.seeds)
+    left = models * sum(count.bytes_of("classifier", operator) for operator in settings.operators)
+    yield from _finetuned(count, recipe, wanted.tasks, seeds * len(settings.pretraining.seeds), left)
 
 
 def _finetuned(count: "_Count", recipe: Finetuning, tasks: tuple[str, ...], seeds: int, left: int) -> Iterable[Work]:
