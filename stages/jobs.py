@@ -12,6 +12,7 @@ Several processes can share every job instead, one a GPU, on one machine or more
 stages.pretraining ...`, or `accelerate launch`. They run the jobs one after another, and the first of them writes.
 """
 
+import ctypes
 import gc
 import hashlib
 import json
@@ -175,25 +176,42 @@ def _compute_on_cluster(calls: list[tuple], address: str):
 def _one(
     function: Callable, job: Job, folder: Path, directory: Path, gpus: tuple[str, ...] = ()
 ) -> tuple[str, str | None]:
+    """Does one job in a worker process; gives its name and what went wrong, if anything."""
     os.chdir(directory)  # worker processes outlive a run and stay where they were started
     if gpus:
         _take_gpu(gpus)
-    gc.collect()  # models of the job before, which hold themselves in cycles
+    try:
+        return job.name, _done(function, job, folder)
+    finally:
+        _free_memory()
+
+
+def _done(function: Callable, job: Job, folder: Path) -> str | None:
     if (folder / "result.json").exists():  # of a worker that died before it could say so
-        return job.name, None
+        return None
     folder.mkdir(parents=True, exist_ok=True)
     try:
         result = function(job.settings, folder)
     except (ValueError, OSError) as error:  # what the user can mend; reported with all the others by `run`
-        return job.name, f"  {error}"
+        return f"  {error}"
     except Exception:
-        return job.name, traceback.format_exc()
+        return traceback.format_exc()
     if rank():
-        return job.name, None
+        return None
     description = {"name": job.name, "settings": job.settings}
     write_atomically(folder / "job.json", json.dumps(description, indent=1, sort_keys=True))
     write_atomically(folder / "result.json", json.dumps(result, sort_keys=True))
-    return job.name, None
+    return None
+
+
+def _free_memory() -> None:
+    """Hands back what a job has left: models hold themselves in cycles, and the C library keeps freed memory.
+
+    A pool takes a worker that grows for leaking, and starts another in its place.
+    """
+    gc.collect()
+    if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):
+        library.malloc_trim(0)
 
 
 def _fingerprints(function: Callable, jobs: list[Job]) -> list[str]:
