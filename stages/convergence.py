@@ -1,7 +1,7 @@
 """Fine-tunes one operator at one size from intermediate pre-training checkpoints (Courtois et al., Figure 3).
 
-Reads data/checkpoints/OPERATOR-SIZE, data/pretraining/OPERATOR-SIZE (the last step), data/tasks and the tokenizer of
-data/tokens. Writes data/observations/convergence-OPERATOR-SIZE.csv: every metric of every task of
+Reads data/checkpoints/OPERATOR-SIZE, data/pretraining/OPERATOR-SIZE (for the last step, where it is listed), data/tasks
+and the tokenizer of data/tokens. Writes data/observations/convergence-OPERATOR-SIZE.csv: every metric of every task of
 `convergence.tasks` by pre-training step. `analysis` makes the GLUE score by step of it, and the step at which a share
 of the final score is reached.
 """
@@ -23,13 +23,13 @@ def planned(settings: Settings, operator: str, size: str) -> list[tuple[int, dic
     name = f"{operator}-{size}"
     kept = (*settings.noise.tasks, *settings.cross_domain.tasks)
     plan = []
-    for pretraining_seed, last in runs.seed_folders(Path("data/pretraining") / name):
-        for step in settings.convergence.steps:
-            weights = Path("data/checkpoints") / name / last.name / f"step-{step}"
-            final = step == settings.pretraining.steps
-            for task in settings.convergence.tasks:
+    for task in settings.convergence.tasks:
+        for pretraining_seed, last in runs.seed_folders(Path("data/pretraining") / name):
+            for step in settings.convergence.steps:
+                final = step == settings.pretraining.steps
+                weights = Path("data/checkpoints") / name / last.name / f"step-{step}"
+                own = (name, last) if final else (f"{name} after step {step}", weights)
                 for seed in settings.convergence.seeds:
-                    own = (name, last) if final else (f"{name} after step {step}", weights)
                     run = runs.planned(*own, pretraining_seed, task, seed, training, keep=final and task in kept)
                     plan.append((step, run))
     return plan

@@ -131,7 +131,7 @@ def main() -> None:
         runs = planned(settings, columns["protocol"], name)
         folders = tuple(TASK_FOLDER / task for task in settings.cross_domain.tasks)
         work = [jobs.Job(run["name"], run, (Path(run["model"]), *folders, TOKENIZER, *SOURCES)) for run in runs]
-        done = zip(runs, jobs.run(predict_all, work, "cross_domain", settings.workers), strict=True)
+        done = zip(runs, jobs.run(predict_all, work, "cross_domain", settings.workers, on_gpu=True), strict=True)
         measured = [row for run, (_, result) in done for row in rows(run, result, settings.cross_domain, columns)]
         observations.write(observations.FOLDER / f"cross_domain-{name}.csv", measured)
 

@@ -9,7 +9,8 @@ A cluster (extra `cluster`): `dask scheduler`, and on every machine `dask worker
 file system). When a worker dies, others redo what it was at.
 
 Several processes can share every job instead, one a GPU, on one machine or more: `torchrun --nproc-per-node N -m
-stages.pretraining ...`, or `accelerate launch`. They run the jobs one after another, and the first of them writes.
+stages.pretraining ...`, or `accelerate launch`. They run the jobs one after another, and the first of them writes, to a
+folder that all of them see.
 """
 
 import ctypes
@@ -18,6 +19,7 @@ import hashlib
 import json
 import os
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -52,13 +54,13 @@ def run(
     jobs: list[Job],
     stage: str,
     workers: int | str | None = None,
-    trains: bool = False,
+    on_gpu: bool = False,
 ) -> list[tuple[Path, dict]]:
     """Calls `function(settings, folder)` for every job that has no result yet; gives (folder, result) for all.
 
     `function` returns JSON; it imports heavy libraries in its own body, so that only the workers pay for them. Every
     worker computes with one thread, so a result does not depend on how many run beside it. workers: their number; None
-    takes every core; the address of a Dask scheduler, all that it has. trains: the jobs compute on a GPU where there is
+    takes every core; the address of a Dask scheduler, all that it has. on_gpu: the jobs compute on a GPU where there is
     one; None then takes every GPU, and more workers than GPUs share them.
     RuntimeError when jobs fail: raised at the end, with all failures, after the others are done.
     """
@@ -69,7 +71,7 @@ def run(
     silent = bool(rank()) or None  # None: where there is no terminal
     with tqdm(total=len(jobs), initial=len(jobs) - len(missing), desc=stage, unit="job", disable=silent) as bar:
         failures = []
-        for name, error in _compute(function, [(jobs[i], folders[i]) for i in missing], workers, trains):
+        for name, error in _compute(function, [(jobs[i], folders[i]) for i in missing], workers, on_gpu):
             bar.update()
             bar.set_postfix_str(name)
             if error:
@@ -94,11 +96,13 @@ def processes() -> int:
     return int(os.environ.get("WORLD_SIZE", 1))
 
 
-def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | str | None, trains: bool):
+def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | str | None, on_gpu: bool):
     """Yields (name, error or None) as jobs end, in any order."""
     if not work:
         return
-    gpus = _gpus() if trains and not isinstance(workers, str) else ()
+    gpus = _gpus() if on_gpu else ()
+    if on_gpu and isinstance(workers, str):
+        gpus = None  # every worker looks on its own machine
     calls = [(function, job, folder.resolve(), Path.cwd(), gpus) for job, folder in work]
     if processes() > 1:
         yield from _compute_together(calls)
@@ -137,9 +141,8 @@ def _take_gpu(gpus: tuple[str, ...]) -> object:
     """
     import fcntl  # of POSIX, as are the machines with GPUs that this is for
 
-    FOLDER.mkdir(parents=True, exist_ok=True)
     for place in count():
-        lock = (FOLDER / f".worker-{place}").open("w")
+        lock = Path(tempfile.gettempdir(), f"gpu-worker-{os.getuid()}-{place}.lock").open("w")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -174,10 +177,11 @@ def _compute_on_cluster(calls: list[tuple], address: str):
 
 
 def _one(
-    function: Callable, job: Job, folder: Path, directory: Path, gpus: tuple[str, ...] = ()
+    function: Callable, job: Job, folder: Path, directory: Path, gpus: tuple[str, ...] | None = ()
 ) -> tuple[str, str | None]:
     """Does one job in a worker process; gives its name and what went wrong, if anything."""
     os.chdir(directory)  # worker processes outlive a run and stay where they were started
+    gpus = _gpus() if gpus is None else gpus
     if gpus:
         _take_gpu(gpus)
     try:

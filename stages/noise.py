@@ -130,7 +130,7 @@ def main() -> None:
             jobs.Job(run["name"], run, (Path(run["model"]), TASK_FOLDER / run["task"], TOKENIZER, *SOURCES))
             for run in runs
         ]
-        results = jobs.run(test_model, work, "noise", settings.workers)
+        results = jobs.run(test_model, work, "noise", settings.workers, on_gpu=True)
         measured = [row for run, (_, result) in zip(runs, results, strict=True) for row in rows(run, result, columns)]
         observations.write(observations.FOLDER / f"noise-{name}.csv", measured)
 

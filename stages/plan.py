@@ -103,7 +103,7 @@ def measure(settings: Settings, known: Amounts, planned: list[Work], workers: in
     folder = jobs.FOLDER / "plan"
     shutil.rmtree(folder, ignore_errors=True)
     try:
-        results = [result for _, result in jobs.run(pace.timed, timings, "plan", settings.workers, trains=True)]
+        results = [result for _, result in jobs.run(pace.timed, timings, "plan", settings.workers, on_gpu=True)]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     seconds = {

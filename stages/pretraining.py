@@ -79,7 +79,7 @@ def main() -> None:
     with observations.provenance(f"pretraining-{name}") as record:
         runs = planned(settings, **columns)
         work = [jobs.Job(f"{name} seed {run['seed']}", run, (TOKENS, *SOURCES)) for run in runs]
-        done = list(zip(runs, jobs.run(pretrain, work, "pretraining", settings.workers, trains=True), strict=True))
+        done = list(zip(runs, jobs.run(pretrain, work, "pretraining", settings.workers, on_gpu=True), strict=True))
         record["seconds_by_seed"] = {run["seed"]: result["seconds"] for run, (_, result) in done}
         for part, outputs in (("model", MODELS), ("checkpoints", CHECKPOINTS)):
             with temporary_sibling(outputs / name) as output:

@@ -97,7 +97,7 @@ def run_all(runs: list[dict], settings: Settings) -> list[tuple[Path, dict]]:
         jobs.Job(run["name"], run, (Path(run["weights"]), TASK_FOLDER / run["set"], TOKENIZER, *SOURCES))
         for run in runs
     ]
-    return jobs.run(finetune, work, "question_answering", settings.workers, trains=True)
+    return jobs.run(finetune, work, "question_answering", settings.workers, on_gpu=True)
 
 
 def measured(run: dict, predicted: list[str], questions: pd.DataFrame, columns: dict) -> list[Observation]:

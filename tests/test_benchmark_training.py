@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+import torch
 from tokenizers import Tokenizer
+from transformers.models.bert.modeling_bert import BertSelfAttention
 
 from stages.learning import benchmark, finetuning, machine, peers, speed
 from stages.learning.benchmark import Problem
@@ -41,6 +43,22 @@ def test_pretraining_is_timed_in_four_ways(prepared):
     assert all(line.rate > 0 for line in speeds)
     assert speeds[0].ratios[0] == speeds[2].ratios[1] == 1.0
     assert len(benchmark.table(speeds, "tokens").splitlines()) == 5
+
+
+def test_stock_pretraining_computes_in_the_precision_asked_for_in_any_order(prepared, monkeypatch):
+    tokenizer, corpus, _ = prepared
+    seen, forward = [], BertSelfAttention.forward
+
+    def watched(self, *arguments, **others):
+        self.query.register_forward_hook(lambda module, inputs, output: seen.append(output.dtype))
+        return forward(self, *arguments, **others)
+
+    monkeypatch.setattr(BertSelfAttention, "forward", watched)
+    stock = peers.Pretraining(SIZE, corpus.vocabulary_size, corpus.train[range(8)], tokenizer)
+    for precision in ("float32", "bfloat16", "float32"):
+        seen.clear()
+        stock.seconds(4, precision, 1)
+        assert set(seen) == {getattr(torch, precision)}
 
 
 def test_fine_tuning_is_timed_and_scored_in_four_ways(prepared):

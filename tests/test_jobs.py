@@ -107,6 +107,6 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
 
 def test_every_worker_that_trains_has_a_gpu_of_its_own(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
-    results = [result for _, result in jobs.run(gpu, squares(1, 2, 3, 4, 5, 6), "gpus", trains=True)]
+    results = [result for _, result in jobs.run(gpu, squares(1, 2, 3, 4, 5, 6), "gpus", on_gpu=True)]
     assert {result["gpu"] for result in results} == {"5", "7"}
     assert len({(result["process"], result["gpu"]) for result in results}) == 2

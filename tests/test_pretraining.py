@@ -154,31 +154,45 @@ def test_a_loss_captured_as_one_graph_of_padded_sizes_is_the_loss():
 
 
 TOGETHER = """
-import json, sys, torch
+import json, os, sys, torch
 from pathlib import Path
 from stages import jobs
-from stages.learning.pretraining import pretrain
+from stages.learning import pretraining
 
 torch.set_num_threads(1)
 TOKENS = Path(sys.argv[2])
+whole, steps = pretraining.apply_gradients, []
+
+def dying(*arguments):
+    steps.append(whole(*arguments))
+    if len(steps) == int(sys.argv[3]):
+        os._exit(9)
+    return steps[-1]
+
+pretraining.apply_gradients = dying
 
 def train(run, folder):
-    return pretrain(run, TOKENS, folder, folder / "live")
+    return pretraining.pretrain(run, TOKENS, folder, folder / "live")
 
 [(folder, _)] = jobs.run(train, [jobs.Job("toy", json.loads(sys.argv[1]), (TOKENS,))], "pretraining")
 (Path.cwd() / "folder").write_text(str(folder))
 """
 
 
-@pytest.mark.parametrize("micro_batch_size", [None, 1])
-def test_two_processes_give_the_losses_and_weights_of_one(micro_batch_size, tokens, tmp_path):
-    calm = {"hidden_dropout": 0.0, "attention_dropout": 0.0, "micro_batch_size": micro_batch_size}
+@pytest.mark.parametrize("dies_after", [None, 4])
+def test_two_processes_give_the_losses_and_weights_of_one(dies_after, tokens, tmp_path):
+    """With micro-batches of one sequence; also when both die after a step and go on from a checkpoint before it."""
+    calm = {"hidden_dropout": 0.0, "attention_dropout": 0.0, "micro_batch_size": 1}
+    calm |= {"evaluation_interval": 4, "checkpoint_interval": 3}
     alone, _ = pretrained(tokens, tmp_path / "a", "symmetric", **calm)
     (tmp_path / "together.py").write_text(TOGETHER)
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     arguments = [str(tmp_path / "together.py"), json.dumps(run_of("symmetric", **calm)), str(tokens)]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    subprocess.run([*launcher, *arguments], cwd=tmp_path, env=environment, check=True, timeout=120)
+    if dies_after:
+        died = subprocess.run([*launcher, *arguments, str(dies_after)], cwd=tmp_path, env=environment, timeout=120)
+        assert died.returncode
+    subprocess.run([*launcher, *arguments, "0"], cwd=tmp_path, env=environment, check=True, timeout=120)
     folder = tmp_path / (tmp_path / "folder").read_text()
     log = json.loads((folder / "result.json").read_text())["log"]
     for one, other in zip(alone, log, strict=True):

@@ -56,21 +56,24 @@ def drop(X: Tensor, rate: float) -> Tensor:
     """Dropout: zeros at `rate`, in steps of 2^-16, and the rest divided by 1 - rate.
 
     A CPU draws 16 random bits an element, four elements at once, and makes the mask out of them by whole-number
-    arithmetic: a sixth of the time of the library's draw, which is a sixth of a training step.
+    arithmetic: a sixth of the time of the library's draw, which is a sixth of a training step. In bfloat16 the factor
+    is rounded, and the rate follows it (0.0986 for 0.1), so that the mean stays.
     """
     if rate == 0.0 or X.device.type != "cpu":
         return functional.dropout(X, rate)
+    factor, pattern = _rounded(1 / (1 - rate)) if X.dtype == torch.bfloat16 else (1 / (1 - rate), None)
     bits = torch.empty(-(-X.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
-    kept = bits[: X.numel()].view(X.shape).ge_(round(rate * 2**16) - 2**15)
-    if X.dtype == torch.bfloat16:
-        return X * kept.mul_(_pattern(1 / (1 - rate))).view(torch.bfloat16)
-    return X * kept.to(X.dtype).div_(1 - rate)
+    kept = bits[: X.numel()].view(X.shape).ge_(round((1 - 1 / factor) * 2**16) - 2**15)
+    if pattern is not None:
+        return X * kept.mul_(pattern).view(torch.bfloat16)
+    return X * kept.to(X.dtype).mul_(factor)
 
 
 @lru_cache
-def _pattern(value: float) -> int:
-    """The bits of a bfloat16 as a whole number."""
-    return torch.tensor(value, dtype=torch.bfloat16).view(torch.int16).item()
+def _rounded(value: float) -> tuple[float, int]:
+    """The nearest bfloat16, and its bits as a whole number."""
+    nearest = torch.tensor(value, dtype=torch.bfloat16)
+    return nearest.item(), nearest.view(torch.int16).item()
 
 
 class Dropout(nn.Dropout):

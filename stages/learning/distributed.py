@@ -53,3 +53,12 @@ def gathered(value: float) -> float:
     """The sum of `value` over all processes in the first of them, 0 in the others: it can go on growing there."""
     total = added(torch.tensor(value, dtype=torch.float64)).item()
     return total if rank() == 0 else 0.0
+
+
+def require_equal(value: int, what: str) -> None:
+    """ValueError unless all processes have the same `value`."""
+    if processes() > 1:
+        values = [None] * processes()
+        distributed.all_gather_object(values, value)
+        if len(set(values)) > 1:
+            raise ValueError(f"{what}: {values} by process; data/jobs must be one folder, shared by all machines")

@@ -6,6 +6,7 @@ the optimiser's moments and the step's number, and no state of any scheduler, sa
 
 import ctypes
 import math
+import os
 import sys
 
 import numpy as np
@@ -103,4 +104,12 @@ def autocast(precision: str) -> torch.autocast:
     return torch.autocast(device().type, torch.bfloat16, enabled=precision == "bfloat16")
 
 
+def choose_deterministic_kernels() -> None:
+    """On a GPU, asks for kernels that add in one order, where there are any; a CPU's do."""
+    if torch.cuda.is_available():
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True, warn_only=True)
+
+
+choose_deterministic_kernels()
 reuse_memory()  # whoever trains imports this module, before there is a tensor

@@ -63,7 +63,7 @@ class Pretraining:
 
     def __init__(self, size: dict[str, int], vocabulary_size: int, sequences: np.ndarray, tokenizer: Path):
         self.words = PreTrainedTokenizerFast(tokenizer_file=str(tokenizer), **SPECIAL)
-        self.model = BertForMaskedLM(configured(size, vocab_size=vocabulary_size))
+        self.configuration = configured(size, vocab_size=vocabulary_size)
         ends = np.isin(sequences, [self.words.cls_token_id, self.words.sep_token_id])
         columns = {
             "input_ids": sequences,
@@ -76,7 +76,8 @@ class Pretraining:
     def seconds(self, batch_size: int, precision: str, steps: int) -> float:
         """Of one step: the mean of `steps` after a first one."""
         collator = DataCollatorForLanguageModeling(self.words, mlm_probability=0.15)
-        ends = trained(self.model, self.dataset, collator, precision, batch_size, max_steps=steps + 1)
+        model = BertForMaskedLM(self.configuration)  # a model keeps the precision in which it was first trained
+        ends = trained(model, self.dataset, collator, precision, batch_size, max_steps=steps + 1)
         return (ends[-1] - ends[0]) / steps
 
 
@@ -123,8 +124,8 @@ def trained(model: nn.Module, dataset: Dataset, collator, precision: str, batch_
 
 
 def arguments(folder: str, precision: str, **others) -> TrainingArguments:
-    """The library's defaults but for what would write files or take another device."""
-    return TrainingArguments(
+    """The library's defaults but for what would write files or take other devices than ours."""
+    chosen = TrainingArguments(
         folder,
         bf16=precision == "bfloat16",
         use_cpu=device().type == "cpu",
@@ -133,3 +134,6 @@ def arguments(folder: str, precision: str, **others) -> TrainingArguments:
         disable_tqdm=True,
         **others,
     )
+    if chosen.n_gpu > 1:  # Trainer would train on all of them
+        chosen._n_gpu = 1
+    return chosen

@@ -37,7 +37,8 @@ from stages.learning.optimisation import (
 
 VALIDATION_SEED = 0  # one masking of the validation sequences for every run, so that losses compare
 VALIDATION_BATCH = 64  # sequences
-COMPILED_MULTIPLE = 512  # a compiled model meets numbers of masked tokens in these steps only
+COMPILED_MULTIPLE = 64  # to which masked tokens are padded on a GPU, for products of aligned sizes
+RECOMPILATIONS = 128  # models that one process may compile: all operators at all sizes share the code of the loss
 
 logging.disable_progress_bar()  # the library draws one for every file that it saves
 
@@ -48,8 +49,8 @@ def pretrain(run: dict, tokens: Path, folder: Path, live: Path) -> dict:
     run: operator, seed, model (a record of `models`), attention (settings of this operator), training (the record
     `pretraining`), kept (steps after which the model is also left in folder/checkpoints/step-N). live: folder of the
     curves. Gives the seconds spent and a log of {step, training_loss, validation_loss, masked_tokens, learning_rate,
-    gradient_norm, tokens_per_second, model_flop_utilisation (share of the measured peak of matrix products)}, losses in
-    nats per masked token.
+    gradient_norm, tokens_per_second, model_flop_utilisation}: losses in nats per masked token; the last is a share of
+    the peak of matrix products that the run measured at its start, which jobs that share a device share.
     """
     distributed.join()
     corpus, settings = Corpus.of(tokens), run["training"]
@@ -59,16 +60,22 @@ def pretrain(run: dict, tokens: Path, folder: Path, live: Path) -> dict:
         raise ValueError(f"convergence.steps: {late[0]} is after the last of the {steps} steps of pre-training")
     model = built(run, corpus.vocabulary_size).to(device())
     adamw = optimiser(model, settings["betas"], settings["epsilon"], settings["weight_decay"])
-    path = folder / "checkpoint.safetensors"
+    path, shared = folder / "checkpoint.safetensors", _with_processes(run)
     if rank() == 0:
         checkpoints.clear(folder)
     progress = {"step": 0, "log": [], "seconds": 0.0, "since_evaluation": [0.0, 0]}
     if path.exists():
-        progress = checkpoints.load(path, model, adamw, run)
+        progress = checkpoints.load(path, model, adamw, shared)
+    distributed.require_equal(progress["step"], f"{path}: the step of the checkpoint")
     _train(model, adamw, progress, run, corpus, steps, path, live)
     if rank() == 0:
         model.save_pretrained(folder / "model")
     return {"log": progress["log"], "seconds": progress["seconds"]}
+
+
+def _with_processes(run: dict) -> dict:
+    """What a checkpoint must agree with: dropout is drawn by process, so their number decides the result too."""
+    return run | {"processes": processes()}
 
 
 def length(settings: dict, sequences: int) -> int:
@@ -103,6 +110,7 @@ def _train(model, adamw, progress: dict, run: dict, corpus: Corpus, steps: int, 
     curves = Curves(live, progress["log"]) if rank() == 0 else None
     started = time.perf_counter() - progress["seconds"]
     losses, count = progress["since_evaluation"]
+    losses = losses if rank() == 0 else 0.0  # the sum over all processes, as `gathered` leaves it
     remaining, silent = range(progress["step"], steps), bool(rank()) or None
     for step in tqdm(remaining, name, total=steps, initial=progress["step"], leave=False, disable=silent):
         loss, chosen, norm, rate = advance(loss_of, model, adamw, step, steps, run, corpus, path)
@@ -127,7 +135,7 @@ def _train(model, adamw, progress: dict, run: dict, corpus: Corpus, steps: int, 
             losses = distributed.gathered(losses)
             progress |= {"step": done, "seconds": time.perf_counter() - started, "since_evaluation": [losses, count]}
             if rank() == 0:
-                checkpoints.save(path, model, adamw, run, progress)
+                checkpoints.save(path, model, adamw, _with_processes(run), progress)
 
 
 def _pace(run: dict, corpus: Corpus) -> Pace:
@@ -141,6 +149,8 @@ def ready(model: nn.Module) -> nn.Module:
     """The loss of the model, compiled where that pays (on a GPU), its gradients averaged over the processes."""
     loss_of = MaskedLMLoss(model)
     if device().type == "cuda":
+        torch._dynamo.config.recompile_limit = RECOMPILATIONS
+        torch._dynamo.config.fail_on_recompile_limit_hit = True  # rather than go on uncompiled
         loss_of = torch.compile(loss_of)
     return distributed.replicated(loss_of)
 
@@ -182,8 +192,11 @@ def _backward(loss_of, inputs: Tensor, sequences: Tensor, chosen: Tensor, count:
     for i, (part, originals, hidden) in enumerate(parts):
         batch = (part, *sparse_targets(originals, hidden, multiple))
         with distributed.alone(loss_of) if i + 1 < len(parts) else nullcontext():
+            batch = [T.to(device(), non_blocking=True) for T in batch]
+            for T in batch[1:]:
+                torch._dynamo.maybe_mark_dynamic(T, 0)  # one compiled form for all numbers of masked tokens
             with autocast(settings["precision"]):
-                loss = loss_of(*(T.to(device(), non_blocking=True) for T in batch))
+                loss = loss_of(*batch)
             (loss * (processes() / count)).backward()
         total += loss.detach()
     return total.item()

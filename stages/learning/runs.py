@@ -51,7 +51,7 @@ def run_all(runs: list[dict], workers: int | str | None) -> list[tuple[Path, dic
         jobs.Job(run["name"], run, (Path(run["weights"]), TASK_FOLDER / run["task"], TOKENIZER, *SOURCES))
         for run in runs
     ]
-    return jobs.run(finetune, work, STAGE, workers, trains=True)
+    return jobs.run(finetune, work, STAGE, workers, on_gpu=True)
 
 
 def finetune(run: dict, folder: Path) -> dict:

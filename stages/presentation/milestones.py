@@ -8,8 +8,8 @@ from stages.presentation.tables import MISSING, Grid, Heading, Value, number, pl
 
 OTHERS = {
     "plateau_end_step": ("Plateau ends", "falls by 0.2 nats within 1,000 steps"),
-    "steps_to_95_percent": ("95 % of pairwise", "of the final GLUE score of pairwise"),
-    "steps_to_95_percent_of_own": ("95 % of its own", "of its own final GLUE score"),
+    "steps_to_95_percent": ("95 % of pairwise", "of the GLUE score of pairwise at the last checkpoint"),
+    "steps_to_95_percent_of_own": ("95 % of its own", "of its own GLUE score at the last checkpoint"),
 }
 
 
