@@ -142,7 +142,8 @@ def _take_gpu(gpus: tuple[str, ...]) -> object:
     import fcntl  # of POSIX, as are the machines with GPUs that this is for
 
     for place in count():
-        lock = Path(tempfile.gettempdir(), f"gpu-worker-{os.getuid()}-{place}.lock").open("w")
+        path = Path(tempfile.gettempdir()) / f"gpu-worker-{os.getuid()}-{place}.lock"
+        lock = path.open("w")  # closed with the process
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
