@@ -212,9 +212,11 @@ def _done(function: Callable, job: Job, folder: Path) -> str | None:
 def _free_memory() -> None:
     """Hands back what a job has left: models hold themselves in cycles, and the C library keeps freed memory.
 
-    A pool takes a worker that grows for leaking, and starts another in its place.
+    A pool takes a worker that grows for leaking, and starts another in its place. What is still there, the libraries
+    above all, stays; later collections need not look at it again.
     """
     gc.collect()
+    gc.freeze()
     if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):
         library.malloc_trim(0)
 
