@@ -10,7 +10,7 @@ from torch.nn import functional
 def project(X: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
     """X W + b for each of several layers; on a GPU in one matrix product.
 
-    On a CPU joining the weights costs what the larger product gains (`python -m stages.attention.benchmark`).
+    On a CPU joining the weights costs what the larger product gains (`python -m stages.tools.benchmarks.attention`).
     """
     if X.device.type == "cpu":
         return tuple(layer(X) for layer in layers)
@@ -33,7 +33,7 @@ def attend(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None, dropout: float)
     """softmax(Q K^T / sqrt(d)) V for every head; all [batch, heads, n, d].
 
     The fused kernel serves GPUs, and float32 without dropout on a CPU; elsewhere a CPU has no fast path for it, and
-    the product written out is faster (`python -m stages.attention.benchmark`).
+    the product written out is faster (`python -m stages.tools.benchmarks.attention`).
     """
     if Q.device.type != "cpu" or (Q.dtype == torch.float32 and dropout == 0.0):
         return functional.scaled_dot_product_attention(Q, K, V, attn_mask=mask, dropout_p=dropout)

@@ -1,8 +1,9 @@
 """Hugging Face's BERT with another operator; everything else, from embeddings to heads, is the library's.
 
-`OperatorConfig.operator` is one of OPERATORS. Models save and load as any Hugging Face model does (`save_pretrained`,
-`from_pretrained`, the Auto classes once this module is imported), in safetensors. Parameters of the operators have
-their names in the papers' equations, and those that BERT has too BERT's: a stock checkpoint loads into `original`.
+`OperatorConfig.operator` names the operator; the settings of a variant stand beside it. Models save and load as any
+Hugging Face model does (`save_pretrained`, `from_pretrained`, the Auto classes once this module is imported), in
+safetensors. Parameters of the operators have their names in the papers' equations, and those that BERT has too BERT's:
+a stock checkpoint loads into `original`.
 """
 
 from typing import Any
@@ -24,19 +25,34 @@ from transformers import (
     PreTrainedModel,
 )
 
-from stages.attention.operators import SELF_ATTENTION, AttentionOverParameters, Pairwise, SelfAttention
-from stages.attention.products import Dropout
-
-# Beside the self-attention operators: original attention with another feed-forward network
-NARROW = "original_narrow"
-OVER_PARAMETERS = {"parameters": 1, "parameters_wide": 2}  # heads, as a multiple of the model's
-OPERATORS = (*SELF_ATTENTION, NARROW, *OVER_PARAMETERS)
+from .base import SelfAttention
+from .operators import operator_class
+from .over_parameters import AttentionOverParameters
+from .products import Dropout
 
 
 class OperatorConfig(BertConfig):
+    """BERT's configuration, an operator, and the settings of a variant; None: as the operator's source has it.
+
+    variant: the name that the run gives to the operator with these settings, or None for the operator as it is.
+    start: one of the operator's `starts`. score_spread: standard deviation of its first scores (operators.py).
+    score_rate: the learning rate of the parameters that serve its scores alone, as a multiple of that of the others.
+    operators_file, operators_sha256: the file of a user's own operator, and its content; None for one of ours.
+    """
+
     model_type = "operator-bert"
     operator: str = "original"
-    pairwise_init: str = "normal"
+    variant: str | None = None
+    start: str | None = None
+    score_spread: float | None = None
+    score_rate: float | None = None
+    operators_file: str | None = None
+    operators_sha256: str | None = None
+
+    def operator_class(self) -> type[SelfAttention]:
+        """The class of the operator. ValueError where there is none of that name."""
+        names = ("operator", "operators_file", "operators_sha256")
+        return operator_class({name: getattr(self, name) for name in names})
 
 
 class Attention(nn.Module):
@@ -61,19 +77,26 @@ class OperatorBertModel(BertModel):
     config_class = OperatorConfig
 
     def __init__(self, config: OperatorConfig, add_pooling_layer: bool = True):
-        if config.operator not in OPERATORS:
-            raise ValueError(f"unknown operator {config.operator!r}; known: {', '.join(OPERATORS)}")
+        operator = config.operator_class()
         super().__init__(config, add_pooling_layer)
         for layer in self.encoder.layer:
-            layer.attention = Attention(self_attention(config), layer.attention.output)
-            if config.operator in OVER_PARAMETERS:
-                layer.intermediate = over_parameters(config)
-                layer.output.dense = nn.Linear(layer.intermediate.query.out_features, config.hidden_size)
+            layer.attention = Attention(operator(config), layer.attention.output)
+            replacement = operator.feed_forward(config)
+            if replacement is not None:
+                layer.intermediate, width = replacement
+                layer.output.dense = nn.Linear(width, config.hidden_size)
         for module in list(self.modules()):
             for name, child in module.named_children():
                 if isinstance(child, nn.Dropout):
                     setattr(module, name, Dropout(child.p))
         self.init_weights()  # of the new modules; the library has marked those that it initialised
+
+    def _initialize_weights(self, module: nn.Module, is_custom_code: bool = False) -> None:
+        """Passes over nothing: of custom code, the library skips modules without parameters of their own.
+
+        But an operator starts its Linear layers too, where W_k starts as W_q or a variant scales the first scores.
+        """
+        super()._initialize_weights(module, is_custom_code=False)
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
@@ -82,7 +105,7 @@ class OperatorBertModel(BertModel):
         if isinstance(module, SelfAttention | AttentionOverParameters):
             loaded = [p for p in module.parameters() if getattr(p, "_is_hf_initialized", False)]
             values = [parameter.clone() for parameter in loaded]
-            module.initialise()
+            module.initialise(self.config.initializer_range)
             for parameter, value in zip(loaded, values, strict=True):
                 parameter.copy_(value)
 
@@ -96,35 +119,6 @@ class WithOperator(PreTrainedModel):
         super().__init__(config)
         self.bert = OperatorBertModel(config, add_pooling_layer=self.bert.pooler is not None)
         self.post_init()
-
-
-def self_attention(config: OperatorConfig) -> SelfAttention:
-    """The operator's self-attention; Original where the operator exchanges the feed-forward network."""
-    operator = SELF_ATTENTION.get(config.operator, SELF_ATTENTION["original"])
-    others = {"start": config.pairwise_init} if operator is Pairwise else {}
-    return operator(
-        config.hidden_size,
-        config.num_attention_heads,
-        config.attention_probs_dropout_prob,
-        config.max_position_embeddings,
-        **others,
-    )
-
-
-def over_parameters(config: OperatorConfig) -> AttentionOverParameters:
-    """As many pairs as keep the number of weights of a feed-forward network of width f: (f - w) h / w.
-
-    w = heads d is the width of the heads together. At h = 512 and f = 2,048 these are the draft's 1,536 and 512 pairs.
-    """
-    heads = OVER_PARAMETERS[config.operator] * config.num_attention_heads
-    d = config.hidden_size // config.num_attention_heads
-    pairs = config.intermediate_size * config.hidden_size // (heads * d) - config.hidden_size
-    if pairs < 1:
-        raise ValueError(
-            f"{config.operator}: its projections alone have the weights of a feed-forward network of width "
-            f"{config.intermediate_size}; `intermediate` must exceed {OVER_PARAMETERS[config.operator]} x `hidden`"
-        )
-    return AttentionOverParameters(config.hidden_size, heads, d, pairs, config.attention_probs_dropout_prob)
 
 
 class OperatorBertForMaskedLM(WithOperator, BertForMaskedLM):
@@ -149,17 +143,14 @@ AutoModelForQuestionAnswering.register(OperatorConfig, OperatorBertForQuestionAn
 def configuration(
     operator: str, layers: int, hidden: int, heads: int, intermediate: int, positions: int, **others: Any
 ) -> OperatorConfig:
-    """BERT's configuration at a size; what is not named keeps BERT's value (gelu, LayerNorm epsilon 1e-12, ...).
-
-    original_narrow: its feed-forward network is h - 1 narrower, which saves (h - 1) (2 h + 1) parameters a layer, to
-    one the 2 h^2 - h that the shared-weight operator saves.
-    """
-    return OperatorConfig(
+    """BERT's configuration at a size; what is not named keeps BERT's value (gelu, LayerNorm epsilon 1e-12, ...)."""
+    config = OperatorConfig(
         operator=operator,
         num_hidden_layers=layers,
         hidden_size=hidden,
         num_attention_heads=heads,
-        intermediate_size=intermediate - (hidden - 1) if operator == NARROW else intermediate,
         max_position_embeddings=positions,
         **others,
     )
+    config.intermediate_size = config.operator_class().feed_forward_width(hidden, intermediate)
+    return config

@@ -1,0 +1,29 @@
+"""Operators of your own; params.yaml names this file as `operators_file`.
+
+An operator is one class: subclass SelfAttention or an operator, give it a name, an equation and a source, and list the
+name in `operators` of params.yaml. It is then trained, counted, timed and reported beside the others. Say in
+`own_parameters` and `own_work` what it has beside `linear_layers` Linear layers; the stage `parameters` compares the
+former with the built layer. Each operator of this repository, in stages/common/attention, is an example. A
+smaller one, with queries that are not projected:
+
+    from torch import nn
+
+    from stages.common.attention.base import SelfAttention
+
+    class PlainQueries(SelfAttention):
+        name = "plain_queries"
+        equation = "softmax(X_i K_i^T / sqrt(d)) V_i, K = X W_k, V = X W_v"
+        source = "an idea of mine"
+        exportable = False
+        linear_layers = 2
+
+        def __init__(self, config):
+            super().__init__(config)
+            self.key = nn.Linear(self.hidden, self.hidden)
+            self.value = nn.Linear(self.hidden, self.hidden)
+
+        def queries_keys_values(self, X):
+            return X, self.key(X), self.value(X)
+
+An edit of this file trains the models of its operators anew, and no others.
+"""

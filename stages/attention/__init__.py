@@ -1,4 +1,0 @@
-"""The operators (the papers' contribution), the BERT that carries them, their parameter counts.
-
-Imports no other package of this repository.
-"""

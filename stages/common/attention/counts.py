@@ -1,0 +1,114 @@
+"""Parameters and work of every operator: by the closed formulas of its class, and by counting a built model.
+
+Both papers count the masked-LM model with BERT's vocabulary of 30,522 (Courtois et al. 2024, Table 2; Kowsher et al.,
+Table 4, whose shared-weight row is a two-label classifier's count instead).
+
+Everywhere `variant` is an operator's name, or settings as `configuration` takes them, `operator` among them.
+"""
+
+from typing import Any
+
+import torch
+
+from stages.common.attention.bert import (
+    OperatorBertForMaskedLM,
+    OperatorBertForSequenceClassification,
+    WithOperator,
+    configuration,
+)
+from stages.common.attention.operators import operator_class
+
+MODELS: dict[str, type[WithOperator]] = {
+    "masked_lm_parameters": OperatorBertForMaskedLM,
+    "classifier_parameters": OperatorBertForSequenceClassification,  # two labels, with pooler
+}
+Variant = dict[str, Any] | str
+
+
+def attention_weights(variant: Variant, hidden: int, heads: int, positions: int) -> int:
+    """Parameters of one layer's self-attention without the output projection and without biases.
+
+    What the formulas of Courtois et al. 2024, Table 1, and Kowsher et al., Table 3, count.
+    """
+    kind = operator_class(variant)
+    return kind.linear_layers * hidden * hidden + kind.own_parameters(hidden, heads, positions)
+
+
+def attention_parameters(variant: Variant, hidden: int, heads: int, positions: int) -> int:
+    """The same with the biases."""
+    return attention_weights(variant, hidden, heads, positions) + operator_class(variant).linear_layers * hidden
+
+
+def attention_block_parameters(variant: Variant, hidden: int, heads: int, positions: int) -> int:
+    """Self-attention and output projection, biases included: one layer as the blog post counts it."""
+    return attention_parameters(variant, hidden, heads, positions) + hidden * hidden + hidden
+
+
+def over_parameters_weights(hidden: int, heads: int, width: int, pairs: int) -> int:
+    """Attention over `pairs` trained keys and values a head of `width`, without biases (draft, first formula)."""
+    return 2 * heads * width * (hidden + pairs)
+
+
+def layer_parameters(variant: Variant, size: dict[str, int]) -> tuple[int, int]:
+    """Parameters of one layer's self-attention and of its feed-forward network, at a size of `models`."""
+    hidden, heads = size["hidden"], size["heads"]
+    return (
+        attention_parameters(variant, hidden, heads, size["positions"]),
+        operator_class(variant).feed_forward_parameters(hidden, heads, size["intermediate"]),
+    )
+
+
+def counted_layer_parameters(variant: Variant, size: dict[str, int]) -> tuple[int, int]:
+    """The same two numbers, counted on a built layer."""
+    layer = _built(OperatorBertForMaskedLM, variant, size | {"layers": 1}).bert.encoder.layer[0]
+    return _count(layer.attention.self), _count(layer.intermediate) + _count(layer.output.dense)
+
+
+def model_parameters(kind: str, variant: Variant, size: dict[str, int]) -> int:
+    """Trainable parameters of a whole model, counted; kind: a key of MODELS.
+
+    Vocabulary 30,522; the tied decoder of the masked-LM model counts once.
+    """
+    return _count(_built(MODELS[kind], variant, size))
+
+
+def first_score_spread(variant: Variant, size: dict[str, int], deviation: float) -> float | None:
+    """The standard deviation of the first scores, before the softmax, between different tokens: by closed formula.
+
+    deviation: that of a new weight. None where the operator has no formula.
+    """
+    layer = _built(OperatorBertForMaskedLM, variant, size | {"layers": 1}).bert.encoder.layer[0]
+    return layer.attention.self.first_spread(deviation)
+
+
+def _built(model: type[WithOperator], variant: Variant, size: dict[str, int]) -> WithOperator:
+    settings = {"operator": variant} if isinstance(variant, str) else variant
+    with torch.device("meta"):
+        return model(configuration(**settings, **size))
+
+
+def _count(module: torch.nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def block_work(variant: Variant, hidden: int, heads: int, length: int) -> int:
+    """Multiply-adds times two a token, forward, of the matrix products of one attention block with output projection.
+
+    length: tokens of a sequence. Each operator in its least-work form: no projection evaluated twice.
+    """
+    kind = operator_class(variant)
+    linear = 2 * hidden * hidden * (kind.linear_layers + 1)
+    return linear + kind.own_work(hidden, heads, length) + 2 * hidden * length
+
+
+def training_flops(variant: Variant, size: dict[str, int], vocabulary_size: int, length: int, masked: float) -> float:
+    """Floating-point operations a token of one masked-LM training step, of the matrix products alone.
+
+    size: a record of `models`; length: tokens of a sequence; masked: the share of tokens that the head predicts (1.0:
+    all). The backward pass takes two products for each of the forward pass.
+    """
+    hidden, heads, intermediate = size["hidden"], size["heads"], size["intermediate"]
+    feed_forward = operator_class(variant).feed_forward_work(hidden, heads, intermediate)
+    layer = block_work(variant, hidden, heads, length) + feed_forward
+    head = 2 * hidden * hidden + 2 * hidden * vocabulary_size
+    return 3 * (size["layers"] * layer + masked * head)

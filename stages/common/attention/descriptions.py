@@ -1,0 +1,94 @@
+"""What the operators say of themselves: name, equation, source, settings. Read from their text, without torch.
+
+Every class with a literal `name` is an operator; what it does not say, its base class says. So the settings can be
+checked, and the report can print equations, in a process that needs no torch.
+"""
+
+import ast
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Description:
+    """name: in params.yaml. exportable: a stock BERT can be made of it.
+
+    starts: values of a variant's `start`, the source's first. scores_alone: the parameters that serve the scores alone,
+    which a variant's `score_rate` is for. file: where the class stands.
+    """
+
+    name: str
+    equation: str
+    source: str
+    exportable: bool
+    starts: tuple[str, ...]
+    scores_alone: tuple[str, ...]
+    file: Path
+
+
+def described(own: Path | None = None) -> dict[str, Description]:
+    """Reads the descriptions of all operators, those of this repository first.
+
+    Args:
+        own: a file with operators of the user's own; where there is no such file, there are none.
+
+    Raises:
+        ValueError: the file is no Python, one of its operators lacks an equation or a source, or has the
+            name of another.
+    """
+    files = [*sorted(FOLDER.glob("*.py")), *([own] if own and own.exists() else [])]
+    by_file = {file: _classes(file) for file in files}
+    classes = {label: content for found in by_file.values() for label, content in found.items()}
+    known = {}
+    for file, found in by_file.items():
+        for label, (_, literals) in found.items():
+            if "name" not in literals:
+                continue
+            name, values = literals["name"], _inherited(label, classes) | {"file": file}
+            missing = [field.name for field in fields(Description) if field.name not in values]
+            if missing:
+                raise ValueError(f"{file}: class {label}: no {', '.join(missing)}; give each as a literal")
+            if name in known:
+                raise ValueError(f"{file}: class {label}: {known[name].file} has an operator {name!r} already")
+            known[name] = Description(**{field.name: values[field.name] for field in fields(Description)})
+    return known
+
+
+def _classes(file: Path) -> dict[str, tuple[list[str], dict]]:
+    """By class: the names of its base classes, and its attributes that are literals."""
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+    except SyntaxError as error:
+        raise ValueError(f"{file}, line {error.lineno}: not Python: {error.msg}") from None
+    return {
+        node.name: ([base.id for base in node.bases if isinstance(base, ast.Name)], _literals(node))
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    }
+
+
+def _literals(node: ast.ClassDef) -> dict:
+    values = {}
+    for statement in node.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.expr() as value):
+                pass
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                pass
+            case _:
+                continue
+        try:
+            values[name] = ast.literal_eval(value)
+        except ValueError:  # computed, so not of the description
+            continue
+    return values
+
+
+def _inherited(label: str, classes: dict) -> dict:
+    bases, literals = classes.get(label, ([], {}))
+    values = {}
+    for base in reversed(bases):
+        values |= _inherited(base, classes)
+    return values | literals

@@ -1,0 +1,131 @@
+"""Hadamard and fixed attention: a learned weight for every head and pair of positions."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from transformers import BertConfig
+
+from .base import SelfAttention
+from .products import merge, split, weigh
+
+
+class Fixed(SelfAttention):
+    """Scores W_i alone, whatever X is, and values V = X W_v + b_v: h^2 + h + heads n^2 parameters.
+
+    The blog fixes a learned m x m matrix in place of Q K^T and gives no code. Open: heads (one W each here, and values
+    split, as its Hadamard layer has them), and the start: that of the layer's Keras kernel [1, heads, n, n],
+    Glorot-uniform with limit sqrt(6 / (2 heads n)), so that var W = 1 / (heads n).
+
+    A sequence shorter than `positions` uses the first rows and columns (the blog's have one length); a longer one is
+    an error.
+    """
+
+    name = "fixed"
+    equation = "softmax(W_i) V_i, V = X W_v, W_i [n, n]"
+    source = "blog post Hadamard Attentions, Fixed Attention"
+    exportable = False
+    scores_alone = ("W",)
+    linear_layers = 1
+
+    def __init__(self, config: BertConfig):
+        super().__init__(config)
+        self.value = nn.Linear(self.hidden, self.hidden)
+        self.W = nn.Parameter(torch.empty(self.heads, self.positions, self.positions))
+
+    @classmethod
+    def own_parameters(cls, hidden: int, heads: int, positions: int) -> int:
+        return heads * positions**2
+
+    @classmethod
+    def own_work(cls, hidden: int, heads: int, length: int) -> int:
+        return 0
+
+    def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
+        return self._weights(X, X if memory is None else memory)[None]
+
+    def _weights(self, X: Tensor, memory: Tensor) -> Tensor:
+        """W of the positions at hand [heads, n, m]. ValueError for a sequence that is too long."""
+        n, m = X.shape[1], memory.shape[1]
+        if max(n, m) > self.positions:
+            raise ValueError(
+                f"{self.name}: weights for {self.positions} positions; a sequence has {max(n, m)}: shorten it, or "
+                "build the model with more `positions`"
+            )
+        return self.W[:, :n, :m]
+
+    def forward(self, X: Tensor, mask: Tensor | None = None, memory: Tensor | None = None) -> Tensor:
+        V = split(self.value(X if memory is None else memory), self.heads)
+        return merge(weigh(self.scores(X, memory), V, mask, self.dropout))
+
+    def start_own(self) -> None:
+        limit = math.sqrt(6 / (2 * self.heads * self.positions))
+        self.W.uniform_(-limit, limit)
+
+    def own_spread(self, deviation: float) -> float:
+        return math.sqrt(1 / (self.heads * self.positions))
+
+    def scale_scores(self, factor: float) -> None:
+        self.W.mul_(factor)
+
+
+class Hadamard(Fixed):
+    """Scores W_i * (X X^T) / s, elementwise, with a learned scalar s: h^2 + h + heads n^2 + 1 parameters.
+
+    Fixed by the blog's code: queries and keys are X itself, neither projected nor split into heads, so that one product
+    over the whole width serves all heads (`qk_T` [batch, n, n], then `Hadamard(num_heads)`); only the values are split;
+    no sqrt(d), but `scale`, which starts at 1. Its count of 538,113 with the output projection, at h = 512 and n = 40,
+    implies 8 heads and the biases.
+    """
+
+    name = "hadamard"
+    equation = "softmax(W_i * (X X^T) / s) V_i, V = X W_v, W_i [n, n], s a number"
+    source = "blog post Hadamard Attentions, its code"
+    scores_alone = ("W", "s")
+
+    def __init__(self, config: BertConfig):
+        super().__init__(config)
+        self.s = nn.Parameter(torch.empty(()))
+
+    @classmethod
+    def own_parameters(cls, hidden: int, heads: int, positions: int) -> int:
+        return super().own_parameters(hidden, heads, positions) + 1
+
+    @classmethod
+    def own_work(cls, hidden: int, heads: int, length: int) -> int:
+        return 2 * hidden * length
+
+    def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
+        memory = X if memory is None else memory
+        return self.products(X, memory) * (self._weights(X, memory) / self.s)
+
+    def products(self, X: Tensor, memory: Tensor) -> Tensor:
+        """X X^T over the whole width [batch, 1, n, m], the same for every head."""
+        return (X @ memory.transpose(-2, -1))[:, None]
+
+    def start_own(self) -> None:
+        super().start_own()
+        self.s.fill_(1.0)
+
+    def own_spread(self, deviation: float) -> float:
+        """Two tokens [h] have a product of variance h."""
+        return super().own_spread(deviation) * math.sqrt(self.hidden)
+
+
+class HadamardByHead(Hadamard):
+    """Scores W_i * (X_i X_i^T) / s: the product over the channels of head i alone. A control of ours.
+
+    The blog's formula, softmax(W * (Q K^T)) V, would allow it; its code has the product over the whole width.
+    """
+
+    name = "hadamard_by_head"
+    equation = "softmax(W_i * (X_i X_i^T) / s) V_i, V = X W_v, W_i [n, n], s a number"
+    source = "a control of this project"
+
+    def products(self, X: Tensor, memory: Tensor) -> Tensor:
+        """X_i X_i^T [batch, heads, n, m]."""
+        return split(X, self.heads) @ split(memory, self.heads).transpose(-2, -1)
+
+    def own_spread(self, deviation: float) -> float:
+        """The parts [d] of two tokens that a head sees have a product of variance d."""
+        return Fixed.own_spread(self, deviation) * math.sqrt(self.width)

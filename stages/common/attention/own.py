@@ -1,0 +1,32 @@
+"""A user's own operators: classes in one Python file, which params.yaml names as `operators_file`."""
+
+import hashlib
+import importlib.util
+from functools import cache
+from pathlib import Path
+
+from .base import SelfAttention
+
+
+@cache
+def own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention]]:
+    """Imports the file and gives its operators by name.
+
+    Args:
+        path: the file, from the folder of params.yaml, in which every stage runs.
+        sha256: what the content must hash to: that with which the settings were made, or the model was trained.
+
+    Raises:
+        ValueError: there is no such file, or its content is another.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise ValueError(f"{path}: no such file; a model's operator is defined there")
+    if hashlib.sha256(file.read_bytes()).hexdigest() != sha256:
+        raise ValueError(f"{path} has changed since the model was trained; `dvc repro` trains it again")
+    specification = importlib.util.spec_from_file_location("own_operators", file)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    classes = (value for value in vars(module).values() if isinstance(value, type))
+    own = [kind for kind in classes if issubclass(kind, SelfAttention) and kind.__module__ == module.__name__]
+    return {kind.name: kind for kind in own if "name" in vars(kind)}
