@@ -1,1 +1,1 @@
-"""One module per DVC stage, named as the stage is, and the subject packages that they call."""
+"""The stages of dvc.yaml, a folder each, and four folders that are none: common, plumbing, scales, tools."""

@@ -1,0 +1,102 @@
+"""Runs one stage of dvc.yaml: `python -m stages NAME ...`; with `--help` it says what the stage reads and writes.
+
+A stage NAME is the function `main` of stages/NAME/stage.py. Its arguments after the settings are those of the command
+line, or those in the name under which DVC runs it (`pretraining@OPERATOR-SIZE`); what it returns goes into data/runs
+beside the times, versions and processor of the run, or None for no record.
+"""
+
+import argparse
+import ast
+import importlib
+import os
+import sys
+from pathlib import Path
+
+from stages.plumbing import observations
+from stages.plumbing.command import clear_errors
+from stages.plumbing.documents import read_yaml
+from stages.plumbing.settings import Settings, did_you_mean, load_settings
+
+FOLDER = Path(__file__).parent
+LISTS = {"protocol": "protocols", "operator": "operators", "size": "sizes"}  # arguments, and their keys of params.yaml
+
+
+def main(words: list[str]) -> None:
+    """Parses a command line and runs the stage that it names; an error that a user can mend is one clear message."""
+    arguments = vars(parser().parse_args(words))
+    name = arguments.pop("stage")
+    with clear_errors():
+        settings = load_settings()
+        if None in arguments.values():
+            arguments = named_by_dvc(name, list(arguments))
+        for argument, value in arguments.items():
+            require(value, argument, name, settings)
+        require_inputs(name, arguments)
+        stage = importlib.import_module(f"stages.{name}.stage")
+        with observations.provenance("-".join([name, *arguments.values()])) as record:
+            record(stage.main(settings, **arguments))
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line, with a sub-command for every folder that holds a stage."""
+    parser = argparse.ArgumentParser(
+        prog="python -m stages", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    stages = parser.add_subparsers(dest="stage", metavar="NAME", required=True)
+    for source in sorted(FOLDER.glob("*/stage.py")):
+        tree = ast.parse(source.read_text(encoding="utf-8"))  # read, not imported: help answers at once
+        description = ast.get_docstring(tree)
+        stage = stages.add_parser(
+            source.parent.name,
+            help=description.splitlines()[0],
+            description=description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        [function] = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "main"]
+        for argument in function.args.args[1:]:
+            stage.add_argument(argument.arg, nargs="?", help=f"one of `{LISTS[argument.arg]}` in params.yaml")
+    return parser
+
+
+def named_by_dvc(name: str, arguments: list[str]) -> dict[str, str]:
+    """The arguments of a stage that DVC runs, from DVC_STAGE, the stage's own name: no shell has read them.
+
+    ValueError where DVC does not run it, with what is to be given in its place.
+    """
+    stage, _, values = os.environ.get("DVC_STAGE", "").rpartition("@")
+    given = values.split("-")
+    if stage.rpartition(":")[2] != name or len(given) != len(arguments):
+        raise ValueError(f"python -m stages {name} {' '.join(map(str.upper, arguments))}: all of them must be given")
+    return dict(zip(arguments, given, strict=True))
+
+
+def require(value: str, argument: str, stage: str, settings: Settings) -> None:
+    """Raises ValueError, with the nearest name, for a value that params.yaml does not list.
+
+    A stage whose own section has a list of that name goes by it (`translation.operators`).
+    """
+    key = LISTS[argument]
+    own = key in getattr(type(getattr(settings, stage, None)), "model_fields", ())
+    allowed = getattr(getattr(settings, stage) if own else settings, key)
+    if value not in allowed:
+        raise ValueError(
+            f"{argument} `{value}` is not in {f'{stage}.' if own else ''}{key} of params.yaml: {', '.join(allowed)}"
+            + did_you_mean(value, allowed)
+        )
+
+
+def require_inputs(name: str, arguments: dict[str, str]) -> None:
+    """Raises ValueError for data that dvc.yaml lists for the stage and that another stage has yet to make."""
+    stages = read_yaml(FOLDER.parent / "dvc.yaml")["stages"] if (FOLDER.parent / "dvc.yaml").exists() else {}
+    made = {out for stage in stages.values() for out in stage["outs"] if isinstance(out, str)}
+    needed = [dep for dep in stages.get(name, {"deps": []})["deps"] if dep in made and dep != "data/settings.txt"]
+    for path in needed:
+        for argument, value in arguments.items():
+            path = path.replace(f"${{item.{argument}}}", value)
+        if not Path(path).exists():
+            target = name + (f"@{'-'.join(arguments.values())}" if arguments else "")
+            raise ValueError(f"{path}: not made yet; `dvc repro {target}` runs what comes before {name}, and {name}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

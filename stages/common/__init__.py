@@ -1,0 +1,1 @@
+"""What several stages use. Nothing here imports a stage."""

@@ -1,0 +1,1 @@
+"""GLUE, SQuAD and TriviaQA: what the tasks are, and their metrics."""

@@ -1,0 +1,49 @@
+"""Exact match and F1 of predicted answers, by the official definition of SQuAD.
+
+Both are taken after normalisation (lower case; without ASCII punctuation, articles and spare white space), against the
+gold answer that fits best. Rajpurkar et al. 2016, section 6.1; Rajpurkar, Jia and Liang 2018 for questions without an
+answer, whose only gold answer is the empty text.
+"""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+
+ARTICLES = re.compile(r"\b(a|an|the)\b")
+WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def scores(predictions: Sequence[str], answers: Sequence[Sequence[str]]) -> dict[str, float]:
+    """Means of `exact_match` and `f1` over questions, fractions in [0, 1].
+
+    answers: the gold answers of every question; none for an unanswerable one. Gold answers that normalisation leaves
+    nothing of do not count, as version 2.0 has it (three questions of the development sets have a full stop among
+    theirs). ValueError for different numbers of predictions and questions, or none.
+    """
+    if len(predictions) != len(answers) or not len(answers):
+        raise ValueError(f"{len(predictions)} predictions for {len(answers)} questions; give one for each, and some")
+    gold = [[answer for answer in own if normalised(answer)] or [""] for own in answers]
+    pairs = list(zip(predictions, gold, strict=True))
+    return {
+        name: sum(max(measure(prediction, answer) for answer in own) for prediction, own in pairs) / len(pairs)
+        for name, measure in (("exact_match", exact_match), ("f1", f1))
+    }
+
+
+def normalised(text: str) -> str:
+    """Lower case, punctuation deleted, then articles, then spare white space. Accents and other signs stay."""
+    return " ".join(ARTICLES.sub(" ", text.lower().translate(WITHOUT_PUNCTUATION)).split())
+
+
+def exact_match(prediction: str, answer: str) -> float:
+    return float(normalised(prediction) == normalised(answer))
+
+
+def f1(prediction: str, answer: str) -> float:
+    """Harmonic mean of precision and recall of words, each as often as it occurs; 1.0 where both texts are empty."""
+    predicted, gold = normalised(prediction).split(), normalised(answer).split()
+    if not predicted or not gold:
+        return float(predicted == gold)
+    common = (Counter(predicted) & Counter(gold)).total()
+    return 2 * common / (len(predicted) + len(gold))

@@ -1,0 +1,96 @@
+"""The eight GLUE tasks of the papers: their texts, labels, metrics and splits."""
+
+from dataclasses import dataclass
+
+HIGHEST_SIMILARITY = 5.0
+
+
+@dataclass(frozen=True)
+class Split:
+    """name: here and on the hub. stem: of the original file. evaluated_on: the papers' name of its column of
+    scores.
+    """
+
+    name: str
+    stem: str
+    evaluated_on: str | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """folder: in the original distribution. texts, label: columns there.
+
+    labels: the words of the label column in the order of classes; none for a regression. classes: the hub's
+    names of the same. hub_texts: the hub's columns where they differ. header: column names where the files
+    have none. corrupt_rows: how many rows with a wrong number of columns the original files are known to hold
+    at most.
+    """
+
+    name: str
+    folder: str
+    texts: tuple[str, ...]
+    label: str
+    labels: tuple[str, ...]
+    classes: tuple[str, ...]
+    metrics: tuple[str, ...]
+    splits: tuple[Split, ...]
+    hub_texts: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
+    corrupt_rows: int = 0
+
+    @property
+    def outputs(self) -> int:
+        """Outputs of a classifier: one a class, or one for a regression."""
+        return len(self.labels) or 1
+
+    @property
+    def validation_splits(self) -> tuple[Split, ...]:
+        """The splits that are scored."""
+        return tuple(split for split in self.splits if split.evaluated_on)
+
+
+def _splits(name: str) -> tuple[Split, ...]:
+    return Split("train", "train"), Split("validation", "dev", name)
+
+
+BINARY = ("0", "1")
+ENTAILMENT = ("entailment", "not_entailment")
+NLI = ("entailment", "neutral", "contradiction")
+SENTENCES = ("sentence1", "sentence2")
+MNLI_SPLITS = (
+    Split("train", "train"),
+    Split("validation_matched", "dev_matched", "mnli_m"),
+    Split("validation_mismatched", "dev_mismatched", "mnli_mm"),
+)
+
+TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        Task(
+            "cola", "CoLA", ("sentence",), "label", BINARY, ("unacceptable", "acceptable"),
+            ("matthews_correlation",), _splits("cola"), header=("source", "label", "star", "sentence"),
+        ),
+        Task(
+            "sst2", "SST-2", ("sentence",), "label", BINARY, ("negative", "positive"),
+            ("accuracy",), _splits("sst2"),
+        ),
+        Task(
+            "mrpc", "MRPC", ("#1 String", "#2 String"), "Quality", BINARY, ("not_equivalent", "equivalent"),
+            ("accuracy", "f1"), _splits("mrpc"), hub_texts=SENTENCES,
+        ),
+        Task("stsb", "STS-B", SENTENCES, "score", (), (), ("pearson", "spearmanr"), _splits("stsb")),
+        Task(
+            "qqp", "QQP", ("question1", "question2"), "is_duplicate", BINARY, ("not_duplicate", "duplicate"),
+            ("accuracy", "f1"), _splits("qqp"), corrupt_rows=50,
+        ),
+        Task(
+            "mnli", "MNLI", SENTENCES, "gold_label", NLI, NLI, ("accuracy",), MNLI_SPLITS,
+            hub_texts=("premise", "hypothesis"),
+        ),
+        Task(
+            "qnli", "QNLI", ("question", "sentence"), "label", ENTAILMENT, ENTAILMENT,
+            ("accuracy",), _splits("qnli"),
+        ),
+        Task("rte", "RTE", SENTENCES, "label", ENTAILMENT, ENTAILMENT, ("accuracy",), _splits("rte")),
+    )
+}  # fmt: skip

@@ -1,0 +1,1 @@
+"""Fine-tuning on GLUE: the training loop, its runs as jobs, and the models that are kept."""

@@ -1,0 +1,97 @@
+"""Fine-tuning runs on GLUE as jobs, and what is measured of them: shared by the stages finetuning and convergence.
+
+A run is one task, one pre-trained model and one seed. Its settings decide its result, so equal runs of both stages are
+one job.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from stages.common.benchmarks.glue import TASKS
+from stages.common.benchmarks.metrics import scores
+from stages.plumbing import jobs
+from stages.plumbing.files import TASK_FOLDER, TOKENIZER, write_atomically
+from stages.plumbing.observations import Observation
+
+STAGE = "finetuning"  # below data/jobs
+
+
+def planned(name: str, weights: Path, pretraining_seed: int, task: str, seed: int, training: dict, keep: bool) -> dict:
+    """The settings of one run. name: of the model. training: a record of `finetuning`. keep: leave the weights too."""
+    return {
+        "name": f"{name} {task}, pre-training seed {pretraining_seed}, seed {seed}",
+        "task": task,
+        "labels": TASKS[task].outputs,
+        "keep": keep,
+        "weights": str(weights),
+        "pretraining_seed": pretraining_seed,
+        "seed": seed,
+        "training": training,
+    }
+
+
+def run_all(runs: list[dict], workers: int | str | None) -> list[tuple[Path, dict]]:
+    """(folder, {seconds}) of every run; see `finetune` for what lies in the folder."""
+    work = [
+        jobs.Job(
+            run["name"],
+            {key: value for key, value in run.items() if key != "keep"},
+            (Path(run["weights"]), TASK_FOLDER / run["task"], TOKENIZER),
+            ("model",) * run["keep"],
+        )
+        for run in runs
+    ]
+    return jobs.run(finetune, work, STAGE, workers, on_gpu=True)
+
+
+def finetune(run: dict, folder: Path) -> dict:
+    """Job: leaves predictions.json, a list a validation split, and the fine-tuned model where `leaves` names it."""
+    from stages.common.classification.training import finetune
+
+    tables = {
+        split.evaluated_on: TASK_FOLDER / run["task"] / f"{split.name}.parquet"
+        for split in TASKS[run["task"]].validation_splits
+    }
+    train = TASK_FOLDER / run["task"] / "train.parquet"
+    kept = folder / "model" if "model" in run.get("leaves", ()) else None
+    predictions, seconds = finetune(run, Path(run["weights"]), TOKENIZER, train, tables, kept)
+    write_atomically(folder / "predictions.json", json.dumps(predictions))
+    return {"seconds": seconds}
+
+
+def predictions_of(folder: Path) -> dict[str, list]:
+    """What `finetune` has left: predictions by validation split."""
+    return json.loads((folder / "predictions.json").read_text())
+
+
+def examples(task: str) -> dict[str, pd.DataFrame]:
+    """Validation tables (example_id, label) of a task, by what the papers call them."""
+    return {
+        split.evaluated_on: pd.read_parquet(
+            TASK_FOLDER / task / f"{split.name}.parquet", columns=["example_id", "label"]
+        )
+        for split in TASKS[task].validation_splits
+    }
+
+
+def measured(
+    run: dict, predictions: dict[str, list], tables: dict[str, pd.DataFrame], columns: dict
+) -> list[Observation]:
+    """Every metric of one run on every validation split; columns: what all its rows share, `stage` among them."""
+    return [
+        Observation(
+            task=run["task"],
+            evaluated_on=evaluated_on,
+            metric=metric,
+            pretraining_seed=run["pretraining_seed"],
+            finetuning_seed=run["seed"],
+            value=value,
+            n=len(predicted),
+            **columns,
+        )
+        for evaluated_on, predicted in predictions.items()
+        for metric, value in scores(run["task"], np.array(predicted), tables[evaluated_on]["label"]).items()
+    ]

@@ -1,0 +1,198 @@
+"""Fine-tuning of one pre-trained model on one task from one seed, and its predictions on the validation splits.
+
+As the released code of Courtois et al. does: a fresh pooler and classifier, all weights trained, no early stopping, the
+model after the last epoch is the one that counts. Unlike it, batches hold sequences of like length and are padded to
+their longest, not to the maximum.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+import torch
+from tokenizers import Tokenizer
+from torch.nn import functional
+from transformers.utils import logging
+
+from stages.common.attention.bert import OperatorBertForSequenceClassification, OperatorConfig, WithOperator
+from stages.common.training.optimisation import (
+    DROPOUT,
+    INITIALISATION,
+    ORDER,
+    autocast,
+    derived_seed,
+    device,
+    optimiser,
+    require_finite,
+    scheduled_rate,
+    update,
+)
+
+POOL = 32  # batches among which examples are sorted by length before they are cut into batches
+EVALUATION_BATCH = 128  # examples
+
+logging.set_verbosity_error()  # the library warns of the fresh pooler and classifier at every load
+logging.disable_progress_bar()
+
+
+class HasIds(Protocol):
+    """What batches are cut from: token ids, one array an example."""
+
+    ids: tuple[np.ndarray, ...]
+
+    def __len__(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Examples as token ids [CLS] a [SEP] b [SEP], and their token types; labels, one an example."""
+
+    ids: tuple[np.ndarray, ...]
+    types: tuple[np.ndarray, ...]
+    labels: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def finetune(
+    run: dict, weights: Path, tokenizer: Path, train: Path, validation: dict[str, Path], kept: Path | None = None
+) -> tuple[dict[str, list], float]:
+    """Trains on the table `train`; gives the predictions for every table of `validation`, and the seconds of training.
+
+    run: name, seed, labels (1 for regression), training (a record of `finetuning`). weights: a model folder.
+    Predictions are class indices, or scores where labels is 1. kept: where to save the fine-tuned model.
+    """
+    settings = run["training"]
+    model = loaded(OperatorBertForSequenceClassification, run, weights, num_labels=run["labels"])
+    examples = encode(train, tokenizer, settings["maximum_length"])
+    started = time.perf_counter()
+    train_model(model, examples, run)
+    seconds = time.perf_counter() - started
+    predictions = {
+        name: predict(model, encode(path, tokenizer, settings["maximum_length"]), settings["precision"]).tolist()
+        for name, path in validation.items()
+    }
+    if kept:
+        model.save_pretrained(kept)
+    return predictions, seconds
+
+
+@lru_cache(maxsize=8)  # the runs of one worker share their examples
+def encode(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
+    """Reads a task table (text_a, text_b or null, label) and tokenises it.
+
+    Longer examples are cut to `maximum_length` tokens, the longer text first.
+    """
+    frame = pd.read_parquet(table)
+    words = Tokenizer.from_file(str(tokenizer))
+    words.enable_truncation(maximum_length)
+    words.no_padding()
+    pairs = frame["text_b"].notna()
+    texts = [(a, b) if paired else a for a, b, paired in zip(frame["text_a"], frame["text_b"], pairs, strict=True)]
+    encodings = words.encode_batch(texts)
+    return Encoded(
+        ids=tuple(np.array(encoding.ids, dtype=np.int32) for encoding in encodings),
+        types=tuple(np.array(encoding.type_ids, dtype=np.int32) for encoding in encodings),
+        labels=frame["label"].to_numpy(),
+    )
+
+
+def loaded(model: type[WithOperator], run: dict, weights: Path, **others: Any) -> WithOperator:
+    """The pre-trained `weights` under a fresh head, with the run's dropout.
+
+    Args:
+        model: the class of the model, head included.
+        run: the settings of a fine-tuning run; its seed draws the head.
+        weights: folder of the pre-trained model.
+        others: further values of the model's configuration, such as `num_labels`.
+    """
+    torch.manual_seed(derived_seed(run["seed"], INITIALISATION))
+    config = OperatorConfig.from_pretrained(
+        weights,
+        hidden_dropout_prob=run["training"]["hidden_dropout"],
+        attention_probs_dropout_prob=run["training"]["attention_dropout"],
+        **others,
+    )
+    return model.from_pretrained(weights, config=config).to(device())
+
+
+def train_model(model: WithOperator, examples: Encoded, run: dict) -> None:
+    """Trains a classifier of `examples`, or a regression where it has one output."""
+
+    def loss_of(indices: np.ndarray) -> torch.Tensor:
+        with autocast(run["training"]["precision"]):
+            logits = _logits(model, examples, indices)
+        return _loss(logits.float(), torch.from_numpy(examples.labels[indices]).to(device()))
+
+    train_epochs(model, examples, run, loss_of)
+
+
+def train_epochs(
+    model: WithOperator, examples: HasIds, run: dict, loss_of: Callable[[np.ndarray], torch.Tensor]
+) -> None:
+    """All epochs of a recipe. loss_of: the mean loss of the examples at the given indices."""
+    settings, seed = run["training"], run["seed"]
+    adamw = optimiser(model, settings["betas"], settings["epsilon"], settings["weight_decay"])
+    steps = settings["epochs"] * -(-len(examples) // settings["batch_size"])
+    warmup = round(settings["warmup_share"] * steps)
+    model.train()
+    step = 0
+    for epoch in range(settings["epochs"]):
+        for indices in batches(examples, settings["batch_size"], derived_seed(seed, ORDER, epoch)):
+            torch.manual_seed(derived_seed(seed, DROPOUT, step))
+            rate, where = scheduled_rate(settings, step, steps, warmup), f"fine-tuning {run['name']}, step {step + 1}"
+            update(model, adamw, loss_of(indices), rate, settings["gradient_clipping"], where)
+            step += 1
+
+
+def _loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Cross-entropy over classes; squared error for a single output."""
+    if logits.shape[-1] == 1:
+        return functional.mse_loss(logits.squeeze(-1), labels.float())
+    return functional.cross_entropy(logits, labels)
+
+
+def _logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:
+    """[len(indices), labels] for the examples at `indices`, padded to the longest of them."""
+    rows, types = ([sequences[i] for i in indices] for sequences in (examples.ids, examples.types))
+    lengths = np.array([len(row) for row in rows])
+    seen = np.arange(lengths.max()) < lengths[:, None]
+    batch = np.zeros((2, *seen.shape), dtype=np.int64)
+    batch[0, seen], batch[1, seen] = np.concatenate(rows), np.concatenate(types)
+    where = device()
+    ids, types, mask = (torch.from_numpy(part).to(where) for part in (*batch, seen.astype(np.int64)))
+    return model(ids, attention_mask=mask, token_type_ids=types).logits
+
+
+def batches(examples: HasIds, size: int, seed: int) -> Iterator[np.ndarray]:
+    """One epoch in a random order of batches; every example stands in one batch, beside others of like length."""
+    generator = np.random.default_rng(seed)
+    order = generator.permutation(len(examples))
+    lengths = np.array([len(ids) for ids in examples.ids])
+    cut = []
+    for start in range(0, len(order), POOL * size):
+        pool = order[start : start + POOL * size]
+        pool = pool[np.argsort(lengths[pool], kind="stable")]
+        cut += [pool[i : i + size] for i in range(0, len(pool), size)]
+    return (cut[i] for i in generator.permutation(len(cut)))
+
+
+@torch.no_grad()
+def predict(model, examples: Encoded, precision: str) -> np.ndarray:
+    """Class index [n] of every example, or its score where the model has one output."""
+    model.eval()
+    order = np.argsort([len(ids) for ids in examples.ids], kind="stable")
+    predictions = np.empty(len(examples), dtype=np.float64)
+    for start in range(0, len(order), EVALUATION_BATCH):
+        indices = order[start : start + EVALUATION_BATCH]
+        with autocast(precision):
+            logits = _logits(model, examples, indices).float().cpu()
+        require_finite(logits, f"example {indices[0]}, or another of its batch")
+        predictions[indices] = logits.squeeze(-1) if logits.shape[-1] == 1 else logits.argmax(-1)
+    return predictions

@@ -1,0 +1,15 @@
+"""The generated world: lexicon, grammar, corpus and tasks, made so that a model of two layers learns them in seconds.
+
+What makes it easy, and unlike English:
+
+- about 250 word forms, some 40 things, people and places, four topics; every word has one meaning, most have one name;
+- sentences of five to nine words from a regular grammar, all of them in the past, each about one event or one state;
+- documents that repeat themselves: a scene has three people and two things, and what is said of them is said again in
+  other words, denied, concluded or asked about in the next sentence, so that words can be copied from beside them;
+- passages of the corpus that have the form of the tasks ("It is wrong that ...", a question and its answer);
+- labels without noise: they are computed from the meanings behind the sentences.
+
+What the tasks do ask for is order and relation. Word order decides what is acceptable; "not" turns an opinion round;
+two people exchange their parts in sentences of the same words. A bag of words cannot tell these apart. A score here
+says that the chain works and that a model learns. It does not say what the model would score on English.
+"""

@@ -1,0 +1,112 @@
+"""Pairs of sentences whose relation follows from their meanings; the corpus and the tasks both draw from here.
+
+Every function that takes the wanted answer draws meanings until the rules of inference give that answer.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+from stages.common.embedded.grammar import Event, Wording, sentence
+from stages.common.embedded.inference import divert, oppose, opposite_quality, other_action, relation, weaken
+from stages.common.embedded.lexicon import OPPOSITE, SYNONYMS
+from stages.common.embedded.questions import PURPOSES, SLOTS, answers, ask, request, say_request
+from stages.common.embedded.world import Scene, any_wording, happening, reworded
+
+
+def restated(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event, str, str]:
+    """Two events and their sentences, differently worded: one meaning, or two that differ in one component."""
+    first = happening(rng, scene, social=0.8)
+    second = first if same else alter(rng, first, scene)
+    wording = any_wording(rng, first)
+    return first, second, sentence(first, wording), sentence(second, reworded(rng, first, wording))
+
+
+def alter(rng: Random, event: Event, scene: Scene) -> Event:
+    """The event with one component changed, or with its two people exchanged, or denied."""
+    patient, agent = event.patient, event.agent
+    opposed = replace(event, action=OPPOSITE.get(event.action) or other_action(rng, event))
+    changes = [replace(event, negated=not event.negated), opposed]
+    changes.append(replace(event, agent=rng.choice([one for one in scene.people if one not in (agent, patient)])))
+    if patient.definite:
+        changes += [replace(event, agent=patient, patient=agent)] * 9
+    else:
+        other = rng.choice([thing for thing in scene.things if thing.noun != patient.noun])
+        changes.append(replace(event, patient=replace(patient, noun=other.noun)))
+    if patient.count > 1:
+        changes.append(replace(event, patient=replace(patient, count=1)))
+    if patient.quality:
+        quality = opposite_quality(rng, patient.quality)
+        changes.append(replace(event, patient=replace(patient, quality=quality)))
+    return rng.choice(changes)
+
+
+def inferred(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
+    """A premise and a hypothesis in the wanted relation: "entailment", "neutral" or "contradiction"."""
+    makers: dict[str, tuple[Callable[..., Event], ...]] = {
+        "entailment": (*[weaken] * 4, *[oppose] * 2),
+        "contradiction": (oppose,),
+        "neutral": (divert,),
+    }
+    while True:
+        premise = happening(rng, scene, negated=0.2, place=0.4)
+        maker = rng.choice(makers[wanted])
+        base = replace(premise, negated=False)
+        hypothesis = maker(rng, base, scene) if maker is divert else maker(rng, base)
+        if maker is not weaken and rng.random() < 0.5:  # else a class or a bound would give entailment away
+            hypothesis = weaken(rng, hypothesis)
+        if premise.negated or (maker is oppose and wanted == "entailment"):
+            hypothesis = replace(hypothesis, negated=not hypothesis.negated)
+        if relation(premise, hypothesis) == wanted:
+            return premise, hypothesis
+
+
+def say_pair(rng: Random, first: Event, second: Event) -> tuple[str, str]:
+    """The two sentences; each is worded on its own, so that shared concepts may have different names."""
+    wording = any_wording(rng, first)
+    flipped = frozenset(word for word in sorted(wording.swapped) if rng.random() < 0.7)
+    return sentence(first, wording), sentence(second, Wording(flipped, rng.random() < 0.3))
+
+
+def questioned(rng: Random, scene: Scene, answered: bool) -> tuple[str, str]:
+    """A question, and a sentence that does or does not answer it."""
+    while True:
+        asked = happening(rng, scene, place=0.4, social=0.6)
+        (slot,) = rng.choices(SLOTS, (8, 1, 1))
+        if (slot == "where" and asked.place is None) or (slot == "how many" and asked.patient.count == 1):
+            continue
+        found = asked if answered else _beside_the_point(rng, asked, slot, scene)
+        if answers(found, asked, slot) == answered:
+            wording = any_wording(rng, asked)
+            return ask(asked, slot, wording), sentence(found, reworded(rng, asked, wording, passive=0.1))
+
+
+def requested(rng: Random, topics: tuple[str, ...], same: bool) -> tuple[str, str]:
+    """Two everyday questions that ask the same, or differ in purpose, in action or in all."""
+    first = request(rng, topics)
+    second = first
+    while not same and second == first:
+        other = request(rng, topics)
+        change = rng.choice(("purpose",) * 6 + ("action", "all"))
+        if change == "purpose":
+            second = replace(first, purpose=rng.choice([one for one in PURPOSES if one != first.purpose]))
+        elif change == "action":
+            second = replace(first, action=OPPOSITE.get(first.action, other.action))
+        else:
+            second = other
+    named = [word for word in (first.action, first.noun) if word in SYNONYMS]
+    swapped = frozenset(word for word in named if rng.random() < 0.5)
+    manner = rng.randrange(2)
+    changed = frozenset(word for word in named if rng.random() < 0.6)
+    turned = manner if changed and rng.random() < 0.5 else 1 - manner
+    return say_request(first, manner, swapped), say_request(second, turned, swapped ^ changed)
+
+
+def _beside_the_point(rng: Random, asked: Event, slot: str, scene: Scene) -> Event:
+    """An event near the one asked about that may leave the question open."""
+    if slot == "where" and rng.random() < 0.5:
+        return replace(asked, place=None)
+    if slot == "how many" and rng.random() < 0.5:
+        return replace(asked, patient=replace(asked.patient, count=0))
+    other = happening(rng, scene, place=0.4)
+    return other if rng.random() < 0.2 else alter(rng, asked, scene)

@@ -1,0 +1,209 @@
+"""The eight GLUE tasks of the embedded world, written as the real ones are distributed.
+
+`write_glue` writes folders and tab-separated files with GLUE's names, headers and label words (no quoting). A label is
+computed from the meanings behind the sentences. MNLI's training and matched topics are one half of the world's, its
+mismatched topics (and names) the other half; every other task uses all topics.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from stages.common.embedded.acceptability import RULES, elaborate, violate
+from stages.common.embedded.grammar import sentence, text_of
+from stages.common.embedded.inference import similarity
+from stages.common.embedded.lexicon import MATCHED_TOPICS, MISMATCHED_TOPICS
+from stages.common.embedded.pairs import alter, inferred, questioned, requested, restated, say_pair
+from stages.common.embedded.sentiment import review
+from stages.common.embedded.world import ALL_TOPICS, any_wording, happening, imagine, reworded
+from stages.plumbing.files import write_atomically
+
+MNLI_COLUMNS = (
+    *("index", "promptID", "pairID", "genre", "sentence1_binary_parse", "sentence2_binary_parse", "sentence1_parse"),
+    *("sentence2_parse", "sentence1", "sentence2"),
+)
+STSB_COLUMNS = (
+    *("index", "genre", "filename", "year", "old_index", "source1", "source2", "sentence1", "sentence2", "score"),
+)
+Topics = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Example:
+    """text_b: empty for single sentences. note: the rule broken (CoLA) or the topic (MNLI)."""
+
+    text_a: str
+    text_b: str
+    label: str
+    note: str = ""
+
+
+def write_glue(folder: Path, train_examples: int, validation_examples: int, seed: int) -> None:
+    """Write `folder`/TASK/*.tsv for the eight tasks, with that many examples in each training and validation file.
+
+    Raises ValueError unless both numbers are at least 10.
+    """
+    if min(train_examples, validation_examples) < 10:
+        raise ValueError(
+            f"embedded tasks: train_examples {train_examples} and validation_examples {validation_examples}; "
+            "give at least 10 of each"
+        )
+    sizes = {"train": train_examples, "dev": validation_examples}
+    for task in TASKS:
+        seen: set[tuple[str, str]] = set()
+        for split in ("train", "dev_matched", "dev_mismatched") if task.name == "MNLI" else ("train", "dev"):
+            topics = ALL_TOPICS
+            if task.name == "MNLI":
+                topics = MISMATCHED_TOPICS if split == "dev_mismatched" else MATCHED_TOPICS
+            rng = Random(f"{seed} {task.name} {split}")
+            examples = draw_examples(task, sizes[split.split("_")[0]], topics, rng, seen)
+            lines = ["\t".join(row) for row in task.rows(examples, split)]
+            write_atomically(folder / task.name / f"{split}.tsv", "\n".join(lines) + "\n")
+
+
+def draw_examples(task: "Task", number: int, topics: Topics, rng: Random, seen: set[tuple[str, str]]) -> list[Example]:
+    """Distinct examples in random order, none of them in `seen` (which grows), with the task's share of each label."""
+    examples = []
+    for label in spread_labels(task.shares, number, rng):
+        while True:
+            example = task.draw(rng, topics, label)
+            if (example.text_a, example.text_b) not in seen:
+                break
+        seen.add((example.text_a, example.text_b))
+        examples.append(example)
+    return examples
+
+
+def spread_labels(shares: dict[str, float], number: int, rng: Random) -> list[str]:
+    """`number` labels in random order, in the given shares up to rounding."""
+    labels: list[str] = []
+    for label, share in shares.items():
+        labels += [label] * round(number * share)
+    labels = (labels + [next(iter(shares))] * number)[:number]
+    rng.shuffle(labels)
+    return labels
+
+
+def draw_cola(rng: Random, topics: Topics, label: str) -> Example:
+    while True:
+        words = elaborate(rng, imagine(rng, topics))
+        if label == "1":
+            return Example(text_of(words), "", label)
+        (rule,) = rng.choices(tuple(RULES), tuple(RULES.values()))
+        broken = violate(rng, words, rule)
+        if broken:
+            return Example(text_of(broken), "", label, rule)
+
+
+def draw_sst2(rng: Random, topics: Topics, label: str) -> Example:
+    return Example(review(rng, label == "1")[0] + " .", "", label)
+
+
+def draw_mrpc(rng: Random, topics: Topics, label: str) -> Example:
+    return Example(*restated(rng, imagine(rng, topics), label == "1")[2:], label)
+
+
+def draw_qqp(rng: Random, topics: Topics, label: str) -> Example:
+    return Example(*requested(rng, topics, label == "1"), label)
+
+
+def draw_qnli(rng: Random, topics: Topics, label: str) -> Example:
+    return Example(*questioned(rng, imagine(rng, topics), label == "entailment"), label)
+
+
+def draw_mnli(rng: Random, topics: Topics, label: str) -> Example:
+    scene = imagine(rng, topics)
+    return Example(*say_pair(rng, *inferred(rng, scene, label)), label, scene.topic)
+
+
+def draw_rte(rng: Random, topics: Topics, label: str) -> Example:
+    wanted = label if label == "entailment" else rng.choice(("neutral", "contradiction"))
+    return Example(*say_pair(rng, *inferred(rng, imagine(rng, topics), wanted)), label)
+
+
+def draw_stsb(rng: Random, topics: Topics, label: str) -> Example:
+    """label: how many changes separate the two meanings; the score is computed from the meanings."""
+    scene = imagine(rng, topics)
+    first = second = happening(rng, scene, place=0.4)
+    for _ in range(int(label)):
+        second = alter(rng, second, scene)
+    if label == "4":
+        second = happening(rng, imagine(rng, topics))
+    wording = any_wording(rng, first, passive=0.0)
+    texts = sentence(first, wording), sentence(second, reworded(rng, first, wording, passive=0.1))
+    return Example(*texts, f"{similarity(first, second):.3f}")
+
+
+def cola_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
+    for example in examples:
+        yield ["emb", example.label, "" if example.label == "1" else "*", example.text_a]
+
+
+def sst2_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
+    yield ["sentence", "label"]
+    yield from ([example.text_a + " ", example.label] for example in examples)
+
+
+def mrpc_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
+    yield ["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]
+    for number, example in enumerate(examples):
+        yield [example.label, str(2 * number), str(2 * number + 1), example.text_a, example.text_b]
+
+
+def qqp_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
+    yield ["id", "qid1", "qid2", "question1", "question2", "is_duplicate"]
+    for number, example in enumerate(examples):
+        yield [str(number), str(2 * number), str(2 * number + 1), example.text_a, example.text_b, example.label]
+
+
+def stsb_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
+    yield [*STSB_COLUMNS]
+    for number, example in enumerate(examples):
+        source = [str(number), "embedded", "embedded", "none", f"{number:04d}", "none", "none"]
+        yield [*source, example.text_a, example.text_b, example.label]
+
+
+def mnli_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
+    """One annotator's label in the training file, five in the others, as in the distribution; no parses."""
+    votes = 1 if split == "train" else 5
+    yield [*MNLI_COLUMNS, *(f"label{vote + 1}" for vote in range(votes)), "gold_label"]
+    for number, example in enumerate(examples):
+        source = [str(number), str(number), f"{number}{example.label[0]}", example.note, "", "", "", ""]
+        yield [*source, example.text_a, example.text_b, *[example.label] * votes, example.label]
+
+
+def qnli_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
+    yield ["index", "question", "sentence", "label"]
+    yield from _indexed(examples)
+
+
+def rte_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
+    yield ["index", "sentence1", "sentence2", "label"]
+    yield from _indexed(examples)
+
+
+def _indexed(examples: list[Example]) -> Iterator[list[str]]:
+    yield from ([str(n), example.text_a, example.text_b, example.label] for n, example in enumerate(examples))
+
+
+@dataclass(frozen=True)
+class Task:
+    """shares: the labels to draw and their frequency, about as skewed as in the real training set."""
+
+    name: str
+    shares: dict[str, float]
+    draw: Callable[[Random, Topics, str], Example]
+    rows: Callable[[list[Example], str], Iterator[list[str]]]
+
+
+TASKS = (
+    Task("CoLA", {"1": 0.7, "0": 0.3}, draw_cola, cola_rows),
+    Task("SST-2", {"1": 0.55, "0": 0.45}, draw_sst2, sst2_rows),
+    Task("MRPC", {"1": 0.67, "0": 0.33}, draw_mrpc, mrpc_rows),
+    Task("STS-B", {str(changes): 0.2 for changes in range(5)}, draw_stsb, stsb_rows),
+    Task("QQP", {"0": 0.63, "1": 0.37}, draw_qqp, qqp_rows),
+    Task("MNLI", dict.fromkeys(("entailment", "neutral", "contradiction"), 1 / 3), draw_mnli, mnli_rows),
+    Task("QNLI", {"entailment": 0.5, "not_entailment": 0.5}, draw_qnli, qnli_rows),
+    Task("RTE", {"entailment": 0.5, "not_entailment": 0.5}, draw_rte, rte_rows),
+)

@@ -1,0 +1,108 @@
+"""Scenes of the embedded world: who is there, with what, and what happens.
+
+A scene keeps to one topic and to a few people and things, as a document does, so that its words predict each other.
+"""
+
+from dataclasses import dataclass, replace
+from random import Random
+
+from stages.common.embedded.grammar import Event, State, Thing, Wording
+from stages.common.embedded.lexicon import (
+    ACTIONS_ON,
+    CLASS_OF,
+    COLORS,
+    NAMES,
+    PEOPLE,
+    PLACES,
+    QUALITIES_OF,
+    SYNONYMS,
+    THINGS,
+)
+
+
+@dataclass(frozen=True)
+class Scene:
+    """pleased: whether opinions given here are favourable; a document keeps to one mood."""
+
+    topic: str
+    people: tuple[Thing, ...]
+    things: tuple[Thing, ...]
+    places: tuple[str, ...]
+    pleased: bool
+
+
+def imagine(rng: Random, topics: tuple[str, ...]) -> Scene:
+    """A scene of one of the topics: three people (one by role, two by name) and two things."""
+    topic = rng.choice(topics)
+    names = next(names for group, names in NAMES.items() if topic in group)
+    people = [Thing(rng.choice(PEOPLE[topic]), definite=True)]
+    people += [Thing(name, definite=True) for name in rng.sample(names, 2)]
+    things = [_thing(rng, noun) for noun in rng.sample(THINGS[topic], 2)]
+    return Scene(topic, tuple(people), tuple(things), PLACES[topic], rng.random() < 0.5)
+
+
+def quality_for(rng: Random, noun: str) -> str:
+    """A quality or, at times, a colour that the noun's class can have."""
+    return rng.choice(COLORS) if rng.random() < 0.25 else rng.choice(QUALITIES_OF[CLASS_OF[noun]].split())
+
+
+def happening(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0.2, social: float = 0.5) -> Event:
+    """An event among the scene's people and things. negated, place, social: probabilities of a negation, of a place,
+    and of something done to a person."""
+    agent = rng.choice(scene.people)
+    if rng.random() < social:
+        patient = rng.choice([person for person in scene.people if person != agent])
+        kind = "person"
+    else:
+        patient = rng.choice(scene.things)
+        kind = CLASS_OF[patient.noun]
+    return Event(
+        agent,
+        rng.choice(ACTIONS_ON[kind].split()),
+        patient,
+        rng.choice(scene.places) if rng.random() < place else None,
+        negated=rng.random() < negated,
+    )
+
+
+def condition(rng: Random, scene: Scene) -> State:
+    """A state of one of the scene's things."""
+    thing = rng.choice(scene.things)
+    subject = replace(thing, quality=None, definite=True)
+    return State(subject, thing.quality or quality_for(rng, thing.noun), rng.choice(("past", "present")))
+
+
+def concepts(meaning: Event | State) -> set[str]:
+    """The concepts in a meaning that have two names."""
+    if isinstance(meaning, State):
+        found = {meaning.subject.noun, meaning.quality}
+    else:
+        found = {meaning.agent.noun, meaning.action, meaning.patient.noun, meaning.patient.quality, meaning.place}
+    return {concept for concept in found if concept in SYNONYMS}
+
+
+def any_wording(rng: Random, meaning: Event | State, passive: float = 0.1) -> Wording:
+    """A random wording. passive: probability of the passive, for an event."""
+    swapped = frozenset(concept for concept in sorted(concepts(meaning)) if rng.random() < 0.5)
+    if isinstance(meaning, State):
+        return Wording(swapped)
+    return Wording(swapped, rng.random() < passive, rng.random() < 0.2)
+
+
+def reworded(rng: Random, meaning: Event | State, wording: Wording, passive: float = 0.3) -> Wording:
+    """Another wording of the same meaning: about half of the words that have a second name change."""
+    changed = {concept for concept in sorted(concepts(meaning)) if rng.random() < 0.5}
+    swapped = wording.swapped.symmetric_difference(changed)
+    if isinstance(meaning, State):
+        return Wording(swapped)
+    turned = rng.random() < passive
+    moved = meaning.place is not None and rng.random() < 0.3
+    return Wording(swapped, wording.passive != turned, wording.place_first != moved)
+
+
+def _thing(rng: Random, noun: str) -> Thing:
+    count = rng.choices((1, rng.randint(2, 4)), (4, 1))[0]
+    return Thing(noun, count, quality=quality_for(rng, noun) if rng.random() < 0.25 else None)
+
+
+ALL_TOPICS = tuple(THINGS)

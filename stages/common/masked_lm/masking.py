@@ -1,0 +1,96 @@
+"""The masked-LM objective: which tokens are hidden, and the loss at those tokens alone.
+
+15 % of the tokens that are not special are chosen by independent coin flips; of these 80 % become [MASK], 10 % a random
+token, 10 % stay (Devlin et al. 2018, section 3.1; drawn afresh for every batch, as Courtois et al.'s code does).
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+IGNORED = -100  # target of a padding position
+ROWS = 16  # of logits over BERT's vocabulary that fit a core's cache
+
+
+def mask_tokens(
+    sequences: Tensor,
+    share: float,
+    vocabulary_size: int,
+    special: Tensor,
+    mask_id: int,
+    generator: torch.Generator,
+) -> tuple[Tensor, Tensor]:
+    """Inputs and the boolean mask of chosen tokens, both shaped as `sequences` [batch, n] (int64, on the CPU).
+
+    special: ids that are never chosen, [CLS] and [SEP] among them.
+    """
+    uniform = torch.rand(sequences.shape, generator=generator)
+    chosen = (uniform < share) & ~torch.isin(sequences, special)
+    fate = torch.rand(sequences.shape, generator=generator)
+    random_tokens = torch.randint(vocabulary_size, sequences.shape, generator=generator)
+    inputs = torch.where(chosen & (fate < 0.8), mask_id, sequences)
+    inputs = torch.where(chosen & (fate >= 0.9), random_tokens, inputs)
+    return inputs, chosen
+
+
+def sparse_targets(sequences: Tensor, chosen: Tensor, multiple: int = 1) -> tuple[Tensor, Tensor]:
+    """Positions [k] of the chosen tokens in the flattened sequences, and the tokens [k] that stood there.
+
+    k is their number rounded up to a multiple: a device that compiles for sizes then meets few of them. Padding has
+    position 0 and the target IGNORED.
+    """
+    positions = chosen.flatten().nonzero().squeeze(-1)
+    targets = sequences.flatten()[positions]
+    padding = -len(positions) % multiple
+    return functional.pad(positions, (0, padding)), functional.pad(targets, (0, padding), value=IGNORED)
+
+
+class MaskedLMLoss(nn.Module):
+    """The masked-LM loss of a model as a module, so that it can be compiled and trained on several devices.
+
+    The head, which projects to the whole vocabulary, sees the chosen positions only: same loss and gradients as over
+    all positions, at 15 % of the work.
+    """
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+
+    def forward(self, inputs: Tensor, positions: Tensor, targets: Tensor) -> Tensor:
+        """Sum over the chosen tokens of the cross-entropy in nats, in float32.
+
+        inputs [batch, n]; positions [k], indices into the flattened inputs; targets [k], IGNORED where to be left out.
+        """
+        hidden = self.model.bert(inputs).last_hidden_state.flatten(0, 1)
+        logits = self.model.cls(hidden[positions])
+        if logits.device.type == "cpu":
+            return SummedCrossEntropy.apply(logits, targets)
+        return functional.cross_entropy(logits.float(), targets, ignore_index=IGNORED, reduction="sum")
+
+
+class SummedCrossEntropy(torch.autograd.Function):
+    """Sum over rows of the cross-entropy in nats, float32, of logits [k, classes], which it overwrites.
+
+    Passes over all logits in float32 are a tenth of a step on a CPU: here a few rows at a time stay in the cache, and
+    leave their gradient in the place of the logits, in the same pass.
+    """
+
+    @staticmethod
+    def forward(ctx, logits: Tensor, targets: Tensor) -> Tensor:
+        gradient, total = logits.detach(), torch.zeros(())
+        for rows, wanted in zip(gradient.split(ROWS), targets.split(ROWS), strict=True):
+            kept = (wanted != IGNORED).float()[:, None]
+            column = wanted.clamp(min=0)[:, None]
+            exponents = rows.float()
+            exponents -= exponents.amax(-1, keepdim=True)
+            own = exponents.gather(1, column)
+            sums = exponents.exp_().sum(-1, keepdim=True)
+            total += ((sums.log() - own) * kept).sum()
+            rows.copy_(exponents.mul_(kept / sums).scatter_add_(1, column, -kept))
+        ctx.save_for_backward(gradient)
+        return total
+
+    @staticmethod
+    def backward(ctx, outer: Tensor) -> tuple[Tensor, None]:
+        (gradient,) = ctx.saved_tensors
+        return gradient * outer, None

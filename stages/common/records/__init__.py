@@ -1,0 +1,1 @@
+"""OSCAR records: reading and checking lines."""

@@ -1,0 +1,150 @@
+"""Lines of plain or compressed files, with memory bounded by the longest line, and a writer of zstd lines.
+
+Compression follows from the last suffix: .zst (windows up to 2 GiB, as `zstd --long=31` writes them; several
+frames), .gz, or none. A file that ends too early or cannot be decompressed is an error that names it: no
+document may be lost because a download stopped. Memory: twice the longest line, BLOCK and the file's window,
+whatever the file's size and however far it expands.
+"""
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import zstandard
+
+BLOCK = 1 << 18  # bytes of whole lines that are handled at once; more would leave a core's own cache
+LARGEST_WINDOW = 1 << 31
+FRAME_START = 5  # bytes of a zstd frame: its magic number and the descriptor of its header
+RUN_LENGTH = 1  # the type of a zstd block that is one byte, repeated
+SKIPPABLE = [bytes([number]) for number in range(0x50, 0x60)]
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+REMEDY = "fetch the file again, or take it out of the list of inputs"
+
+
+def lines(path: Path) -> Iterator[bytes]:
+    """Lines without their line feed, otherwise byte for byte. A byte order mark belongs to no line.
+
+    ValueError when the file is truncated or corrupt; FileNotFoundError when it is not there.
+    """
+    for block in line_blocks(path):
+        yield from block.split(b"\n")
+
+
+def line_blocks(path: Path) -> Iterator[bytes]:
+    """Whole lines joined by line feeds: one line, or several of about BLOCK bytes together. Errors as in `lines`."""
+    first = True
+    for block in _whole_lines(path):
+        yield block.removeprefix(BYTE_ORDER_MARK) if first else block
+        first = False
+
+
+def _whole_lines(path: Path) -> Iterator[bytes]:
+    waiting: list[bytes] = []
+    size = 0
+    for piece in blocks(path):
+        size += len(piece)
+        cut = piece.rfind(b"\n") if size >= BLOCK else -1
+        if cut < 0:
+            waiting.append(piece)
+            continue
+        block, waiting = b"".join([*waiting, piece[:cut]]), [piece[cut + 1 :]]
+        size = len(waiting[0])
+        yield block
+    if rest := b"".join(waiting):
+        yield rest.removesuffix(b"\n")
+
+
+def blocks(path: Path) -> Iterator[bytes]:
+    """Decompressed content in blocks of any size. Errors as in `lines`."""
+    with path.open("rb") as file:
+        if path.suffix in (".zst", ".gz") and not file.peek(1):
+            raise ValueError(f"{path}: empty, not a compressed file; {REMEDY}")
+        try:
+            yield from DECOMPRESSION.get(path.suffix, _plain_blocks)(file)
+        except EOFError:
+            raise ValueError(f"{path}: truncated, its last compressed frame is not complete; {REMEDY}") from None
+        except (zstandard.ZstdError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(f"{path}: not a sound {path.suffix} file ({error}); {REMEDY}") from None
+
+
+def _plain_blocks(file: BinaryIO) -> Iterator[bytes]:
+    while block := file.read(1 << 20):
+        yield block
+
+
+def _gzip_blocks(file: BinaryIO) -> Iterator[bytes]:
+    with gzip.open(file) as content:
+        yield from _plain_blocks(content)
+
+
+def _zstd_blocks(file: BinaryIO) -> Iterator[bytes]:
+    """128 KiB at most at a time. EOFError where a frame is cut off, which the library's reader takes for an end."""
+    decompressor = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW)
+    while start := file.read(FRAME_START):
+        frame = decompressor.decompressobj()
+        for piece in _zstd_pieces(start, file):
+            yield frame.decompress(piece)
+        if not (frame.eof or _is_skippable(start)):
+            raise EOFError
+
+
+def _zstd_pieces(start: bytes, file: BinaryIO) -> Iterator[bytes]:
+    """A frame in pieces of one block each, by the sizes that it states (RFC 8878, section 3.1)."""
+    magic, descriptor = start[:4], start[-1]
+    if _is_skippable(start):
+        left = int.from_bytes(start[4:] + file.read(3), "little")
+        while left and (passed := file.read(min(left, BLOCK))):
+            left -= len(passed)
+        if left:
+            raise EOFError
+        return
+    if magic != zstandard.FRAME_HEADER or len(start) < FRAME_START:
+        yield start
+        return
+    single, checksum = descriptor >> 5 & 1, descriptor >> 2 & 1
+    sizes = (0, 1, 2, 4)[descriptor & 3] + (single, 2, 4, 8)[descriptor >> 6] + (1 - single)
+    yield start + file.read(sizes)
+    last = False
+    while not last and len(head := file.read(3)) == 3:
+        number = int.from_bytes(head, "little")
+        last, kind, size = number & 1, number >> 1 & 3, number >> 3
+        yield head + file.read(1 if kind == RUN_LENGTH else size)
+    if checksum:
+        yield file.read(4)
+
+
+def _is_skippable(start: bytes) -> bool:
+    return start[:1] in SKIPPABLE and start[1:4] == b"\x2a\x4d\x18"
+
+
+DECOMPRESSION: dict[str, Callable[[BinaryIO], Iterator[bytes]]] = {".zst": _zstd_blocks, ".gz": _gzip_blocks}
+
+
+@contextmanager
+def zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
+    """A file whose bytes are compressed (with a checksum). The same bytes give the same file."""
+    compressor = zstandard.ZstdCompressor(level=level, write_checksum=True)
+    with zstandard.open(path, "wb", cctx=compressor) as file, io.BufferedWriter(file, 1 << 20) as buffer:
+        yield buffer
+
+
+def in_natural_order(paths: list[Path]) -> list[Path]:
+    """By folder and name, with numbers by value: part_2 stands before part_10."""
+    return sorted(paths, key=lambda path: [_number_or_text(part) for part in re.split(r"(\d+)", path.as_posix())])
+
+
+def _number_or_text(part: str) -> tuple[int, int, str]:
+    return (0, int(part), "") if part.isdecimal() else (1, 0, part)
+
+
+def shards(folder: Path) -> list[Path]:
+    """The files *.jsonl.zst of a folder, in natural order. ValueError when there is none."""
+    found = in_natural_order(list(folder.glob("*.jsonl.zst")))
+    if not found:
+        raise ValueError(f"{folder}: no shard *.jsonl.zst; run `dvc repro` to make them")
+    return found

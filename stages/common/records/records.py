@@ -1,0 +1,219 @@
+"""OSCAR records, one JSON object a line: what the rules read, the text, and how plain text becomes one.
+
+Versions 23.01 and 22.01 (oscar-project/documentation). Records are decoded by type, only the fields named
+here are kept, and nothing is ever written back: a record that passes is copied as it came. Of a key that stands
+twice, the last value counts.
+"""
+
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from msgspec import UNSET, UnsetType
+
+T = TypeVar("T")
+
+
+class Annotations(msgspec.Struct, frozen=True, gc=False):
+    """The metadata of a document that the rules read.
+
+    UNSET says that the record does not have a field, so nothing was measured; None, which is JSON's null, says of
+    categories and warnings that none applies. `harmful_pp` is None in either case. `annotation` is what OSCAR 22.01
+    called `quality_warnings`.
+    """
+
+    categories: tuple[str, ...] | UnsetType | None = UNSET
+    harmful_pp: float | None = None
+    quality_warnings: tuple[str, ...] | UnsetType | None = UNSET
+    annotation: tuple[str, ...] | UnsetType | None = UNSET
+
+
+class _Record(msgspec.Struct, gc=False):
+    content: msgspec.Raw  # not decoded, but checked as strictly as if it were
+    metadata: Annotations | None = None
+
+
+class _Headers(msgspec.Struct, gc=False):
+    target: str | None = msgspec.field(name="warc-target-uri", default=None)
+
+
+class _Source(msgspec.Struct, gc=False):
+    content: msgspec.Raw
+    warc_headers: _Headers | None = None
+
+
+class PlainDocument(msgspec.Struct):
+    """A line of a plain text corpus."""
+
+    text: str
+    url: str | None = None
+    id: str | int | None = None
+
+
+NO_ANNOTATIONS = Annotations()
+QUOTE, OPENING, CLOSING = b'"{}'
+PARTS = 16  # of a block with an unsound line
+_record = msgspec.json.Decoder(_Record)
+_source = msgspec.json.Decoder(_Source)
+_string = msgspec.json.Decoder(str)
+_plain = msgspec.json.Decoder(PlainDocument)
+_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_encoder = msgspec.json.Encoder()
+
+
+def annotations(line: bytes) -> Annotations:
+    """Reads the metadata of a record.
+
+    Args:
+        line: the record as a line of JSON.
+
+    Returns:
+        The metadata; NO_ANNOTATIONS for a record that has none.
+
+    Raises:
+        ValueError: the line is no OSCAR record. It is not UTF-8 or not JSON, has no content, or a field has the wrong
+            type.
+    """
+    if not _is_utf8(line):
+        raise ValueError("not UTF-8")
+    found = _decode(_record, line)
+    _check_content(found.content)
+    return found.metadata or NO_ANNOTATIONS
+
+
+def annotations_of(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | ValueError]:
+    """Reads the metadata of every record in a block of lines.
+
+    Sound lines are decoded together, which is faster than one by one. A block with an unsound line is cut into PARTS
+    parts, and only the part that holds this line is decoded line by line.
+
+    Args:
+        block: lines of JSON.
+        starts: [lines], where each line begins in the block.
+        ends: [lines], where each line ends, its line feed not counted.
+
+    Returns:
+        For every line what `annotations` gives, or the ValueError that it raises.
+    """
+    found = _decoded_together(block, starts, ends)
+    if found is None:
+        parts = np.array_split(np.arange(len(starts)), PARTS)
+        found = [
+            document for part in parts if len(part) for document in _annotations_of(block, starts[part], ends[part])
+        ]
+    return found
+
+
+def _annotations_of(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | ValueError]:
+    found = _decoded_together(block, starts, ends) if len(starts) > 1 else None
+    return found or [_annotations_or_error(block[start:end]) for start, end in zip(starts, ends, strict=True)]
+
+
+def _annotations_or_error(line: bytes) -> Annotations | ValueError:
+    try:
+        return annotations(line)
+    except ValueError as error:
+        return error
+
+
+def _decoded_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations] | None:
+    """None unless every line is sound.
+
+    The library reads values, not lines. But where every line begins with { and ends with }, no value runs over a
+    line's end (in JSON, no { follows a } directly), so there is at least one in every line.
+    """
+    codes = np.frombuffer(block, dtype=np.uint8)
+    if (starts >= ends).any() or (codes[starts] != OPENING).any() or (codes[ends - 1] != CLOSING).any():
+        return None
+    lines = block[starts[0] : ends[-1]]
+    try:
+        found = _record.decode_lines(lines) if _is_utf8(lines) else []
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    if len(found) != len(starts) or any(memoryview(record.content)[0] != QUOTE for record in found):
+        return None
+    return [record.metadata or NO_ANNOTATIONS for record in found]
+
+
+def _is_utf8(text: bytes) -> bool:
+    """What str(text, "utf-8") would tell, without making the string."""
+    ends = pa.py_buffer(np.array([0, len(text)], dtype=np.int64))
+    try:
+        pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, pa.py_buffer(text)]).cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def content(line: bytes) -> str:
+    """Reads the text of a record. Raises ValueError as `annotations` does."""
+    return source(line)[0]
+
+
+def source(line: bytes) -> tuple[str, str | None]:
+    """Reads the text of a record and the web address that it is from, which is None where the record has none.
+
+    Raises ValueError as `annotations` does.
+    """
+    found = _decode(_source, line)
+    _check_content(found.content)
+    return _string.decode(found.content), found.warc_headers and found.warc_headers.target
+
+
+def _check_content(value: msgspec.Raw) -> None:
+    """Raises ValueError unless a JSON value that was left undecoded is a string, which its first byte tells."""
+    if memoryview(value)[0] != QUOTE:
+        raise ValueError("`content` is not a string")
+
+
+def plain_document(line: bytes) -> PlainDocument:
+    """Reads a line of a plain text corpus: a JSON object with `text` and, where known, `url` and `id`.
+
+    Raises ValueError for a line that is no such object.
+    """
+    return _decode(_plain, line)
+
+
+def columns(line: bytes) -> set[str]:
+    """Gives the names that a JSON object has at its top level. Raises ValueError for a line that is no object."""
+    return set(_decode(_object, line))
+
+
+def record(document: PlainDocument) -> bytes:
+    """Writes a plain document as a line that is an OSCAR record with empty metadata: nothing was measured.
+
+    Raises ValueError as `oscar_record` does.
+    """
+    headers: dict[str, str] = {}
+    if document.id is not None:
+        headers["warc-record-id"] = str(document.id)
+    if document.url is not None:
+        headers["warc-target-uri"] = document.url
+    return oscar_record(document.text, headers, {})
+
+
+def oscar_record(text: str, headers: dict, metadata: dict) -> bytes:
+    """Writes an OSCAR record as a line of JSON, without its line feed.
+
+    Args:
+        text: the document.
+        headers: what stands under `warc_headers`, such as the address.
+        metadata: what stands under `metadata`, such as the categories.
+
+    Raises:
+        ValueError: something in it cannot be said in JSON, such as a lone surrogate.
+    """
+    try:
+        return _encoder.encode({"content": text, "warc_headers": headers, "metadata": metadata})
+    except (msgspec.MsgspecError, TypeError, UnicodeEncodeError) as error:
+        raise ValueError(str(error)) from None
+
+
+def _decode(decoder: msgspec.json.Decoder[T], line: bytes) -> T:
+    try:
+        return decoder.decode(line)
+    except msgspec.MsgspecError as error:
+        raise ValueError(str(error)) from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None

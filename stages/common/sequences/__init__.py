@@ -1,0 +1,1 @@
+"""Token sequences of equal length on the disk."""

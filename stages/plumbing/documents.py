@@ -1,0 +1,53 @@
+"""YAML files of users: what a parser lets pass in silence is refused before anything is made of it."""
+
+from pathlib import Path
+
+import yaml
+
+LARGEST = 100_000  # values, once every alias stands for what it names; params.yaml has some 300
+
+
+def read_yaml(path: Path) -> object:
+    """The content of a YAML file.
+
+    Raises:
+        ValueError: it is not UTF-8 or not YAML, names a key twice, refers to itself, or grows beyond all measure by its
+            aliases. The message holds file and line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        if root is not None:
+            _size(root, path, {})
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path}: not YAML: {error}") from None
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8") from None
+    except RecursionError:
+        raise ValueError(f"{path}: nested too deeply") from None
+
+
+def _size(node: yaml.Node, path: Path, sizes: dict[int, int | None]) -> int:
+    """How many values a node stands for, aliases expanded; counted once for each node, however often it is named."""
+    where = f"{path}, line {node.start_mark.line + 1}"
+    if id(node) in sizes:
+        if (size := sizes[id(node)]) is None:
+            raise ValueError(f"{where}: refers to itself")
+        return size
+    sizes[id(node)] = None
+    parts = []
+    if isinstance(node, yaml.MappingNode):
+        keys = set()
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in keys:
+                raise ValueError(f"{path}, line {key.start_mark.line + 1}: `{key.value}` stands here twice; delete one")
+            keys.add(key.value if isinstance(key, yaml.ScalarNode) else id(key))
+            parts += [key, value]
+    elif isinstance(node, yaml.SequenceNode):
+        parts = node.value
+    size = 1 + sum(_size(part, path, sizes) for part in parts)
+    if size > LARGEST:
+        raise ValueError(f"{where}: its aliases stand for more than {LARGEST} values; write out what is meant")
+    sizes[id(node)] = size
+    return size

@@ -1,0 +1,103 @@
+"""Where the stages leave their files, and how files are written.
+
+They are written whole or not at all: to a temporary name in the same folder, then renamed.
+"""
+
+import glob
+import hashlib
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CORPUS = Path("data/corpus")  # NAME.jsonl.zst
+FILTERED = Path("data/filtered")  # the same of the documents that pass, and the ledger
+LEDGER = FILTERED / "ledger.csv"
+TOKENS = Path("data/tokens")
+TOKENIZER = TOKENS / "tokenizer" / "tokenizer.json"
+TASK_FOLDER = Path("data/tasks")  # below it TASK/SPLIT.parquet
+PRETRAINED = Path("data/pretraining")  # OPERATOR-SIZE/seed-N, a model folder
+CHECKPOINTS = Path("data/checkpoints")  # OPERATOR-SIZE/seed-N/step-M, a model folder
+LIVE = Path("data/live")  # OPERATOR-SIZE-seed-N, curves of a run that goes on
+FINETUNED = Path("data/finetuning")  # PROTOCOL-OPERATOR-SIZE/TASK-pretraining-SEED-finetuning-SEED, a model folder
+PREDICTIONS = Path("data/predictions")  # PROTOCOL-OPERATOR-SIZE.parquet
+ANSWERS = Path("data/answers")  # OPERATOR-SIZE.parquet
+SENTENCE_PAIRS = Path("data/sentence_pairs")  # below it PROTOCOL/, and the ledger
+TRANSLATIONS = Path("data/translations")  # OPERATOR.parquet
+AUDIT = Path("data/audit/checks.csv")
+ANALYSIS = Path("data/analysis")
+REPORTS = Path("reports")
+
+
+def seed_folders(models: Path) -> list[tuple[int, Path]]:
+    """(pre-training seed, folder) of every seed-N below `models`, by seed."""
+    return sorted((int(folder.name.removeprefix("seed-")), folder) for folder in models.glob("seed-*"))
+
+
+@contextmanager
+def temporary_sibling(path: Path) -> Iterator[Path]:
+    """Yields a free path beside `path`; what stands there afterwards (file or folder) replaces `path`.
+
+    When the body raises, the temporary file is deleted and `path` stays as it was. What a process has left that was
+    killed in such a body is deleted by the next that begins one for the same path.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}"):
+        _delete(left)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        yield temporary
+        if path.is_dir():
+            shutil.rmtree(path)
+        os.replace(temporary, path)
+    finally:
+        _delete(temporary)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Writes UTF-8 text or bytes to `path`, with the folders above it; on the disk before the name is."""
+    data = content.encode() if isinstance(content, str) else content
+    with temporary_sibling(path) as temporary, temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_table(path: Path, frame: "pd.DataFrame") -> None:
+    """CSV with ten significant digits: enough for every statement, and equal on every machine."""
+    write_atomically(path, frame.to_csv(index=False, lineterminator="\n", float_format="%.10g"))
+
+
+def place(source: Path | str, target: Path | str) -> None:
+    """Gives a finished file a second name, or a copy where the file system has no links."""
+    Path(target).unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def sha256(path: Path) -> str:
+    """Hexadecimal digest of a file, or of a folder: its sorted relative names, each with its file's digest.
+
+    Compiled Python files do not count, so that the digest of a source folder is that of its sources.
+    """
+    if path.is_dir():
+        files = sorted(p for p in path.rglob("*") if p.is_file() and "__pycache__" not in p.parts)
+        lines = (f"{file.relative_to(path).as_posix()} {sha256(file)}\n" for file in files)
+        return hashlib.sha256("".join(lines).encode()).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

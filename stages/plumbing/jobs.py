@@ -1,0 +1,229 @@
+"""Runs a list of independent jobs on all cores of a machine, or of a Dask cluster, each at most once.
+
+A finished job leaves `result.json` in data/jobs/STAGE/FINGERPRINT/. The fingerprint covers the job's settings, its
+input files, all code that its function imports (imports.py) and the versions of the libraries that compute, so a killed
+or edited stage redoes only what changed. What a job has left is checked before it is used (results.py), and computed
+again where it is damaged. The folder is the job's own, and locked while it is at work: it may keep checkpoints there
+and go on from them. data/jobs can be deleted at any time.
+
+A cluster (extra `cluster`): `dask scheduler`, and on every machine `dask worker tcp://HOST:8786 --nthreads 1
+--nworkers N`, in an environment where this repository is installed, with its folder under the same path (a shared
+file system). When a worker dies, others redo what it was at.
+
+Several processes can share every job instead, one a GPU, on one machine or more: `torchrun --nproc-per-node N -m
+stages pretraining ...`, or `accelerate launch`. They run the jobs one after another, and the first of them writes, to a
+folder that all of them see.
+"""
+
+import ctypes
+import gc
+import hashlib
+import inspect
+import json
+import os
+import shutil
+import sys
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import joblib
+from filelock import FileLock
+from tqdm import tqdm
+
+from stages.plumbing import imports, pool, results
+from stages.plumbing.files import sha256
+
+FOLDER = Path("data/jobs")
+LIBRARIES = ("tokenizers", "torch", "transformers")  # whose versions decide what a job computes, to the last bit
+MENDABLE = (ValueError, OSError, MemoryError)  # what a user can mend: its message says how, and no traceback is shown
+
+
+@dataclass(frozen=True)
+class Job:
+    """name: what progress and errors call it. settings: JSON; all that decides the result beside the inputs.
+
+    inputs: files and folders whose content decides the result beside the code.
+    leaves: files and folders that the function leaves in the job's folder because this run wants them; it finds their
+    names under `leaves` in its settings. They are no part of the fingerprint: a job that has its result is called again
+    where one of them is missing, and a run that wants fewer reuses the job.
+    """
+
+    name: str
+    settings: dict
+    inputs: tuple[Path, ...]
+    leaves: tuple[str, ...] = ()
+
+
+def run(
+    function: Callable[[dict, Path], dict],
+    jobs: list[Job],
+    stage: str,
+    workers: int | str | None = None,
+    on_gpu: bool = False,
+) -> list[tuple[Path, dict]]:
+    """Calls `function(settings, folder)` for every job that has no result yet; gives (folder, result) for all.
+
+    `function` returns JSON; it imports heavy libraries in its own body, so that only the workers pay for them. Every
+    worker computes with one thread, so a result does not depend on how many run beside it. workers: their number; None
+    takes every core; the address of a Dask scheduler, all that it has. on_gpu: the jobs compute on a GPU where there is
+    one; None then takes every GPU, and more workers than GPUs share them.
+    RuntimeError when jobs fail: raised at the end, with all failures, after the others are done.
+    """
+    fingerprints = _fingerprints(function, jobs)
+    folders = [FOLDER / stage / fingerprint for fingerprint in fingerprints]
+    found = _found(jobs, folders, stage)
+    missing = [i for i, result in enumerate(found) if result is None]
+    print(f"{stage}: {len(jobs)} jobs, {len(jobs) - len(missing)} of them done before", flush=True)
+    silent = bool(rank()) or None  # None: where there is no terminal
+    with tqdm(total=len(jobs), initial=len(jobs) - len(missing), desc=stage, unit="job", disable=silent) as bar:
+        failures = []
+        for name, error in _compute(function, [(jobs[i], folders[i]) for i in missing], workers, on_gpu):
+            bar.update()
+            bar.set_postfix_str(name)
+            if error:
+                failures.append(f"{name}\n{error}")
+    if failures:
+        raise RuntimeError(
+            f"{stage}: {len(failures)} of {len(jobs)} jobs failed; the others are done and kept.\n"
+            + "\n".join(failures)
+        )
+    if rank():
+        raise SystemExit  # the first process goes on alone
+    computed = (_result(folder) if result is None else result for folder, result in zip(folders, found, strict=True))
+    return list(zip(folders, computed, strict=True))
+
+
+def _found(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None]:
+    """The results of finished jobs, None for the others. A damaged job is named, and one of the others.
+
+    It begins anew: its checkpoint is no safer than the rest, and files are not overwritten that stages have linked.
+    """
+
+    def found(job: Job, folder: Path) -> dict | None:
+        try:
+            return _finished(job, folder)
+        except ValueError as error:
+            print(f"{stage}: {error}; {job.name} is computed again", flush=True)
+            if not rank():
+                shutil.rmtree(folder)
+            return None
+
+    with ThreadPoolExecutor() as threads:
+        return list(threads.map(found, jobs, folders))
+
+
+def _finished(job: Job, folder: Path) -> dict | None:
+    """The result of a job; None where it is not finished, or must leave more than it has left."""
+    result = results.read(folder)
+    return result if all((folder / name).exists() for name in job.leaves) else None
+
+
+def _result(folder: Path) -> dict:
+    """The result of a job that has just been done."""
+    result = results.read(folder)
+    if result is None:
+        raise RuntimeError(f"{folder}: deleted while the stage ran; run the same command again")
+    return result
+
+
+def rank() -> int:
+    """Which of `processes()` this one is, from 0."""
+    return int(os.environ.get("RANK", 0))
+
+
+def processes() -> int:
+    """How many processes `torchrun` or `accelerate launch` started to share every job; 1 without them."""
+    return int(os.environ.get("WORLD_SIZE", 1))
+
+
+def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | str | None, on_gpu: bool):
+    """Yields (name, error or None) as jobs end, in any order."""
+    if not work:
+        return
+    gpus = pool.gpus() if on_gpu else ()
+    if on_gpu and isinstance(workers, str):
+        gpus = None  # every worker looks on its own machine
+    calls = [(job.name, (function, job, folder.resolve(), Path.cwd(), gpus)) for job, folder in work]
+    if processes() > 1:
+        yield from _compute_together(calls)
+    elif isinstance(workers, str):
+        yield from pool.on_cluster(_one, calls, workers)
+    else:
+        number = min(workers or len(gpus) or joblib.cpu_count(), len(work))
+        modules = None if gpus else imports.modules(Path(inspect.getfile(function)))
+        yield from pool.in_processes(_one, calls, number, modules)
+
+
+def _compute_together(calls: list[tuple[str, tuple]]):
+    """As `_compute`, every job by all processes; ends at the first failure, for which the others would wait."""
+    for _, (function, job, folder, directory, _) in calls:
+        name, error = _one(function, job, folder, directory)
+        yield name, error
+        if error:
+            return
+
+
+def _one(
+    function: Callable, job: Job, folder: Path, directory: Path, gpus: tuple[str, ...] | None = ()
+) -> tuple[str, str | None]:
+    """Does one job in a worker process; gives its name and what went wrong, if anything."""
+    os.chdir(directory)  # workers of a cluster were started elsewhere
+    pool.use_one_thread()
+    gpus = pool.gpus() if gpus is None else gpus
+    if gpus:
+        pool.take_gpu(gpus)
+    try:
+        return job.name, _done(function, job, folder)
+    finally:
+        _free_memory()
+
+
+def _done(function: Callable, job: Job, folder: Path) -> str | None:
+    """Does one job unless another worker has; gives what went wrong, if anything. Several processes share one lock."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with nullcontext() if rank() else FileLock(folder.with_suffix(".lock")):  # of another stage: waits for its end
+        try:
+            if _finished(job, folder) is not None:
+                return None
+            result = function(job.settings | ({"leaves": job.leaves} if job.leaves else {}), folder)
+            if not rank():
+                results.write(folder, job.name, job.settings, result)
+        except MENDABLE as error:  # reported with all the others by `run`
+            return f"  {error}"
+        except Exception:
+            return traceback.format_exc()
+    return None
+
+
+def _free_memory() -> None:
+    """Hands back what a job has left: models hold themselves in cycles, and the C library keeps freed memory.
+
+    A cluster takes a worker that grows for leaking, and starts another in its place. What is still there, the libraries
+    above all, stays; later collections need not look at it again.
+    """
+    gc.collect()
+    gc.freeze()
+    if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):
+        library.malloc_trim(0)
+
+
+def _fingerprints(function: Callable, jobs: list[Job]) -> list[str]:
+    paths = {path for job in jobs for path in job.inputs}  # jobs share inputs
+    with ThreadPoolExecutor() as threads:
+        digests = dict(zip(paths, threads.map(sha256, paths), strict=True))
+    versions = {library: metadata.version(library) for library in LIBRARIES}
+    identity = [function.__qualname__, imports.digest(Path(inspect.getfile(function))), versions]
+    return [
+        hashlib.sha256(
+            json.dumps(
+                [identity, job.settings, [[os.path.relpath(path), digests[path]] for path in job.inputs]],
+                sort_keys=True,
+            ).encode()
+        ).hexdigest()[:32]
+        for job in jobs
+    ]

@@ -1,0 +1,87 @@
+"""Makes the folder of a model complete: beside weights and configuration, its tokenizer and its card.
+
+Such a folder is what Hugging Face's libraries load, and what `hf upload` takes as it is.
+"""
+
+import json
+from pathlib import Path
+
+from stages.plumbing.files import place, write_atomically
+
+SPECIAL = {
+    name: f"[{name[:-6].upper()}]" for name in ("cls_token", "mask_token", "pad_token", "sep_token", "unk_token")
+}
+CARD = """---
+{{ card_data }}
+---
+
+# {{ title }}
+
+{{ text }}
+
+It loads in an environment that has this repository:
+
+```python
+import stages.common.attention.bert  # makes the operators known to the Auto classes
+
+from transformers import pipeline
+
+model = pipeline("{{ card_data.pipeline_tag }}", "{{ folder }}")
+```
+
+`python -m stages.common.attention.export {{ folder }} TARGET` makes a folder of it that loads without this repository.
+"""
+
+
+def complete(folder: Path, tokenizer: Path, length: int, card: str) -> None:
+    """Adds the tokenizer, its configuration and the card to a folder that has weights and configuration.
+
+    Args:
+        folder: the folder.
+        tokenizer: tokenizer.json of the `tokenizers` library, with BERT's special tokens.
+        length: tokens of a sequence, at most.
+        card: text of README.md.
+    """
+    place(tokenizer, folder / "tokenizer.json")
+    settings = SPECIAL | {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+        "model_max_length": length,
+    }
+    write_atomically(folder / "tokenizer_config.json", json.dumps(settings, indent=2, sort_keys=True) + "\n")
+    write_atomically(folder / "README.md", card)
+
+
+def card(folder: Path, title: str, text: str, operator: str, task: str, measured: dict[tuple[str, str], float]) -> str:
+    """Writes a model card with metadata that the hub understands.
+
+    Args:
+        folder: where the model will stand.
+        title: heading of the card.
+        text: what the model is, as Markdown.
+        operator: its operator's name.
+        task: of the hub, such as `fill-mask`.
+        measured: value by (name of the data, metric).
+
+    Returns:
+        The text of README.md.
+    """
+    from huggingface_hub import EvalResult, ModelCard, ModelCardData
+
+    results = [
+        EvalResult(
+            task_type=task, dataset_type="own", dataset_name=data, metric_type=metric, metric_value=round(value, 6)
+        )
+        for (data, metric), value in measured.items()
+    ]
+    data = ModelCardData(
+        model_name=folder.as_posix().removeprefix("data/"),
+        language="en",
+        license="mit",
+        library_name="transformers",
+        pipeline_tag=task,
+        tags=["bert", "attention", operator],
+        eval_results=results,
+    )
+    filled = ModelCard.from_template(data, template_str=CARD, title=title, text=text, folder=folder.as_posix())
+    return str(filled)

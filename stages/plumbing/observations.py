@@ -1,0 +1,144 @@
+"""The one record in which every measurement is written, and the provenance that stands beside it.
+
+One row is one number: data/observations/STAGE-*.csv. Every table and figure of the report is a selection of rows.
+Nothing in a row depends on a clock; times go to data/runs/*.json, which the report alone reads.
+"""
+
+import importlib.metadata
+import json
+import math
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+
+from stages.plumbing.files import write_atomically
+
+FOLDER = Path("data/observations")
+RUNS = Path("data/runs")
+PACKAGES = (
+    "torch",
+    "transformers",
+    "tokenizers",
+    "datasets",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pandas",
+    "sacrebleu",
+    "dvc",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """One measurement. A column that does not apply stays None.
+
+    value: scores as fractions in [-1, 1], losses in nats per masked token, parameters as counts.
+    n: number of examples (or masked tokens) behind the value.
+    condition: what was varied beside the seeds, such as `step=250`.
+    evaluated_on: column of the papers' tables (`mnli_m`, `mnli_mm`; otherwise the task's name).
+    operator, size: of the model; a baseline has its own name as operator, and no size.
+    """
+
+    stage: str
+    metric: str
+    value: float
+    operator: str
+    size: str | None
+    protocol: str | None = None
+    task: str | None = None
+    evaluated_on: str | None = None
+    condition: str | None = None
+    pretraining_seed: int | None = None
+    finetuning_seed: int | None = None
+    n: int | None = None
+
+
+COLUMNS = tuple(field.name for field in fields(Observation))
+TYPES = {"value": "float64", "pretraining_seed": "Int64", "finetuning_seed": "Int64", "n": "Int64"}
+
+
+def write(path: Path, rows: Iterable[Observation]) -> None:
+    """Writes rows in the given order; floats with all their digits, so that equal runs give equal bytes.
+
+    Raises:
+        ValueError: a value is not finite; the message holds its row.
+    """
+    rows = list(rows)
+    for row in rows:
+        if not math.isfinite(row.value):
+            raise ValueError(f"{path}: {row} is not finite; did the training diverge?")
+    frame = pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS)).astype(TYPES)
+    write_atomically(path, frame.to_csv(index=False, lineterminator="\n"))
+
+
+def read(paths: Iterable[Path]) -> pd.DataFrame:
+    """All rows of the given files, in order. ValueError for a file that is missing or has other columns."""
+    frames = []
+    for path in paths:
+        if not path.exists():
+            raise ValueError(f"{path}: no such file of observations; run `dvc repro` to make it")
+        frame = pd.read_csv(path, dtype={column: TYPES.get(column, "str") for column in COLUMNS})
+        if tuple(frame.columns) != COLUMNS:
+            raise ValueError(f"{path}: columns {list(frame.columns)}, expected {list(COLUMNS)}")
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
+
+
+@contextmanager
+def provenance(name: str) -> Iterator[Callable[[dict | None], None]]:
+    """Times the body and writes data/runs/NAME.json.
+
+    The body calls what is yielded with entries of its own; with None, nothing is written.
+    """
+    started = time.perf_counter()
+    own: list[dict | None] = []
+    record = {
+        "stage": name,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "packages": {package: _version(package) for package in PACKAGES},
+        "system": platform.platform(),
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+    }
+    yield own.append
+    if own != [None]:
+        record |= own[0] | {"seconds": round(time.perf_counter() - started, 1)}
+        write_atomically(RUNS / f"{name}.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
+
+
+def _commit() -> str:
+    """The Git commit of the working tree, marked where the code differs from it (the report shows the parameters)."""
+    try:
+        commit = _git("rev-parse", "HEAD").strip()
+        return f"{commit}-modified" if _git("status", "--porcelain", "--", "stages/**.py", "dvc.yaml") else commit
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

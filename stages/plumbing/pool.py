@@ -1,0 +1,185 @@
+"""Where jobs are computed: in processes of this machine, on a Dask cluster, and on which GPU.
+
+Processes of this machine are forked from a server that has imported what the jobs run, once for all of them, and has
+computed nothing: no thread and no GPU is inherited. Where that cannot be had (macOS, Windows), and for jobs on GPUs,
+every process imports for itself.
+"""
+
+import gc
+import multiprocessing
+import multiprocessing.forkserver
+import os
+import signal
+import stat
+import sys
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, suppress
+from functools import cache
+from itertools import count
+from multiprocessing.context import BaseContext
+from pathlib import Path
+
+import pynvml
+import threadpoolctl
+
+CONNECTION_SECONDS = 30
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+Outcome = tuple[str, str | None]  # name of a job; what went wrong, if anything
+
+
+def in_processes(
+    call: Callable[..., Outcome], work: list[tuple[str, tuple]], number: int, modules: list[str] | None
+) -> Iterator[Outcome]:
+    """Calls `call(*arguments)` for every job in one of several processes of this machine.
+
+    A process that is killed fails the job that it was at, and another takes its place. All end with this process.
+
+    Args:
+        call: a function that can be imported.
+        work: name and arguments of every job.
+        number: how many processes compute at a time.
+        modules: what the jobs import; None where every process is to import for itself.
+
+    Yields:
+        What `call` gives, as jobs end, in any order.
+    """
+    context, waiting, at_work = _context(modules), deque(work), {}
+    with ExitStack() as processes:
+
+        def begin() -> ProcessPoolExecutor:
+            return processes.enter_context(ProcessPoolExecutor(1, context, initializer=_prepare))
+
+        idle = [begin() for _ in range(number)]
+        try:
+            while waiting or at_work:
+                while waiting and idle:
+                    name, arguments = waiting.popleft()
+                    process = idle.pop()
+                    at_work[process.submit(call, *arguments)] = name, process
+                for future in wait(at_work, return_when=FIRST_COMPLETED).done:
+                    name, process = at_work.pop(future)
+                    killed = isinstance(future.exception(), BrokenProcessPool)
+                    idle.append(begin() if killed else process)
+                    yield (name, "  its process was killed; run the same command again") if killed else future.result()
+        except BaseException:  # such as Ctrl-C: nobody waits for the jobs at work
+            for child in multiprocessing.active_children():
+                child.kill()
+            raise
+
+
+def _context(modules: list[str] | None) -> BaseContext:
+    """How processes are started: forked from a server that has imported `modules`, or each anew."""
+    if modules is None or sys.platform != "linux":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__, *modules])
+    before = dict(os.environ)
+    os.environ.update(ONE_THREAD)  # libraries read it when they are loaded, and then start no threads
+    try:
+        multiprocessing.forkserver.ensure_running()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    return context
+
+
+def _prepare() -> None:
+    """What a worker process does first: it leaves Ctrl-C to the stage, and ends when the stage does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    gc.freeze()  # what was imported stays; looking at it again would copy its memory
+
+
+def _end_with_parent() -> None:
+    multiprocessing.parent_process().join()
+    os._exit(1)
+
+
+def use_one_thread() -> None:
+    """Has this process compute with one thread, in libraries that are loaded and in those that will be."""
+    os.environ.update(ONE_THREAD)
+    threadpoolctl.threadpool_limits(1)
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)  # its MKL is linked into it, where threadpoolctl does not see it
+
+
+def on_cluster(call: Callable[..., Outcome], work: list[tuple[str, tuple]], address: str) -> Iterator[Outcome]:
+    """As `in_processes`, on the workers of a Dask scheduler. ValueError when it, or a worker, cannot be reached."""
+    try:
+        from distributed import Client, as_completed
+    except ImportError:
+        raise ValueError(f"workers: {address} needs the package distributed; run `pip install '.[cluster]'`") from None
+    try:
+        client = Client(address, timeout=CONNECTION_SECONDS)
+    except OSError as error:
+        raise ValueError(
+            f"workers: no Dask scheduler answers at {address} ({error}); start `dask scheduler` there, or say null "
+            "for the cores of this machine"
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=CONNECTION_SECONDS)
+        except TimeoutError:
+            raise ValueError(f"workers: {address} has no workers; start some: `dask worker {address}`") from None
+        futures = {client.submit(call, *arguments, pure=False): name for name, arguments in work}
+        for future in as_completed(futures):
+            error = future.exception()  # a job gives its own errors as results; this one is of the worker
+            yield (futures[future], f"  {error}") if error else future.result()
+
+
+def gpus() -> tuple[str, ...]:
+    """What CUDA_VISIBLE_DEVICES calls the GPUs of this machine; found without loading a library that would take one."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return tuple(filter(None, visible.split(",")))
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:  # no driver
+        return ()
+    try:
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
+        return tuple(pynvml.nvmlDeviceGetUUID(handle) for handle in handles)  # CUDA numbers them in another order
+    finally:
+        pynvml.nvmlShutdown()
+
+
+@cache
+def take_gpu(gpus: tuple[str, ...]) -> int:
+    """Binds this worker process to a GPU, before it loads a library that asks for one.
+
+    Gives the lock, which holds until the process ends: the n-th of the workers at work takes GPU n.
+    """
+    import fcntl  # of POSIX, as are the machines with GPUs that this is for
+
+    folder = private_folder()
+    for place in count():
+        lock = os.open(folder / f"gpu-{place}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            continue
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpus[place % len(gpus)]
+        return lock  # open until the process ends
+
+
+def private_folder() -> Path:
+    """A folder for what the processes of one user share on one machine.
+
+    Raises:
+        ValueError: another could write there too, or has put something else in its place.
+    """
+    above = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    folder = Path(above) / f"fewer-attention-weights-{os.getuid()}"
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise ValueError(f"{folder}: not a folder that is this user's alone; delete it, or set XDG_RUNTIME_DIR")
+    return folder

@@ -1,0 +1,70 @@
+"""What a finished job leaves in its folder: `result.json`, which names every file beside it with its SHA-256.
+
+The result is written last and holds a checksum of itself, so a job is finished, or it is not, or it is damaged.
+"""
+
+import hashlib
+import json
+import math
+from pathlib import Path
+
+from stages.plumbing.files import sha256, write_atomically
+
+RESULT = "result.json"
+DESCRIPTION = "job.json"
+CHECKPOINT = "checkpoint.safetensors"  # checks itself when it is loaded; no other stage uses it
+
+
+def write(folder: Path, name: str, settings: dict, result: dict) -> None:
+    """Finishes a job: describes it for a reader, and writes its result with the checksums of what it has left.
+
+    The files become read-only: stages hand them on as links, and an edit of one would be an edit of all.
+
+    Raises:
+        ValueError: a number of the result is not finite; the message names its place.
+    """
+    _require_finite(result, "its result")
+    files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if _is_left(path)}
+    record = {"files": {name: sha256(path) for name, path in files.items()}, "result": result}
+    write_atomically(folder / DESCRIPTION, json.dumps({"name": name, "settings": settings}, indent=1, sort_keys=True))
+    write_atomically(folder / RESULT, json.dumps(record | {"sha256": _digest(record)}, sort_keys=True))
+    for path in files.values():
+        path.chmod(0o444)
+
+
+def read(folder: Path) -> dict | None:
+    """The result of a job, or None where it is not finished.
+
+    Raises:
+        ValueError: it is damaged; the message names the file.
+    """
+    path = folder / RESULT
+    if not path.exists():
+        return None
+    try:
+        record = json.loads(path.read_bytes())
+        intact = record.pop("sha256") == _digest(record)
+    except (ValueError, KeyError, AttributeError):
+        intact = False
+    if not intact:
+        raise ValueError(f"{path} is damaged")
+    for name, digest in record["files"].items():
+        if not (folder / name).is_file() or sha256(folder / name) != digest:
+            raise ValueError(f"{folder / name} is damaged")
+    return record["result"]
+
+
+def _require_finite(value: object, place: str) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{place} is {value}, not a finite number; did the training diverge?")
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        _require_finite(part, f"{place}, {key}")
+
+
+def _is_left(path: Path) -> bool:
+    return path.is_file() and path.name not in (RESULT, DESCRIPTION, CHECKPOINT)
+
+
+def _digest(record: dict) -> str:
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,383 @@
+"""The sections of params.yaml as frozen records, and the kinds of values in them.
+
+No record but `Variant` holds a default: every value stands in params.yaml with its unit and source.
+"""
+
+from typing import Annotated, Literal, TypeVar, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+Task = Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]
+QuestionSet = Literal["squad1", "squad2", "triviaqa"]
+QuestionTask = Literal["squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa"]
+Protocol = Literal["courtois2024", "kowsher2025"]
+
+
+def _listed(values: object) -> object:
+    """YAML lists become tuples; a value named twice would be computed, and counted, twice."""
+    if not isinstance(values, list):
+        return values
+    if not values:
+        raise ValueError("the list is empty; name at least one value")
+    doubles = sorted({str(value) for value in values if values.count(value) > 1})
+    if doubles:
+        raise ValueError(f"named more than once: {', '.join(doubles)}")
+    return tuple(values)
+
+
+T = TypeVar("T")
+Several = Annotated[tuple[T, ...], BeforeValidator(_listed)]
+Pair = Annotated[tuple[T, T], BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)]
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]  # stands in file and stage names
+Count = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Rate = Annotated[float, Field(gt=0)]
+Script = Annotated[str, Field(pattern=r"^\w[\w./-]*\.py$")]  # a Python file below this folder
+Scheduler = Annotated[str, Field(pattern=r"^(tcp|tls|ucx)://\S+:\d+$")]  # address of a Dask scheduler
+
+
+class Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Data(Record):
+    source: Literal["embedded", "files", "hub"]
+    root: str | None
+
+    @model_validator(mode="after")
+    def _root_for_files(self):
+        if self.source == "files" and self.root is None:
+            raise ValueError("source `files` needs `root`, the folder that holds the original files")
+        return self
+
+
+class Hub(Record):
+    repository: str
+    configuration: str | None
+    revision: str
+
+
+class CorpusHub(Hub):
+    files: Several[str] | None
+
+
+class Corpus(Record):
+    documents: Count | None
+    shards: Count
+    seed: Seed
+    files: Several[str]
+    hub: Several[CorpusHub]
+
+
+class HarmfulPerplexity(Record):
+    above: Annotated[float, Field(ge=0)]
+    below: Rate
+
+    @model_validator(mode="after")
+    def _ordered(self):
+        if self.above >= self.below:
+            raise ValueError(f"no score is above {self.above} and below {self.below}")
+        return self
+
+
+class Annotation(Record):
+    blocklists: str | None
+    kenlm_model: str | None
+    quality_rules: bool
+
+
+class Filtering(Record):
+    excluded_categories: Several[str]
+    harmful_pp: HarmfulPerplexity
+    missing_harmful_pp: Literal["drop", "keep"]
+    quality_warnings: Literal["drop", "keep"]
+    annotation: Annotation
+    documents: Count | None
+    selection: Literal["first", "sample"]
+    seed: Seed
+    malformed_share: Share
+
+
+class Tokenization(Record):
+    vocabulary: str | None
+    vocabulary_size: Annotated[int, Field(ge=100, le=65_536)]  # ids are stored as uint16
+    sequence_length: Annotated[int, Field(ge=8)]
+    partial_blocks: Literal["keep", "drop_per_batch"]
+    validation_documents: Count
+    seed: Seed
+
+
+class Questions(Record):
+    names: Several[QuestionSet]
+    train_examples: Count | None
+    validation_examples: Count | None
+    squad2_training: Literal["original", "derived"]
+    triviaqa_words: Count
+    hub: dict[QuestionSet, Hub]
+
+    @model_validator(mode="after")
+    def _every_repository(self):
+        missing = [name for name in get_args(QuestionSet) if name not in self.hub]
+        if missing:
+            raise ValueError(f"hub: no repository for {', '.join(missing)}")
+        return self
+
+
+class Tasks(Record):
+    names: Several[Task]
+    train_examples: Count | None
+    validation_examples: Count | None
+    seed: Seed
+    hub: Hub
+    questions: Questions
+
+
+class Model(Record):
+    layers: Count
+    hidden: Count
+    heads: Count
+    intermediate: Count
+    positions: Count
+
+    @model_validator(mode="after")
+    def _heads_divide_hidden(self):
+        if self.hidden % self.heads:
+            raise ValueError(f"heads: {self.heads} does not divide hidden: {self.hidden}")
+        return self
+
+    @model_validator(mode="after")
+    def _room_for_attention_over_parameters(self):
+        if self.intermediate <= 2 * self.hidden:
+            raise ValueError(
+                f"intermediate: {self.intermediate} must exceed 2 x hidden: {self.hidden}, the width at which "
+                "over_parameters_wide has no pairs left (BERT: 4 x hidden)"
+            )
+        return self
+
+
+class Variant(Record):
+    """An operator with settings of its own; one that is left out, or null, is as the operator's source has it.
+
+    What each is, and for which operators: OperatorConfig, and `starts` and `scores_alone` of the operator's class.
+    """
+
+    operator: Name
+    start: Name | None = None
+    score_spread: Rate | None = None
+    score_rate: Rate | None = None
+
+
+class Training(Record):
+    """What pre-training and fine-tuning have in common."""
+
+    seeds: Several[Seed]
+    batch_size: Count
+    betas: Pair[Share]
+    epsilon: Rate
+    weight_decay: Annotated[float, Field(ge=0)]
+    gradient_clipping: Rate
+    hidden_dropout: Share
+    attention_dropout: Share
+    precision: Literal["float32", "bfloat16"]
+
+
+class Pretraining(Training):
+    steps: Count | None
+    epochs: Count | None
+    micro_batch_size: Count | None
+    warmup_steps: Annotated[int, Field(ge=0)]
+    learning_rate: Rate
+    initializer_range: Rate
+    mask_probability: Annotated[float, Field(gt=0, lt=1)]
+    evaluation_interval: Count
+    checkpoint_interval: Count
+    probes: bool
+
+    @model_validator(mode="after")
+    def _one_length(self):
+        if (self.steps is None) == (self.epochs is None):
+            raise ValueError(f"steps: {self.steps} and epochs: {self.epochs}; give one of them and null for the other")
+        return self
+
+    @model_validator(mode="after")
+    def _warmup_ends(self):
+        if self.steps is not None and self.warmup_steps >= self.steps:
+            raise ValueError(f"warmup_steps: {self.warmup_steps} leaves nothing of steps: {self.steps}")
+        return self
+
+
+class Finetuning(Training):
+    epochs: Count
+    learning_rates: Several[Rate]
+    schedule: Literal["linear", "steps"]
+    warmup_share: Share
+    maximum_length: Annotated[int, Field(ge=8)]
+
+    @model_validator(mode="after")
+    def _rates_fit_schedule(self):
+        if self.schedule == "linear" and len(self.learning_rates) != 1:
+            raise ValueError(f"schedule `linear` takes one of learning_rates, not {len(self.learning_rates)}")
+        return self
+
+
+class QuestionAnswering(Finetuning):
+    tasks: Several[QuestionTask]
+    question_length: Count
+    stride: Count
+    answer_length: Count
+    null_threshold: float
+
+    @model_validator(mode="after")
+    def _windows_leave_nothing_out(self):
+        room = self.maximum_length - self.question_length - 3  # [CLS] and two [SEP]
+        if self.stride > room:
+            raise ValueError(
+                f"stride: {self.stride} leaves out tokens between windows; maximum_length: {self.maximum_length} and "
+                f"question_length: {self.question_length} leave a window {room} tokens of the context"
+            )
+        return self
+
+
+Margin = Literal[
+    "glue_score", "mrpc", "cola", "mnli_m", "mnli_mm", "qqp", "rte", "stsb", "qnli", "sst2", "squad", "validation_loss",
+]  # fmt: skip
+
+
+class Noise(Record):
+    tasks: Several[Task]
+    levels: Several[Annotated[float, Field(ge=0)]]
+    kind: Literal["expected_norm", "exact_norm", "unit"]
+    place: Literal["word_embeddings", "embedding_output"]
+    special_tokens: bool
+    seeds: Several[Seed]
+    text: Several[Literal["typos", "dropped_words", "swapped_words"]]
+    probes: bool
+
+    @model_validator(mode="after")
+    def _clean_first(self):
+        if self.levels[0] != 0.0 or list(self.levels) != sorted(self.levels):
+            raise ValueError("levels: must rise from 0.0, the clean score, that the others are compared with")
+        return self
+
+
+class CrossDomain(Record):
+    tasks: Several[Task]
+    positive_labels: dict[Task, Several[str]]
+
+    @model_validator(mode="after")
+    def _every_task_mapped(self):
+        for task in self.tasks:
+            if task not in self.positive_labels:
+                raise ValueError(
+                    f"positive_labels: `{task}` is missing; say which of its labels count as the same meaning"
+                )
+        return self
+
+
+class Convergence(Record):
+    protocol: Protocol
+    steps: Several[Count]
+    tasks: Several[Task]
+    seeds: Several[Seed]
+
+
+class Timing(Record):
+    protocol: Protocol
+    tasks: Several[Task]
+    repeats: Count
+    steps: Count
+
+
+class Layers(Record):
+    """The size and the optimiser of a model of the stage translation."""
+
+    operators: Several[Name]
+    seeds: Several[Seed]
+    layers: Count
+    hidden: Annotated[int, Field(ge=2, multiple_of=2)]  # sine and cosine channels in pairs
+    heads: Count
+    intermediate: Count
+    positions: Annotated[int, Field(ge=4)]
+    dropout: Share
+    batch_size: Count
+    warmup_steps: Count
+    betas: Pair[Share]
+    epsilon: Rate
+
+    @model_validator(mode="after")
+    def _heads_divide_hidden(self):
+        if self.hidden % self.heads:
+            raise ValueError(f"heads: {self.heads} does not divide hidden: {self.hidden}")
+        return self
+
+
+class PairFiles(Record):
+    train: str
+    validation: str
+    test: str
+
+
+class TranslationProtocol(Layers):
+    source: Name
+    target: Name
+    files: PairFiles
+    hub: Hub
+    train_pairs: Count | None
+    held_out_pairs: Count | None
+    vocabulary: Literal["separate", "shared"]
+    vocabulary_size: Annotated[int, Field(ge=100, le=65_536)]  # ids are stored as uint16
+    label_smoothing: Share
+    epochs: Count
+    precision: Literal["float32", "bfloat16"]
+    scored: Literal["validation", "test"]
+    beams: Count
+    length_penalty: Annotated[float, Field(ge=0)]
+
+
+class SequenceTasks(Layers):
+    steps: Count
+    learning_rate: Rate
+
+    @model_validator(mode="after")
+    def _a_key_for_every_position(self):
+        if self.positions > 17:
+            raise ValueError(f"positions: {self.positions}; the 16 keys of the copying task fill 17 at most")
+        return self
+
+
+class Translation(Record):
+    operators: Several[Name]
+    seed: Seed
+    protocols: dict[Literal["blog", "draft"], TranslationProtocol]
+    sequence_tasks: SequenceTasks
+
+    @model_validator(mode="after")
+    def _every_operator_has_a_stage(self):
+        places = {f"protocols.{name}": protocol for name, protocol in self.protocols.items()}
+        for place, recipe in (places | {"sequence_tasks": self.sequence_tasks}).items():
+            missing = [operator for operator in recipe.operators if operator not in self.operators]
+            if missing:
+                raise ValueError(f"{place}.operators: `{missing[0]}` is not in operators: {', '.join(self.operators)}")
+            if "original" not in recipe.operators:
+                raise ValueError(f"{place}.operators: every comparison is made against `original`; add it to the list")
+        return self
+
+
+class Analysis(Record):
+    confidence: Annotated[float, Field(gt=0.5, lt=1)]
+    alpha: Annotated[float, Field(gt=0, lt=0.5)]
+    margins: dict[Margin, Rate]
+    resamples: Annotated[int, Field(ge=100)]
+    seed: Seed
+
+    @model_validator(mode="after")
+    def _every_margin(self):
+        missing = [name for name in get_args(Margin) if name not in self.margins]
+        if missing:
+            raise ValueError(f"margins: nothing for {', '.join(missing)}; every comparison needs its margin")
+        return self
+
+
+class Report(Record):
+    pdf: bool

@@ -1,0 +1,210 @@
+"""params.yaml as frozen, validated records: the only reader of params.yaml.
+
+Every key is checked before any work begins: an unknown key, a missing key, a wrong type or an impossible value gives
+one error that names the key, what was given and what is allowed. Complete files for every scale: stages/scales/.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from pydantic import ValidationError, model_validator
+
+from stages.common.attention.descriptions import described
+from stages.plumbing.documents import read_yaml
+from stages.plumbing.files import sha256
+from stages.plumbing.sections import (
+    Analysis,
+    Convergence,
+    Corpus,
+    Count,
+    CrossDomain,
+    Data,
+    Filtering,
+    Finetuning,
+    Model,
+    Name,
+    Noise,
+    Pretraining,
+    Protocol,
+    QuestionAnswering,
+    Record,
+    Report,
+    Scheduler,
+    Script,
+    Several,
+    Tasks,
+    Timing,
+    Tokenization,
+    Translation,
+    Variant,
+)
+
+PATH = Path("params.yaml")
+
+
+class Settings(Record):
+    """All of params.yaml. A stage reads only the sections that dvc.yaml lists for it (a test holds it to that)."""
+
+    scale: Name
+    operators: Several[Name]
+    operators_file: Script
+    variants: dict[Name, Variant]
+    sizes: Several[Name]
+    protocols: Several[Protocol]
+    workers: Count | Scheduler | None
+    data: Data
+    corpus: Corpus
+    filtering: Filtering
+    tokenization: Tokenization
+    tasks: Tasks
+    models: dict[Name, Model]
+    pretraining: Pretraining
+    finetuning: dict[Protocol, Finetuning]
+    question_answering: QuestionAnswering
+    noise: Noise
+    cross_domain: CrossDomain
+    convergence: Convergence
+    translation: Translation
+    timing: Timing
+    analysis: Analysis
+    report: Report
+
+    @model_validator(mode="after")
+    def _operators_are_known(self):
+        known = described(Path(self.operators_file))
+        for name, variant in self.variants.items():
+            if name in known:
+                raise ValueError(f"variants: `{name}` is the name of an operator; give the variant another")
+            if variant.operator not in known:
+                raise ValueError(
+                    f"variants.{name}.operator: no operator {variant.operator!r}; there are {', '.join(known)}"
+                )
+            operator = known[variant.operator]
+            if variant.start not in (None, *operator.starts):
+                allowed = ", ".join(operator.starts)
+                raise ValueError(f"variants.{name}.start: {variant.start!r}; {operator.name} has {allowed}")
+            if variant.score_rate is not None and not operator.scores_alone:
+                raise ValueError(
+                    f"variants.{name}.score_rate: {operator.name} has no parameters that serve its scores alone"
+                )
+        for name in self.translation.operators:
+            if name not in known or known[name].file == Path(self.operators_file):
+                raise ValueError(
+                    f"translation.operators: {name!r} is no operator of this repository (variants and operators of "
+                    f"your own train as BERT alone); there are {', '.join(described())}"
+                )
+        for place, name in enumerate(self.operators):
+            if name not in (*known, *self.variants):
+                raise ValueError(
+                    f"operators.{place}: {name!r} is no operator and no name in variants; operators: "
+                    f"{', '.join(known)}; variants: {', '.join(self.variants) or 'none'}"
+                    + did_you_mean(name, (*known, *self.variants))
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _parts_fit(self):
+        if "original" not in self.operators:
+            raise ValueError("operators: every comparison is made against `original`; add it to the list")
+        for size in self.sizes:
+            if size not in self.models:
+                raise ValueError(f"sizes: `{size}` is not described in models; allowed: {', '.join(self.models)}")
+            for place, length in self._lengths():
+                if length > self.models[size].positions:
+                    raise ValueError(
+                        f"{place}: {length} exceeds models.{size}.positions: {self.models[size].positions}"
+                    )
+        late = [step for step in self.convergence.steps if step > (self.pretraining.steps or step)]
+        if late:
+            raise ValueError(f"convergence.steps: {late[0]} exceeds pretraining.steps: {self.pretraining.steps}")
+        for section in ("noise", "cross_domain", "convergence", "timing"):
+            for task in getattr(self, section).tasks:
+                if task not in self.tasks.names:
+                    raise ValueError(f"{section}.tasks: `{task}` is not in tasks.names: {', '.join(self.tasks.names)}")
+        for task in self.question_answering.tasks:
+            for name in task.split("_"):
+                if name not in self.tasks.questions.names:
+                    raise ValueError(
+                        f"question_answering.tasks: `{task}` needs `{name}` in tasks.questions.names: "
+                        f"{', '.join(self.tasks.questions.names)}"
+                    )
+        for key, protocol in (
+            *(("protocols", name) for name in self.protocols),
+            ("convergence.protocol", self.convergence.protocol),
+            ("timing.protocol", self.timing.protocol),
+        ):
+            if protocol not in self.finetuning:
+                raise ValueError(f"{key}: `{protocol}` has no block in finetuning; there: {', '.join(self.finetuning)}")
+        return self
+
+    def variant(self, name: str) -> dict:
+        """Gives an operator by its name in `operators` as the settings that decide its model.
+
+        Returns:
+            `operator`, its name in the code; for a variant also `variant`, its name here, and those of its settings
+            that are not null; for one of the user's own, its file and the SHA-256 of that. Nothing else, so that no
+            other variant's settings, and no other operator's code, decide a job's fingerprint.
+        """
+        variant = {"operator": name}
+        if name in self.variants:
+            variant = {"variant": name} | self.variants[name].model_dump(exclude_none=True)
+        if variant["operator"] not in described():
+            variant |= {"operators_file": self.operators_file, "operators_sha256": sha256(Path(self.operators_file))}
+        return variant
+
+    def _lengths(self):
+        yield "tokenization.sequence_length", self.tokenization.sequence_length
+        yield "question_answering.maximum_length", self.question_answering.maximum_length
+        for protocol in dict.fromkeys((*self.protocols, self.convergence.protocol, self.timing.protocol)):
+            if protocol in self.finetuning:
+                yield f"finetuning.{protocol}.maximum_length", self.finetuning[protocol].maximum_length
+
+
+def load_settings(path: Path = PATH) -> Settings:
+    """Reads and checks the whole file. ValueError with every problem found, one line each."""
+    try:
+        content = read_yaml(path)
+    except FileNotFoundError:
+        raise ValueError(
+            f"{path}: no such file; `cp stages/scales/laptop.yaml params.yaml` gives a complete one"
+        ) from None
+    try:
+        return Settings.model_validate(content)
+    except ValidationError as error:
+        problems = "\n".join(_problem(details) for details in error.errors(include_url=False))
+        raise ValueError(f"{path}: {error.error_count()} problem(s)\n{problems}") from None
+
+
+def did_you_mean(given: str, allowed: Iterable[str]) -> str:
+    """The end of an error: the allowed name that is nearest to what was given, or nothing where none is near."""
+    near = difflib.get_close_matches(given, allowed, n=1)
+    return f"; did you mean `{near[0]}`?" if near else ""
+
+
+def _keys(record: type[Record]) -> set[str]:
+    """Every key that may stand in params.yaml."""
+    return {name for section in Record.__subclasses__() for name in section.model_fields} | {*record.model_fields}
+
+
+def _problem(details: dict) -> str:
+    """One line: the key, what was given, what is allowed."""
+    key = ".".join(str(part) for part in details["loc"] if part != "[key]") or "the file"
+    match details["type"]:
+        case "extra_forbidden":
+            near = did_you_mean(key.rpartition(".")[2], _keys(Settings)) or "; remove it or mend the spelling"
+            return f"  {key}: unknown key (given: {details['input']!r}){near}"
+        case "missing":
+            return f"  {key}: missing; stages/scales/laptop.yaml shows every key"
+        case "value_error":
+            given = "" if isinstance(details["input"], dict) else f" (given: {details['input']!r})"
+            return f"  {key}: {details['ctx']['error']}{given}"
+        case "tuple_type":
+            return f"  {key}: given {details['input']!r}; input should be a list, as in [{details['input']}]"
+    hint = ""
+    if details["type"] == "literal_error":
+        hint = did_you_mean(str(details["input"]), re.findall("'(.*?)'", details["ctx"]["expected"]))
+    if details["type"] in ("float_type", "int_type") and re.match(r"\d.*e", str(details["input"])):
+        hint = "; YAML takes a number with an exponent only with a dot, as in 1.0e-5"
+    return f"  {key}: given {details['input']!r}; {details['msg'][0].lower()}{details['msg'][1:]}{hint}"
