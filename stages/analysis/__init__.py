@@ -1,0 +1,1 @@
+"""Statistics, comparisons with published and released numbers, and verdicts on claims: stage `analysis`."""

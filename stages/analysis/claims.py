@@ -1,0 +1,279 @@
+"""The ledger of claims, in three parts that are never summed: counts, released data, training.
+
+`counts` holds what arithmetic decides: printed numbers against each other and against counted parameters. `released`
+holds what the raw results that Courtois et al. released say of their own claims. `training` holds what this run says.
+The claims are those of data/published/claims.yaml; the tests that decide them stand in claim_rules.yaml and are done by
+claim_tests.py. A run at another size, or on generated data, tests no claim about scores, losses or times: what it found
+is told beside the verdict `not tested`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from stages.analysis.claim_tests import (
+    AS_CLAIMED,
+    CHANCE,
+    NO,
+    NOT_AS_CLAIMED,
+    NOTHING,
+    ONE,
+    OPEN,
+    OPPOSITE,
+    UNDECIDED,
+    YES,
+    Outcome,
+    describe,
+    evaluate,
+)  # fmt: skip
+from stages.common.evidence.baselines import AT_CHANCE
+from stages.common.evidence.statistics import NOT_TESTED, ONE_CHECKPOINT
+
+PATH = Path(__file__).with_name("claim_rules.yaml")
+COUNTS, RELEASED, TRAINING = "counts", "released", "training"
+
+OF_RELEASED = {YES: "holds", NO: "fails", OPEN: "inconclusive", ONE: ONE_CHECKPOINT}
+OF_RUN = {
+    YES: "reproduced",
+    NO: "contradicted",
+    OPEN: "inconclusive",
+    ONE: ONE_CHECKPOINT,
+    CHANCE: AT_CHANCE,
+    NOTHING: NOT_TESTED,
+}
+DECIDED_BY_READING = ("ARITH", "PARAM", "LIT")  # procedures that train nothing
+SAID = {
+    AS_CLAIMED: "The runs are as claimed",
+    NOT_AS_CLAIMED: "The runs are not as claimed",
+    OPPOSITE: "The runs differ in the opposite direction",
+    UNDECIDED: "The runs leave it undecided",
+    AT_CHANCE: "What is compared scores no better than the most frequent answer, so it says nothing",
+}
+WORST_FIRST = (
+    *(
+        "contradicted",
+        "fails",
+        "partly",
+        "truncated",
+        "unsupported",
+        "not-checkable",
+        NOT_TESTED,
+        AT_CHANCE,
+        ONE_CHECKPOINT,
+    ),
+    *("inconclusive", "holds", "reproduced"),
+)
+SHOWN = 3  # lines of arithmetic a claim
+GENERATED = "sequences"  # the size of measurements whose data are generated in every run, as their claim has it
+COLUMNS = [
+    *("id", "paper", "where", "kind", "claim", "fact", "ledger", "verdict", "reading", "because"),
+    *("unit_of_inference", "estimate", "interval", "power", "rule", "numbers", "numbers_because", "audit_ids"),
+]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What this run can speak of, and how strictly its claims are tested.
+
+    sizes: the names of the model sizes that were run. comparable: whether the data are of the papers' kind, and not
+    generated. confidence: the level of the intervals. alpha: the level of the tests.
+    """
+
+    sizes: tuple[str, ...]
+    comparable: bool
+    confidence: float
+    alpha: float
+
+
+def rules(path: Path = PATH) -> dict:
+    """The content of claim_rules.yaml."""
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def ledger(
+    claims: list[dict], content: dict, audit: pd.DataFrame, released: pd.DataFrame, run: pd.DataFrame, scope: Scope
+) -> pd.DataFrame:
+    """Judges every claim, in each of the three ledgers (COUNTS, RELEASED, TRAINING) that it belongs to.
+
+    Args:
+        claims: the entries of claims.yaml.
+        content: what `rules` gives, the content of claim_rules.yaml.
+        audit: the checks of the published numbers, as the stage `audit` writes them.
+        released: measurements of the results that Courtois et al. released.
+        run: measurements of this run.
+        scope: what this run can speak of.
+
+    Returns:
+        A frame of COLUMNS, one row for every claim and ledger; `verdict` is what that ledger says of the claim.
+
+    Raises:
+        ValueError: for a rule, reason or fact of a claim that does not exist.
+    """
+    known = {claim["id"] for claim in claims}
+    named = [name for names in content["facts"].values() for name in names]
+    for name in (*content["rules"], *content["untested"], *named):
+        if name not in known:
+            raise ValueError(f"{PATH.name}: {name} is no claim of claims.yaml")
+    facts = {name: fact for fact, names in content["facts"].items() for name in names}
+    rows = [row for claim in claims for row in _rows(claim, content, audit, released, run, scope)]
+    return pd.DataFrame([{"fact": facts.get(row["id"], row["id"])} | row for row in rows], columns=COLUMNS)
+
+
+def tally(entries: pd.DataFrame) -> pd.DataFrame:
+    """How many facts, and how many claims that state them, got each verdict. Columns: ledger, verdict, facts, claims.
+
+    A fact that several claims state counts once, with the worst verdict of its claims: a number printed rightly in one
+    place and wrongly in another is printed wrongly.
+    """
+    order = entries.assign(rank=entries["verdict"].map(WORST_FIRST.index))
+    worst = order.sort_values("rank", kind="stable").drop_duplicates(["ledger", "fact"])
+    facts = worst.groupby(["ledger", "verdict"]).size().rename("facts")
+    claims = entries.groupby(["ledger", "verdict"]).size().rename("claims")
+    counted = pd.concat([facts, claims], axis=1).fillna(0).astype(int).reset_index()
+    place = [
+        (COUNTS, RELEASED, TRAINING).index(row.ledger) * 100 + WORST_FIRST.index(row.verdict)
+        for row in counted.itertuples()
+    ]
+    return counted.assign(place=place).sort_values("place").drop(columns="place").reset_index(drop=True)
+
+
+def _rows(
+    claim: dict, content: dict, audit: pd.DataFrame, released: pd.DataFrame, run: pd.DataFrame, scope: Scope
+) -> list[dict]:
+    source, judged, name = claim["source"], claim["published_audit"], claim["id"]
+    checks = audit[_named(audit["check"], judged["checks"])]
+    tests = content["rules"].get(name, [])
+    own = {
+        "id": name,
+        "paper": source["paper"],
+        "where": f"{source['version']}: {source['section']}" if source["paper"] == "kowsher" else source["section"],
+        "kind": claim["kind"],
+        "claim": claim["paraphrase"],
+        "rule": "; ".join(dict.fromkeys(describe(test) for test in tests)),
+        "numbers": judged["status"],
+        "numbers_because": " ".join([judged["note"], *_arithmetic(checks)]).strip(),
+        "audit_ids": ", ".join(checks["check"]),
+    }
+    reason = content["untested"].get(name) or content["reasons"][claim["test"]["procedure"]]
+    asked = [test for test in tests if test.get("released", True) and not _is_count(test)]
+    found = []
+    if tests and all(map(_is_count, tests)):
+        found.append(_counted(tests, run, judged["status"]))
+    elif not tests and claim["test"]["procedure"] in DECIDED_BY_READING:
+        found.append({"ledger": COUNTS, "verdict": judged["status"], "because": "By its own numbers."})
+    elif any(test.get("run", True) for test in tests) or not tests:
+        found.append(_trained([test for test in tests if test.get("run", True)], run, scope, reason))
+    if name.startswith("C24") and asked:
+        found += _released(asked, released, scope)
+    return [own | entry for entry in found]
+
+
+def _is_count(test: dict) -> bool:
+    return test["select"].get("stage") == "parameters"
+
+
+def _counted(tests: list[dict], run: pd.DataFrame, status: str) -> dict:
+    found = evaluate(tests, run, None, 0.95, 0.05)  # counts have no error; the level is of no effect
+    if found.verdict == NOTHING:
+        return {"ledger": COUNTS, "verdict": status, "because": "By its own numbers; this run counted too little."}
+    return {"ledger": COUNTS, "verdict": found.verdict, "because": "Counted on the built models."} | _words(found)
+
+
+def _words(found: Outcome) -> dict:
+    return {
+        "unit_of_inference": found.unit,
+        "estimate": found.estimate,
+        "interval": found.interval,
+        "power": found.power,
+        "reading": found.reading,
+    }
+
+
+def _named(checks: pd.Series, names: list[str]) -> pd.Series:
+    """Checks of these names, and those below them: `C.AVG` stands for `C.AVG.base.original` too."""
+    found = pd.Series(False, index=checks.index)
+    for name in names:
+        found |= (checks == name) | checks.str.startswith((f"{name}.", f"{name}_"))
+    return found
+
+
+def _arithmetic(checks: pd.DataFrame) -> list[str]:
+    """The checks in words, those that fail first; as many as fit, and how many more there are."""
+    order = checks.sort_values("verdict", key=lambda verdicts: verdicts != "fails", kind="stable")
+    lines = [
+        f"[{row.check}, {row.verdict}] {row.statement}: {row.arithmetic}." for row in order.head(SHOWN).itertuples()
+    ]
+    more = len(checks) - len(lines)
+    return [*lines, f"And {more} more in the audit."] if more > 0 else lines
+
+
+def _released(tests: list[dict], released: pd.DataFrame, scope: Scope) -> list[dict]:
+    """What the released results say; nothing where they have no such measurement.
+
+    A claim about the printed numbers themselves, which no new run can test, is decided by them; one about an operator
+    is not, as every operator has one pre-training run there.
+    """
+    found = evaluate(tests, released, None, scope.confidence, scope.alpha, single=True)
+    if found.verdict == NOTHING:
+        return []
+    words = _words(found)
+    if not any(test.get("run", True) for test in tests):
+        verdict = "holds" if found.reading == AS_CLAIMED else "fails"
+        words |= {"because": "The claim is about these results, whose values decide it.", "power": ""}
+        return [{"ledger": RELEASED, "verdict": verdict} | words]
+    return [{"ledger": RELEASED, "verdict": OF_RELEASED[found.verdict], "because": _because(found)} | words]
+
+
+def _trained(tests: list[dict], run: pd.DataFrame, scope: Scope, reason: str) -> dict:
+    own = {"ledger": TRAINING, "verdict": NOT_TESTED}
+    if not tests:
+        return own | {"because": reason}
+    obstacle = _obstacle(tests, run, scope)
+    if obstacle is None:
+        found = evaluate(tests, run, None, scope.confidence, scope.alpha)
+        return own | {"verdict": OF_RUN[found.verdict], "because": _because(found)} | _words(found)
+    sizes = scope.sizes if any("sizes" in test for test in tests) else (None,)
+    told = [(size, evaluate(tests, run, size, scope.confidence, scope.alpha)) for size in sizes]
+    told = [(size, found) for size, found in told if found.verdict != NOTHING]
+    data = [] if scope.comparable else ["generated data"]
+    readings = [
+        f"Reading{_listed([*([f'at BERT-{size}'] if size else []), *data])}: {_read(found)}." for size, found in told
+    ]
+    words = _words(told[0][1]) if len(told) == 1 else {}
+    return own | {"because": " ".join([obstacle, *readings])} | words
+
+
+def _listed(parts: list[str]) -> str:
+    """With a space before, separated by commas; nothing for nothing."""
+    return f" {', '.join(parts)}" if parts else ""
+
+
+def _because(found: Outcome) -> str:
+    if found.verdict == NOTHING:
+        return "This run has not all of the measurements."
+    if found.verdict == ONE:
+        return f"{SAID[found.reading]}. One checkpoint an arm speaks for itself and not for its operator."
+    return f"{SAID[found.reading]}."
+
+
+def _read(found: Outcome) -> str:
+    said = SAID[found.reading][0].lower() + SAID[found.reading][1:]
+    return f"{said}, from {ONE_CHECKPOINT}" if found.verdict == ONE else said
+
+
+def _obstacle(tests: list[dict], run: pd.DataFrame, scope: Scope) -> str | None:
+    """Says in a sentence why this run cannot test a claim; gives None if it can.
+
+    The first of three reasons counts: a stage was not run, a size was not run, or the data are generated. Tests that
+    count parameters need no stage and no data, and tests of the size GENERATED are about generated data themselves.
+    """
+    missing = sorted({str(test["select"].get("stage")) for test in tests if not _is_count(test)} - set(run["stage"]))
+    if missing:
+        return f"The stage {' and '.join(missing)} was not run."
+    sizes = sorted({size for test in tests for size in test.get("sizes", ())} - set(scope.sizes))
+    if sizes:
+        return f"{' and '.join(f'BERT-{size}' for size in sizes)} {'was' if len(sizes) == 1 else 'were'} not run."
+    of_data = [test for test in tests if not _is_count(test) and test["select"].get("size") != GENERATED]
+    return "The data are generated." if of_data and not scope.comparable else None

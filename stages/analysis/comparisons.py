@@ -1,0 +1,138 @@
+"""Every operator against `original`: GLUE columns, the GLUE score, and the final validation loss."""
+
+from math import nan
+
+import numpy as np
+import pandas as pd
+
+from stages.common.evidence import power, scores
+from stages.common.evidence.baselines import AT_CHANCE
+from stages.common.evidence.statistics import (
+    FINETUNING,
+    ONE_CHECKPOINT,
+    agreement,
+    holm,
+    units,
+    varies,
+    verdict,
+    welch,
+)
+
+FAMILY = ["protocol", "size", "operator"]
+LOSS = "validation_loss"
+COLUMNS = (
+    *FAMILY,
+    "column",
+    "difference",
+    "low",
+    "high",
+    "p",
+    "p_holm",
+    "p_equivalence",
+    "margin",
+    "detectable",
+    "verdict",
+    "n",
+    "n_original",
+    "unit_of_inference",
+    "at_chance",
+)
+
+
+def against_original(
+    measurements: pd.DataFrame, confidence: float, alpha: float, margins: dict[str, float] | None
+) -> pd.DataFrame:
+    """One row for every protocol, size, operator and column; differences in points. Columns: COLUMNS.
+
+    p_holm adjusts over the nine columns of one operator; the GLUE score, one test, keeps its p. verdict: that of
+    `statistics.verdict`, from the adjusted p values; `one checkpoint an arm` where the units are fine-tuning seeds, and
+    `at chance` where both score no better than the most frequent answer (known if `baselines.beside` was asked).
+    detectable: the difference that so many units with this spread would show in 80 % of such runs.
+
+    margins: None for results that the margins were made from, which they cannot judge: no equivalence is tested then.
+    """
+    rows = measurements[(measurements["metric"] == "score") & (measurements["stage"] == "finetuning")]
+    rows = rows.assign(value=100 * rows["value"], column=rows["evaluated_on"])
+    families = []
+    for keys, pairs in _pairs(rows, FAMILY, (scores.GLUE_SCORE, *scores.COLUMNS)):
+        family = pd.DataFrame([keys | _compared(c, *pair, confidence, alpha, margins) for c, pair in pairs.items()])
+        families.append(_judged(family, family["column"] != scores.GLUE_SCORE, alpha))
+    return pd.concat(families)[list(COLUMNS)] if families else pd.DataFrame(columns=list(COLUMNS))
+
+
+def losses(
+    measurements: pd.DataFrame, confidence: float, alpha: float, margins: dict[str, float] | None
+) -> pd.DataFrame:
+    """The same for the final validation loss, in nats; p_holm adjusts over the operators of one size."""
+    rows = measurements[measurements["metric"] == "final_validation_loss"].assign(column=LOSS)
+    made = [
+        keys | _compared(LOSS, *pairs[LOSS], confidence, alpha, margins)
+        for keys, pairs in _pairs(rows, ["size", "operator"], (LOSS,))
+    ]
+    if not made:
+        return pd.DataFrame(columns=list(COLUMNS))
+    sizes = [_judged(own, own["size"].notna(), alpha) for _, own in pd.DataFrame(made).groupby("size", sort=False)]
+    return pd.concat(sizes).reindex(columns=list(COLUMNS))
+
+
+def _pairs(rows: pd.DataFrame, keys: list[str], columns: tuple[str, ...]):
+    """For every operator but `original`: its keys, and by column its rows and those of `original`."""
+    for values, own in rows.groupby(keys, sort=False):
+        found = dict(zip(keys, values, strict=True))
+        other = rows[np.all([rows[key] == found[key] for key in keys[:-1]] + [rows["operator"] == "original"], axis=0)]
+        pairs = {c: (own[own["column"] == c], other[other["column"] == c]) for c in columns}
+        pairs = {column: pair for column, pair in pairs.items() if all(map(len, pair))}
+        if found["operator"] != "original" and pairs:
+            yield found, pairs
+
+
+def _compared(
+    column: str, own: pd.DataFrame, original: pd.DataFrame, confidence: float, alpha: float, margins: dict | None
+) -> dict:
+    (first, unit), (second, other_unit) = units(own), units(original)
+    result = welch(first, second, confidence)
+    margin = margins[column] if margins else nan
+    return {
+        "column": column,
+        "difference": result.difference,
+        "low": result.low,
+        "high": result.high,
+        "p": result.p,
+        "p_equivalence": agreement(first, second, margin)[0] if margins else nan,
+        "margin": margin,
+        "detectable": _detectable(first, second, alpha),
+        "n": len(first),
+        "n_original": len(second),
+        "unit_of_inference": unit if unit == other_unit else FINETUNING,
+        "at_chance": _at_chance(own) and _at_chance(original),
+    }
+
+
+def _at_chance(rows: pd.DataFrame) -> bool:
+    """Whether a mean score is at chance; rows come in points, the baseline that `baselines.beside` adds does not."""
+    known = "most_frequent_high" in rows and rows["most_frequent_high"].notna().all()
+    return bool(known and rows["value"].mean() <= 100 * rows["most_frequent_high"].iloc[0])
+
+
+def _detectable(first: np.ndarray, second: np.ndarray, alpha: float) -> float:
+    if not (varies(first) and varies(second)):
+        return nan
+    parts = [np.var(side, ddof=1) / len(side) for side in (first, second)]
+    freedom = sum(parts) ** 2 / sum(p**2 / (len(side) - 1) for p, side in zip(parts, (first, second), strict=True))
+    return power.smallest_effect(float(np.sqrt(sum(parts))), float(freedom), alpha)
+
+
+def _judged(family: pd.DataFrame, adjusted: pd.Series, alpha: float) -> pd.DataFrame:
+    """With p_holm, and verdicts at alpha for the family; equivalence too must be shown after Holm."""
+    family = family.assign(p_holm=family["p"], closer=family["p_equivalence"])
+    for name, source in (("p_holm", "p"), ("closer", "p_equivalence")):
+        family.loc[adjusted, name] = holm(family.loc[adjusted, source].to_numpy(float))
+    verdicts = [
+        AT_CHANCE
+        if row.at_chance
+        else ONE_CHECKPOINT
+        if row.unit_of_inference == FINETUNING or min(row.n, row.n_original) < 2
+        else verdict(row.closer, row.p_holm, alpha)
+        for row in family.itertuples()
+    ]
+    return family.assign(verdict=verdicts)

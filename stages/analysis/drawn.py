@@ -1,0 +1,40 @@
+"""The numbers that figures draw beside measured curves: what the text of Kowsher et al. reads off theirs."""
+
+import pandas as pd
+
+from stages.common.evidence import published
+
+NUMBERS = "kowsher2025_naacl_text_and_figure_numbers"  # the same in both editions
+
+
+def _numbers() -> pd.Series:
+    frame = published.table(NUMBERS)
+    return frame.set_index(["row_key", "column_key"])["value"].astype(float)
+
+
+def published_curve() -> pd.DataFrame:
+    """Beginning and end of their Figure 2, in the form of convergence.curves."""
+    numbers = _numbers()
+    loss = [numbers["pretrain", "initial_loss"], numbers["pretrain", "final_loss"]]
+    frame = pd.DataFrame(
+        {"step": [0, int(numbers["pretrain", "steps"])], "mean": loss, "minimum": loss, "maximum": loss}
+    )
+    return frame.assign(source="published", quantity="loss", operator="shared", size="base", n=1)
+
+
+def time_saved(run: pd.DataFrame) -> pd.DataFrame:
+    """Per cent of time that an operator saves an epoch, by task: their Figure 3, and this run's where it was timed.
+
+    Columns: source, quantity, operator, size, label, value.
+    """
+    numbers = _numbers()
+    said = numbers[numbers.index.get_level_values(1) == "time_reduction"].reset_index()
+    said = said.assign(
+        label=said["row_key"].str.removeprefix("time."), operator="shared", size="base", source="published"
+    )
+    own = run[run["metric"] == "time_saved_percent"]
+    means = own.groupby(["operator", "size", "task"], sort=False)["value"].mean().reset_index()
+    own = means.rename(columns={"task": "label"}).assign(source="reproduced")
+    frames = [said, own] if len(own) else [said]
+    columns = ["source", "quantity", "operator", "size", "label", "value"]
+    return pd.concat(frames).assign(quantity="time_saved_percent")[columns]

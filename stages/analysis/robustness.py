@@ -1,0 +1,97 @@
+"""How models stand noise, and how they travel between tasks: statistics over the observations of both stages.
+
+Noise: the score by level, and a run's loss from clean to the strongest noise, area under the curve and slope. Each is
+computed for every run and then summarised over the units of inference (stages.common.evidence.statistics). Operators
+are compared with `original` level by level in pairs of equal seeds, which met the same noise, Holm over the levels.
+"""
+
+from dataclasses import asdict, fields
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from stages.common.evidence import noise
+from stages.common.evidence.statistics import Summary, holm, summarise, units, varies
+
+CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
+RUN = ["pretraining_seed", "finetuning_seed"]
+
+
+def levels(rows: pd.DataFrame) -> pd.DataFrame:
+    """The accuracy rows of the stage `noise`, with `kind` (noise, typos, ...) and `level` from the condition.
+
+    The clean score (`noise=0`) stands at level 0 of every kind.
+    """
+    rows = rows[(rows["stage"] == "noise") & (rows["metric"] == "accuracy")]
+    parts = rows["condition"].str.extract(r"^(?P<kind>[a-z_]+)=(?P<level>[\d.]+)$")
+    rows = rows.assign(kind=parts["kind"], level=parts["level"].astype(float))
+    clean = rows[(rows["kind"] == "noise") & (rows["level"] == 0)]
+    others = [clean.assign(kind=kind) for kind in rows["kind"].unique() if kind != "noise"]
+    return pd.concat([rows, *others], ignore_index=True)
+
+
+def curves(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """Score by level with its interval: one row for every curve and level. rows: of `levels`."""
+    return summarised(rows, [*CURVE, "level"], confidence)
+
+
+def measures(rows: pd.DataFrame) -> pd.DataFrame:
+    """The summary of every run and curve of two levels or more (stages.common.evidence.noise). rows: of `levels`."""
+    made = []
+    for keys, own in rows.groupby([*CURVE, *RUN], dropna=False, sort=False):
+        if len(own) > 1:
+            run = dict(zip([*CURVE, *RUN], keys, strict=True))
+            summary = noise.summary(own["level"].to_numpy(float), own["value"].to_numpy(float))
+            made += [run | {"measure": name, "value": value} for name, value in summary.items()]
+    return pd.DataFrame(made, columns=[*CURVE, *RUN, "measure", "value"])
+
+
+def summaries(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """Statistics of each measure by curve. rows: of `measures`."""
+    return summarised(rows, [*CURVE, "measure"], confidence)
+
+
+def against_original(rows: pd.DataFrame) -> pd.DataFrame:
+    """Paired t tests against `original`, one for every curve and level; p_holm adjusts over a curve's levels.
+
+    rows: of `levels`. difference: mean over the pairs; n: pairs, of pre-training seeds where there are several,
+    otherwise of fine-tuning seeds. p is NaN with fewer than two pairs, or when all differ by the same.
+    """
+    reference = rows[rows["operator"] == "original"].drop(columns="operator")
+    keys = [*CURVE, "level"]
+    made = []
+    for values, own in rows[rows["operator"] != "original"].groupby(keys, sort=False):
+        paired = own.merge(reference, on=[key for key in keys if key != "operator"] + RUN, suffixes=("", "_original"))
+        paired = paired.assign(value=paired["value"] - paired["value_original"])
+        if paired.empty:
+            continue
+        differences, unit = units(paired)
+        p = float(stats.ttest_1samp(differences, 0.0).pvalue) if varies(differences) else np.nan
+        test = {"difference": float(differences.mean()), "p": p, "n": len(differences), "unit_of_inference": unit}
+        made.append(dict(zip(keys, values, strict=True)) | test)
+    tests = pd.DataFrame(made, columns=[*keys, "difference", "p", "n", "unit_of_inference"])
+    adjusted = tests.groupby(CURVE, sort=False)["p"].transform(lambda p: holm(p.to_numpy(float)))
+    return tests.assign(p_holm=adjusted)
+
+
+def transfer(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """Every metric of the stage `cross_domain` by operator, task trained on and split tested on."""
+    keys = ["protocol", "size", "operator", "task", "evaluated_on", "metric"]
+    return summarised(rows[rows["stage"] == "cross_domain"], keys, confidence)
+
+
+def probes(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """Every probe of the stage `noise` by operator, task and layer (`layer=NUMBER`, or `model`)."""
+    rows = rows[(rows["stage"] == "noise") & rows["condition"].str.match(r"(layer=\d+|model)$", na=False)]
+    return summarised(rows, ["protocol", "size", "operator", "evaluated_on", "condition", "metric"], confidence)
+
+
+def summarised(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.DataFrame:
+    """One row of statistics for every group of runs that agree in `keys`; minimum and maximum are of the units."""
+    made = []
+    for values, own in rows.groupby(keys, sort=False):
+        ends = units(own)[0]
+        row = dict(zip(keys, values, strict=True)) | asdict(summarise(own, confidence))
+        made.append(row | {"minimum": float(ends.min()), "maximum": float(ends.max())})
+    return pd.DataFrame(made, columns=[*keys, *(field.name for field in fields(Summary)), "minimum", "maximum"])

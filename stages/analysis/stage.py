@@ -1,0 +1,258 @@
+"""Turns observations into cells, comparisons, verdicts and curves, beside the published and the released numbers.
+
+Reads data/observations/ (exactly the operators, sizes and protocols of params.yaml; files of others are left alone),
+data/predictions/*.parquet, data/audit, data/tasks/, data/published/ and data/released/. Writes
+data/analysis/{cells,comparisons,losses,multibootstrap,runs,summaries,milestones,milestone_tests,waiting,curves,bars,
+speed,claims,tally}.csv and results.parquet
+(all observations), reports/metrics.json (for `dvc metrics show`) and reports/plots/ (for `dvc plots show`).
+"""
+
+import json
+from dataclasses import asdict
+
+import pandas as pd
+
+from stages.analysis import claims, comparisons, drawn, milestones, multibootstrap, robustness
+from stages.common.evidence import (
+    baselines,
+    cells,
+    convergence,
+    published,
+    released,
+    scores,
+    specifications,
+    speed,
+    translation,
+)
+from stages.common.evidence import measurements as quantities
+from stages.common.evidence.statistics import summarise
+from stages.plumbing import observations
+from stages.plumbing.files import (
+    ANALYSIS,
+    AUDIT,
+    PREDICTIONS,
+    REPORTS,
+    TASK_FOLDER,
+    temporary_sibling,
+    write_atomically,
+    write_table,
+)
+from stages.plumbing.settings import Settings
+
+METRICS = REPORTS / "metrics.json"
+PLOTS = REPORTS / "plots"
+RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed", "finetuning_seed", "value"]
+ONE_PROTOCOL = ("question_answering", "convergence")  # of their own, whatever `protocols` names
+FURTHER = (*ONE_PROTOCOL, "noise", "cross_domain", "timing")  # stages that a pipeline may leave out
+
+
+def observed(settings: Settings) -> pd.DataFrame:
+    """All observations of the stages that params.yaml asks for, in its order, and the sizes of the tasks."""
+    names = ["parameters", "baselines"]
+    names += [f"pretraining-{operator}-{size}" for size in settings.sizes for operator in settings.operators]
+    names += [f"finetuning-{protocol}-{trained}" for protocol, trained in _runs(settings)]
+    rows = observations.read(observations.FOLDER / f"{name}.csv" for name in names)
+    paths = [path for stage in FURTHER for path in sorted(observations.FOLDER.glob(f"{stage}*.csv"))]
+    more = observations.read(paths)
+    asked = more["operator"].isin(settings.operators) & more["size"].isin(settings.sizes)
+    asked &= more["protocol"].isin(settings.protocols) | more["protocol"].isna() | more["stage"].isin(ONE_PROTOCOL)
+    more = more[asked].sort_values("operator", key=lambda names: names.map(settings.operators.index), kind="stable")
+    parts = [rows, more, translated(settings), task_sizes()]
+    return pd.concat([part for part in parts if len(part)], ignore_index=True)
+
+
+def translated(settings: Settings) -> pd.DataFrame:
+    """Observations of stage translation: of its own operators and protocols; none where it was left out."""
+    names = [f"translation-{operator}.csv" for operator in settings.translation.operators]
+    rows = observations.read(path for name in names if (path := observations.FOLDER / name).exists())
+    return rows[rows["protocol"].isin((*settings.translation.protocols, "sequences"))]
+
+
+def _runs(settings: Settings) -> list[tuple[str, str]]:
+    """Protocol and OPERATOR-SIZE of every fine-tuning stage."""
+    return [
+        (protocol, f"{operator}-{size}")
+        for protocol in settings.protocols
+        for size in settings.sizes
+        for operator in settings.operators
+    ]
+
+
+def task_sizes() -> pd.DataFrame:
+    """Examples of every task and split that the data source holds, as observations."""
+    frame = pd.read_csv(TASK_FOLDER / "statistics.csv")
+    split = frame["split"].replace("validation_matched", "validation")
+    rows = pd.DataFrame({"stage": "tasks", "task": frame["task"], "condition": split, "metric": "examples"})
+    rows["value"] = frame["available"].astype(float)
+    return rows.reindex(columns=list(observations.COLUMNS)).astype(observations.TYPES)
+
+
+def predictions(settings: Settings) -> pd.DataFrame:
+    """Saved predictions of the GLUE tasks, with protocol, operator and size; empty where none are kept."""
+    frames = []
+    for protocol, trained in _runs(settings):
+        path = PREDICTIONS / f"{protocol}-{trained}.parquet"
+        if path.exists():
+            operator, _, size = trained.rpartition("-")
+            frame = pd.read_parquet(path)
+            frame = frame[frame["evaluated_on"].isin(scores.COLUMNS)]
+            frames.append(frame.assign(protocol=protocol, operator=operator, size=size))
+    return (
+        pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=["evaluated_on", *multibootstrap.KEYS])
+    )
+
+
+def labels(columns: list[str]) -> dict[str, pd.Series]:
+    """The true label of every example, by column of the papers' tables."""
+    splits = {"mnli_m": "mnli/validation_matched", "mnli_mm": "mnli/validation_mismatched"}
+    paths = {column: TASK_FOLDER / f"{splits.get(column, f'{column}/validation')}.parquet" for column in columns}
+    return {column: pd.read_parquet(path).set_index("example_id")["label"] for column, path in paths.items()}
+
+
+def resampled(settings: Settings) -> pd.DataFrame:
+    """Differences to `original` over seeds and examples."""
+    frame, options = predictions(settings), settings.analysis
+    truth = labels(sorted(frame["evaluated_on"].unique()))
+    return multibootstrap.against_original(frame, truth, options.resamples, options.seed, options.confidence)
+
+
+def fill_tables(run: pd.DataFrame, raw: pd.DataFrame, known: baselines.Known, settings: Settings) -> pd.DataFrame:
+    """The cells of every table of the specification."""
+    options = settings.analysis
+    evidence = cells.Evidence(
+        run,
+        raw,
+        settings.operators,
+        settings.sizes,
+        options.confidence,
+        options.alpha,
+        options.margins,
+        settings.data.source != "embedded",
+        known,
+    )
+    frames = []
+    for name, table in specifications.load()[0].items():
+        other = published.table(table.edition) if table.edition else None
+        frames.append(cells.fill(table, published.table(name), evidence, other))
+    return pd.concat(frames)
+
+
+def robust(rows: pd.DataFrame, confidence: float) -> dict[str, pd.DataFrame]:
+    """Statistics of noise, transfer and probes, by the name of their file."""
+    levels = robustness.levels(rows)
+    return {
+        "noise_curves": robustness.curves(levels, confidence),
+        "noise_measures": robustness.summaries(robustness.measures(levels), confidence),
+        "noise_tests": robustness.against_original(levels),
+        "transfer": robustness.transfer(rows, confidence),
+        "probes": robustness.probes(rows, confidence),
+    }
+
+
+def judged(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """The ledger of claims."""
+    options = settings.analysis
+    scope = claims.Scope(settings.sizes, settings.data.source != "embedded", options.confidence, options.alpha)
+    return claims.ledger(published.claims(), claims.rules(), checks, raw, run, scope)
+
+
+def with_source(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
+    """Both, one below the other, with a first column that says which is which."""
+    frames = [frame.assign(source=name) for name, frame in (("reproduced", run), ("released", raw))]
+    frame = pd.concat([own for own in frames if len(own)] or frames)
+    return frame[["source", *frame.columns.drop("source")]]
+
+
+def summarised(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """Statistics of every measured quantity, by operator and size. Scores as fractions."""
+    keys = ["stage", "metric", "protocol", "evaluated_on", "operator", "size"]
+    rows = run[run["stage"].isin(("parameters", "pretraining", "finetuning"))]
+    split = ("steps_to_loss", f"steps_to_loss{convergence.NOT_REACHED}", "feed_forward_weights")
+    rows = rows[~rows["metric"].isin(split)]  # further split by condition
+    groups = rows.groupby(keys, dropna=False, sort=False)
+    return pd.DataFrame(
+        [dict(zip(keys, values, strict=True)) | asdict(summarise(rows, confidence)) for values, rows in groups]
+    )
+
+
+def metrics(summaries: pd.DataFrame, settings: Settings) -> dict:
+    """Operator -> size -> means: validation loss, and protocol -> GLUE score times 100.
+
+    A run of fewer than all tasks has no GLUE score; its columns stand there instead.
+    """
+    result: dict = {}
+    whole = set(summaries.loc[summaries["evaluated_on"] == scores.GLUE_SCORE, "protocol"])
+    asked = summaries["operator"].isin(settings.operators) & summaries["size"].isin(settings.sizes)
+    for row in summaries[asked].itertuples():
+        entry = result.setdefault(row.operator, {}).setdefault(row.size, {})
+        if row.metric == "final_validation_loss":
+            entry["validation_loss"] = round(row.mean, 4)
+        if row.metric == "score" and (row.protocol not in whole or row.evaluated_on == scores.GLUE_SCORE):
+            entry.setdefault(row.protocol, {})[row.evaluated_on] = round(100 * row.mean, 2)
+        if row.metric == "masked_lm_parameters":
+            entry["parameters"] = int(row.mean)
+    return result
+
+
+def write_plots(run: pd.DataFrame, curves: pd.DataFrame) -> None:
+    """Long form with a column `operator`: the loss by step, and the GLUE score of every run."""
+    loss = curves[curves["quantity"] == "loss"].rename(columns={"mean": "validation_loss"})
+    write_table(PLOTS / "pretraining_loss.csv", loss[["operator", "size", "step", "validation_loss"]])
+    whole = run[
+        (run["stage"] == "finetuning") & (run["metric"] == "score") & (run["evaluated_on"] == scores.GLUE_SCORE)
+    ]
+    names = ["protocol", "operator", "size", "pretraining_seed", "finetuning_seed", "glue_score"]
+    write_table(PLOTS / "glue.csv", whole.assign(glue_score=100 * whole["value"])[names])
+
+
+def main(settings: Settings) -> dict:
+    options = settings.analysis
+    rows = observed(settings)
+    raw_rows = released.observations()
+    run, raw = quantities.measurements(rows), quantities.measurements(raw_rows)
+    curves, raw_curves = convergence.curves(rows, run), convergence.curves(raw_rows, raw)
+    without_model = baselines.references(rows, options.confidence)
+    known = baselines.known(without_model)
+    summaries = baselines.beside(summarised(run, options.confidence), known, "mean")
+    compared = [
+        comparisons.against_original(frame, options.confidence, options.alpha, margins)
+        for frame, margins in (
+            (baselines.beside(run, known), options.margins),
+            (raw, None),  # the margins were made from these
+        )
+    ]
+    losses = comparisons.losses(run, options.confidence, options.alpha, options.margins)
+    scored = [
+        frame.loc[(frame["metric"] == "score") & (frame["stage"] == "finetuning"), RUN_COLUMNS] for frame in (run, raw)
+    ]
+    entries = judged(baselines.beside(run, known), raw, pd.read_csv(AUDIT, keep_default_na=False), settings)
+    reached = [
+        milestones.reached(own, points, options.confidence) for own, points in ((run, curves), (raw, raw_curves))
+    ]
+    tables = {
+        "cells": fill_tables(run, raw, known, settings),
+        "baselines": without_model,
+        "comparisons": with_source(*compared),
+        "losses": losses,
+        "multibootstrap": resampled(settings),
+        "runs": with_source(*scored),
+        "summaries": summaries,
+        "milestones": with_source(*reached),
+        "milestone_tests": with_source(*(milestones.tests(frame, options.confidence) for frame in (run, raw))),
+        "waiting": with_source(*(milestones.waiting(frame) for frame in (run, raw))),
+        "curves": pd.concat([with_source(curves, raw_curves), drawn.published_curve()]),
+        "bars": drawn.time_saved(run),
+        **robust(rows, options.confidence),
+        "speed": speed.summaries(rows),
+        "translation": translation.summaries(run),
+        "translation_curves": translation.curves(rows),
+        "claims": entries,
+        "tally": claims.tally(entries),
+    }
+    for name, frame in tables.items():
+        write_table(ANALYSIS / f"{name}.csv", frame)
+    with temporary_sibling(ANALYSIS / "results.parquet") as path:
+        rows.to_parquet(path, index=False)
+    write_plots(run, curves)
+    write_atomically(METRICS, json.dumps(metrics(summaries, settings), indent=2) + "\n")
+    return {}

@@ -1,0 +1,126 @@
+"""The checks that checks.yaml describes: readings, counts, averages and GRIM."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import yaml
+
+from stages.common.evidence.arithmetic import (
+    FAILS,
+    HOLDS,
+    NOTE,
+    TRUNCATED,
+    Finding,
+    bert,
+    chance,
+    compare,
+    excludes,
+    judge,
+    numbers,
+    possible,
+    whether,
+)
+from stages.common.evidence.editions import EDITIONS
+
+PATH = Path(__file__).with_name("checks.yaml")
+BEST = (HOLDS, TRUNCATED, FAILS)
+
+
+@cache
+def content(path: Path = PATH) -> dict:
+    """checks.yaml."""
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def findings() -> list[Finding]:
+    """All checks of checks.yaml, and its readings."""
+    described = content()
+    makers = {
+        "counts": _count,
+        "averages": _average,
+    }
+    made = [_reading(entry) for entry in described["readings"]]
+    made += [make(one) for kind, make in makers.items() for entry in described[kind] for one in expanded(entry)]
+    made += [_joined(one) for entry in described["grim"]["joined"] for one in expanded(entry)]
+    return made + [finding for entry in described["grim"]["values"] for finding in _values(entry)]
+
+
+def expanded(entry: dict) -> Iterator[dict]:
+    """The entry once for every combination of the values in `each`, with these values in its texts."""
+    for values in product(*entry["each"].values()):
+        fields = dict(zip(entry["each"], values, strict=True))
+        fields["paper"] = EDITIONS.get(fields.get("edition"))
+        fields["examples"] = content()["grim"]["examples"].get(fields.get("column"))
+        texts = {key: value.format(**fields) for key, value in entry.items() if isinstance(value, str)}
+        yield entry | fields | texts
+
+
+def _reading(entry: dict) -> Finding:
+    because = f"{entry['because']} (read: {entry['where']})"
+    return Finding(entry["check"], entry["statement"], entry["verdict"], because, by="reading")
+
+
+def _count(entry: dict) -> Finding:
+    text = numbers(entry["table"]).text(entry["row"], entry["column"])
+    own = getattr(bert(entry["operator"], entry["size"]), entry["count"])
+    if entry.get("saved"):
+        whole = getattr(bert("original", entry["size"]), entry["count"])
+        return compare(entry["check"], entry["statement"], text, Fraction(100 * (whole - own), whole))
+    arithmetic = f"printed {int(text):,}, counted {own:,}{entry.get('remark', '')}"
+    return whether(entry["check"], entry["statement"], int(text) == own, arithmetic)
+
+
+def mean(cells: dict[str, Fraction], definition: str) -> Fraction:
+    """The average of a row's cells by one of the definitions of checks.yaml."""
+
+    def of(columns: list) -> Fraction:
+        values = [of(column) if isinstance(column, list) else cells[column] for column in columns]
+        return Fraction(sum(values), len(values))
+
+    return of(content()["definitions"][definition])
+
+
+def _average(entry: dict) -> Finding:
+    table = numbers(entry["table"])
+    cells = {column: Fraction(text) for (row, column), text in table.cells.items() if row == entry["row"]}
+    text, check, statement = table.text(entry["row"], entry["column"]), entry["check"], entry["statement"]
+    made = {name: mean(cells, name) for name in entry["by"]}
+    if len(made) == 1:
+        beside = entry.get("beside")
+        more = f"of {beside} {float(mean(cells, beside)):.3f}" if beside else ""
+        return compare(check, statement, text, *made.values(), more)
+    verdicts = {name: judge(text, exact) for name, exact in made.items()}
+    shown = ", ".join(f"{name} {float(exact):.4f} ({verdicts[name]})" for name, exact in made.items())
+    return Finding(check, statement, min(verdicts.values(), key=BEST.index), f"printed {text}; {shown}")
+
+
+def _joined(entry: dict) -> Finding:
+    table, n, runs = numbers(entry["table"]), entry["examples"], entry["runs"]
+    passed = sum(possible(table.text(row, entry["column"]), n, runs) == HOLDS for row in entry["rows"])
+    arithmetic = f"{passed} of {len(entry['rows'])}; {100 * chance(n, runs):.0f} % of arbitrary values would pass"
+    verdict = NOTE if not excludes(n, runs) else HOLDS if passed == len(entry["rows"]) else FAILS
+    return Finding(entry["check"], entry["statement"], verdict, arithmetic)
+
+
+def _values(entry: dict) -> Iterator[Finding]:
+    for column in entry["each"]["column"]:
+        n, seen = content()["grim"]["examples"][column], {}
+        for edition, operator in product(entry["editions"], entry["operators"]):
+            text = numbers(entry["table"].format(paper=EDITIONS[edition])).text(f"base.{operator}", column)
+            seen.setdefault(text, []).append(f"{edition} {operator}")
+        for text, who in seen.items():
+            one, five = (possible(text, n, runs) for runs in entry["runs"])
+            fitting = [str(runs) for runs in range(1, 11) if possible(text, n, runs) == HOLDS]
+            arithmetic = (
+                f"one run {one}, mean of five {five}; numbers of runs up to 10 that fit: {', '.join(fitting) or 'none'}"
+            )
+            fields = {"column": column, "text": text, "who": ", ".join(who), "examples": n}
+            empty = not excludes(n, max(entry["runs"]))
+            verdict = NOTE if empty else min((one, five), key=BEST.index)
+            more = "; any value of two decimals would fit five" if empty else ""
+            yield Finding(
+                entry["check"].format(**fields), entry["statement"].format(**fields), verdict, arithmetic + more
+            )

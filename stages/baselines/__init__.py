@@ -1,0 +1,1 @@
+"""Stage `baselines`: scores of answers that need no model."""

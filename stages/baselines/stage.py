@@ -1,0 +1,86 @@
+"""Scores two answers that need no model, on every task: the most frequent answer, and a bag of words.
+
+Reads data/tasks. Writes data/observations/baselines.csv: every metric of every validation split, under the operators
+`most_frequent` (the answer that the training examples have most often, given to every example) and, for GLUE,
+`bag_of_words` (a linear regression on words, fitted to the same training examples as the models).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from stages.baselines import words
+from stages.common.benchmarks import answers
+from stages.common.benchmarks.glue import TASKS
+from stages.common.benchmarks.metrics import scores
+from stages.plumbing import observations
+from stages.plumbing.files import TASK_FOLDER
+from stages.plumbing.observations import Observation
+from stages.plumbing.settings import Settings
+
+POSITIVE = 1  # the class that F1 counts
+
+
+def main(settings: Settings) -> dict:
+    rows = [row for task in settings.tasks.names for row in classification(task)]
+    tested = {task: task.split("_")[0] for task in settings.question_answering.tasks}  # squad2_triviaqa: squad2
+    rows += [row for task, questions in tested.items() for row in question_answering(task, questions)]
+    observations.write(observations.FOLDER / "baselines.csv", rows)
+    return {}
+
+
+def classification(task: str) -> Iterator[Observation]:
+    """Both baselines on every validation split of a GLUE task."""
+    train = pd.read_parquet(TASK_FOLDER / task / "train.parquet")
+    regression = not TASKS[task].labels
+    for split in TASKS[task].validation_splits:
+        examples = pd.read_parquet(TASK_FOLDER / task / f"{split.name}.parquet")
+        truth = examples["label"].to_numpy()
+        found = {
+            "most_frequent": constant_scores(task, train["label"].to_numpy(), truth),
+            "bag_of_words": scores(task, words.predictions(train, examples, regression), truth),
+        }
+        for operator, metrics in found.items():
+            yield from _rows(operator, task, split.evaluated_on, metrics, len(truth))
+
+
+def constant_scores(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """Scores one answer given to every example: the most frequent class of the training labels, or their mean.
+
+    F1 counts the positive class alone, and is 0 for an answer that never names it, although a model that guesses has
+    more. Its constant answer is therefore always the positive class.
+    """
+    constant = np.bincount(train.astype(int)).argmax() if TASKS[task].labels else train.mean()
+    found = scores(task, np.full(len(truth), constant), truth)
+    if "f1" in found:
+        found["f1"] = scores(task, np.full(len(truth), POSITIVE), truth)["f1"]
+    return found
+
+
+def question_answering(task: str, questions: str) -> Iterator[Observation]:
+    """The most frequent answer to the training questions, given to every validation question.
+
+    An unanswerable question has the empty answer.
+    """
+    train, examples = (
+        pd.read_parquet(TASK_FOLDER / questions / f"{split}.parquet", columns=["answers"])["answers"]
+        for split in ("train", "validation")
+    )
+    counts = pd.Series([answers.normalised(own[0]) if len(own) else "" for own in train]).value_counts()
+    most = min(counts.index[counts == counts.max()])  # of several equally frequent ones, the first by name
+    yield from _rows("most_frequent", task, questions, answers.scores([most] * len(examples), examples), len(examples))
+
+
+def _rows(operator: str, task: str, evaluated_on: str, metrics: dict[str, float], number: int) -> Iterator[Observation]:
+    for metric, value in metrics.items():
+        yield Observation(
+            stage="baselines",
+            operator=operator,
+            size=None,
+            task=task,
+            evaluated_on=evaluated_on,
+            metric=metric,
+            value=value,
+            n=number,
+        )

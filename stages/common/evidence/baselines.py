@@ -1,0 +1,155 @@
+"""What a score must be above to be a result: the most frequent answer, with its interval; and a bag of words.
+
+The rule. A score is at chance where it is not above the upper end of the interval of the most frequent answer, at the
+report's confidence. The interval is that of drawing so many examples anew:
+
+- accuracy, of two classes or more: Wilson's interval for the share of the most frequent class;
+- F1 of the answer that is always positive: 2p / (1 + p), which grows with the share p of positive examples, so its ends
+  are those of Wilson's interval for p;
+- Matthews, Pearson and Spearman correlation: Fisher's interval for a correlation of zero;
+- exact match and F1 of answers: Wilson's interval, which for F1, a mean of fractions, is rather too wide;
+- a column that is the mean of two metrics on the same examples: the means of their ends, as if both erred together;
+- a mean over columns, which have different examples: their errors added in squares.
+
+The model's own spread over seeds is left out: it says how sure a mean is, not whether it is a result.
+"""
+
+from collections.abc import Mapping
+from math import isnan, nan, sqrt, tanh
+
+import pandas as pd
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from stages.common.evidence import scores
+
+STAGE = "baselines"
+MOST_FREQUENT = "most_frequent"
+BAG_OF_WORDS = "bag_of_words"
+LABELS = {MOST_FREQUENT: "most frequent answer", BAG_OF_WORDS: "bag of words"}
+AT_CHANCE = "at chance"
+CORRELATIONS = ("matthews_correlation", "pearson", "spearmanr")
+COLUMNS = ("operator", "protocol", "evaluated_on", "metric", "value", "low", "high")
+Known = Mapping[tuple[str, str, str, str], tuple[float, float]]  # operator, protocol, evaluated_on, metric: value, high
+
+
+def interval(metric: str, value: float, n: int, confidence: float) -> tuple[float, float]:
+    """Computes both ends of the interval of a constant answer's score, by the rule above.
+
+    Args:
+        metric: a raw metric of a GLUE task; of question answering, `exact_match` for both of its metrics.
+        value: the score of the constant answer, a fraction.
+        n: number of examples behind it.
+        confidence: of the interval, such as 0.95.
+    """
+    if metric in CORRELATIONS:
+        end = tanh(stats.norm.ppf((1 + confidence) / 2) / sqrt(n - 3)) if n > 3 else 1.0
+        return -end, end
+    share = value / (2 - value) if metric == "f1" else value
+    low, high = proportion_confint(round(share * n), n, 1 - confidence, method="wilson")
+    return (2 * low / (1 + low), 2 * high / (1 + high)) if metric == "f1" else (low, high)
+
+
+def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """Collects the scores of both baselines in every form in which models are scored.
+
+    Args:
+        rows: observations; those of the stage `baselines` are used.
+        confidence: of the intervals.
+
+    Returns:
+        One row for every `operator` (the baseline), `protocol`, `evaluated_on` and `metric`, with COLUMNS; values are
+        fractions. Raw metrics, whose protocol is empty: those of GLUE, and `exact_match` and `f1` of both question sets
+        and of their mean, `squad`. For each protocol the metric `score`: of every column of the papers' GLUE tables, of
+        `glue_score` and of `glue_matched`. low and high: the ends of the interval; NaN for a bag of words.
+    """
+    rows = rows[rows["stage"] == STAGE].drop_duplicates(["operator", "evaluated_on", "metric"])
+    answers = rows["evaluated_on"].str.startswith("squad")
+    kinds = rows["metric"].mask(answers, "exact_match")
+    ends = [
+        interval(kind, row.value, int(row.n), confidence) if row.operator == MOST_FREQUENT else (nan, nan)
+        for kind, row in zip(kinds, rows.itertuples(), strict=True)
+    ]
+    raw = rows.assign(protocol=None, low=[low for low, _ in ends], high=[high for _, high in ends])
+    frames = [raw]
+    for metric, own in raw[answers].groupby("metric", sort=False):
+        frames.append(_mean(own, ("squad1", "squad2"), "squad").assign(metric=metric))
+    for protocol, wanted in scores.METRICS.items():
+        part_of = [row.metric in wanted.get(row.evaluated_on, ()) for row in raw.itertuples()]
+        groups = raw[part_of].groupby(["operator", "evaluated_on"], sort=False)
+        columns = groups[["value", "low", "high"]].mean().reset_index()
+        matched = tuple(column for column in scores.COLUMNS if column != "mnli_mm")
+        means = (_mean(columns, scores.COLUMNS, scores.GLUE_SCORE), _mean(columns, matched, scores.MATCHED))
+        frames.append(pd.concat([columns, *means]).assign(protocol=protocol, metric="score"))
+    return pd.concat([frame.reindex(columns=list(COLUMNS)) for frame in frames if len(frame)], ignore_index=True)
+
+
+def known(found: pd.DataFrame) -> Known:
+    """Makes what `references` gives ready for `of`."""
+    places = zip(found["operator"], found["protocol"].fillna(""), found["evaluated_on"], found["metric"], strict=True)
+    return dict(zip(places, zip(found["value"], found["high"], strict=True), strict=True))
+
+
+def named(name: str, score: Mapping, baselines: Known) -> tuple[float, float]:
+    """Finds what one baseline has where a model has a score: its value and the upper end of its interval, or NaN.
+
+    Args:
+        name: of the baseline.
+        score: its `protocol`, `evaluated_on` and `metric`; `raw_accuracy` and the like are found as `accuracy`.
+        baselines: of `known`.
+    """
+    metric = str(score["metric"]).removeprefix("raw_")
+    protocol = score["protocol"] if metric == "score" else ""
+    return baselines.get((name, protocol, score["evaluated_on"], metric), (nan, nan))
+
+
+def of(score: Mapping, baselines: Known) -> dict[str, float]:
+    """Finds `most_frequent`, `most_frequent_high` and `bag_of_words` for a score, as fractions; NaN where none is."""
+    value, high = named(MOST_FREQUENT, score, baselines)
+    return {MOST_FREQUENT: value, f"{MOST_FREQUENT}_high": high, BAG_OF_WORDS: named(BAG_OF_WORDS, score, baselines)[0]}
+
+
+def at_chance(score: float, high: float) -> bool | None:
+    """Whether a score is at chance; None where the score or the baseline is not known.
+
+    Only what is known not to be at chance may be called a result.
+    """
+    return None if isnan(score) or isnan(high) else score <= high
+
+
+def beside(rows: pd.DataFrame, baselines: Known, value: str = "value", scale: float = 1.0) -> pd.DataFrame:
+    """Sets beside every score what the baselines have, and whether the score is at chance.
+
+    Args:
+        rows: any frame with `protocol`, `evaluated_on`, `metric` and a column of scores.
+        baselines: of `known`.
+        value: the name of the column of scores.
+        scale: from a fraction to the unit of that column, such as 100.
+
+    Returns:
+        The rows, in their order and with their index, with the columns `most_frequent`, `most_frequent_high` and
+        `bag_of_words`, in the unit of the scores, and `at_chance`, `<NA>` where that is not known.
+    """
+    made = [
+        {name: scale * number for name, number in of(row, baselines).items()}
+        for row in rows[["protocol", "evaluated_on", "metric"]].to_dict("records")
+    ]
+    columns = pd.DataFrame(made, columns=[MOST_FREQUENT, f"{MOST_FREQUENT}_high", BAG_OF_WORDS], index=rows.index)
+    highs = columns[f"{MOST_FREQUENT}_high"]
+    columns["at_chance"] = pd.array([at_chance(*pair) for pair in zip(rows[value], highs, strict=True)], "boolean")
+    return pd.concat([rows, columns.astype(dict.fromkeys(columns.columns[:3], float))], axis=1)
+
+
+def _mean(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
+    """The mean of the wanted columns for each baseline that has all of them; the errors add in squares."""
+    made = []
+    for operator, own in columns[columns["evaluated_on"].isin(wanted)].groupby("operator", sort=False):
+        if set(own["evaluated_on"]) == set(wanted):
+            mean = own["value"].mean()
+            below, above = (
+                sqrt(float(((own[end] - own["value"]) ** 2).sum(skipna=False))) / len(own) for end in ("low", "high")
+            )
+            made.append(
+                {"operator": operator, "evaluated_on": name, "value": mean, "low": mean - below, "high": mean + above}
+            )
+    return pd.DataFrame(made, columns=["operator", "evaluated_on", "value", "low", "high"])

@@ -1,0 +1,44 @@
+"""How often a rule would find what is claimed, given as many runs as there were and the spread that they had.
+
+All are for the rule as it is applied: two-sided at alpha for directions, two one-sided tests at alpha for equivalence.
+The spread is itself estimated, from few runs mostly, so these are orders of magnitude.
+"""
+
+import numpy as np
+from scipy import stats
+from scipy.optimize import brentq
+
+OFTEN = 0.8  # of runs, for the smallest effect that is stated
+
+
+def direction(effect: float, error: float, freedom: float, alpha: float) -> float:
+    """The share of runs in which a t test at alpha finds an effect, and its sign.
+
+    effect: true distance from the bound of the claim, at least 0. error: standard error; freedom: degrees of freedom.
+    """
+    return float(stats.nct.sf(stats.t.isf(alpha / 2, freedom), freedom, effect / error))
+
+
+def inside(below: float, above: float, error: float, freedom: float, alpha: float) -> float:
+    """The share of runs in which two one-sided t tests at alpha show that an effect lies inside a range.
+
+    below, above: true distances to the ends of the range.
+    """
+    critical = stats.t.isf(alpha, freedom)
+    parts = (stats.nct.sf(critical, freedom, distance / error) for distance in (below, above))
+    return max(0.0, float(sum(parts)) - 1)
+
+
+def spread(ratio: float, freedom: tuple[int, int], alpha: float) -> float:
+    """The share of runs in which an F test at alpha finds a true ratio of standard deviations below 1."""
+    return float(stats.f.cdf(stats.f.ppf(alpha / 2, *freedom) / ratio**2, *freedom))
+
+
+def smallest_effect(error: float, freedom: float, alpha: float) -> float:
+    """The effect that a t test finds in 80 % of runs."""
+    return brentq(lambda size: direction(size, error, freedom, alpha) - OFTEN, 0, 1e4 * error)
+
+
+def smallest_spread(freedom: tuple[int, int], alpha: float) -> float:
+    """The ratio of standard deviations, below 1, that an F test finds in 80 % of runs."""
+    return float(np.sqrt(stats.f.ppf(alpha / 2, *freedom) / stats.f.ppf(OFTEN, *freedom)))

@@ -1,0 +1,63 @@
+"""The numbers that the papers print: data/published/, one CSV file a table, and their protocols.
+
+Every cell has an id, a row key and a column key; `printed` holds its characters, `value` and `std` its
+numbers (empty for formulas and labels). data/published/README.md describes the columns.
+"""
+
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+FOLDER = Path("data/published")
+COLUMNS = (
+    "cell_id",
+    "source",
+    "table",
+    "row",
+    "row_key",
+    "column",
+    "column_key",
+    "printed",
+    "value",
+    "std",
+    "unit",
+    "bold",
+)
+
+
+def index(folder: Path = FOLDER) -> pd.DataFrame:
+    """INDEX.csv: file, source, table, cells; one row a table."""
+    return pd.read_csv(folder / "INDEX.csv")
+
+
+def table(name: str, folder: Path = FOLDER) -> pd.DataFrame:
+    """The cells of one table, in the order of the paper.
+
+    ValueError for a file that is missing, has other columns, or names a cell twice.
+    """
+    path = folder / f"{name}.csv"
+    if not path.exists():
+        raise ValueError(f"{path}: no such table; {folder / 'INDEX.csv'} lists them")
+    frame = pd.read_csv(path, dtype={column: "str" for column in COLUMNS if column not in ("value", "std")})
+    if tuple(frame.columns) != COLUMNS:
+        raise ValueError(f"{path}: columns {list(frame.columns)}, expected {list(COLUMNS)}")
+    double = frame.loc[frame.duplicated(["row_key", "column_key"]), "cell_id"]
+    if len(double):
+        raise ValueError(f"{path}: cell {double.iloc[0]} stands there twice")
+    return frame
+
+
+def texts(name: str, folder: Path = FOLDER) -> pd.DataFrame:
+    """The same cells with all columns as the text that the file holds, empty where nothing stands."""
+    return pd.read_csv(folder / f"{name}.csv", dtype="str", keep_default_na=False)
+
+
+def claims(folder: Path = FOLDER) -> list[dict]:
+    """claims.yaml: every quantitative or directional claim, with its test and what its own numbers say."""
+    return yaml.safe_load((folder / "claims.yaml").read_text(encoding="utf-8"))["claims"]
+
+
+def protocol(folder: Path = FOLDER) -> dict:
+    """protocol.yaml: by source, what the text states and what it leaves open."""
+    return yaml.safe_load((folder / "protocol.yaml").read_text(encoding="utf-8"))

@@ -1,0 +1,101 @@
+"""The raw results that Courtois et al. released, in the form of our own observations.
+
+Source: data/released/ (from the authors' public repository, MIT licence). So the same code computes scores
+and statistics of their runs and of ours.
+"""
+
+from pathlib import Path
+
+import pandas as pd
+
+FOLDER = Path("data/released")
+SPLITS = {("mnli", "accuracy"): "mnli_m", ("mnli", "accuracy_mm"): "mnli_mm"}
+ORDER = ["small", "base", "original", "symmetric", "pairwise"]  # of the paper's tables
+PRETRAINING_SEED = 1  # one pre-training run an operator and size, seed 1 (the authors' scripts)
+
+
+def glue(folder: Path = FOLDER) -> pd.DataFrame:
+    """Reads the metrics of the models that were fine-tuned after all of pre-training.
+
+    Args:
+        folder: where the released files are.
+
+    Returns:
+        Observations, the values as fractions: every metric of 2 sizes x 3 operators x 8 tasks (without WNLI) x 5
+        fine-tuning seeds.
+    """
+    return _scores(pd.read_csv(folder / "courtois2024_glue_by_seed.csv"), "finetuning")
+
+
+def checkpoints(folder: Path = FOLDER) -> pd.DataFrame:
+    """Reads the metrics of the base models fine-tuned, with one seed, from 18 intermediate checkpoints (Figure 3).
+
+    Args:
+        folder: where the released files are.
+
+    Returns:
+        Observations, the values as fractions; `condition` has the step of the checkpoint (`step=NUMBER`).
+    """
+    frame = pd.read_csv(folder / "courtois2024_glue_by_checkpoint.csv")
+    return _scores(frame, "convergence")
+
+
+def _scores(frame: pd.DataFrame, stage: str) -> pd.DataFrame:
+    raw = ("accuracy", "accuracy_mm", "f1", "matthews_correlation", "pearson", "spearmanr")
+    frame = _ordered(frame[frame["metric"].isin(raw) & (frame["task"] != "wnli")])
+    places = zip(frame["task"], frame["metric"], strict=True)
+    return pd.DataFrame(
+        {
+            "stage": stage,
+            "protocol": "courtois2024",
+            "operator": frame["operator"],
+            "size": frame["size"],
+            "task": frame["task"],
+            "evaluated_on": [SPLITS.get(place, place[0]) for place in places],
+            "condition": "step=" + frame["step"].astype(str) if "step" in frame else None,
+            "metric": frame["metric"].replace("accuracy_mm", "accuracy"),
+            "pretraining_seed": PRETRAINING_SEED,
+            "finetuning_seed": frame.get("seed", 1),
+            "value": frame["value"],
+        }
+    )
+
+
+def validation_loss(folder: Path = FOLDER) -> pd.DataFrame:
+    """Reads the validation loss of the six pre-training runs, which was taken every 250 steps.
+
+    The file has the last step of a run twice, as the loss was evaluated again after training; the second value is left
+    out, as in the paper's figure.
+
+    Args:
+        folder: where the released files are.
+
+    Returns:
+        Observations, the values in nats per masked token; `condition` has the training step (`step=NUMBER`).
+    """
+    frame = pd.read_csv(folder / "courtois2024_pretraining_loss.csv")
+    frame = _ordered(frame.drop_duplicates(["size", "operator", "step"], keep="first"))
+    return pd.DataFrame(
+        {
+            "stage": "pretraining",
+            "operator": frame["operator"],
+            "size": frame["size"],
+            "condition": "step=" + frame["step"].astype(str),
+            "metric": "validation_loss",
+            "pretraining_seed": PRETRAINING_SEED,
+            "finetuning_seed": None,
+            "value": frame["validation_loss"],
+        }
+    )
+
+
+def _ordered(frame: pd.DataFrame) -> pd.DataFrame:
+    """Sizes and operators in the order of the paper; all else as in the file."""
+    return frame.sort_values(
+        ["size", "operator"], key=lambda names: names.map(ORDER.index), kind="stable", ignore_index=True
+    )
+
+
+def observations() -> pd.DataFrame:
+    """All released results of Courtois et al., as observations."""
+    return pd.concat([glue(), checkpoints(), validation_loss()])

@@ -1,0 +1,68 @@
+"""From raw metrics to the columns of the papers' GLUE tables.
+
+Works on observations and on released rows alike. Courtois et al. 2024, section 3.4 and Table 3; that QQP is
+the mean of accuracy and F1, where the paper says accuracy, follows from the authors' released results.
+"""
+
+import pandas as pd
+
+COLUMNS = ("mrpc", "cola", "mnli_m", "mnli_mm", "qqp", "rte", "stsb", "qnli", "sst2")
+GLUE_SCORE = "glue_score"
+MATCHED = "glue_matched"
+STAGES = ("finetuning", "convergence")
+RUN = ["stage", "protocol", "operator", "size", "condition", "pretraining_seed", "finetuning_seed"]
+
+_PLAIN = {column: ("accuracy",) for column in COLUMNS} | {
+    "cola": ("matthews_correlation",),
+    "stsb": ("pearson", "spearmanr"),
+}
+METRICS = {  # the raw metrics whose mean is a column, by protocol
+    "courtois2024": _PLAIN | {"mrpc": ("accuracy", "f1"), "qqp": ("accuracy", "f1")},
+    "kowsher2025": _PLAIN,  # the caption of their Table 1
+}
+
+
+def column_scores(rows: pd.DataFrame) -> pd.DataFrame:
+    """One score, a fraction, for every run and column: RUN, evaluated_on, metric="score", value.
+
+    ValueError where a run lacks a raw metric that its column needs.
+    """
+    wanted = pd.DataFrame(
+        [
+            (protocol, column, metric, len(metrics))
+            for protocol, columns in METRICS.items()
+            for column, metrics in columns.items()
+            for metric in metrics
+        ],
+        columns=["protocol", "evaluated_on", "metric", "needed"],
+    )
+    keys = [*RUN, "evaluated_on"]
+    rows = rows[rows["stage"].isin(STAGES)].merge(wanted, on=["protocol", "evaluated_on", "metric"])
+    groups = rows.groupby(keys, dropna=False, sort=False)
+    scores = groups.agg(value=("value", "mean"), found=("metric", "nunique"), needed=("needed", "first"))
+    scores = scores.reset_index()
+    short = scores[scores["found"] < scores["needed"]]
+    if len(short):
+        run = short.iloc[0]
+        raise ValueError(
+            f"{run['evaluated_on']} of {run['operator']} at {run['size']}, seeds {run['pretraining_seed']} "
+            f"and {run['finetuning_seed']}: needs {METRICS[run['protocol']][run['evaluated_on']]}, "
+            f"found {run['found']} of them; run the stage `finetuning` again"
+        )
+    return scores[[*keys, "value"]].assign(metric="score")
+
+
+def glue_scores(scores: pd.DataFrame) -> pd.DataFrame:
+    """The mean of the nine columns for every run that has all nine; the same columns as `column_scores`."""
+    return _mean(scores, len(COLUMNS), GLUE_SCORE)
+
+
+def matched_scores(scores: pd.DataFrame) -> pd.DataFrame:
+    """The mean of eight columns, MNLI matched only: what fits the averages of Kowsher et al., arXiv, Table 1."""
+    return _mean(scores[scores["evaluated_on"] != "mnli_mm"], len(COLUMNS) - 1, MATCHED)
+
+
+def _mean(scores: pd.DataFrame, needed: int, name: str) -> pd.DataFrame:
+    groups = scores.groupby(RUN, dropna=False, sort=False)
+    means = groups.agg(value=("value", "mean"), found=("evaluated_on", "nunique")).reset_index()
+    return means[means["found"] == needed].drop(columns="found").assign(metric="score", evaluated_on=name)

@@ -1,0 +1,151 @@
+"""Means, intervals and comparisons over seeds, with the unit of inference named.
+
+Five fine-tuning seeds on one pre-training run speak for that checkpoint; only several pre-training seeds
+speak for the operator. With several, fine-tuning seeds are first averaged within each pre-training seed, so n
+counts pre-training runs. Welch's t for differences, Holm over a family of tasks, two one-sided t tests for
+equivalence (scipy, statsmodels).
+"""
+
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.weightstats import ttost_ind
+
+NOT_TESTED = "not tested"
+EXACT = "exact"
+PRETRAINING = "pre-training seeds"
+FINETUNING = "fine-tuning seeds"
+REPEATS = "timed repeats"
+ROUNDING = 1e-9  # of a value; means of equal runs differ by less, measured scores and losses by more
+EQUIVALENT, DIFFERENT, INCONCLUSIVE = "equivalent", "different", "inconclusive"
+ONE_CHECKPOINT = "one checkpoint an arm"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Of one cell. sd, low and high are NaN where n < 2.
+
+    n: units of inference; runs: all runs behind them; unit: what the units are. sd: sample standard deviation
+    over units; within_sd: over fine-tuning seeds, pooled within pre-training seeds.
+    """
+
+    mean: float
+    sd: float
+    n: int
+    low: float
+    high: float
+    unit: str
+    runs: int
+    within_sd: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Of two means, first minus second: Welch's t interval and two-sided p; NaN where it cannot be had."""
+
+    difference: float
+    low: float
+    high: float
+    p: float
+
+
+def units(rows: pd.DataFrame) -> tuple[np.ndarray, str]:
+    """One value for every unit of inference [n], and the unit's name.
+
+    rows: value, pretraining_seed and finetuning_seed of every run of one cell; stage, where times are among them.
+    """
+    if rows["pretraining_seed"].isna().all():
+        timed = "stage" in rows and (rows["stage"] == "timing").any()
+        return rows["value"].to_numpy(float), REPEATS if timed else EXACT
+    means = rows.groupby("pretraining_seed")["value"].mean()
+    if len(means) > 1 or rows["finetuning_seed"].isna().all():
+        return means.to_numpy(float), PRETRAINING
+    return rows["value"].to_numpy(float), FINETUNING
+
+
+def summarise(rows: pd.DataFrame, confidence: float) -> Summary:
+    """Statistics of one cell from its runs. ValueError for no rows at all."""
+    if rows.empty:
+        raise ValueError("no runs: nothing to summarise")
+    values, unit = units(rows)
+    mean, sd, low, high = mean_interval(values, confidence)
+    return Summary(mean, sd, len(values), low, high, unit, len(rows), within_sd(rows))
+
+
+def mean_interval(values: np.ndarray, confidence: float) -> tuple[float, float, float, float]:
+    """Mean, sample standard deviation, and the ends of the t interval of values [n]; all but the first NaN for one."""
+    n, mean = len(values), float(np.mean(values))
+    sd = float(np.std(values, ddof=1)) if n > 1 else nan
+    half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * sd / np.sqrt(n) if n > 1 else nan
+    return mean, sd, mean - half, mean + half
+
+
+def within_sd(rows: pd.DataFrame) -> float:
+    """Standard deviation over fine-tuning seeds, pooled within pre-training seeds; NaN without two in one."""
+    rows = rows.dropna(subset=["pretraining_seed", "finetuning_seed"])
+    groups = rows.groupby("pretraining_seed")["value"]
+    freedom = int((groups.count() - 1).sum())
+    squares = float((rows["value"] - groups.transform("mean")).pow(2).sum())
+    return float(np.sqrt(squares / freedom)) if freedom else nan
+
+
+def varies(values: np.ndarray) -> bool:
+    """Whether values differ by more than rounding; without, no t test can be had from them."""
+    return len(values) > 1 and bool(np.ptp(values) > ROUNDING * max(1.0, np.abs(values).max()))
+
+
+def welch(first: np.ndarray, second: np.ndarray, confidence: float) -> Difference:
+    """First minus second, variances not assumed equal. No interval and no p unless both sides vary.
+
+    A side whose runs are all equal, such as models that all give one answer, would count as known without error.
+    """
+    difference = float(np.mean(first) - np.mean(second))
+    if not (varies(first) and varies(second)):
+        return Difference(difference, nan, nan, nan)
+    result = stats.ttest_ind(first, second, equal_var=False)
+    interval = result.confidence_interval(confidence)
+    return Difference(difference, float(interval.low), float(interval.high), float(result.pvalue))
+
+
+def holm(p_values: np.ndarray) -> np.ndarray:
+    """Adjusted p values of one family [tests]; tests without a p value (NaN) are no members of it."""
+    adjusted = np.full(len(p_values), nan)
+    known = ~np.isnan(p_values)
+    if known.any():
+        adjusted[known] = multipletests(p_values[known], method="holm")[1]
+    return adjusted
+
+
+def agreement(values: np.ndarray, other: np.ndarray | float, margin: float) -> tuple[float, float]:
+    """Two p values: that two means are closer than a margin (two one-sided t tests), and that they differ.
+
+    Args:
+        values: [n], one for every unit of inference.
+        other: those of the other side (Welch's t), or a single number. That is taken as one more unit with the spread
+            of the others, as a score from one pre-training run is, and not as known without error.
+        margin: in the unit of the values.
+
+    Returns:
+        Both NaN where a side of several values does not vary, and where `values` are fewer than two.
+    """
+    alone = np.ndim(other) == 0
+    if not varies(values) or not (alone or varies(other)):
+        return nan, nan
+    if not alone:
+        closer = ttost_ind(values, other, -margin, margin, usevar="unequal")[0]
+        return float(closer), float(stats.ttest_ind(values, other, equal_var=False).pvalue)
+    n = len(values)
+    error = float(np.std(values, ddof=1)) * np.sqrt(1 + 1 / n)
+    distance = abs(float(np.mean(values)) - float(other))
+    return float(stats.t.sf((margin - distance) / error, n - 1)), float(2 * stats.t.sf(distance / error, n - 1))
+
+
+def verdict(p_equivalence: float, p_difference: float, alpha: float) -> str:
+    """EQUIVALENT or DIFFERENT where that is shown at alpha, INCONCLUSIVE otherwise and without p values."""
+    if p_equivalence < alpha:
+        return EQUIVALENT
+    return DIFFERENT if p_difference < alpha else INCONCLUSIVE
