@@ -1,0 +1,127 @@
+"""A small generated language pair: English-like sentences, and their translations into an invented language.
+
+What a translator must learn, so that no position alone tells a word: another lexicon (names alone are the same in
+both); another order (objects before the verb, adjectives and articles after the noun, postpositions, the adverb
+first); agreement of adjectives with the gender and number of their noun, and of the verb with those of the subject; a
+case ending on objects. Every sentence has one right translation. It is far easier than any human language.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+NAMES = ("anna", "bruno", "clara", "david", "emma", "felix")
+NOUNS = {  # plural in the source, stem in the target, gender of the target
+    "dog": ("dogs", "kald", "a"),
+    "cat": ("cats", "mirn", "o"),
+    "bird": ("birds", "tosp", "a"),
+    "horse": ("horses", "brel", "o"),
+    "man": ("men", "dask", "o"),
+    "woman": ("women", "velm", "a"),
+    "child": ("children", "punt", "o"),
+    "teacher": ("teachers", "gorv", "a"),
+    "house": ("houses", "zilk", "o"),
+    "tree": ("trees", "harn", "a"),
+    "river": ("rivers", "lomb", "o"),
+    "road": ("roads", "skif", "a"),
+    "book": ("books", "wend", "o"),
+    "table": ("tables", "trag", "a"),
+    "letter": ("letters", "nupt", "a"),
+    "stone": ("stones", "feld", "o"),
+}
+VERBS = {  # third person singular in the source, stem in the target
+    "see": ("sees", "rimb"),
+    "find": ("finds", "katl"),
+    "follow": ("follows", "dreb"),
+    "carry": ("carries", "sunv"),
+    "like": ("likes", "polg"),
+    "paint": ("paints", "yerz"),
+    "hide": ("hides", "vosk"),
+    "leave": ("leaves", "tarm"),
+}
+ADJECTIVES = {
+    "small": "fip", "big": "gond", "old": "sarv", "young": "lir", "red": "ruk", "white": "bial", "quiet": "mosh",
+    "strange": "quer",
+}  # fmt: skip
+PREPOSITIONS = {"near": "hul", "behind": "zat", "under": "bem", "with": "kon"}
+ADVERBS = {"today": "odi", "often": "sepe", "slowly": "lento", "again": "rursa"}
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A noun with what belongs to it, or a name (number is then one)."""
+
+    noun: str
+    plural: bool = False
+    definite: bool = True
+    adjective: str | None = None
+
+    @property
+    def gender(self) -> str:
+        """A name takes its last letter's."""
+        return NOUNS[self.noun][2] if self.noun in NOUNS else "a" if self.noun.endswith("a") else "o"
+
+    def source(self) -> list[str]:
+        if self.noun in NAMES:
+            return [self.noun]
+        article = "the" if self.definite else "some" if self.plural else "a"
+        return [
+            article,
+            *([self.adjective] if self.adjective else ()),
+            NOUNS[self.noun][0] if self.plural else self.noun,
+        ]
+
+    def target(self, case: str = "") -> list[str]:
+        """case: an ending of the noun."""
+        if self.noun in NAMES:
+            return [self.noun]
+        ending = self.gender + ("i" if self.plural else "")
+        words = [NOUNS[self.noun][1] + ending + case]
+        words += [ADJECTIVES[self.adjective] + ending] if self.adjective else []
+        return [*words, "la" if self.definite else "un"]
+
+
+def pairs(number: int, seed: int) -> list[tuple[str, str]]:
+    """Draws sentence pairs, all of them different.
+
+    Args:
+        number: how many.
+        seed: of the draw.
+
+    Returns:
+        (source, target) of each.
+    """
+    seen: dict[str, str] = {}
+    for source, target in _drawn(Random(f"{seed} sentence pairs")):
+        seen[source] = target
+        if len(seen) == number:
+            return list(seen.items())
+    raise AssertionError("the draw has no end")
+
+
+def _drawn(rng: Random) -> Iterator[tuple[str, str]]:
+    while True:
+        subject, thing = _phrase(rng, names=True), _phrase(rng)
+        verb = rng.choice(sorted(VERBS))
+        preposition = rng.choice(sorted(PREPOSITIONS)) if rng.random() < 0.4 else None
+        place = _phrase(rng, names=preposition == "with", simple=True)
+        adverb = rng.choice(sorted(ADVERBS)) if rng.random() < 0.3 else None
+        spoken = verb if subject.plural else VERBS[verb][0]
+        source = [*subject.source(), spoken, *thing.source()]
+        target = [*subject.target(), *thing.target(case="n")]
+        if preposition:
+            source += [preposition, *place.source()]
+            target += [*place.target(), PREPOSITIONS[preposition]]
+        target.append(VERBS[verb][1] + ("u" if subject.plural else "e") + subject.gender)
+        if adverb:
+            source.append(adverb)
+            target.insert(0, ADVERBS[adverb])
+        yield f"{' '.join(source)} .", f"{' '.join(target)} ."
+
+
+def _phrase(rng: Random, names: bool = False, simple: bool = False) -> Phrase:
+    """names: it may be a name. simple: without an adjective."""
+    if names and rng.random() < 0.3:
+        return Phrase(rng.choice(NAMES))
+    adjective = rng.choice(sorted(ADJECTIVES)) if not simple and rng.random() < 0.5 else None
+    return Phrase(rng.choice(sorted(NOUNS)), rng.random() < 0.4, rng.random() < 0.6, adjective)

@@ -1,0 +1,103 @@
+"""Prepares the sentence pairs of every protocol of `translation`: cleaned, cut into sub-words, over-long ones left out.
+
+Reads the data source. Writes, below data/sentence_pairs: ledger.csv (what became of every pair), and in PROTOCOL/
+source.json and target.json (tokenizers), SPLIT.safetensors (token ids) and, of held-out splits, SPLIT.parquet (texts).
+Training pairs with a side of more than `positions` tokens are left out, as the tutorial does; held-out sentences are
+cut there.
+"""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from stages.common.translation.pairs import END, SIDES, Pairs
+from stages.plumbing.files import SENTENCE_PAIRS, temporary_sibling, write_table
+from stages.plumbing.sections import TranslationProtocol
+from stages.plumbing.settings import Settings
+from stages.sentence_pairs import language, reading, vocabulary
+
+SPLITS = ("train", "validation", "test")
+COLUMNS = ("protocol", "split", "fate", "reason", "pairs")
+Texts = list[tuple[str, str]]
+
+
+def texts_of(settings: Settings, protocol: TranslationProtocol) -> dict[str, tuple[Texts, Counter]]:
+    """Sound pairs of every split, and what was wrong with the others. ValueError where a split has none."""
+    limits = dict(zip(SPLITS, (protocol.train_pairs, *[protocol.held_out_pairs] * 2), strict=True))
+    languages = protocol.source, protocol.target
+    match settings.data.source:
+        case "embedded":
+            sides = generated(limits, settings.translation.seed)
+        case "files":
+            root, names = Path(settings.data.root), protocol.files
+            sides = {split: reading.from_files(root, getattr(names, split), languages) for split in SPLITS}
+        case "hub":
+            sides = {
+                split: reading.from_hub(**protocol.hub.model_dump(), split=split, languages=languages)
+                for split in SPLITS
+            }
+    found = {split: reading.cleaned(sides[split], limits[split]) for split in SPLITS}
+    for split, (texts, fates) in found.items():
+        if not texts:
+            raise ValueError(f"translation: the split {split} has no sound pair ({dict(fates)}); name other data")
+    return found
+
+
+def generated(limits: dict[str, int | None], seed: int) -> dict[str, Texts]:
+    """Pairs of the embedded language; none stands in two splits."""
+    if None in limits.values():
+        raise ValueError("translation: train_pairs and held_out_pairs: source `embedded` needs the numbers to generate")
+    drawn, made = iter(language.pairs(sum(limits.values()), seed)), {}
+    for split, number in limits.items():
+        made[split] = [next(drawn) for _ in range(number)]
+    return made
+
+
+def encoded(texts: Texts, words: dict, positions: int, training: bool) -> tuple[Pairs, int]:
+    """Token ids, and how many pairs were too long: left out of training, cut elsewhere."""
+    sides = [
+        vocabulary.encode(words[side], column) for side, column in zip(SIDES, zip(*texts, strict=True), strict=True)
+    ]
+    long = [max(len(source), len(target)) > positions for source, target in zip(*sides, strict=True)]
+    if training:
+        sides = [[ids for ids, over in zip(side, long, strict=True) if not over] for side in sides]
+    return Pairs(*(tuple(cut(ids, positions) for ids in side) for side in sides)), sum(long)
+
+
+def cut(ids: np.ndarray, positions: int) -> np.ndarray:
+    """At most so many tokens, END last."""
+    return ids if len(ids) <= positions else np.append(ids[: positions - 1], END)
+
+
+def prepare(settings: Settings, name: str, folder: Path) -> list[tuple]:
+    """Leaves the files of one protocol in `folder`; gives its lines of the ledger."""
+    protocol = settings.translation.protocols[name]
+    found = texts_of(settings, protocol)
+    words = vocabulary.train(found["train"][0], protocol.vocabulary_size, protocol.vocabulary == "shared")
+    vocabulary.save(words, folder)
+    lines = []
+    for split, (texts, fates) in found.items():
+        training = split == "train"
+        pairs, long = encoded(texts, words, protocol.positions, training)
+        if not len(pairs):
+            raise ValueError(
+                f"translation.protocols.{name}.positions: {protocol.positions}: every training pair is longer"
+            )
+        pairs.save(folder / f"{split}.safetensors")
+        if not training:
+            pd.DataFrame(texts, columns=list(SIDES)).to_parquet(folder / f"{split}.parquet", index=False)
+        lines.append((name, split, "in", "", fates.pop("in")))
+        lines.append((name, split, "kept", "", len(pairs)))
+        lines += [(name, split, "dropped", reason, number) for reason, number in sorted(fates.items())]
+        lines.append((name, split, "dropped" if training else "cut", "over_long", long))
+    return lines
+
+
+def main(settings: Settings) -> dict:
+    with temporary_sibling(SENTENCE_PAIRS) as output:
+        output.mkdir()
+        lines = [line for name in settings.translation.protocols for line in prepare(settings, name, output / name)]
+        write_table(output / "ledger.csv", pd.DataFrame(lines, columns=list(COLUMNS)))
+    return {}

@@ -1,0 +1,1 @@
+"""Stage `translation`: an encoder-decoder Transformer with each operator, and two exact sequence tasks."""

@@ -1,0 +1,107 @@
+"""Translating with a trained Transformer: greedy search, and beam search with a length penalty.
+
+Every step runs the decoder over the whole prefix: operators with a weight for every pair of positions keep no state
+that could be carried on, and the sentences are short.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from stages.common.training.optimisation import autocast, device
+from stages.common.translation.pairs import BEGIN, END, PAD, Pairs, padded
+from stages.common.translation.transformer import Transformer
+
+BATCH = 64  # sentences
+NOTHING = float("-inf")
+
+
+@torch.no_grad()
+def translate(
+    model: Transformer, pairs: Pairs, tokenizer: Path, precision: str, beams: int, length_penalty: float
+) -> list[str]:
+    """Translates the source side of some pairs.
+
+    Args:
+        model: trained.
+        pairs: whose source side is translated.
+        tokenizer: of the target side.
+        precision: float32 or bfloat16.
+        beams: hypotheses a sentence; 1 is greedy search.
+        length_penalty: alpha of Wu et al. 2016, equation 14, which Vaswani et al. use: a hypothesis of n tokens, END
+            among them, is worth its log probability / ((5 + n) / 6)^alpha.
+
+    Returns:
+        One text a pair, of at most as many tokens as the model has positions.
+    """
+    model.eval()
+    words = Tokenizer.from_file(str(tokenizer))
+    order = np.argsort([len(sentence) for sentence in pairs.source], kind="stable")
+    texts = [""] * len(pairs)
+    for start in range(0, len(order), BATCH):
+        indices = order[start : start + BATCH]
+        source = torch.from_numpy(padded([pairs.source[i] for i in indices])).to(device())
+        with autocast(precision):
+            found = greedy(model, source) if beams == 1 else beam(model, source, beams, length_penalty)
+        for i, ids in zip(indices, found, strict=True):
+            texts[i] = words.decode(ids)
+    return texts
+
+
+def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
+    """The most likely token after every prefix; token ids without BEGIN and END."""
+    memory, seen = model.encode(source)
+    prefix = torch.full((len(source), 1), BEGIN, device=source.device)
+    ended = torch.zeros(len(source), dtype=torch.bool, device=source.device)
+    while prefix.shape[1] < len(model.places) and not ended.all():
+        scores = model.output(model.decode(prefix, memory, seen)[:, -1])
+        following = scores.argmax(-1).masked_fill(ended, PAD)
+        prefix = torch.cat([prefix, following[:, None]], dim=1)
+        ended |= following == END
+    return [_inner(row) for row in prefix.tolist()]
+
+
+def beam(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[list[int]]:
+    """The best of the hypotheses that beam search ends, by penalised log probability; ids as of `greedy`.
+
+    A sentence is done when no living hypothesis can overtake its best ended one, even if all its further tokens were
+    certain; what has not ended at the last position counts as it stands.
+    """
+    batch, longest = len(source), len(model.places)
+    memory, seen = (T.repeat_interleave(beams, dim=0) for T in model.encode(source))
+    prefix = torch.full((batch, beams, 1), BEGIN, device=source.device)
+    living = torch.full((batch, beams), NOTHING, device=source.device)
+    living[:, 0] = 0.0  # all beams begin alike: one of them is enough
+    best = [(NOTHING, [])] * batch
+    for n in range(1, longest):
+        scores = model.output(model.decode(prefix.flatten(0, 1), memory, seen)[:, -1]).float().log_softmax(-1)
+        words = scores.shape[-1]
+        total = (living[..., None] + scores.unflatten(0, (batch, beams))).flatten(1)
+        values, places = total.topk(2 * beams)  # so many, since half of them may end
+        parents, following = places // words, places % words
+        prefix = torch.cat([prefix.gather(1, parents[..., None].expand(-1, -1, n)), following[..., None]], dim=-1)
+        ends = (following == END) | (n == longest - 1)
+        for i, j in ends[:, :beams].nonzero().tolist():
+            penalised = values[i, j].item() / penalty(n, alpha)
+            if penalised > best[i][0]:
+                best[i] = penalised, _inner(prefix[i, j].tolist())
+        living, chosen = values.masked_fill(ends, NOTHING).topk(beams)
+        prefix = prefix.gather(1, chosen[..., None].expand(-1, -1, n + 1))
+        hope = living.max(-1).values / penalty(longest - 1, alpha)
+        if all(value >= possible for (value, _), possible in zip(best, hope.tolist(), strict=True)):
+            break
+    return [ids for _, ids in best]
+
+
+def penalty(tokens: int, alpha: float) -> float:
+    """((5 + n) / 6)^alpha."""
+    return ((5 + tokens) / 6) ** alpha
+
+
+def _inner(ids: list[int]) -> list[int]:
+    """Between BEGIN and END."""
+    ids = ids[1:]
+    return ids[: ids.index(END)] if END in ids else ids

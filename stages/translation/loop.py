@@ -1,0 +1,100 @@
+"""Training of one Transformer by a protocol of `translation`, from one seed, and the translations that it then makes.
+
+A job leaves its state after every epoch and goes on from there, bit for bit.
+"""
+
+import time
+from math import exp
+from pathlib import Path
+
+import pandas as pd
+from tokenizers import Tokenizer
+from tqdm import tqdm
+
+from stages.common.training import checkpoints
+from stages.common.training.optimisation import ORDER, derived_seed, optimiser
+from stages.common.translation import pairs as sentence_pairs
+from stages.common.translation.pairs import SIDES, Pairs
+from stages.common.translation.steps import Counts, advance, built, held_out
+from stages.common.translation.transformer import Transformer
+from stages.translation.decoding import translate
+from stages.translation.scoring import bleu
+
+
+def train(job: dict, data: Path, folder: Path) -> dict:
+    """Trains to the end, or on from the checkpoint in `folder`, and translates the scored split.
+
+    Args:
+        job: name, operator, seed and training (a protocol of `translation`).
+        data: the folder of the protocol's sentence pairs.
+        folder: for the checkpoint.
+
+    Returns:
+        log: the entries of `measured`, one an epoch. greedy and beam: the translations. greedy_bleu, beam_bleu and
+        copy_bleu, of the source left as it is: from 0 to 100. signature: sacrebleu's. seconds: of training.
+    """
+    training = job["training"]
+    words = tuple(Tokenizer.from_file(str(data / f"{side}.json")).get_vocab_size() for side in SIDES)
+    model = built(job, words)
+    adam = optimiser(model, training["betas"], training["epsilon"], weight_decay=0.0)
+    path, progress = folder / "checkpoint.safetensors", {"epoch": 0, "step": 0, "log": [], "seconds": 0.0}
+    checkpoints.clear(folder)
+    if path.exists():
+        progress = checkpoints.load(path, model, adam, job)
+    train_pairs, validation = (sentence_pairs.load(data / f"{split}.safetensors") for split in ("train", "validation"))
+    while progress["epoch"] < training["epochs"]:
+        started = time.perf_counter()
+        counts, step = _epoch(model, adam, progress, train_pairs, job)
+        seconds = progress["seconds"] + time.perf_counter() - started
+        held = held_out(model, validation, training["precision"])
+        log = [*progress["log"], measured(progress["epoch"] + 1, counts, held, training["positions"])]
+        progress = {"epoch": progress["epoch"] + 1, "step": step, "log": log, "seconds": seconds}
+        checkpoints.save(path, model, adam, job, progress)
+    return {"log": progress["log"], "seconds": progress["seconds"]} | _translated(model, data, training)
+
+
+def _epoch(model: Transformer, adam, progress: dict, pairs: Pairs, job: dict) -> tuple[Counts, int]:
+    """One pass over the training pairs; gives its Counts and the updates made so far."""
+    counts, step = Counts(), progress["step"]
+    seed = derived_seed(job["seed"], ORDER, progress["epoch"])
+    order = list(sentence_pairs.batches(pairs, job["training"]["batch_size"], seed))
+    name = f"{job['name']}, epoch {progress['epoch'] + 1} of {job['training']['epochs']}"
+    for indices in tqdm(order, name, unit="batch", leave=False, disable=None):
+        counts += advance(model, adam, step, pairs, indices, job)
+        step += 1
+    return counts, step
+
+
+def measured(epoch: int, counts: Counts, held: Counts, positions: int) -> dict:
+    """What an epoch is logged by.
+
+    training_loss: mean over the real tokens of the training batches, in nats, with label smoothing. training_accuracy:
+    share of *all* positions that are right, as the tutorial measures it: in training mode, every target padded to
+    `positions` and shifted by one, a padded position always wrong, since the loss never teaches padding.
+    accuracy_ceiling: share of real tokens among these positions, all that can be right. accuracy: share of real tokens
+    that are right in held-out pairs. perplexity: of these, a token.
+    """
+    places = counts.pairs * (positions - 1)
+    return {
+        "epoch": epoch,
+        "training_loss": counts.loss / counts.tokens,
+        "training_accuracy": counts.right / places,
+        "accuracy_ceiling": counts.tokens / places,
+        "accuracy": held.right / held.tokens,
+        "perplexity": exp(held.loss / held.tokens),
+        "tokens": held.tokens,
+    }
+
+
+def _translated(model: Transformer, data: Path, training: dict) -> dict:
+    split = training["scored"]
+    pairs, texts = sentence_pairs.load(data / f"{split}.safetensors"), pd.read_parquet(data / f"{split}.parquet")
+    references = texts["target"].tolist()
+    shared = model, pairs, data / "target.json", training["precision"]
+    made = {
+        "greedy": translate(*shared, 1, 0.0),
+        "beam": translate(*shared, training["beams"], training["length_penalty"]),
+    }
+    scores = {f"{name}_bleu": bleu(translations, references)[0] for name, translations in made.items()}
+    scores["copy_bleu"], signature = bleu(texts["source"].tolist(), references)
+    return made | scores | {"signature": signature}

@@ -1,0 +1,136 @@
+"""Two exact sequence tasks behind claims of the blog post: one that position alone solves, and one that it cannot.
+
+Recurrence: x(t+1) = k0 x(t) + k1 x(t-1) + k2 x(t-2). Given x up to t, every position predicts the next value. The
+weights of the lags are the same at every position, so attention that looks only at positions is enough; the post names
+this task for its fixed attention. Error: the root of the mean squared error, over the standard deviation of the values.
+
+Copy: every position holds a key and a value, drawn anew in every sequence; the last holds a key alone, whose value is
+asked for. Where that key stands differs from sequence to sequence, so position alone cannot tell. Error: the share of
+wrong values; guessing among the values of the sequence is wrong in about 1 - 1 / positions.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from stages.common.training.optimisation import (
+    INITIALISATION,
+    ORDER,
+    derived_seed,
+    device,
+    linear_rate,
+    optimiser,
+    update,
+)
+from stages.common.translation.steps import NO_CLIPPING, attention, feed_forward
+from stages.common.translation.transformer import EncoderLayer, sinusoids, start
+
+TASKS = ("recurrence", "copy")
+COEFFICIENTS = (
+    2.06,
+    -1.74,
+    0.48,
+)  # k0, k1, k2: one root about 0.5, two about 0.98 exp(+-0.65i), a wave that hardly fades
+LAGS = len(COEFFICIENTS)
+KEYS, VALUES = 16, 16
+HELD_OUT = 1000  # sequences
+HELD_OUT_STEP = 2**31  # names the draw of the held-out sequences
+
+
+class SequenceModel(nn.Module):
+    """Encoder layers of the translation model between an input of its own and a linear output.
+
+    Args:
+        job: operator, seed, task and training (the record `translation.sequence_tasks`).
+    """
+
+    def __init__(self, job: dict):
+        super().__init__()
+        self.task, training = job["task"], job["training"]
+        hidden, length = training["hidden"], training["positions"]
+        self.embed = nn.Linear(1, hidden) if self.task == "recurrence" else nn.Embedding(KEYS + VALUES + 1, hidden)
+        self.layers = nn.ModuleList(EncoderLayer(attention(job), feed_forward(job)) for _ in range(training["layers"]))
+        self.output = nn.Linear(hidden, 1 if self.task == "recurrence" else VALUES)
+        self.register_buffer("places", sinusoids(length, hidden), persistent=False)
+        seen = torch.ones(length, length, dtype=torch.bool)
+        self.register_buffer("mask", seen.tril() if self.task == "recurrence" else seen, persistent=False)
+        start(self, hidden)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Recurrence: [batch, n] -> [batch, n]. Copy: [batch, n, 2] -> scores of the last position [batch, VALUES]."""
+        if self.task == "recurrence":
+            X = self.embed(inputs[..., None])
+        else:
+            X = self.embed(inputs).sum(-2) * math.sqrt(self.places.shape[-1])
+        X = X + self.places
+        for layer in self.layers:
+            X = layer(X, self.mask)
+        return self.output(X).squeeze(-1) if self.task == "recurrence" else self.output(X[:, -1])
+
+
+def train(job: dict) -> dict:
+    """Trains on sequences drawn anew at every step; gives the `error` on held-out ones, as the module defines it.
+
+    Args:
+        job: name, operator, seed, task and training (the record `translation.sequence_tasks`).
+    """
+    training, seed = job["training"], job["seed"]
+    torch.manual_seed(derived_seed(seed, INITIALISATION))
+    model = SequenceModel(job).to(device())
+    adam = optimiser(model, training["betas"], training["epsilon"], weight_decay=0.0)
+    for step in range(training["steps"]):
+        inputs, wanted = drawn(job["task"], training["batch_size"], training["positions"], seed, step)
+        rate = linear_rate(step, training["steps"], training["warmup_steps"], training["learning_rate"])
+        update(model, adam, loss_of(model(inputs), wanted), rate, NO_CLIPPING, f"{job['name']}, step {step + 1}")
+    with torch.no_grad():
+        inputs, wanted = drawn(job["task"], HELD_OUT, training["positions"], seed, HELD_OUT_STEP)
+        return {"error": error_of(model(inputs), wanted)}
+
+
+def loss_of(outputs: Tensor, wanted: Tensor) -> Tensor:
+    """Mean squared error of values, cross-entropy of classes."""
+    if outputs.shape == wanted.shape:
+        return functional.mse_loss(outputs, wanted)
+    return functional.cross_entropy(outputs, wanted)
+
+
+def error_of(outputs: Tensor, wanted: Tensor) -> float:
+    """Relative error of values, share of wrong classes."""
+    if outputs.shape == wanted.shape:
+        return (functional.mse_loss(outputs, wanted).sqrt() / wanted.std()).item()
+    return (outputs.argmax(-1) != wanted).float().mean().item()
+
+
+def drawn(task: str, number: int, positions: int, seed: int, step: int) -> tuple[Tensor, Tensor]:
+    """Inputs and wanted outputs of `number` sequences, drawn for one step of one seed."""
+    generator = torch.Generator().manual_seed(derived_seed(seed, ORDER, step))
+    make = recurrence if task == "recurrence" else copy
+    return tuple(T.to(device()) for T in make(number, positions, generator))
+
+
+def recurrence(number: int, positions: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """x(t) and x(t+1), both [number, positions]; before the first position, LAGS values from N(0, 1) are drawn.
+
+    Positions whose lags lie before the first one cannot be exact; they are the same few for every operator.
+    """
+    values = list(torch.randn(LAGS, number, generator=generator))
+    while len(values) < positions + 1:
+        values.append(sum(k * x for k, x in zip(COEFFICIENTS, reversed(values[-LAGS:]), strict=True)))
+    x = torch.stack(values, dim=1)
+    return x[:, :-1], x[:, 1:]
+
+
+def copy(number: int, positions: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Symbols [number, positions, 2], a key and a value each, and the value [number] of the key asked for.
+
+    Keys of a sequence differ; at the last position the value is the sign of the question.
+    """
+    keys = torch.rand(number, KEYS, generator=generator).argsort(1)[:, : positions - 1]
+    values = torch.randint(VALUES, (number, positions - 1), generator=generator)
+    place = torch.randint(positions - 1, (number, 1), generator=generator)
+    asked, wanted = keys.gather(1, place), values.gather(1, place).squeeze(1)
+    question = torch.full_like(asked, KEYS + VALUES)
+    pairs = torch.stack([torch.cat([keys, asked], 1), torch.cat([KEYS + values, question], 1)], dim=-1)
+    return pairs, wanted
