@@ -1,1 +1,0 @@
-"""Benchmarks: the tasks on which models are compared, their original files and their metrics."""

@@ -1,0 +1,1 @@
+"""Fine-tuning from intermediate checkpoints: stage `convergence`."""

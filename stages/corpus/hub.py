@@ -1,0 +1,110 @@
+"""Documents of Hugging Face hub datasets as OSCAR records, at one commit; a local folder of the same layout will do.
+
+A repository's own files (OSCAR's `en_meta/*.jsonl.zst`) are fetched one by one and read as any file, so that metadata
+survive byte for byte; other datasets come as rows, streamed. Gated ones need a token, as huggingface_hub finds it
+(HF_TOKEN, or `hf auth login`).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from stages.common.records import reading, records
+from stages.corpus import sources
+from stages.plumbing.files import place
+
+REMEDY = (
+    "mend the name, set HF_TOKEN or run `hf auth login` where it is gated (and accept its terms on the hub), or use "
+    "another data.source"
+)
+METADATA = ("identification", "harmful_pp", "tlsh", "quality_warnings", "annotation", "categories")
+
+
+def commit(repository: str, revision: str) -> str:
+    """The commit that a branch or tag names now; of a local folder, `revision` itself. ValueError: not reachable."""
+    if Path(repository).is_dir():
+        return revision
+    from huggingface_hub import HfApi
+
+    with _explained(f"{repository} ({revision})"):
+        return HfApi().dataset_info(repository, revision=revision, timeout=30).sha
+
+
+def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> list[str]:
+    """Files of a repository, by pattern, then in natural order. ValueError for a pattern that matches none."""
+    if Path(repository).is_dir():
+        return [file.relative_to(repository).as_posix() for file in sources.find_files(Path(repository), patterns)]
+    from huggingface_hub import HfFileSystem
+
+    system, root = HfFileSystem(), f"datasets/{repository}@{revision}/"
+    found: dict[Path, None] = {}
+    for pattern in patterns:
+        with _explained(f"{repository} ({revision})"):
+            matches = [Path(match.removeprefix(root)) for match in system.glob(root + pattern)]
+        if not matches:
+            raise ValueError(f"corpus.hub.files: `{pattern}` matches no file of {repository} ({revision}); mend it")
+        found |= dict.fromkeys(reading.in_natural_order(matches))
+    return [path.as_posix() for path in found]
+
+
+def fetch(repository: str, revision: str, name: str, target: Path) -> None:
+    """Gives a file of a repository the local name `target`. ValueError when it cannot be had."""
+    if Path(repository).is_dir():
+        place(Path(repository) / name, target)
+        return
+    from huggingface_hub import HfFileSystem
+
+    with _explained(f"{repository} ({revision}), {name}"):
+        HfFileSystem().get_file(f"datasets/{repository}@{revision}/{name}", str(target))
+
+
+def write_shard(settings: dict, folder: Path) -> dict:
+    """Job. settings: repository, revision, name (of a file). Leaves its records in `folder`/shard.jsonl.zst."""
+    fetched = folder / Path(settings["name"]).name
+    fetch(settings["repository"], settings["revision"], settings["name"], fetched)
+    sources.write_shard({"parts": [[str(fetched), 0, None]]}, folder)
+    fetched.unlink()
+    return {}
+
+
+def file_records(repository: str, revision: str, names: list[str]) -> Iterator[bytes]:
+    """The records of some files, one after the other; one of them at a time is on the disk."""
+    with TemporaryDirectory() as folder:
+        for name in names:
+            fetched = Path(folder) / Path(name).name
+            fetch(repository, revision, name, fetched)
+            yield from sources.file_records(fetched)
+            fetched.unlink()
+
+
+def row_records(repository: str, configuration: str | None, revision: str) -> Iterator[bytes]:
+    """Rows of the split `train`, streamed, as OSCAR records. ValueError for a dataset without texts."""
+    import datasets
+
+    with _explained(f"{repository} ({configuration}, {revision})"):
+        rows = datasets.load_dataset(repository, configuration, split="train", streaming=True, revision=revision)
+    for number, row in enumerate(rows):
+        text = row.get("content", row.get("text"))
+        if not isinstance(text, str):
+            raise ValueError(
+                f"corpus.hub: {repository}, row {number}: no string `text` or `content` among the columns "
+                f"{', '.join(row)}; name another dataset, or its files in corpus.hub.files"
+            )
+        metadata = row.get("metadata") or row.get("meta")
+        if isinstance(metadata, dict):  # OSCAR's `meta` holds the headers as well
+            headers = row.get("warc_headers") or metadata.get("warc_headers") or {}
+            yield records.oscar_record(text, headers, {name: metadata[name] for name in METADATA if name in metadata})
+        else:
+            known = {name: row.get(name) for name in ("url", "id")}
+            yield records.record(records.PlainDocument(text, **known))
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    from huggingface_hub.errors import HTTPError  # of whatever library it speaks HTTP with
+
+    try:
+        yield
+    except (OSError, ValueError, HTTPError) as error:
+        raise ValueError(f"corpus.hub: {what} cannot be loaded ({error}); {REMEDY}") from None

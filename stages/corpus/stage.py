@@ -1,0 +1,128 @@
+"""Stage `corpus`: the documents of the data source as OSCAR 23.01 records.
+
+Reads the source (generated here; original files below data.root; a dataset of the hub). Writes
+data/corpus/part_N.jsonl.zst: corpus.shards files of equal numbers of documents, in the order of the source (files
+of the hub that are read whole keep their number).
+"""
+
+from collections.abc import Iterator
+from itertools import chain, islice, pairwise
+from pathlib import Path
+
+from stages.common.embedded.corpus import write_corpus
+from stages.common.records import reading
+from stages.corpus import hub, sources
+from stages.plumbing import jobs
+from stages.plumbing.files import CORPUS, place, temporary_sibling
+from stages.plumbing.sections import CorpusHub
+from stages.plumbing.settings import Settings
+
+
+def main(settings: Settings) -> dict:
+    record = {}
+    with temporary_sibling(CORPUS) as folder:
+        folder.mkdir()
+        match settings.data.source:
+            case "embedded":
+                write_embedded(folder, settings)
+            case "files":
+                write_files(folder, settings)
+            case "hub":
+                record["datasets"] = write_hub(folder, settings)
+    return record
+
+
+def write_embedded(folder: Path, settings: Settings) -> None:
+    """Generates corpus.documents documents. ValueError when their number is left open."""
+    corpus = settings.corpus
+    if corpus.documents is None:
+        raise ValueError("corpus.documents: null; source `embedded` needs the number of documents to generate")
+    write_corpus(folder, corpus.documents, corpus.shards, corpus.seed)
+
+
+def write_files(folder: Path, settings: Settings) -> None:
+    """Reads every file twice, to count and to write: shards are of equal size, and made in parallel."""
+    corpus, root = settings.corpus, Path(settings.data.root)
+    files = sources.find_files(root, corpus.files)
+    counting = [jobs.Job(str(path), {"path": str(path), "limit": corpus.documents}, (path,)) for path in files]
+    counts = [
+        result["documents"] for _, result in jobs.run(sources.count, counting, stage="corpus", workers=settings.workers)
+    ]
+    total = min(sum(counts), corpus.documents or sum(counts))
+    if not total:
+        raise ValueError(f"corpus.files: no document in the {len(files)} files below {root}; name others")
+    writing = []
+    for number, (first, last) in enumerate(ranges(total, corpus.shards), 1):
+        parts = list(parts_of(files, counts, first, last))
+        inputs = tuple(Path(path) for path, _, _ in parts)
+        writing.append(jobs.Job(f"part_{number}", {"parts": parts}, inputs))
+    results = jobs.run(sources.write_shard, writing, stage="corpus", workers=settings.workers)
+    for job, (made, _) in zip(writing, results, strict=True):
+        place(made / "shard.jsonl.zst", folder / f"{job.name}.jsonl.zst")
+
+
+def write_hub(folder: Path, settings: Settings) -> list[str]:
+    """Datasets of the hub, one after the other: corpus.documents documents, or (null) the files, each a shard.
+
+    Gives REPOSITORY@COMMIT of each, as they were read.
+    ValueError when their number is left open for a dataset without files.
+    """
+    corpus = settings.corpus
+    pinned = [
+        dataset.model_copy(update={"revision": hub.commit(dataset.repository, dataset.revision)})
+        for dataset in corpus.hub
+    ]
+    names = [f"{dataset.repository}@{dataset.revision}" for dataset in pinned]
+    if corpus.documents is not None:
+        write_stream(folder, chain.from_iterable(map(hub_records, pinned)), corpus.documents, corpus.shards)
+        return names
+    if rows := [dataset.repository for dataset in pinned if dataset.files is None]:
+        raise ValueError(
+            f"corpus.documents: null; the rows of {', '.join(rows)} are streamed: give the number of documents to "
+            "read, or the files in corpus.hub.files"
+        )
+    fetching = []
+    for dataset in pinned:
+        for name in hub.file_names(dataset.repository, dataset.revision, dataset.files):
+            source = {"repository": dataset.repository, "revision": dataset.revision, "name": name}
+            local = Path(dataset.repository) / name  # a commit's files never change, those of a folder may
+            fetching.append(jobs.Job(name, source, (local,) if local.exists() else ()))
+    results = jobs.run(hub.write_shard, fetching, stage="corpus", workers=settings.workers)
+    for number, (made, _) in enumerate(results, 1):
+        place(made / "shard.jsonl.zst", folder / f"part_{number}.jsonl.zst")
+    return names
+
+
+def hub_records(dataset: CorpusHub) -> Iterator[bytes]:
+    if dataset.files is None:
+        return hub.row_records(dataset.repository, dataset.configuration, dataset.revision)
+    names = hub.file_names(dataset.repository, dataset.revision, dataset.files)
+    return hub.file_records(dataset.repository, dataset.revision, names)
+
+
+def write_stream(folder: Path, rows: Iterator[bytes], documents: int, shards: int) -> None:
+    """The first `documents` records in `shards` files; fewer files when there are fewer records."""
+    for number, (first, last) in enumerate(ranges(documents, shards), 1):
+        selected = islice(rows, last - first)
+        head = next(selected, None)
+        if head is None:
+            break
+        with reading.zstd_writer(folder / f"part_{number}.jsonl.zst") as file:
+            file.writelines(line + b"\n" for line in chain([head], selected))
+
+
+def ranges(total: int, parts: int) -> list[tuple[int, int]]:
+    """[first, last) of each part; sizes differ by one at most, and no part is empty."""
+    parts = min(parts, total)
+    bounds = [total * i // parts for i in range(parts + 1)]
+    return list(pairwise(bounds))
+
+
+def parts_of(files: list[Path], counts: list[int], first: int, last: int) -> Iterator[list]:
+    """Where documents [first, last) of all files lie: [path, first, last] of each file concerned."""
+    offset = 0
+    for path, count in zip(files, counts, strict=True):
+        start, stop = max(first - offset, 0), min(last - offset, count)
+        if start < stop:
+            yield [str(path), start, stop]
+        offset += count

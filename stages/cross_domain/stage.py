@@ -1,0 +1,127 @@
+"""Tests models fine-tuned on one task on the others (Kowsher et al., section 3 and Table 6).
+
+Reads the models of data/finetuning/PROTOCOL-OPERATOR-SIZE and data/tasks. Writes
+data/observations/cross_domain-PROTOCOL-OPERATOR-SIZE.csv with task = trained on, evaluated_on = tested on. The tasks'
+classes meet in one question, whether two texts say the same: `cross_domain.positive_labels` names the classes that say
+yes. Metrics: accuracy (on the task's own classes where trained and tested on the same task, as the paper's diagonal),
+mapped_accuracy, balanced_accuracy and matthews_correlation of the yes and no answers, and majority_accuracy, what
+always giving the more frequent answer scores: a transfer that does no better shows a prior, not understanding.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, matthews_corrcoef
+
+from stages.common.benchmarks.glue import TASKS
+from stages.common.classification.kept import kept_models, load
+from stages.plumbing import jobs, observations
+from stages.plumbing.files import TASK_FOLDER, TOKENIZER
+from stages.plumbing.observations import Observation
+from stages.plumbing.sections import CrossDomain
+from stages.plumbing.settings import Settings
+
+
+def predict_all(run: dict, folder: Path) -> dict:
+    """Job: the classes that one fine-tuned model predicts on every table of `run`, a list of each."""
+    from stages.common.classification.training import encode, predict
+
+    model = load(Path(run["model"]))
+    return {
+        evaluated_on: predict(model, encode(Path(table), TOKENIZER, run["maximum_length"]), run["precision"]).tolist()
+        for evaluated_on, table in run["tables"].items()
+    }
+
+
+def tables(tasks: tuple[str, ...]) -> dict[str, tuple[str, str]]:
+    """(task, table) by what the papers call the validation split."""
+    return {
+        split.evaluated_on: (task, str(TASK_FOLDER / task / f"{split.name}.parquet"))
+        for task in tasks
+        for split in TASKS[task].validation_splits
+    }
+
+
+def positive_classes(mapping: CrossDomain) -> dict[str, set[int]]:
+    """Class indices that say yes, by task. ValueError for a label that the task has not, or for no or all labels."""
+    result = {}
+    for task in mapping.tasks:
+        labels, chosen = TASKS[task].labels, mapping.positive_labels[task]
+        unknown = [label for label in chosen if label not in labels]
+        if unknown or len(chosen) == len(labels):
+            raise ValueError(
+                f"cross_domain.positive_labels.{task}: {', '.join(unknown or chosen)}; allowed are some, not all, of "
+                f"{', '.join(labels) or '(none: a regression)'}"
+            )
+        result[task] = {labels.index(label) for label in chosen}
+    return result
+
+
+def measures(predicted: np.ndarray, gold: np.ndarray, trained: str, tested: str, positive: dict) -> dict[str, float]:
+    """The metrics of one model on one table; predicted in the classes of `trained`, gold in those of `tested`."""
+    answers = np.isin(predicted, list(positive[trained]))
+    truth = np.isin(gold, list(positive[tested]))
+    mapped = accuracy_score(truth, answers)
+    return {
+        "accuracy": accuracy_score(gold, predicted) if trained == tested else mapped,
+        "mapped_accuracy": mapped,
+        "balanced_accuracy": balanced_accuracy_score(truth, answers),
+        "matthews_correlation": matthews_corrcoef(truth, answers),
+        "majority_accuracy": max(truth.mean(), 1 - truth.mean()),
+    }
+
+
+def planned(settings: Settings, protocol: str, name: str) -> list[dict]:
+    """One run for every kept model of the tasks of `cross_domain`."""
+    finetuning = settings.finetuning[protocol]
+    return [
+        {
+            "name": f"{name} {model.folder.name}",
+            "model": str(model.folder),
+            "task": model.task,
+            "pretraining_seed": model.pretraining_seed,
+            "finetuning_seed": model.finetuning_seed,
+            "maximum_length": finetuning.maximum_length,
+            "precision": finetuning.precision,
+            "tables": {key: table for key, (_, table) in tables(settings.cross_domain.tasks).items()},
+        }
+        for model in kept_models(name, settings.cross_domain.tasks)
+    ]
+
+
+def rows(run: dict, predictions: dict[str, list], mapping: CrossDomain, columns: dict) -> list[Observation]:
+    """Every metric of one model on every table; columns: what all rows of the stage share."""
+    positive = positive_classes(mapping)
+    result = []
+    for evaluated_on, (tested, table) in tables(mapping.tasks).items():
+        gold = pd.read_parquet(table, columns=["label"])["label"].to_numpy()
+        values = measures(np.array(predictions[evaluated_on]), gold, run["task"], tested, positive)
+        result += [
+            Observation(
+                stage="cross_domain",
+                task=run["task"],
+                evaluated_on=evaluated_on,
+                metric=metric,
+                pretraining_seed=run["pretraining_seed"],
+                finetuning_seed=run["finetuning_seed"],
+                value=float(value),
+                n=len(gold),
+                **columns,
+            )
+            for metric, value in values.items()
+        ]
+    return result
+
+
+def main(settings: Settings, protocol: str, operator: str, size: str) -> dict:
+    name = f"{protocol}-{operator}-{size}"
+    columns = {"protocol": protocol, "operator": operator, "size": size}
+    positive_classes(settings.cross_domain)
+    runs = planned(settings, protocol, name)
+    folders = tuple(TASK_FOLDER / task for task in settings.cross_domain.tasks)
+    work = [jobs.Job(run["name"], run, (Path(run["model"]), *folders, TOKENIZER)) for run in runs]
+    done = zip(runs, jobs.run(predict_all, work, "cross_domain", settings.workers, on_gpu=True), strict=True)
+    measured = [row for run, (_, result) in done for row in rows(run, result, settings.cross_domain, columns)]
+    observations.write(observations.FOLDER / f"cross_domain-{name}.csv", measured)
+    return {}

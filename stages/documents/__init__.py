@@ -1,1 +1,0 @@
-"""Documents: reading them, OSCAR records, the three filtering rules, word pieces, packed sequences."""

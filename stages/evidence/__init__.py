@@ -1,1 +1,0 @@
-"""Published and released numbers, what this run measured beside them, and the statistics of both."""

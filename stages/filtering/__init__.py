@@ -1,0 +1,1 @@
+"""The rules that drop documents, their annotation, and the ledger: stage `filtering`."""

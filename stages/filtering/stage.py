@@ -1,0 +1,179 @@
+"""Stage `filtering`: the documents that pass the three rules of Courtois et al. (2024, Appendix A).
+
+Reads data/corpus. Writes data/filtered/part_N.jsonl.zst (kept records, byte for byte), ledger.csv (every
+document and byte accounted for; stages/filtering/shards.py describes its columns) and malformed.csv (file,
+line and reason of each line that is no record). Stops when more lines are malformed than
+filtering.malformed_share.
+"""
+
+import csv
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from stages.common.records import reading
+from stages.common.records.ledger import TOTAL, Row, with_total, write_ledger
+from stages.filtering import blocklists, perplexity, rules
+from stages.filtering import shards as filtering
+from stages.plumbing import jobs
+from stages.plumbing.files import CORPUS, FILTERED, LEDGER, place, temporary_sibling
+from stages.plumbing.sections import Filtering
+from stages.plumbing.settings import Settings
+
+REMEDIES = {  # what would give the metadata that a rule reads, in filtering.annotation
+    "categories": "blocklists",
+    "harmful_pp": "kenlm_model",
+    "quality_warnings": "quality_rules",
+}
+SHOWN = 3  # malformed lines, or reasons, in an error
+
+
+def main(settings: Settings) -> dict:
+    with temporary_sibling(FILTERED) as folder:
+        folder.mkdir()
+        unknown = build(CORPUS, folder, settings.filtering, settings.workers)
+    return {"unknown": unknown}
+
+
+def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | None = None) -> dict[str, int]:
+    """Filters `corpus` into `folder`.
+
+    Returns:
+        How many documents lack the metadata that a rule reads, by the rule's name; the rule lets them pass, unless
+        `filtering.missing_harmful_pp` drops those without a perplexity.
+
+    Raises:
+        ValueError: too many lines are malformed, or no document is kept.
+    """
+    shards = reading.shards(corpus)
+    selection = {
+        "excluded_categories": settings.excluded_categories,
+        "above": settings.harmful_pp.above,
+        "below": settings.harmful_pp.below,
+        "keep_missing": settings.missing_harmful_pp == "keep",
+        "keep_warned": settings.quality_warnings == "keep",
+    }
+    added, inputs = annotation_sources(settings, workers)
+    results = jobs.run(
+        filtering.filter_shard,
+        [
+            jobs.Job(shard.name, {"shard": str(shard), "rules": selection, "annotation": added}, (shard, *inputs))
+            for shard in shards
+        ],
+        stage="filtering",
+        workers=workers,
+    )
+    gather_malformed([made for made, _ in results], folder / filtering.MALFORMED)
+    ledger = with_total(place_selected(shards, results, folder, settings))
+    write_ledger(ledger, folder / LEDGER.name)
+    check(ledger, folder / filtering.MALFORMED, settings)
+    unknown = {name: sum(result["unknown"][name] for _, result in results) for name in REMEDIES}
+    tell_unknown(unknown)
+    return unknown
+
+
+def annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...]]:
+    """What `Annotator` takes, and the files that decide what it gives.
+
+    ValueError when the lists or the model cannot be loaded, or an excluded category has no list.
+    """
+    wanted = settings.annotation
+    added = {"blocklists_folder": None, "kenlm_model": wanted.kenlm_model, "quality_rules": wanted.quality_rules}
+    inputs = ()
+    if wanted.kenlm_model:
+        perplexity.load(Path(wanted.kenlm_model))
+        inputs += (Path(wanted.kenlm_model),)
+    if wanted.blocklists:
+        root = Path(wanted.blocklists)
+        lists = blocklists.folders(root)
+        missing = [name for name in settings.excluded_categories if not {name, *rules.ALIASES.get(name, ())} & {*lists}]
+        if missing:
+            raise ValueError(
+                f"filtering.annotation.blocklists: {root} has no list of {', '.join(missing)}; add the lists, or take "
+                "the categories off filtering.excluded_categories"
+            )
+        files = tuple(file for category in lists.values() for file in category)
+        job = jobs.Job("blocklists", {"root": str(root)}, files)
+        [(made, _)] = jobs.run(blocklists.compile_lists, [job], stage="filtering", workers=workers)
+        added["blocklists_folder"] = str(made)
+        inputs += files
+    return added, inputs
+
+
+def place_selected(
+    shards: list[Path], results: list[tuple[Path, dict]], folder: Path, settings: Filtering
+) -> list[Row]:
+    """Puts the documents that are selected of those kept into `folder`; gives the rows of the ledger."""
+    kept = [sum(row[3] for row in result["rows"] if row[0] == "kept") for _, result in results]
+    rows = []
+    for shard, (made, result), number, chosen in zip(shards, results, kept, chosen_of(kept, settings), strict=True):
+        selected = None
+        if len(chosen) == number:
+            place(made / filtering.KEPT, folder / shard.name)
+        else:
+            size = filtering.select(made / filtering.KEPT, folder / shard.name, chosen) if len(chosen) else 0
+            selected = (len(chosen), size)
+        rows += filtering.shard_rows(shard.name, result["rows"], selected)
+    return rows
+
+
+def chosen_of(kept: list[int], settings: Filtering) -> Iterator[Sequence[int]]:
+    """Of each shard the numbers from 0 of the documents that are selected, by filtering.documents and .selection."""
+    total = sum(kept)
+    limit = total if settings.documents is None else min(settings.documents, total)
+    ends = np.cumsum(kept)
+    if settings.selection == "first" or limit == total:
+        return (
+            range(min(max(limit - end + number, 0), number)) for end, number in zip(ends.tolist(), kept, strict=True)
+        )
+    chosen = filtering.sample(total, limit, settings.seed)
+    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
+    return ((part - end + number).tolist() for part, end, number in zip(parts, ends, kept, strict=True))
+
+
+def gather_malformed(made: list[Path], target: Path) -> None:
+    with temporary_sibling(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        file.write("file,line,reason\n")
+        for folder in made:
+            with (folder / filtering.MALFORMED).open(encoding="utf-8", newline="") as part:
+                file.writelines(part)
+
+
+def check(ledger: list[Row], malformed: Path, settings: Filtering) -> None:
+    """ValueError when too many lines are malformed, no document has a score, or none is left."""
+    share = settings.malformed_share
+    total = [row for row in ledger if row.shard == TOTAL]
+    counts = {fate: sum(row.documents for row in total if row.fate == fate) for fate in ("in", "kept", "malformed")}
+    if counts["malformed"] > share * counts["in"]:
+        with malformed.open(encoding="utf-8", newline="") as file:
+            examples = "".join(
+                f"\n  {line['file']}, line {line['line']}: {line['reason']}"
+                for line in islice(csv.DictReader(file), SHOWN)
+            )
+        raise ValueError(
+            f"{counts['malformed']} of {counts['in']} lines are no OSCAR records, more than "
+            f"filtering.malformed_share ({share}) allows; mend the source or raise the share. "
+            f"The first of them:{examples}"
+        )
+    unscored = sum(row.all_documents for row in total if row.reason == "missing")
+    if 0 < unscored == counts["in"] - counts["malformed"]:
+        raise ValueError(
+            f"none of {unscored} documents has a harmful_pp score, and filtering.missing_harmful_pp: drop drops them "
+            "all; name a KenLM model in filtering.annotation.kenlm_model, or say filtering.missing_harmful_pp: keep"
+        )
+    if not counts["kept"]:
+        dropped = sorted((row for row in total if row.fate == "dropped"), key=lambda row: -row.all_documents)
+        why = ", ".join(f"{row.rule} {row.reason} ({row.all_documents})" for row in dropped[:SHOWN])
+        raise ValueError(
+            f"none of {counts['in']} documents passed the rules: {why or 'the corpus is empty'}; relax them, "
+            "or add documents"
+        )
+
+
+def tell_unknown(counts: dict[str, int]) -> None:
+    """A rule never passes over documents in silence."""
+    for name, number in counts.items():
+        if number:
+            print(f"filtering: the {name} of {number} documents are unknown (filtering.annotation.{REMEDIES[name]})")

@@ -1,0 +1,1 @@
+"""Fine-tuning on the GLUE tasks: stage `finetuning`."""

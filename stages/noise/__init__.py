@@ -1,0 +1,1 @@
+"""Fine-tuned models under noise, and probes of them: stage `noise`."""

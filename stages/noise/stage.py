@@ -1,0 +1,119 @@
+"""Tests fine-tuned models under noise (Kowsher et al., section 3 and Table 5).
+
+Reads the models of data/finetuning/PROTOCOL-OPERATOR-SIZE and data/tasks. Writes
+data/observations/noise-PROTOCOL-OPERATOR-SIZE.csv: every metric of every task x pre-training seed x fine-tuning seed,
+by level of noise on the embeddings (`noise=LEVEL`) and in the text (`typos=LEVEL` and so on), each the mean over the
+noise seeds. All operators meet the same noise. Where `noise.probes` is true also measurements inside the models
+(`layer=NUMBER` or `model`; stages/noise/probes.py says which).
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from stages.common.benchmarks.glue import TASKS
+from stages.common.benchmarks.metrics import scores
+from stages.common.classification.kept import kept_models, load
+from stages.plumbing import jobs, observations
+from stages.plumbing.files import TASK_FOLDER, TOKENIZER
+from stages.plumbing.observations import Observation
+from stages.plumbing.settings import Settings
+
+
+def test_model(run: dict, folder: Path) -> dict:
+    """Job: one fine-tuned model. Gives, by what it was evaluated on and by condition, the metrics and n."""
+    model = load(Path(run["model"]))
+    result = {}
+    for split in TASKS[run["task"]].validation_splits:
+        table = TASK_FOLDER / run["task"] / f"{split.name}.parquet"
+        labels = pd.read_parquet(table)["label"].to_numpy()
+        conditions = under_embedding_noise(model, run, table) | under_text_noise(model, run, table, folder)
+        result[split.evaluated_on] = {
+            "n": len(labels),
+            "conditions": {name: mean_scores(run["task"], drawn, labels) for name, drawn in conditions.items()},
+            "probes": probes(model, run, table) if run["noise"]["probes"] else {},
+        }
+    return result
+
+
+def under_embedding_noise(model, run: dict, table: Path) -> dict[str, list[np.ndarray]]:
+    from stages.common.classification.training import encode
+    from stages.noise.embeddings import predictions_under_noise, spared_ids
+
+    spared = spared_ids(TOKENIZER, run["noise"]["special_tokens"])
+    examples = encode(table, TOKENIZER, run["maximum_length"])
+    by_level = predictions_under_noise(model, examples, run["noise"], spared, run["precision"])
+    return {f"noise={level:g}": drawn for level, drawn in by_level.items()}
+
+
+def under_text_noise(model, run: dict, table: Path, folder: Path) -> dict[str, list[np.ndarray]]:
+    from stages.noise.embeddings import predictions_under_text_noise
+
+    length, precision = run["maximum_length"], run["precision"]
+    by_kind = predictions_under_text_noise(model, table, run["noise"], TOKENIZER, length, precision, folder)
+    return {f"{kind}={level:g}": drawn for (kind, level), drawn in by_kind.items()}
+
+
+def probes(model, run: dict, table: Path) -> dict[str, dict[str, float]]:
+    from stages.common.classification.training import encode
+    from stages.noise.probes import probe
+
+    return probe(model, encode(table, TOKENIZER, run["maximum_length"]), run["noise"]["seeds"][0])
+
+
+def mean_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> dict[str, float]:
+    """Every metric, the mean over the noise seeds."""
+    by_seed = [scores(task, predictions, labels) for predictions in drawn]
+    return {metric: float(np.mean([one[metric] for one in by_seed])) for metric in by_seed[0]}
+
+
+def planned(settings: Settings, protocol: str, name: str) -> list[dict]:
+    """One run for every kept model of the tasks of `noise`."""
+    noise = settings.noise.model_dump(mode="json", exclude={"tasks"})
+    finetuning = settings.finetuning[protocol]
+    return [
+        {
+            "name": f"{name} {model.folder.name}",
+            "model": str(model.folder),
+            "task": model.task,
+            "pretraining_seed": model.pretraining_seed,
+            "finetuning_seed": model.finetuning_seed,
+            "maximum_length": finetuning.maximum_length,
+            "precision": finetuning.precision,
+            "noise": noise,
+        }
+        for model in kept_models(name, settings.noise.tasks)
+    ]
+
+
+def rows(run: dict, result: dict, columns: dict) -> list[Observation]:
+    """The result of one run as observations; columns: what all rows of the stage share."""
+    return [
+        Observation(
+            stage="noise",
+            task=run["task"],
+            evaluated_on=evaluated_on,
+            condition=condition,
+            metric=metric,
+            pretraining_seed=run["pretraining_seed"],
+            finetuning_seed=run["finetuning_seed"],
+            value=value,
+            n=evaluated["n"],
+            **columns,
+        )
+        for evaluated_on, evaluated in result.items()
+        for condition, metrics in (evaluated["conditions"] | evaluated["probes"]).items()
+        for metric, value in metrics.items()
+    ]
+
+
+def main(settings: Settings, protocol: str, operator: str, size: str) -> dict:
+    name = f"{protocol}-{operator}-{size}"
+    columns = {"protocol": protocol, "operator": operator, "size": size}
+    runs = planned(settings, protocol, name)
+    work = [jobs.Job(run["name"], run, (Path(run["model"]), TASK_FOLDER / run["task"], TOKENIZER)) for run in runs]
+    results = jobs.run(test_model, work, "noise", settings.workers, on_gpu=True)
+    measured = [row for run, (_, result) in zip(runs, results, strict=True) for row in rows(run, result, columns)]
+    observations.write(observations.FOLDER / f"noise-{name}.csv", measured)
+    return {}

@@ -1,0 +1,1 @@
+"""Parameters of every operator at every size: stage `parameters`."""

@@ -1,0 +1,110 @@
+"""Counts the parameters of every operator at every size of `models`.
+
+Reads nothing but params.yaml. Writes data/observations/parameters.csv: parameters of one layer's self-attention and of
+its feed-forward network (closed formulas, checked against a built layer), and of the whole masked-LM model and the
+two-label classifier with BERT's vocabulary; and the spread of the first scores, the one number that `variants` change
+here. Beside them, at sizes of their own, the layers that the blog post (`blog`) and the draft section (`draft`) count.
+"""
+
+from pathlib import Path
+
+import torch
+
+from stages.common.attention import counts
+from stages.common.attention.descriptions import described
+from stages.common.attention.operators import OPERATORS
+from stages.common.translation.steps import assembled
+from stages.plumbing import observations
+from stages.plumbing.observations import Observation
+from stages.plumbing.settings import Settings
+
+BLOG = {"hidden": 512, "heads": 8, "positions": 40}  # its text; 8 heads follow from its count
+DRAFT = {"hidden": 512, "width": 64}  # width of a head
+DRAFT_INTERMEDIATE = 2048
+BASE = {  # Vaswani et al. 2017, Table 3, base; no parameter depends on dropout and positions
+    "layers": 6, "hidden": 512, "heads": 8, "intermediate": 2048, "vocabulary": "shared", "dropout": 0.1,
+    "positions": 256,
+}  # fmt: skip
+SUB_WORDS = 37_000  # of the shared vocabulary, about (the same, section 5.1)
+DRAFT_SUBLAYERS = (  # operator, condition, heads, pairs a head
+    ("over_parameters", None, 8, 1536),
+    ("over_parameters_wide", None, 16, 512),  # its table
+    ("over_parameters_wide", "heads=8", 8, 512),  # its text
+)
+
+
+def count(name: str, variant: dict, size: str, model: dict[str, int], deviation: float) -> list[Observation]:
+    """Gives the rows of one operator or variant at one size.
+
+    Args:
+        name: the operator's or the variant's.
+        variant: its settings, as Settings.variant gives them.
+        size: the model's name.
+        model: a record of `models`.
+        deviation: standard deviation of a new weight.
+
+    Raises:
+        ValueError: a formula and the built layer differ.
+    """
+    formulas = counts.layer_parameters(variant, model)
+    counted = counts.counted_layer_parameters(variant, model)
+    if formulas != counted:
+        raise ValueError(f"{name} at {size}: {formulas} parameters by formula, {counted} in the built layer")
+    values = dict(zip(("attention_parameters", "feed_forward_parameters"), formulas, strict=True))
+    attention = variant, model["hidden"], model["heads"], model["positions"]
+    values["attention_weights"] = counts.attention_weights(*attention)
+    values["attention_block_parameters"] = counts.attention_block_parameters(*attention)
+    norms = 4 * model["hidden"]  # two LayerNorms
+    values["layer_parameters"] = values["attention_block_parameters"] + values["feed_forward_parameters"] + norms
+    values |= {kind: counts.model_parameters(kind, variant, model) for kind in counts.MODELS}
+    spread = counts.first_score_spread(variant, model, deviation)
+    values |= {} if spread is None else {"first_score_spread": spread}
+    return [
+        Observation(stage="parameters", operator=name, size=size, metric=metric, value=value)
+        for metric, value in values.items()
+    ]
+
+
+def small_sources() -> list[Observation]:
+    """The layers of the blog post and of the draft section, by closed formula."""
+    whole = {"stage": "parameters", "size": "blog", "metric": "attention_block_parameters"}
+    blocks = [
+        Observation(operator=operator, value=counts.attention_block_parameters(operator, **BLOG), **whole)
+        for operator in ("original", "hadamard", "fixed")
+    ]
+    own = {"stage": "parameters", "size": "draft", "metric": "feed_forward_weights"}
+    plain = 2 * DRAFT["hidden"] * DRAFT_INTERMEDIATE
+    sublayers = [
+        Observation(operator=operator, condition=condition, value=value, **own)
+        for operator, condition, heads, pairs in DRAFT_SUBLAYERS
+        for value in [counts.over_parameters_weights(heads=heads, pairs=pairs, **DRAFT)]
+    ]
+    return [*blocks, Observation(operator="original", value=plain, **own), *sublayers, *translation_models()]
+
+
+def translation_models() -> list[Observation]:
+    """Parameters of the whole models of the draft's table, with the vocabulary of the paper whose draft it is."""
+    rows = []
+    for operator in ("original", "over_parameters", "over_parameters_wide"):
+        with torch.device("meta"):
+            model = assembled({"operator": operator, "training": BASE}, (SUB_WORDS, SUB_WORDS))
+        value = sum(parameter.numel() for parameter in model.parameters())
+        rows.append(
+            Observation(
+                stage="parameters", size="draft", metric="translation_parameters", operator=operator, value=value
+            )
+        )
+    return rows
+
+
+def main(settings: Settings) -> dict:
+    models = {size: model.model_dump() for size, model in settings.models.items()}
+    deviation = settings.pretraining.initializer_range
+    rows = [
+        row
+        for size, model in models.items()
+        for name in dict.fromkeys((*OPERATORS, *described(Path(settings.operators_file)), *settings.variants))
+        for row in count(name, settings.variant(name), size, model, deviation)
+    ]
+    observations.write(observations.FOLDER / "parameters.csv", [*rows, *small_sources()])
+    return {}

@@ -1,1 +1,0 @@
-"""The report's tables and figures, and its two forms: one HTML file, and LaTeX."""

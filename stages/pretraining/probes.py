@@ -1,0 +1,85 @@
+"""What happens inside the attention while a model is pre-trained: how its scores spread, and how far its weights move.
+
+Measured at every evaluation where `pretraining.probes` asks for it, on the same unmasked validation sequences for every
+operator and seed. They are the mechanism that an operator's speed of learning may rest on: a softmax over nearly equal
+scores averages all tokens, and one over widely spread scores sees one token alone.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from stages.common.attention.base import SelfAttention
+from stages.common.masked_lm.corpus import Corpus
+from stages.common.masked_lm.steps import built
+from stages.common.training.optimisation import device
+
+SEQUENCES = 32  # of the validation split; averages of so many differ little from those of all
+
+
+class Probes:
+    """The measurements of one job.
+
+    Args:
+        job: the settings of a pre-training job; its seed gives the weights that training starts from.
+        corpus: its validation split holds the sequences that are measured on.
+    """
+
+    def __init__(self, job: dict, corpus: Corpus):
+        self._sequences = torch.from_numpy(corpus.validation[range(min(SEQUENCES, len(corpus.validation)))])
+        start = built(job, corpus.vocabulary_size)  # drawn again, so that a resumed job measures from the same start
+        self._start = {name: value.detach() for name, value in _weights(start)}
+
+    @torch.no_grad()
+    def measure(self, model: nn.Module) -> dict[str, float]:
+        """Measures a model, each value the mean over layers, and over heads and tokens.
+
+        Returns:
+            score_spread: the standard deviation over keys of a token's scores on other tokens, before the softmax.
+            attention_entropy: of the weights over keys, as a share of the uniform one's, in [0, 1].
+            self_weight: the weight of a token on itself.
+            movement_NAME, for every weight NAME of the operator: |W - W_0| / |W_0| (Frobenius), with W_0 its start.
+        """
+        model.eval()
+        modules = _operators(model)
+        inputs: list[Tensor] = []
+        hooks = [module.register_forward_pre_hook(lambda _, given: inputs.append(given[0])) for module in modules]
+        model.bert(self._sequences.to(device()))
+        for hook in hooks:
+            hook.remove()
+        measured = [of_scores(module.scores(X)) for module, X in zip(modules, inputs, strict=True)]
+        values = {name: sum(layer[name] for layer in measured) / len(measured) for name in measured[0]}
+        moved: dict[str, list[float]] = {}
+        for name, weight in _weights(model):
+            start = self._start[name].to(weight.device)
+            own = name.removesuffix(".weight").rpartition(".")[2]
+            moved.setdefault(f"movement_{own}", []).append(((weight - start).norm() / start.norm()).item())
+        return values | {name: sum(layers) / len(layers) for name, layers in moved.items()}
+
+
+def of_scores(A: Tensor) -> dict[str, float]:
+    """The probes of scores A [batch, heads, n, n], before the softmax, of sequences without padding."""
+    n = A.shape[-1]
+    others = A.float()[..., ~torch.eye(n, dtype=torch.bool, device=A.device)].unflatten(-1, (n, n - 1))
+    weights = torch.softmax(A.float(), dim=-1)
+    entropy = -(weights * weights.clamp_min(1e-30).log()).sum(-1).mean().item()
+    return {
+        "score_spread": others.std(-1).mean().item(),
+        "attention_entropy": entropy / math.log(n),
+        "self_weight": weights.diagonal(dim1=-2, dim2=-1).mean().item(),
+    }
+
+
+def _operators(model: nn.Module) -> list[SelfAttention]:
+    return [layer.attention.self for layer in model.bert.encoder.layer]
+
+
+def _weights(model: nn.Module) -> list[tuple[str, Tensor]]:
+    """Every weight of the self-attention operators, biases left out: they start at 0."""
+    return [
+        (f"{number}.{name}", parameter)
+        for number, module in enumerate(_operators(model))
+        for name, parameter in module.named_parameters()
+        if not name.endswith("bias")
+    ]

@@ -1,0 +1,96 @@
+"""Pre-trains one operator at one size, once for every seed of `pretraining.seeds`.
+
+Reads data/tokens. Writes data/pretraining/OPERATOR-SIZE/seed-N (a Hugging Face model folder, with tokenizer and card),
+data/checkpoints/OPERATOR-SIZE/seed-N/step-M (the same after the steps that `convergence` asks for) and
+data/observations/pretraining-OPERATOR-SIZE.csv: training and validation loss by step. A run that was killed goes on
+from its last checkpoint (data/jobs). data/live/OPERATOR-SIZE-seed-N has its curves while it goes on: loss, learning
+rate, gradient norm, tokens a second, share of the machine's peak.
+
+Several GPUs share a run under `torchrun --nproc-per-node N -m stages.pretraining OPERATOR SIZE`, or under
+`accelerate launch`.
+"""
+
+import shutil
+from pathlib import Path
+
+from stages.plumbing import jobs, observations
+from stages.plumbing.files import CHECKPOINTS, LIVE, PRETRAINED, TOKENIZER, TOKENS, place, temporary_sibling
+from stages.plumbing.model_folders import card, complete
+from stages.plumbing.observations import Observation
+from stages.plumbing.settings import Settings
+
+LOSSES = ("training_loss", "validation_loss")
+
+
+def pretrain(run: dict, folder: Path) -> dict:
+    from stages.pretraining.loop import pretrain
+
+    return pretrain(run, TOKENS, folder, LIVE / f"{run['operator']}-{run['size']}-seed-{run['seed']}")
+
+
+def rows(run: dict, log: list[dict]) -> list[Observation]:
+    """The log of one run as observations."""
+    return [
+        Observation(
+            stage="pretraining",
+            operator=run["operator"],
+            size=run["size"],
+            condition=f"step={entry['step']}",
+            metric=metric,
+            pretraining_seed=run["seed"],
+            value=value,
+            n=entry["masked_tokens"] if metric == "validation_loss" else None,
+        )
+        for entry in log
+        for metric, value in ({name: entry[name] for name in LOSSES} | entry["probes"]).items()
+    ]
+
+
+def planned(settings: Settings, operator: str, size: str) -> list[dict]:
+    """One run for every seed. The settings of a variant stand in the runs of that variant alone."""
+    training = settings.pretraining.model_dump(mode="json")
+    shared = {
+        "operator": operator,
+        "size": size,
+        "model": settings.models[size].model_dump(),
+        "variant": settings.variant(operator),
+    }
+    return [shared | {"seed": seed, "training": training} for seed in training.pop("seeds")]
+
+
+def described(run: dict, step: int, log: list[dict], folder: Path) -> str:
+    """The card of the model that one run had after `step`. folder: where it stands."""
+    size, training = run["model"], run["training"]
+    text = (
+        f"A masked-language model of {size['layers']} layers, width {size['hidden']} and {size['heads']} heads with "
+        f"the operator `{run['operator']}`; everything around it is BERT as in Hugging Face Transformers. Pre-trained "
+        f"for {step} of {log[-1]['step']} steps of {training['batch_size']} sequences from seed {run['seed']}. The "
+        "report of the run has the corpus, every setting and what was measured afterwards."
+    )
+    [*_, last] = [entry for entry in log if entry["step"] <= step] or [log[0]]
+    measured = {(f"held-out documents, after {last['step']} steps", "validation_loss"): last["validation_loss"]}
+    return card(folder, f"BERT with {run['operator']} attention", text, run["operator"], "fill-mask", measured)
+
+
+def leave(run: dict, log: list[dict], source: Path, step: int, output: Path, final: Path) -> None:
+    """Copies the model after `step` to `output`, with tokenizer and card. final: where `output` will stand."""
+    shutil.copytree(source, output, copy_function=place)
+    complete(output, TOKENIZER, run["model"]["positions"], described(run, step, log, final))
+
+
+def main(settings: Settings, operator: str, size: str) -> dict:
+    name = f"{operator}-{size}"
+    runs = planned(settings, operator, size)
+    checkpoints = tuple(f"checkpoints/step-{step}" for step in settings.convergence.steps)
+    work = [jobs.Job(f"{name} seed {run['seed']}", run, (TOKENS,), checkpoints) for run in runs]
+    done = list(zip(runs, jobs.run(pretrain, work, "pretraining", settings.workers, on_gpu=True), strict=True))
+    with temporary_sibling(PRETRAINED / name) as models, temporary_sibling(CHECKPOINTS / name) as earlier:
+        for run, (folder, result) in done:
+            seed, log = f"seed-{run['seed']}", result["log"]
+            leave(run, log, folder / "model", log[-1]["step"], models / seed, PRETRAINED / name / seed)
+            for step, checkpoint in zip(settings.convergence.steps, checkpoints, strict=True):
+                own = Path(seed, f"step-{step}")
+                leave(run, log, folder / checkpoint, step, earlier / own, CHECKPOINTS / name / own)
+    losses = [row for run, (_, result) in done for row in rows(run, result["log"])]
+    observations.write(observations.FOLDER / f"pretraining-{name}.csv", losses)
+    return {"seconds_by_seed": {run["seed"]: result["seconds"] for run, (_, result) in done}}

@@ -1,0 +1,1 @@
+"""SQuAD and TriviaQA: stage `question_answering`."""

@@ -1,0 +1,177 @@
+"""Fine-tuning of one pre-trained model on questions about a text, and the answers that it then gives.
+
+BERT's way (Devlin et al. 2018, sections 4.2 and 4.3): one Linear layer scores every token as the first and as the last
+of the answer; the loss is the mean of both cross-entropies, with [CLS] as the target where a window holds no answer.
+Batches hold windows of like length; all weights are trained, and the model after the last epoch counts.
+"""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from torch.nn import functional
+
+from stages.common.attention.bert import OperatorBertForQuestionAnswering
+from stages.common.classification.training import loaded, train_epochs
+from stages.common.training.optimisation import autocast, device, require_finite
+from stages.question_answering.windows import Windows, encode, padded
+
+EVALUATION_BATCH = 128  # windows
+
+
+def finetune(run: dict, weights: Path, tokenizer: Path, train: Path, kept: Path | None = None) -> tuple:
+    """Trains a model to answer questions.
+
+    Args:
+        run: name, seed and training (the section `question_answering` of the settings) of this fine-tuning.
+        weights: the folder of the model to begin with. Where it answers questions already, the layer that finds the
+            answers is trained further as well; otherwise that layer starts anew.
+        tokenizer: the file of the tokenizer.
+        train: the table of questions to train on.
+        kept: the folder to save the model in, if it is to be saved.
+
+    Returns:
+        The model and the seconds of training.
+    """
+    model = loaded(OperatorBertForQuestionAnswering, run, weights)
+    windows = _encode(train, tokenizer, run["training"])
+    started = time.perf_counter()
+    _train(model, windows, run)
+    seconds = time.perf_counter() - started
+    if kept:
+        model.save_pretrained(kept)
+    return model, seconds
+
+
+def answer(model, table: Path, tokenizer: Path, settings: dict, unanswerable: bool) -> list[str]:
+    """Answers every question of a table.
+
+    Args:
+        model: a model that `finetune` trained.
+        table: the table of questions.
+        tokenizer: the file of the tokenizer.
+        settings: the section `question_answering` of the settings.
+        unanswerable: whether a question may be left unanswered.
+
+    Returns:
+        One text for every question, as it stands in its context; empty for no answer.
+    """
+    windows = _encode(table, tokenizer, settings)
+    threshold = settings["null_threshold"] if unanswerable else None
+    best = score(model, windows, settings["answer_length"], settings["precision"])
+    return read(pd.read_parquet(table, columns=["context"])["context"], windows, best, threshold)
+
+
+def read(contexts: pd.Series, windows: Windows, best: np.ndarray, null_threshold: float | None) -> list[str]:
+    """Turns the best spans of the windows into one answer for every question.
+
+    A question whose context fills several windows takes the span with the highest score among them. The answer is the
+    part of the context from the first character of the span's first token to the last character of its last token.
+
+    Args:
+        contexts: the context of every question, in the order in which `windows.questions` numbers them.
+        windows: the windows of all these questions.
+        best: what `score` gives for these windows.
+        null_threshold: a question is left unanswered where the score for no answer is higher than that of its span by
+            more than this. The score for no answer is that of [CLS], the lowest of the question's windows. None: every
+            question must be answered.
+
+    Returns:
+        One text for every question. It is empty where the question is left unanswered, and, whatever the threshold,
+        where no window of the question holds a token of the context.
+    """
+    answers = []
+    borders = np.searchsorted(windows.questions, np.arange(len(contexts) + 1))
+    for context, start, end in zip(contexts, borders, borders[1:], strict=False):
+        window = start + int(np.argmax(best["score"][start:end]))
+        nothing = best["null"][start:end].min() - best["score"][window]
+        first, last = best["first"][window], best["last"][window]
+        unanswered = not np.isfinite(best["score"][window]) or (null_threshold is not None and nothing > null_threshold)
+        places = windows.offsets[window]
+        answers.append("" if unanswered else context[places[first, 0] : places[last, 1]])
+    return answers
+
+
+@torch.no_grad()
+def score(model, windows: Windows, answer_length: int, precision: str) -> np.ndarray:
+    """Finds the best span of every window: the one that the model scores highest as an answer.
+
+    Args:
+        model: a model that `finetune` trained.
+        windows: the windows to look at.
+        answer_length: the greatest number of tokens that a span may have.
+        precision: the precision of the model's arithmetic, as in params.yaml.
+
+    Returns:
+        A structured array [windows]. score: the logits of the span's first and last token, added; minus infinity where
+        the window holds no token of the context. first, last: these tokens, counted from the first token of the context
+        in the window. null: the same sum for [CLS], which stands for no answer.
+    """
+    model.eval()
+    order = np.argsort([len(ids) for ids in windows.ids], kind="stable")
+    found = np.empty(len(windows), dtype=[("score", "f4"), ("first", "i4"), ("last", "i4"), ("null", "f4")])
+    for begin in range(0, len(order), EVALUATION_BATCH):
+        indices = order[begin : begin + EVALUATION_BATCH]
+        starts, ends, context = _logits(model, windows, indices, precision)
+        value, first, last = best_span(starts, ends, context, answer_length)
+        shift = torch.from_numpy(windows.begins[indices])
+        found["score"][indices], found["null"][indices] = value, starts[:, 0] + ends[:, 0]
+        found["first"][indices], found["last"][indices] = first - shift, last - shift
+    return found
+
+
+def best_span(
+    starts: torch.Tensor, ends: torch.Tensor, allowed: torch.Tensor, longest: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Finds in every row the span for which starts[first] + ends[last] is highest.
+
+    All spans are looked at, so no list of the best beginnings and ends has to be long enough.
+
+    Args:
+        starts: [b, n], the score of every token as the first of a span.
+        ends: [b, n], its score as the last.
+        allowed: [b, n], the tokens that may be the first or the last.
+        longest: the greatest number of tokens that a span may have.
+
+    Returns:
+        The sum, the first and the last token of the best span, each [b]; the sum is minus infinity where no token is
+        allowed.
+    """
+    n = starts.shape[1]
+    starts, ends = (scores.masked_fill(~allowed, -torch.inf) for scores in (starts, ends))
+    values = torch.full((starts.shape[0], min(longest, n), n), -torch.inf)
+    for further in range(values.shape[1]):
+        values[:, further, : n - further] = starts[:, : n - further] + ends[:, further:]
+    value, place = values.flatten(1).max(1)
+    first = place % n
+    return value, first, first + place // n
+
+
+def _encode(table: Path, tokenizer: Path, settings: dict) -> Windows:
+    return encode(table, tokenizer, *(settings[name] for name in ("maximum_length", "question_length", "stride")))
+
+
+def _train(model: OperatorBertForQuestionAnswering, windows: Windows, run: dict) -> None:
+    def loss_of(indices: np.ndarray) -> torch.Tensor:
+        starts, ends, _ = _logits(model, windows, indices, run["training"]["precision"])
+        spans = torch.from_numpy(windows.spans[indices]).to(starts.device)
+        return (functional.cross_entropy(starts, spans[:, 0]) + functional.cross_entropy(ends, spans[:, 1])) / 2
+
+    train_epochs(model, windows, run, loss_of)
+
+
+def _logits(model, windows: Windows, indices: np.ndarray, precision: str) -> tuple:
+    """Scores as the first and as the last token, [windows, n] float32, lowest for padding; and which are the context's.
+
+    While the model is trained they stay on its device; else they come back to the CPU.
+    """
+    batch, where = padded(windows, indices), device()
+    mask = batch.mask.to(where)
+    with autocast(precision):
+        given = model(batch.ids.to(where), attention_mask=mask, token_type_ids=batch.types.to(where))
+    for scores in () if model.training else (given.start_logits, given.end_logits):
+        require_finite(scores, f"window {indices[0]}, or another of its batch")
+    logits = [scores.float().masked_fill(mask == 0, -torch.inf) for scores in (given.start_logits, given.end_logits)]
+    return (*logits, batch.context) if model.training else (*(scores.cpu() for scores in logits), batch.context)

@@ -1,0 +1,1 @@
+"""Tables, figures, HTML and LaTeX: stage `report`."""

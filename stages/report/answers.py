@@ -1,0 +1,238 @@
+"""The first screen of the report: what is known about each operator, in sentences that follow from data.
+
+A sentence is made only where its numbers are there; a direction is named only where its interval excludes zero, and
+what several fine-tuning seeds of one checkpoint show is said of that checkpoint.
+"""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from stages.common.evidence.arithmetic import FAILS
+from stages.common.evidence.cells import PAPER_SIZES
+from stages.common.evidence.scores import COLUMNS, GLUE_SCORE
+from stages.common.evidence.statistics import PRETRAINING
+from stages.report import names
+from stages.report.figures import Drawing, draw_answer
+from stages.report.tables import interval, number
+
+BIGGEST = PAPER_SIZES[-1]
+FINDINGS = 3
+FIELDS = {"source", "operator", "size", "column", "difference", "low", "high", "n", "unit_of_inference"}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """lead: its first words, set apart. links: (label, address) of where it is shown."""
+
+    lead: str
+    text: str
+    links: tuple[tuple[str, str], ...] = ()
+
+
+def operators(
+    described: dict, summaries: pd.DataFrame, comparisons: pd.DataFrame, checks: pd.DataFrame, confidence
+) -> list[Sentence]:
+    """What each operator of the papers saves, and what the released results say that it costs.
+
+    Args:
+        described: operator -> `does` (a few words) and, where no results are released, `instead`: a check of the audit
+            and what it says of the published ones.
+        summaries: the counts among them, as analysis summarises.
+        comparisons: differences to the original operator, with their intervals.
+        checks: the audit.
+        confidence: of the intervals, as a fraction.
+    """
+    released = differences(comparisons, "released")
+    sentences = []
+    for operator, words in described.items():
+        saved = saving(summaries, operator)
+        parts = [f"{words['does']}."]
+        if saved is not None:
+            parts.append(f"It saves {number(saved, 1)} % of the parameters of BERT-{BIGGEST}.")
+        parts.append(_cost(released[released["operator"] == operator], confidence) or _nothing(words, checks))
+        links = [("counts", "#parameters"), ("released results", "#against_original")]
+        instead = words.get("instead", {}).get("check")
+        if not (released["operator"] == operator).any():
+            links = links[:1] + (
+                [(f"audit, {instead}", f"audit.html#{instead}")] if instead in set(checks["check"]) else []
+            )
+        sentences.append(Sentence(names.operator(operator).capitalize(), names.unbroken(" ".join(parts)), tuple(links)))
+    return sentences
+
+
+def differences(comparisons: pd.DataFrame, source: str) -> pd.DataFrame:
+    """Differences of the GLUE score to the original operator that have an interval; none where a column is missing."""
+    if not set(comparisons.columns) >= FIELDS:
+        return pd.DataFrame(columns=sorted(FIELDS))
+    rows = comparisons[(comparisons["source"] == source) & (comparisons["column"] == GLUE_SCORE)]
+    return rows[rows[["difference", "low", "high"]].notna().all(axis=1)]
+
+
+def saving(summaries: pd.DataFrame, operator: str, size: str = BIGGEST) -> float | None:
+    """The share of a masked-language model's parameters that an operator saves, in per cent; None if not counted."""
+    found = summaries.loc[
+        (summaries["metric"] == "saved_percent") & (summaries["operator"] == operator) & (summaries["size"] == size),
+        "mean",
+    ]
+    return float(found.iloc[0]) if len(found) else None
+
+
+def _cost(rows: pd.DataFrame, confidence: float) -> str:
+    """What the released results show, the biggest model first; empty without them."""
+    if rows.empty:
+        return ""
+    rows = _biggest_first(rows)
+    shown = [
+        phrase(row, f"{confidence:.0%} interval " if place == 0 else "") for place, row in enumerate(rows.itertuples())
+    ]
+    units = set(rows["unit_of_inference"])
+    unit = (
+        "Each arm is several pre-training runs."
+        if units == {PRETRAINING} and rows["n"].min() > 1
+        else "There is one pre-trained checkpoint an arm: this speaks for those checkpoints, not yet for the operator."
+    )
+    return f"In GLUE score the authors' released results show {' and '.join(shown)}. {unit}"
+
+
+def _biggest_first(rows: pd.DataFrame) -> pd.DataFrame:
+    """Sizes that the papers have from the biggest on, then others."""
+    order = {size: place for place, size in enumerate(reversed(PAPER_SIZES))}
+    return rows.sort_values(
+        "size", key=lambda sizes: sizes.map(lambda size: order.get(size, len(order))), kind="stable"
+    )
+
+
+def phrase(row, interval_name: str = "") -> str:
+    """A difference in words: a direction only where the interval excludes zero."""
+    size = f"at BERT-{row.size}"
+    if row.low > 0:
+        return f"a gain of {number(row.difference, 2)} points {size} ({interval_name}{interval(row.low, row.high, 2)})"
+    if row.high < 0:
+        return (
+            f"a loss of {number(-row.difference, 2)} points {size} ({interval_name}{interval(-row.high, -row.low, 2)})"
+        )
+    sign = "+" if row.difference > 0 else ""
+    both = interval(row.low, row.high, 2)
+    return f"no detectable difference {size} ({sign}{number(row.difference, 2)} points, {interval_name}{both})"
+
+
+def _nothing(words: dict, checks: pd.DataFrame) -> str:
+    instead = words.get("instead", {})
+    there = instead.get("check") in set(checks["check"])
+    return f"What it costs is not known: no raw results of it are released{', ' + instead['says'] if there else ''}."
+
+
+def findings(listed: list[dict], checks: pd.DataFrame) -> list[Sentence]:
+    """The first of the listed checks that fail, in words and with their arithmetic, each linked to its place.
+
+    Args:
+        listed: by weight; `check`, and `says`: what it means when that check fails.
+        checks: the audit.
+    """
+    found = checks.set_index("check")
+    failing = [
+        entry for entry in listed if entry["check"] in found.index and found.at[entry["check"], "verdict"] == FAILS
+    ]
+    return [
+        Sentence(
+            entry["says"],
+            f"In numbers: {names.prose(found.at[entry['check'], 'arithmetic']).rstrip('.')}.",
+            ((f"audit, {entry['check']}", f"audit.html#{entry['check']}"),),
+        )
+        for entry in failing[:FINDINGS]
+    ]
+
+
+def this_run(settings, summaries: pd.DataFrame, comparisons: pd.DataFrame) -> list[Sentence]:
+    """What this run can add to what is known, and what it cannot.
+
+    Args:
+        settings: of the run.
+        summaries: as above.
+        comparisons: as above.
+    """
+    reasons = limits(settings, chance(summaries, settings))
+    counted = saving(summaries, settings.operators[-1]) is not None
+    can = ["It counts the parameters of every model anew; counts hold at any scale."] if counted else []
+    own = differences(comparisons, "reproduced")
+    if not reasons and len(own):
+        shown = [f"{names.operator(row.operator)}: {phrase(row)}" for row in own.itertuples()]
+        can.append(f"In GLUE score against the original it finds, {'; '.join(shown)}.")
+    cannot = f"It cannot test what the papers say about scores: {'; '.join(reasons)}." if reasons else ""
+    return [
+        *([Sentence("This run adds", " ".join(can), (("its scores", "#overview"),))] if can else []),
+        *([Sentence("This run cannot", cannot)] if cannot else []),
+    ]
+
+
+def chance(summaries: pd.DataFrame, settings) -> str:
+    """Which of a run's scores do not rise above the most frequent answer, as a reason not to read them as results.
+
+    Judged by the GLUE score, and by its columns where a run has not all of them. Empty where all scores are above;
+    where it is not known whether they are, that is the reason.
+    """
+    rows = summaries[(summaries["metric"] == "score") & (summaries["stage"] == "finetuning")]
+    rows = rows[rows["size"].isin(settings.sizes) & rows["operator"].isin(settings.operators)]
+    whole = rows[rows["evaluated_on"] == GLUE_SCORE]
+    rows = whole if len(whole) else rows[rows["evaluated_on"].isin(COLUMNS)]
+    if rows.empty or "at_chance" not in rows or rows["at_chance"].isna().all():
+        return "whether its scores are above chance is not known"
+    low, what = int(rows["at_chance"].eq(True).sum()), "GLUE scores" if len(whole) else "scores of single tasks"
+    if not low:
+        return ""
+    return f"{'all' if low == len(rows) else low} of its {len(rows)} {what} are at chance"
+
+
+def limits(settings, at_chance: str) -> list[str]:
+    """Why the scores of a run do not speak for or against the papers."""
+    reasons = []
+    if settings.data.source == "embedded":
+        reasons.append("its text and tasks are generated by this repository")
+    strange = [size for size in settings.sizes if size not in PAPER_SIZES]
+    if strange:
+        papers = " and ".join(f"BERT-{size}" for size in PAPER_SIZES)
+        reasons.append(f"its models are {', '.join(f'BERT-{size}' for size in strange)}, the papers' are {papers}")
+    if len(settings.pretraining.seeds) == 1:
+        reasons.append("it has one pre-training seed, which speaks for one checkpoint an arm and not for an operator")
+    return reasons + ([at_chance] if at_chance else [])
+
+
+def drawing(described: dict, summaries: pd.DataFrame, comparisons: pd.DataFrame, settings) -> Drawing:
+    """The figure of the first screen: difference in GLUE score by operator and size, with what each saves.
+
+    This run is drawn where its scores are no chance.
+    """
+    rows = differences(comparisons, "released")
+    if not chance(summaries, settings):
+        rows = pd.concat([rows, differences(comparisons, "reproduced")])
+    rows = rows[rows["operator"] != "original"]
+    listed = []
+    for operator in dict.fromkeys([*described, *rows["operator"]]):
+        own = _biggest_first(rows[rows["operator"] == operator])
+        saved = {size: saving(summaries, operator, size) for size in (*own["size"], BIGGEST)}
+        for row in own.itertuples():
+            listed.append(_mark(operator, row.size, row.source, row.difference, row.low, row.high, saved[row.size]))
+        if own.empty or (own["source"] != "released").all():
+            nan = float("nan")
+            listed.append(_mark(operator, BIGGEST, "no results released", nan, nan, nan, saved[BIGGEST]))
+    frame = pd.DataFrame(listed)
+    own = " Hollow: this run." if (frame["source"] == "reproduced").any() else ""
+    note = (
+        f"{settings.analysis.confidence:.0%} intervals; in brackets the share of the model's parameters that is saved."
+    )
+    return draw_answer(frame, (note + own,))
+
+
+def _mark(
+    operator: str, size: str, source: str, difference: float, low: float, high: float, saved: float | None
+) -> dict:
+    return {
+        "operator": operator,
+        "size": size,
+        "source": source,
+        "difference": difference,
+        "low": low,
+        "high": high,
+        "saved_percent": float("nan") if saved is None else saved,
+    }

@@ -1,0 +1,94 @@
+"""Files beside the report: a model card for every pre-trained operator and size, and the page of results.parquet."""
+
+from pathlib import Path
+
+import jinja2
+import pandas as pd
+
+from stages.common.attention.descriptions import described
+from stages.common.evidence.scores import COLUMNS, GLUE_SCORE
+from stages.report import overview
+from stages.report.tables import number, spread
+
+
+def environment(folder: Path) -> jinja2.Environment:
+    """Makes the Jinja environment that renders the Markdown templates of a folder.
+
+    Nothing is escaped: all values come from params.yaml and from measurements.
+    """
+    loader = jinja2.FileSystemLoader(folder)
+    return jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def cards(folder: Path, settings, summaries: pd.DataFrame) -> dict[str, str]:
+    """Renders a model card for every operator and size of the run.
+
+    Args:
+        folder: where the template model_card.md is.
+        settings: the Settings of the run.
+        summaries: the means over seeds, as `analysis` writes them.
+
+    Returns:
+        By `OPERATOR-SIZE`, the card in Markdown.
+    """
+    template = environment(folder).get_template("model_card.md")
+    return {
+        f"{operator}-{size}": template.render(_values(operator, size, settings, summaries))
+        for size in settings.sizes
+        for operator in settings.operators
+    }
+
+
+def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict:
+    own = summaries[(summaries["operator"] == operator) & (summaries["size"] == size)]
+    counts = own.set_index("metric")["mean"]
+    variant = settings.variant(operator)
+    description = described(Path(settings.operators_file))[variant.pop("operator")]
+    generated = settings.data.source == "embedded"
+    return {
+        "operator": operator,
+        "size": size,
+        "banner": overview.banner(settings),
+        "model": settings.models[size],
+        "equation": description.equation,
+        "setting": "".join(f"; {key}: {value}" for key, value in variant.items()),
+        "operator_source": description.source,
+        "exportable": description.exportable,
+        "parameters": number(float(counts.get("masked_lm_parameters", float("nan"))), 0),
+        "saved": number(float(counts.get("saved_percent", float("nan"))), 2),
+        "seeds": ", ".join(map(str, settings.pretraining.seeds)),
+        "first_seed": settings.pretraining.seeds[0],
+        "training": overview.description(settings)[0],
+        "source": overview.DATA[settings.data.source],
+        "rows": _rows(own),
+        "caution": "They were trained on generated text and know nothing of English." if generated else "",
+    }
+
+
+def _rows(own: pd.DataFrame) -> list[tuple[str, str]]:
+    loss = own[own["metric"] == "final_validation_loss"]
+    rows = [("Validation loss, nats a masked token", _mean(row, 3, 1)) for row in loss.itertuples()]
+    scores = own[(own["metric"] == "score") & (own["stage"] == "finetuning")]
+    for column in (GLUE_SCORE, *COLUMNS):
+        for row in scores[scores["evaluated_on"] == column].itertuples():
+            rows.append((f"{column.replace('_', ' ')}, protocol {row.protocol}", _mean(row, 2, 100)))
+    return rows
+
+
+def _mean(row, decimals: int, scale: float) -> str:
+    return f"{number(scale * row.mean, decimals)} {spread(scale * row.sd, decimals)}".strip()
+
+
+def results_page(folder: Path, results: pd.DataFrame) -> str:
+    """Renders the page that says what the columns of results.parquet mean and how many rows each stage has.
+
+    Args:
+        folder: where the template results.md is.
+        results: the content of results.parquet.
+
+    Returns:
+        The page in Markdown.
+    """
+    stages = list(results["stage"].value_counts(sort=False).items())
+    template = environment(folder).get_template("results.md")
+    return template.render(rows=len(results), stages=stages, columns=list(results.columns))

@@ -1,0 +1,200 @@
+"""The report's plain tables: comparisons, corpus, tokens, tasks and provenance."""
+
+from dataclasses import replace
+from functools import partial
+
+import pandas as pd
+
+from stages.common.evidence import specifications
+from stages.common.evidence.statistics import DIFFERENT, EQUIVALENT, INCONCLUSIVE
+from stages.report import names
+from stages.report.tables import MISSING, Grid, Heading, Value, interval, number, plain, probability, text
+
+FATES = {
+    "in": "read",
+    "kept": "kept",
+    "not_selected": "kept, but beyond the number asked for",
+    "malformed": "malformed",
+}
+TABLE = "courtois2024_table3_glue"
+NO_VARIANCE = "no variance"
+MARGINED = (EQUIVALENT, DIFFERENT, INCONCLUSIVE)  # verdicts that speak of a margin
+count = partial(number, decimals=0)
+
+
+def against_original(comparisons: pd.DataFrame, confidence: float, alpha: float) -> Grid:
+    """GLUE columns by model, of the released results and of this run: difference in points and its interval.
+
+    A star stands where p, adjusted for the columns, is below alpha.
+    """
+    several = comparisons["protocol"].nunique() > 1
+    columns = {"column": (Heading("Column"), str)}
+    rows = {column.key: {"column": column.label} for column in specifications.load()[0][TABLE].columns}
+    order = comparisons.sort_values("source", key=lambda sources: sources != "released", kind="stable")
+    models = list(order.groupby(["source", "protocol", "size", "operator"], sort=False))
+    for place, ((source, protocol, size, operator), family) in enumerate(models):
+        where = "released" if source == "released" else "this run"
+        where += f", {names.protocol(protocol)}" if several and source != "released" else ""
+        columns[str(place)] = (Heading(names.model(size, operator), where), _value)
+        for row in family.itertuples():
+            rows[row.column][str(place)] = _difference(row, alpha)
+    made = plain(
+        pd.DataFrame(rows.values(), columns=list(columns)),
+        columns,
+        name="against_original",
+        title="Differences to the original operator",
+        stage="analysis",
+        notes=(
+            (
+                f"Points (100 × the score), with Welch's {confidence:.0%} interval. * marks p below {alpha}, "
+                "for the nine columns after Holm. All p values, and the tests of equivalence, are in the CSV."
+            ),
+            *_no_variance(comparisons),
+            *_units(comparisons),
+        ),
+    )
+    return replace(made, csv=comparisons)
+
+
+def _value(value: object) -> Value:
+    return value if isinstance(value, Value) else Value(MISSING)
+
+
+def _difference(row, alpha: float) -> Value:
+    star = "*" if row.p_holm < alpha else ""
+    spread = f"({interval(row.low, row.high, 2)})" if pd.notna(row.low) else ""
+    if pd.isna(row.low) and min(row.n, row.n_original) > 1:
+        spread = f"({NO_VARIANCE})"
+    detail = (
+        f"p = {probability(row.p)}, adjusted {probability(row.p_holm)}; n = {row.n} against {row.n_original};"
+        f" {row.verdict}" + (f" within {row.margin:g} points" if row.verdict in MARGINED else "")
+    )
+    return Value(number(row.difference, 2) + star, spread, detail)
+
+
+def _no_variance(frame: pd.DataFrame) -> list[str]:
+    none = frame["low"].isna() & (frame[["n", "n_original"]].min(axis=1) > 1)
+    return (
+        [f"{NO_VARIANCE.capitalize()}: all runs of one side score the same, which leaves no test."]
+        if none.any()
+        else []
+    )
+
+
+def shares(ledger: pd.DataFrame) -> pd.DataFrame:
+    """Per cent of documents that each reason drops first, as bars; columns as figures.draw takes them."""
+    total = ledger[ledger["shard"] == "total"]
+    dropped = total[(total["fate"] == "dropped") & (total["documents"] > 0)]
+    dropped = dropped.sort_values(["documents", "rule", "reason"], ascending=[False, True, True])
+    everything = total.loc[total["fate"] == "in", "documents"].sum()
+    texts = dropped[["rule", "reason"]].fillna("").astype(str)  # a ledger without any drop has empty columns
+    names = (texts["rule"] + ": " + texts["reason"]).str.replace("_", " ")
+    frame = pd.DataFrame({"label": names, "value": 100 * dropped["documents"] / max(everything, 1)})
+    return frame.assign(source="reproduced", quantity="dropped", operator="", size="")
+
+
+def _units(frame: pd.DataFrame) -> list[str]:
+    pairs = frame[["source", "n", "unit_of_inference"]].drop_duplicates().itertuples(index=False)
+    sources = {"released": "Released", "reproduced": "This run"}
+    return [f"{sources[pair.source]}: n = {pair.n} {pair.unit_of_inference} a side." for pair in pairs]
+
+
+def corpus(ledger: pd.DataFrame) -> Grid:
+    """What became of every document, by first reason; and how many documents each reason applies to."""
+    total = ledger[ledger["shard"] == "total"]
+    parts = [total[total["fate"] == fate] for fate in ("in", "kept", "not_selected", "malformed")]
+    dropped = total[total["fate"] == "dropped"].sort_values(
+        ["documents", "rule", "reason"], ascending=[False, True, True]
+    )
+    frame = pd.concat([*parts, dropped])
+    frame = frame[(frame["documents"] > 0) | (frame["all_documents"] > 0)].drop(columns="shard")
+    everything = frame.loc[frame["fate"] == "in", "documents"].sum()
+    reasons = frame["rule"].fillna("") + " " + frame["reason"].fillna("")
+    labels = [
+        FATES.get(fate) or f"dropped: {reason.strip()}" for fate, reason in zip(frame["fate"], reasons, strict=True)
+    ]
+    shown = frame.assign(label=labels, share=100 * frame["documents"] / everything)
+    columns = {
+        "label": (Heading("Documents"), str),
+        "documents": (Heading("Number", "a dropped document counts under its first reason"), count),
+        "share": (Heading("Share, %"), partial(number, decimals=1)),
+        "bytes": (Heading("Bytes", "of the lines, decompressed"), count),
+        "all_documents": (
+            Heading("Under this reason", "documents that the reason applies to, first or not"),
+            count,
+        ),
+    }
+    made = plain(shown, columns, name="corpus", title="The corpus and its filter", stage="filtering")
+    return replace(made, csv=frame)
+
+
+def tokens(index: dict) -> Grid:
+    """Documents, tokens and sequences of both splits."""
+    names = ["documents", "tokens", "sequences", "dropped_tokens"]
+    frame = pd.DataFrame(
+        [{"split": split, **{name: entry[name] for name in names}} for split, entry in index["splits"].items()]
+    )
+    columns = {"split": (Heading("Split"), str)}
+    columns |= {name: (Heading(name.replace("_", " ").capitalize()), count) for name in names}
+    note = f"Sequences of {index['sequence_length']} tokens; {count(index['vocabulary_size'])} word pieces."
+    return plain(frame, columns, name="tokens", title="Tokens for pre-training", stage="tokenization", notes=(note,))
+
+
+def tasks(statistics: pd.DataFrame) -> Grid:
+    """Examples of every task and split; subsets of the original data, samples and what was left out are named."""
+    frame = statistics.assign(
+        label=statistics["task"].map(names.task) + ", " + statistics["split"].str.replace("_", " "),
+        state=[_state(row.subset, row.reduced) for row in statistics.itertuples()],
+        majority=100 * statistics["majority_share"].astype(float),
+        reason=statistics["reason"].fillna(""),
+    )
+    columns = {
+        "label": (Heading("Task"), str),
+        "examples": (Heading("Examples"), count),
+        "available": (Heading("Of available"), count),
+        "dropped": (Heading("Left out"), count),
+        "majority": (Heading("Most frequent label, %"), partial(number, decimals=1)),
+        "state": (Heading("Data"), text),
+        "source": (Heading("Source"), text),
+        "reason": (Heading("Why left out"), text),
+    }
+    made = plain(frame, columns, name="tasks", title="GLUE tasks and questions", stage="tasks")
+    return replace(made, csv=statistics)
+
+
+def _state(subset: bool, reduced: bool) -> str:
+    if subset:
+        return "sample of a subset of the original" if reduced else "subset of the original"
+    return "sample" if reduced else "whole"
+
+
+def margins(values: dict[str, float]) -> Grid:
+    """What counts as equivalent."""
+    frame = pd.DataFrame({"quantity": list(map(names.task, values)), "margin": list(values.values())})
+    columns = {
+        "quantity": (Heading("Quantity"), str),
+        "margin": (Heading("Margin", "points; nats for the loss"), partial(number, decimals=2)),
+    }
+    note = "Set in params.yaml before the run, with their sources beside them."
+    return plain(frame, columns, name="margins", title="Margins of equivalence", stage="analysis", notes=(note,))
+
+
+def environment(facts: pd.DataFrame) -> Grid:
+    """Commit, lock, versions and machine."""
+    columns = {"fact": (Heading("What"), str), "value": (Heading("Value"), text)}
+    return plain(facts, columns, name="environment", title="What it ran on", stage="report")
+
+
+def stages(runs: list[dict]) -> Grid:
+    """Duration and start of every stage instance."""
+    frame = pd.DataFrame(
+        [{"stage": run["stage"], "seconds": run["seconds"], "started": run["started"]} for run in runs],
+        columns=["stage", "seconds", "started"],
+    )
+    columns = {
+        "stage": (Heading("Stage"), str),
+        "seconds": (Heading("Seconds"), partial(number, decimals=1)),
+        "started": (Heading("Started"), text),
+    }
+    total = f"{number(frame['seconds'].astype(float).sum(), 0)} seconds in all."
+    return plain(frame, columns, name="stages", title="Time of each stage", stage="report", notes=(total,))

@@ -1,0 +1,58 @@
+"""The pages of the report: each one file that needs no network, and reads without its script.
+
+Templates: reports/templates/*.html, style.css and tables.js. Everything that comes from data is escaped for HTML;
+inside the style sheet, for CSS.
+"""
+
+from pathlib import Path
+
+import jinja2
+from markupsafe import Markup, escape
+
+from stages.report import figures
+from stages.report.markup import formula
+
+TONES = {
+    "good": ("holds", "reproduced", "follows", "supported", "equivalent"),
+    "bad": ("fails", "contradicted", "does not follow", "unsupported", "different"),
+    "open": ("partly", "truncated", "inconclusive", "open", "one checkpoint an arm", "at chance"),
+}
+
+
+def render(folder: Path, context: dict) -> str:
+    """A whole page from `folder`/report.html and its parts; `context["page"]` is the one that is made."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"css_string": css_string, "formula": html_formula, "inline_svg": inline_svg, "tone": tone}
+    return environment.get_template("report.html").render(context)
+
+
+def tone(verdict: str) -> str:
+    """How a verdict is coloured: `good`, `bad`, `open` or `none`."""
+    return next((name for name, verdicts in TONES.items() if verdict in verdicts), "none")
+
+
+def css_string(value: object) -> Markup:
+    """A CSS string literal; whatever is not a plain letter or digit becomes its code point."""
+    safe = "".join(c if c.isascii() and c.isalnum() else f"\\{ord(c):x} " for c in str(value))
+    return Markup(f'"{safe}"')
+
+
+def html_formula(text: str) -> Markup:
+    """Powers and indices raised and lowered."""
+    tags = {"^": "sup", "_": "sub", "": None}
+    parts = [
+        Markup("<{0}>{1}</{0}>").format(Markup(tags[mark]), part) if mark else escape(part)
+        for mark, part in formula(text)
+    ]
+    return Markup("").join(parts)
+
+
+def inline_svg(svg: bytes, name: str) -> Markup:
+    """Our own figure, as an element of the page."""
+    return Markup(figures.inline(svg, name))

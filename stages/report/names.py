@@ -1,0 +1,72 @@
+"""The names that a reader knows for what the data call by keys: the papers' for tasks, operators and protocols."""
+
+import re
+
+TASKS = {
+    "mnli_mm": "MNLI-mm",
+    "mnli_m": "MNLI-m",
+    "mnli": "MNLI",
+    "cola": "CoLA",
+    "sst2": "SST-2",
+    "mrpc": "MRPC",
+    "stsb": "STS-B",
+    "qqp": "QQP",
+    "qnli": "QNLI",
+    "rte": "RTE",
+    "squad1": "SQuAD 1.1",
+    "squad2": "SQuAD 2.0",
+    "squad1_triviaqa": "SQuAD 1.1 after TriviaQA",
+    "squad2_triviaqa": "SQuAD 2.0 after TriviaQA",
+    "triviaqa": "TriviaQA",
+    "glue_score": "GLUE score",
+}
+OPERATORS = {
+    "partial_qk": "partial QK sharing",
+    "over_parameters": "attention over parameters",
+    "over_parameters_wide": "attention over parameters, wide",
+    "hadamard_by_head": "Hadamard, products by head",
+    "original_tied_init": "original, keys start as queries",
+    "original_narrow": "original, narrower",
+    "shared_kv": "one matrix for keys and values",
+    "tied_qkv": "one matrix for all three",
+}
+PROTOCOLS = {"courtois2024": "Courtois et al.", "kowsher2025": "Kowsher et al."}
+KEYS = re.compile(r"(?<![\w.])(" + "|".join(sorted(TASKS, key=len, reverse=True)) + r")(?![\w])")
+BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%)")
+MINUS = re.compile(r"(?<![\w.\-])-(?=\d)")
+
+
+def task(key: str) -> str:
+    """A task or split as the papers write it; a key that none of them knows with spaces for its underscores."""
+    return TASKS.get(key, key.replace("_", " "))
+
+
+def operator(key: str) -> str:
+    """An operator as a reader knows it."""
+    return OPERATORS.get(key, key.replace("_", " "))
+
+
+def protocol(key: str) -> str:
+    """Whose recipe of fine-tuning a protocol is."""
+    return PROTOCOLS.get(key, key)
+
+
+def model(size: str, key: str) -> str:
+    """`BERT-SIZE OPERATOR`."""
+    return f"BERT-{size} {operator(key)}"
+
+
+def label(text: str) -> str:
+    """The label of a row, whose last word may be an operator's key: `BERT-base partial_qk`."""
+    words = [operator(word) if "_" in word else TASKS.get(word, word) for word in text.split(" ")]
+    return " ".join(words)
+
+
+def prose(text: str) -> str:
+    """A sentence with keys of tasks in it, as the audit writes it: the papers' names, and true minus signs."""
+    return unbroken(MINUS.sub("−", KEYS.sub(lambda match: TASKS[match[1]], text)))
+
+
+def unbroken(text: str) -> str:
+    """No line ends between a number and its per cent sign."""
+    return BEFORE_PERCENT.sub("\N{NO-BREAK SPACE}", text)

@@ -1,0 +1,292 @@
+"""The papers' tables: every row up to three lines, published, recomputed from the released raw results, and reproduced.
+
+Made from the cells that analysis filled (stages/common/evidence/cells.py). The two editions of a paper's table are one
+table here: one published line where both print the same, two with the differences marked where they do not.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from math import isnan
+
+import pandas as pd
+
+from stages.common.evidence import specifications
+from stages.common.evidence.baselines import AT_CHANCE
+from stages.common.evidence.cells import NO_MODEL, NOT_COMPARABLE, NOT_IN_PAPER, NOT_MEASURED, NOT_RUN, PAPER_SIZES
+from stages.common.evidence.specifications import Table
+from stages.common.evidence.statistics import EXACT, PRETRAINING, REPEATS
+from stages.report import names
+from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value, command, interval, number, spread
+
+CHANGED = "†"  # a cell that the paper's other edition prints otherwise
+CHANCE = "°"  # a score that is not above what the most frequent answer has
+EDITIONS = {"kowsher2024_arxiv": "arXiv 2024", "kowsher2025_naacl": "NAACL 2025"}
+LINKS = {  # where a source can be read, by the beginning of a table's name
+    "courtois2024": ("ACL Anthology", "https://aclanthology.org/2024.findings-acl.476/"),
+    "kowsher2024_arxiv": ("arXiv", "https://arxiv.org/abs/2412.00359v1"),
+    "kowsher2025_naacl": ("ACL Anthology", "https://aclanthology.org/2025.naacl-industry.44/"),
+}
+CSV = {  # column of the file: column of the cells
+    "row": "row_key",
+    "column": "column_key",
+    "metric": "metric",
+    "printed": "printed",
+    "published": "published",
+    "released": "released",
+    "reproduced_mean": "reproduced",
+    "reproduced_sd": "reproduced_sd",
+    "reproduced_n": "reproduced_n",
+    "interval_low": "interval_low",
+    "interval_high": "interval_high",
+    "at_chance": "at_chance",
+    "verdict": "verdict",
+}
+FORMULA = re.compile(r"[\w()+\-/^=., ]+")
+Editions = dict[str, pd.DataFrame]  # the cells of a table by edition, the later one last
+
+
+def from_cells(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> Grid:
+    """A published table with its cells as analysis filled them.
+
+    Args:
+        table: what the table is.
+        cells: its cells; columns as in stages/common/evidence/cells.py.
+        sizes: those of this run; what was counted for others beside the paper's is left out.
+    """
+    own = {"": _asked_for(table, cells, sizes)}
+    notes = (*table.notes, *(_edition_notes(own) if table.edition else ()))
+    return _grid(replace(table, notes=notes), own, links=_links(table.name))
+
+
+def editions(tables: tuple[Table, Table], cells: tuple[pd.DataFrame, pd.DataFrame], sizes: Iterable[str]) -> Grid:
+    """The same table of both editions of a paper, the earlier one first, as one; named without the edition.
+
+    The CSV has the cells of both, told apart by the column `edition`.
+    """
+    known = [_edition(table.name) for table in tables]
+    own = {EDITIONS[edition]: _asked_for(*pair, sizes) for edition, *pair in zip(known, tables, cells, strict=True)}
+    later = tables[1]
+    notes = dict.fromkeys((*tables[0].notes, *later.notes, *_edition_notes(own)))
+    numbers = dict.fromkeys(table.number for table in tables)
+    made = _grid(
+        replace(later, name=merged_name(later.name), source="Kowsher et al.", notes=tuple(notes)),
+        own,
+        links=tuple(link for table in tables for link in _links(table.name, EDITIONS[_edition(table.name)])),
+    )
+    return replace(made, place=f"Kowsher et al., {' or '.join(numbers)}", parts=tuple(table.name for table in tables))
+
+
+def merged_name(name: str) -> str:
+    """`kowsher2025_naacl_table1_glue` -> `kowsher_table1_glue`; other names stay as they are."""
+    edition = _edition(name)
+    return name.replace(edition, "kowsher", 1) if edition else name
+
+
+def is_earlier(name: str) -> bool:
+    """Whether a table is of the earlier one of two editions."""
+    return _edition(name) == next(iter(EDITIONS))
+
+
+def _edition(name: str) -> str:
+    return next((edition for edition in EDITIONS if name.startswith(edition)), "")
+
+
+def _links(name: str, label: str = "") -> tuple[tuple[str, str], ...]:
+    return tuple((label or text, address) for start, (text, address) in LINKS.items() if name.startswith(start))
+
+
+def _grid(table: Table, own: Editions, links: tuple[tuple[str, str], ...]) -> Grid:
+    groups, headings, labelled = (_list if table.is_list else _matrix)(own)
+    everything = pd.concat([cells.assign(edition=edition) for edition, cells in own.items()])
+    columns = {name: everything[column] for name, column in CSV.items()}
+    columns = columns if len(own) == 1 else {"edition": everything["edition"]} | columns
+    return Grid(
+        name=table.name,
+        place=f"{table.source}, {table.number}",
+        title=table.title,
+        stage=table.stage,
+        first=table.first,
+        headings=headings,
+        groups=groups,
+        notes=(*table.notes, *_chance_notes(_last(own)), *_unit_notes(_last(own))),
+        labelled=labelled,
+        measured=bool(everything[["reproduced", "released"]].notna().any(axis=None)),
+        links=links,
+        csv=pd.DataFrame(columns).assign(command=command(table.stage)),
+    )
+
+
+def _last(own: Editions) -> pd.DataFrame:
+    return list(own.values())[-1]
+
+
+def _asked_for(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.DataFrame:
+    """Without the rows and columns of sizes that neither the paper nor this run has."""
+    sizes, printed = set(sizes), cells["printed"].notna()
+    rows, columns = (set(cells.loc[printed, key]) for key in ("row_key", "column_key"))
+    rows |= set(cells.loc[cells["verdict"] == NO_MODEL, "row_key"])
+    row_sizes = {key: _size(table.row_key, key) for key in cells["row_key"].unique()}
+    patterns = {column.key for column in table.columns if "{size}" in column.key}
+    column_sizes = {
+        key: next((size for pattern in patterns if (size := _size(pattern, key))), None)
+        for key in cells["column_key"].unique()
+    }
+    wanted = [
+        (row in rows or row_sizes[row] is None or row_sizes[row] in sizes)
+        and (column in columns or column_sizes[column] is None or column_sizes[column] in sizes | {PAPER_SIZES[-1]})
+        for row, column in zip(cells["row_key"], cells["column_key"], strict=True)
+    ]
+    return cells[wanted]
+
+
+def _size(pattern: str, key: str) -> str | None:
+    return (specifications.fields(pattern, key) or {}).get("size") if pattern else None
+
+
+def _matrix(own: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool]:
+    """Up to three lines for every row of the paper, four where its editions differ."""
+    columns = pd.concat(list(own.values())).drop_duplicates("column_key")
+    keys = list(columns["column_key"])
+    groups = []
+    for key in dict.fromkeys(row for cells in own.values() for row in cells["row_key"]):
+        rows = {edition: _in_order(cells, key, keys) for edition, cells in own.items()}
+        rows = {edition: row for edition, row in rows.items() if any(row)}
+        latest = list(rows.values())[-1]
+        printed = any(pd.notna(cell.printed) for row in rows.values() for cell in row if cell)
+        made = [*(_published(rows) if printed else ()), _recomputed(latest) if printed else None, _reproduced(latest)]
+        lines = tuple(line for line in made if line)
+        label = names.label(next(cell.row for cell in latest if cell))
+        remark = NO_MODEL if any(cell.verdict == NO_MODEL for cell in latest if cell) else NOT_IN_PAPER
+        groups.append(Group(label, lines, "" if printed else remark))
+    headings = tuple(
+        Heading(names.label(pair[0]), pair[1]) for pair in zip(columns["column"], columns["metric"], strict=True)
+    )
+    return tuple(group for group in groups if group.lines), headings, True
+
+
+def _in_order(cells: pd.DataFrame, row: str, columns: list[str]) -> list:
+    """The cells of a row, one for every column; None where it has none."""
+    found = {cell.column_key: cell for cell in cells[cells["row_key"] == row].itertuples()}
+    return [found.get(column) for column in columns]
+
+
+def _list(own: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool]:
+    """One line for every number; a column for each edition, one for both where they print the same throughout."""
+    places = {
+        edition: {(cell.row_key, cell.column_key): cell for cell in cells.itertuples()}
+        for edition, cells in own.items()
+    }
+    latest = _last(own)
+    columns = {"Where": None} | {f"Published{', ' + edition if edition else ''}": None for edition in own}
+    columns |= {"Recomputed": None} if latest["released"].notna().any() else {}
+    columns |= {"Reproduced or counted": None} if latest["reproduced"].notna().any() else {}
+    groups = []
+    for key in dict.fromkeys(key for cells in places.values() for key in cells):
+        cells = [cells.get(key) for cells in places.values()]
+        cell = [cell for cell in cells if cell][-1]
+        values = [Value(cell.column, kind="text"), *map(_printed, cells)]
+        values += [Value(number(cell.released, cell.decimals))] if "Recomputed" in columns else []
+        values += [_measured(cell)] if "Reproduced or counted" in columns else []
+        groups.append(Group(names.prose(names.label(cell.row)), (Line("", tuple(values)),)))
+    return tuple(groups), tuple(Heading(label) for label in columns), False
+
+
+def _edition_notes(own: Editions) -> list[str]:
+    changed = int(_last(own)["other_edition"].notna().sum())
+    if not changed:
+        return ["Both editions print the same."]
+    cells_are = "the one cell" if changed == 1 else f"the {changed} cells"
+    return [f"{CHANGED} marks {cells_are} that the editions print differently."]
+
+
+def _published(rows: dict[str, list]) -> list[Line]:
+    """One line where all editions print the same, otherwise one an edition."""
+    printed = {edition: [cell.printed if cell else None for cell in row] for edition, row in rows.items()}
+    same = len({tuple(map(str, line)) for line in printed.values()}) == 1
+    shown = dict(list(rows.items())[-1:]) if same else rows
+    return [
+        Line("published" if same else f"published, {edition}", tuple(_printed(cell) for cell in row))
+        for edition, row in shown.items()
+    ]
+
+
+def _printed(cell) -> Value:
+    if cell is None or pd.isna(cell.printed):
+        return Value(MISSING)
+    kind = "formula" if isnan(cell.published) and FORMULA.fullmatch(cell.printed) else "number"
+    if pd.notna(cell.other_edition):
+        return Value(f"{cell.printed} {CHANGED}", detail=f"the other edition: {cell.other_edition}", kind=kind)
+    return Value(cell.printed, kind=kind)
+
+
+def _recomputed(row: list) -> Line | None:
+    counts = [cell.released_n for cell in row if cell and pd.notna(cell.released)]
+    if not counts:
+        return None
+    values = (
+        Value(number(cell.released, cell.decimals), spread(cell.released_sd, cell.decimals)) if cell else Value(MISSING)
+        for cell in row
+    )
+    return Line(_with_n("recomputed", counts), tuple(values))
+
+
+def _reproduced(row: list) -> Line | None:
+    there = [cell for cell in row if cell and pd.notna(cell.reproduced)]
+    if not there:
+        return None
+    if any(cell.verdict == NO_MODEL for cell in there):
+        return Line("computed", tuple(_measured(cell) if cell else Value(MISSING) for cell in row))
+    exact = any(cell.unit_of_inference == EXACT for cell in there)
+    label = "counted" if exact else _with_n("reproduced", [cell.reproduced_n for cell in there])
+    return Line(label, tuple(_measured(cell) if cell else Value(MISSING) for cell in row))
+
+
+def _measured(cell) -> Value:
+    if isnan(cell.reproduced):
+        return Value(MISSING)
+    detail = ""
+    if not isnan(cell.interval_low):
+        detail = (
+            f"interval {interval(cell.interval_low, cell.interval_high, cell.decimals)}; "
+            f"n = {cell.reproduced_n} {cell.unit_of_inference}, {cell.runs} runs"
+        )
+    if cell.verdict not in (NOT_MEASURED, NOT_IN_PAPER, NOT_RUN, NO_MODEL):
+        detail = "; ".join(part for part in (detail, _against(cell.verdict)) if part)
+    mark = CHANCE if cell.at_chance is True else ""
+    return Value(number(cell.reproduced, cell.decimals) + mark, spread(cell.reproduced_sd, cell.decimals), detail)
+
+
+def _against(verdict: str) -> str:
+    return verdict if verdict == NOT_COMPARABLE else f"against the published number: {verdict}"
+
+
+def _with_n(label: str, counts: list) -> str:
+    known = [str(n) for n in dict.fromkeys(counts) if pd.notna(n)]
+    return f"{label}, n = {' or '.join(known)}" if known else label
+
+
+def _chance_notes(cells: pd.DataFrame) -> list[str]:
+    if not cells["at_chance"].eq(True).any():
+        return []
+    return [
+        f"{CHANCE} marks scores {AT_CHANCE}: not above the interval of the most frequent answer. They are no result."
+    ]
+
+
+def _unit_notes(cells: pd.DataFrame) -> list[str]:
+    """Says what n counts and ± means in the reproduced lines."""
+    measured = cells[cells["status"] == "reproduced"]
+    measured = measured[measured["unit_of_inference"].notna() & (measured["unit_of_inference"] != EXACT)]
+    notes = []
+    for (unit, n, runs), _ in measured.groupby(["unit_of_inference", "reproduced_n", "runs"]):
+        each = f", each the mean of {runs // n} fine-tuning runs" if runs > n else ""
+        speaks = (
+            "the operator"
+            if unit == PRETRAINING and n > 1
+            else "this machine"
+            if unit == REPEATS
+            else "this checkpoint alone"
+        )
+        notes.append(f"Reproduced: mean ± sample standard deviation over n = {n} {unit}{each}; speaks for {speaks}.")
+    return notes

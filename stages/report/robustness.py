@@ -1,0 +1,154 @@
+"""The report's tables of noise, transfer and probes, for whatever operators, sizes and protocols a run has."""
+
+from functools import partial
+
+import pandas as pd
+
+from stages.report import names
+from stages.report.tables import Grid, Heading, Value, mean_sd, number, plain, probability, text
+
+MODEL = ["protocol", "size", "operator"]
+percent = partial(number, decimals=1)
+
+
+def words_of_kind(kind: str) -> str:
+    """What the condition of an observation is called here."""
+    return "embeddings" if kind == "noise" else kind.replace("_", " ")
+
+
+def noise(curves: pd.DataFrame, summaries: pd.DataFrame, tests: pd.DataFrame) -> Grid:
+    """Accuracy by level, a line a model, split and kind of noise; what is lost; tests at the strongest level."""
+    keys = [*MODEL, "evaluated_on", "kind"]
+    levels = sorted(curves["level"].unique())
+    frame = _wide(curves, keys, "level").merge(_wide(summaries, keys, "measure"), on=keys, how="left")
+    strongest = tests[tests["level"] == max(levels, default=0)][[*keys, "p", "p_holm"]]
+    frame = frame.merge(strongest, on=keys, how="left")
+    frame = frame.assign(label=_labels(frame), kind=frame["kind"].map(words_of_kind))
+    columns = {
+        "label": (Heading("Model"), str),
+        "evaluated_on": (Heading("Split"), _words),
+        "kind": (Heading("Noise in"), _words),
+    }
+    columns |= {level: (Heading(f"{100 * level:g} %", "accuracy, %"), _mean_sd) for level in levels}
+    columns |= {
+        "lost": (Heading("Lost", "points, clean to strongest"), _mean_sd),
+        "area": (Heading("Area", "mean over the range of levels, %"), _mean_sd),
+        "slope": (Heading("Slope", "points for 1 % of noise"), lambda value: _mean_sd(value, scale=1)),
+        "p_holm": (Heading("p", "paired, strongest level, Holm over levels"), probability),
+    }
+    notes = (
+        "Mean ± standard deviation over the units of inference; the same draws of noise for every operator. A p value "
+        "compares with original in pairs of equal seeds; there is none with fewer than two pairs, or where all differ "
+        "by the same.",
+    )
+    return plain(frame, columns, name="noise", title="Accuracy under noise, this run", stage="noise", notes=notes)
+
+
+def noise_lost(curves: pd.DataFrame, summaries: pd.DataFrame, tests: pd.DataFrame) -> Grid:
+    """Points that noise on the embeddings takes, a line a model, a column a split."""
+    keys = [*MODEL, "evaluated_on", "kind"]
+    lost = _wide(summaries, keys, "measure")
+    lost = lost[lost["kind"] == "noise"] if len(lost) else lost
+    splits = list(dict.fromkeys(lost["evaluated_on"]))
+    strongest = curves["level"].max() if len(curves) else 0.0
+    rows = {}
+    for row in lost.to_dict("records"):
+        rows.setdefault(tuple(row[key] for key in MODEL), dict(zip(MODEL, (row[key] for key in MODEL), strict=True)))[
+            row["evaluated_on"]
+        ] = row["lost"]
+    frame = pd.DataFrame(list(rows.values()), columns=None if rows else MODEL)
+    frame = frame.assign(label=_labels(frame))
+    columns = {"label": (Heading("Model"), str)}
+    columns |= {split: (Heading(names.task(split), "points lost"), _mean_sd) for split in splits}
+    p = tests[tests["level"] == strongest]["p_holm"].dropna() if len(tests) else tests
+    least = f" The smallest p against original, in pairs and after Holm, is {probability(p.min())}." if len(p) else ""
+    note = f"Accuracy without noise less accuracy at {100 * strongest:g} % of noise, mean ± standard deviation.{least}"
+    return plain(
+        frame,
+        columns,
+        name="noise_lost",
+        title="What noise on the embeddings takes, this run",
+        stage="noise",
+        notes=(note,),
+    )
+
+
+def transfer(cells: pd.DataFrame) -> Grid:
+    """Accuracy by the task trained on (lines) and tested on (columns); below it what answers without a model score."""
+    tested = list(dict.fromkeys(cells["evaluated_on"]))
+    keys = [*MODEL, "task"]
+    accuracy = _wide(cells[cells["metric"] == "accuracy"], keys, "evaluated_on")
+    balanced = cells[(cells["metric"] == "balanced_accuracy") & (cells["task"] != cells["evaluated_on"].str[:4])]
+    means = balanced.groupby(keys, sort=False)["mean"].mean().rename("balanced").reset_index()
+    frame = accuracy.merge(means, on=keys, how="left")
+    frame = frame.assign(label=_labels(frame))
+    priors = cells[cells["metric"] == "majority_accuracy"].drop_duplicates("evaluated_on")
+    prior = {row.evaluated_on: (row.mean, float("nan")) for row in priors.itertuples()}
+    chance = dict.fromkeys(tested, (0.5, float("nan")))
+    without = {"task": "", "balanced": 0.5}
+    constant = pd.DataFrame(
+        [{"label": "the more frequent answer", **without} | prior, {"label": "chance", **without} | chance]
+    )
+    columns = {"label": (Heading("Model"), str), "task": (Heading("Trained on"), _words)}
+    columns |= {split: (Heading(names.task(split), "accuracy, %"), _mean_sd) for split in tested}
+    columns["balanced"] = (Heading("Elsewhere", "balanced accuracy, mean, %"), lambda value: percent(100 * value))
+    notes = (
+        "Trained and tested on one task: accuracy on its own classes. Otherwise classes meet in yes (entailment, "
+        "duplicate, paraphrase, answerable) and no, as the last two lines do; balanced accuracy is 50 % for any "
+        "constant answer. Chance is a coin.",
+    )
+    frame = pd.concat([frame, constant]) if len(frame) else frame
+    return plain(
+        frame, columns, name="transfer", title="Transfer between tasks, this run", stage="cross_domain", notes=notes
+    )
+
+
+def probes(cells: pd.DataFrame) -> Grid:
+    """What the probes found, a line a model, split and layer."""
+    keys = [*MODEL, "evaluated_on", "condition"]
+    names = list(dict.fromkeys(cells["metric"]))
+    frame = _wide(cells, keys, "metric")
+    frame = frame.assign(label=_labels(frame), condition=frame["condition"].str.replace("=", " "))
+    columns = {
+        "label": (Heading("Model"), str),
+        "evaluated_on": (Heading("Split"), _words),
+        "condition": (Heading("Of"), _words),
+    }
+    columns |= {
+        name: (Heading(name.replace("_", " ").capitalize()), lambda value: _mean_sd(value, scale=1)) for name in names
+    }
+    notes = (
+        "Entropy as a share of uniform attention's; asymmetry |A - A'| / 2|A| of the scores; sensitivity: change of "
+        "the logits for a step along a random direction of the embeddings, in units of their norm.",
+    )
+    return plain(frame, columns, name="probes", title="Inside the tested models", stage="noise", notes=notes)
+
+
+def _wide(rows: pd.DataFrame, keys: list[str], column: str) -> pd.DataFrame:
+    """One line for every combination of keys; (mean, sd) under each value of `column`."""
+    pairs = rows.assign(pair=list(zip(rows["mean"], rows["sd"], strict=True)))
+    wide = {}
+    for row in pairs.to_dict("records"):
+        wide.setdefault(tuple(row[key] for key in keys), {})[row[column]] = row["pair"]
+    return pd.DataFrame(
+        [dict(zip(keys, line, strict=True)) | values for line, values in wide.items()], columns=None if wide else keys
+    )
+
+
+def _labels(frame: pd.DataFrame) -> list[str]:
+    several = frame["protocol"].nunique() > 1
+    return [
+        f"{names.model(r.size_, r.operator)}{', ' + names.protocol(r.protocol) if several else ''}"
+        for r in frame.rename(columns={"size": "size_"}).itertuples()
+    ]
+
+
+def _mean_sd(pair: object, scale: float = 100) -> Value:
+    """(mean, standard deviation) in per cent, or unscaled with three decimals."""
+    if not isinstance(pair, tuple):
+        return mean_sd(pair)
+    return mean_sd((scale * pair[0], scale * pair[1], 1 if scale == 100 else 3))
+
+
+def _words(name: object) -> Value:
+    return text(names.task(str(name)))

@@ -1,0 +1,245 @@
+"""The report's figures of noise and transfer: one figure of each for every protocol and size of a run.
+
+Noise: the score by level, a line an operator, beside what Kowsher et al. print (Table 5). Transfer: heat maps of the
+accuracy by task trained on and tested on, beside their Table 6, above what answers without a model score.
+"""
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from stages.common.evidence import specifications
+from stages.report import names
+from stages.report.figures import CONSTANT, DASHED, HEAT, INK, WIDTH, Drawing, panels, style
+from stages.report.robustness import words_of_kind
+
+NOISE, TRANSFER, GLUE = (
+    "kowsher2025_naacl_table5_noise",
+    "kowsher2025_naacl_table6_cross_domain",
+    "courtois2024_table3_glue",
+)
+MATCHED = {"mnli": "mnli_m"}  # the split that the papers' tables have
+SIZE = "base"  # of the published models
+MODEL = ["protocol", "size"]
+LOW, HIGH = 50.0, 100.0  # per cent, from the faintest to the strongest colour: a coin, and all answers right
+THREE_CLASSES = ("mnli",)  # tasks whose accuracy on themselves is over three classes
+PRIORS = ("majority",)
+STRONGEST = 0.6  # opacity; a number in the cell stays readable on a light and on a dark page
+NOISE_CSV = ["source", *MODEL, "operator", "evaluated_on", "kind", "level", "mean", "minimum", "maximum", "n"]
+TRANSFER_CSV = ["source", *MODEL, "operator", "trained", "evaluated_on", "mean", "sd", "n"]
+
+
+def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float]) -> list[Drawing]:
+    """The figure of noise, for every protocol and size of a run.
+
+    Args:
+        curves: as robustness.curves gives them, scores as fractions.
+        cells: of all published tables.
+        constant: split -> accuracy of the most frequent answer, in per cent, on the data of this run.
+    """
+    curves = curves[curves["evaluated_on"] != "mnli_mm"]
+    curves = curves.assign(source="reproduced", **{name: 100 * curves[name] for name in ("mean", "minimum", "maximum")})
+    printed = _published_noise(cells)
+    made = []
+    for suffix, title, own in _runs(curves):
+        frame = _in_order(pd.concat([printed, own]) if len(own) else printed)
+        span = frame.reindex(columns=["mean", "minimum", "maximum"]).stack()
+        scale = (min(span.min(), *constant.values(), 100.0) - 2, max(span.max(), *constant.values(), 0.0) + 2)
+
+        def paint(axes: Axes, rows: pd.DataFrame, scale: tuple[float, float] = scale) -> None:
+            _lines(axes, rows, constant)
+            axes.set_ylim(*scale)
+
+        groups = [
+            (_noise_title(*keys, rows), rows)
+            for keys, rows in frame.groupby(["size", "kind", "evaluated_on"], sort=False)
+        ]
+        made.append(
+            Drawing(
+                name=f"noise_curves{suffix}",
+                place=_place(NOISE),
+                title=f"Accuracy under noise{title}",
+                stage="noise",
+                alternative=" ".join(f"{name}: {_ends(rows)}." for name, rows in groups),
+                notes=(
+                    *([_units(own)] if len(own) else []),
+                    "Hollow markers: published, BERT-base on the whole tasks, NAACL edition. One scale for all; the "
+                    "dashed line is the most frequent answer on this run's data. MNLI is the matched split.",
+                ),
+                **panels(groups, paint, WIDTH, 2.5),
+                measured=bool(len(own)),
+                csv=frame.reindex(columns=NOISE_CSV).astype({"n": "Int64"}),
+            )
+        )
+    return made
+
+
+def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
+    """means: as robustness.transfer gives them, scores as fractions. cells: of all published tables."""
+    means = means[means["evaluated_on"] != "mnli_mm"].assign(source="reproduced")
+    means = means.assign(mean=100 * means["mean"], trained=means["task"])
+    printed = _published_transfer(cells)
+    made = []
+    for suffix, title, own in _runs(means):
+        frame = pd.concat([printed, _with_priors(own)]) if len(own) else printed
+        groups = [
+            (f"{names.model(size, operator)}{', published' if source == 'published' else ''}", rows)
+            for (source, size, operator), rows in frame.groupby(["source", "size", "operator"], sort=False)
+        ]
+        made.append(
+            Drawing(
+                name=f"transfer_matrices{suffix}",
+                place=_place(TRANSFER),
+                title=f"Accuracy (%) by the task trained on and the task tested on{title}",
+                stage="cross_domain",
+                alternative=" ".join(f"{name}: {_matrix_in_words(rows)}." for name, rows in groups),
+                notes=(
+                    "Means over all runs, of yes and no; the stronger the colour, the further above a coin. Framed: "
+                    "trained and tested on one task. Dashed and without colour: three classes, which do not compare.",
+                    "Majority: always the more frequent of yes and no. Accuracy near it shows a prior, no transfer.",
+                    "Published: NAACL edition, BERT-base, with the printed columns read as the task trained on.",
+                ),
+                **panels(groups, _heat, WIDTH, 2.9),
+                measured=bool(len(own)),
+                csv=frame.reindex(columns=TRANSFER_CSV).astype({"n": "Int64"}),
+            )
+        )
+    return made
+
+
+def _runs(frame: pd.DataFrame) -> list[tuple[str, str, pd.DataFrame]]:
+    """The end of a name, the end of a title, and the rows, of every protocol and size; one without rows for none."""
+    runs = [
+        (f"-{p}-{s}", f", BERT-{s} by the recipe of {names.protocol(p)}", rows)
+        for (p, s), rows in frame.groupby(MODEL, sort=False)
+    ]
+    return runs or [("", "", frame)]
+
+
+def _place(name: str) -> str:
+    table = specifications.load()[0][name]
+    return f"{table.source}, {table.number}"
+
+
+def _label(evaluated_on: str) -> str:
+    """A task as the papers write it."""
+    return names.task(evaluated_on).removesuffix("-m")
+
+
+def _printed(cells: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The printed cells of a table, with the two parts of their column keys as `part` and `operator`."""
+    rows = cells[(cells["table"] == name) & cells["published"].notna()]
+    parts = rows["column_key"].str.extract(r"^(?:col_)?(?P<part>\w+)\.(?P<operator>\w+)$")
+    return rows.assign(**parts, source="published", size=SIZE, mean=rows["published"])
+
+
+def _published_noise(cells: pd.DataFrame) -> pd.DataFrame:
+    rows = _printed(cells, NOISE)
+    rows = rows.assign(
+        level=rows["row_key"].str.removeprefix("noise_").astype(float) / 100,
+        evaluated_on=rows["part"].replace(MATCHED),
+        kind="noise",
+    )
+    return rows[["source", "size", "operator", "evaluated_on", "kind", "level", "mean"]]
+
+
+def _published_transfer(cells: pd.DataFrame) -> pd.DataFrame:
+    rows = _printed(cells, TRANSFER)
+    tested = rows["row_key"].str.removeprefix("row_").replace(MATCHED)
+    rows = rows.assign(evaluated_on=tested, trained=rows["part"])
+    return rows[["source", "size", "operator", "trained", "evaluated_on", "mean"]]
+
+
+def _with_priors(own: pd.DataFrame) -> pd.DataFrame:
+    """Accuracies, and for every operator below them what the more frequent answer scores."""
+    accuracy = own[own["metric"] == "accuracy"]
+    majority = own[own["metric"] == "majority_accuracy"].drop_duplicates(["operator", "evaluated_on"])
+    majority = majority.assign(trained="majority", sd=float("nan"), n=None)
+    return pd.concat([accuracy, majority])
+
+
+def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
+    """By kind of noise, each in the order of the frame, and by level; levels in per cent."""
+    kinds = list(dict.fromkeys(frame["kind"]))
+    frame = frame.assign(level=100 * frame["level"], rank=frame["kind"].map(kinds.index))
+    return frame.sort_values(["rank", "level"]).drop(columns="rank")
+
+
+def _noise_title(size: str, kind: str, evaluated_on: str, rows: pd.DataFrame) -> str:
+    published = "published, " if (rows["source"] == "published").all() else ""
+    return f"{_label(evaluated_on)}, {words_of_kind(kind)}, {published}BERT-{size}"
+
+
+def _units(own: pd.DataFrame) -> str:
+    """What lines and bands are."""
+    counts = " or ".join(f"{n} {unit}" for n, unit in own[["n", "unit"]].drop_duplicates().itertuples(index=False))
+    return f"Lines: the mean over {counts}; bands from the lowest to the highest of them. Dots: the measured levels."
+
+
+def _lines(axes: Axes, frame: pd.DataFrame, constant: dict[str, float]) -> None:
+    """Score by level: reproduced as lines with a band, published as hollow markers on a thin line."""
+    for (source, operator), rows in frame.groupby(["source", "operator"], sort=False):
+        colour, stroke = style(operator)
+        look = {"color": colour, "linestyle": stroke}
+        name = names.operator(operator)
+        if source == "published":
+            look |= {"marker": "o", "markersize": 4, "markerfacecolor": "none", "linewidth": 0.6, "alpha": 0.8}
+            axes.plot(rows["level"], rows["mean"], label=f"{name}, published", **look)
+            continue
+        if (rows["n"] > 1).any():
+            axes.fill_between(rows["level"], rows["minimum"], rows["maximum"], color=colour, alpha=0.15, linewidth=0)
+        axes.plot(rows["level"], rows["mean"], label=name, marker=".", linewidth=1.4, **look)
+    split = frame["evaluated_on"].iloc[0]
+    if (frame["source"] == "reproduced").any() and split in constant:
+        axes.axhline(constant[split], color=INK, linewidth=0.8, linestyle=DASHED, label=CONSTANT)
+    axes.set_xlabel("level of noise (%)")
+    axes.set_ylabel("accuracy (%)")
+
+
+def _heat(axes: Axes, frame: pd.DataFrame) -> None:
+    """One operator's matrix, its numbers in the cells; answers without a model below a gap."""
+    tested = list(dict.fromkeys(frame["evaluated_on"]))
+    order = {MATCHED.get(task, task): task for task in dict.fromkeys(frame["trained"])}
+    lines = [order.pop(split) for split in tested if split in order] + list(order.values())
+    places = {line: place + 0.25 * (line in PRIORS) for place, line in enumerate(lines)}
+    for row in frame.itertuples():
+        x, y = tested.index(row.evaluated_on), places[row.trained]
+        share = min(max((row.mean - LOW) / (HIGH - LOW), 0.0), 1.0)
+        itself = MATCHED.get(row.trained, row.trained) == row.evaluated_on
+        three = itself and row.trained in THREE_CLASSES
+        if not three:
+            axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=HEAT, alpha=STRONGEST * share))
+        if itself:
+            frame_of = {"edgecolor": INK, "linewidth": 1, "linestyle": (0, (2, 2)) if three else "solid"}
+            axes.add_patch(Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, fill=False, **frame_of))
+        axes.text(x, y, f"{row.mean:.1f}", ha="center", va="center")
+    axes.set_xlim(-0.5, len(tested) - 0.5)
+    axes.set_ylim(max(places.values()) + 0.5, -0.5)
+    axes.set_xticks(range(len(tested)), [_label(split) for split in tested])
+    axes.set_yticks(list(places.values()), [_label(line) for line in places])
+    axes.set_xlabel("tested on")
+    axes.set_ylabel("trained on")
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.grid(visible=False)
+
+
+def _ends(frame: pd.DataFrame) -> str:
+    """The scores at the lowest and the highest level of every line, in words."""
+    parts = []
+    for (source, operator), rows in frame.groupby(["source", "operator"], sort=False):
+        first, last = rows.loc[rows["level"].idxmin()], rows.loc[rows["level"].idxmax()]
+        name = f"{operator}, published," if source == "published" else operator
+        parts.append(
+            f"{name} from {first['mean']:.1f} at {first['level']:g} % to {last['mean']:.1f} at {last['level']:g} %"
+        )
+    return ", ".join(parts)
+
+
+def _matrix_in_words(frame: pd.DataFrame) -> str:
+    """Every cell of a matrix, line by line."""
+    parts = []
+    for trained, rows in frame.groupby("trained", sort=False):
+        values = ", ".join(f"{row.mean:.1f} on {_label(row.evaluated_on)}" for row in rows.itertuples())
+        parts.append(f"{'' if trained in PRIORS else 'trained on '}{_label(trained)} {values}")
+    return "; ".join(parts)

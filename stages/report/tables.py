@@ -1,0 +1,206 @@
+"""Tables as they are shown: groups of lines of values, with the CSV that stands beside them.
+
+Nothing here knows HTML or LaTeX. stages/report/paper_tables.py makes them of the papers' tables; `plain` makes
+all others.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isnan
+
+import pandas as pd
+
+from stages.common.evidence.cells import NOT_RUN
+
+MISSING = "–"
+PHRASE = 45  # characters, from which a cell is a text
+PORTRAIT = 118  # characters of 8 points that fit an upright page
+LONG, WIDE, GAP = 36, 90, 0.4  # lines that no longer fit a page; characters that fill one; space between groups
+
+
+@dataclass(frozen=True)
+class Value:
+    """text and, beside it, spread (`± 0.37`); detail: more on hover. kind: number, text, formula or verdict.
+
+    because: why a verdict is what it is, a sentence after it. checks: the checks of the audit that it rests on, each as
+    (name, verdict).
+    """
+
+    text: str
+    spread: str = ""
+    detail: str = ""
+    kind: str = "number"
+    because: str = ""
+    checks: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def whole(self) -> str:
+        """All that is printed of it."""
+        return " ".join(part for part in (self.text, self.spread, self.because, *(n for n, _ in self.checks)) if part)
+
+
+@dataclass(frozen=True)
+class Line:
+    """label: where its values come from. note: one remark in place of all values."""
+
+    label: str
+    values: tuple[Value, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The lines of one row of the paper. remark: what sets the row apart, such as that the paper has none.
+
+    anchor: a name that links can lead to. words: what a reader may filter the row by, as {menu: choice}.
+    """
+
+    label: str
+    lines: tuple[Line, ...]
+    remark: str = ""
+    anchor: str = ""
+    words: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Heading:
+    label: str
+    meaning: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """name: of its files. place: where it stands in a paper, empty for tables of our own; links: to that place.
+
+    stage: the pipeline stage whose numbers it shows. labelled: whether its lines have labels. measured: whether this
+    run, or what the authors released, has a number in it. parts: tables whose files hold the same by edition.
+    """
+
+    name: str
+    place: str = ""
+    title: str
+    stage: str
+    first: str
+    headings: tuple[Heading, ...]
+    groups: tuple[Group, ...]
+    notes: tuple[str, ...] = ()
+    labelled: bool = False
+    measured: bool = True
+    links: tuple[tuple[str, str], ...] = ()
+    parts: tuple[str, ...] = ()
+    csv: pd.DataFrame
+
+    @property
+    def kinds(self) -> list[str]:
+        """Of every column: the kind of its first value that is not missing."""
+        lines = [line.values for group in self.groups for line in group.lines if line.values]
+        columns = list(zip(*lines, strict=True)) or [()] * len(self.headings)
+        return [next((value.kind for value in column if value.text != MISSING), "number") for column in columns]
+
+    @property
+    def command(self) -> str:
+        return command(self.stage)
+
+    @property
+    def filters(self) -> dict[str, list[str]]:
+        """The menus that the rows can be filtered by, with their choices in order of appearance."""
+        menus = {}
+        for group in self.groups:
+            for menu, choice in group.words:
+                menus.setdefault(menu, {})[choice] = None
+        return {menu: list(choices) for menu, choices in menus.items()}
+
+    @property
+    def wide(self) -> bool:
+        """Whether a page on its side is needed to print it at a legible size."""
+        lines = [line.values for group in self.groups for line in group.lines if line.values]
+        columns = list(zip(*lines, strict=True))
+        cells = [
+            max((len(v.text) + len(v.spread) for v in column if v.kind == "number"), default=8) for column in columns
+        ]
+        words = [max(map(len, heading.label.split()), default=0) for heading in self.headings]
+        first = max((min(len(group.label), 24) for group in self.groups), default=0) + 14 * self.labelled
+        return first + sum(max(pair) + 2 for pair in zip(cells, words, strict=False)) > PORTRAIT
+
+    @property
+    def long(self) -> bool:
+        """Whether it needs more than a page, text of several lines taken into account."""
+        lines = [line for group in self.groups for line in group.lines]
+        heights = [1 + sum(len(value.whole) for value in line.values) // WIDE for line in lines]
+        texts = [
+            max((len(v.whole) for v in column), default=0)
+            for column in zip(*(line.values for line in lines if line.values), strict=True)
+        ]
+        wordy = sum(length > PHRASE for length in texts) > 1
+        return wordy or sum(heights) + GAP * len(self.groups) * self.labelled > LONG
+
+
+def command(stage: str) -> str:
+    """What makes the numbers of a stage, and the report, again."""
+    return f"dvc repro {stage} report" if stage != "report" else "dvc repro report"
+
+
+def number(value: float, decimals: int) -> str:
+    """Fixed decimals, thousands separated; a true minus sign; a dash for NaN."""
+    return MISSING if isnan(value) else f"{value:,.{decimals}f}".replace("-", "−")
+
+
+def spread(value: float, decimals: int) -> str:
+    return "" if isnan(value) else f"± {number(value, decimals)}"
+
+
+def mean_sd(cell: object) -> Value:
+    """A cell (mean, standard deviation, decimals) as `91.5 ± 0.4`; a dash for anything else, such as a gap."""
+    if not isinstance(cell, tuple):
+        return Value(MISSING)
+    mean, sd, decimals = cell
+    return Value(number(round(mean, decimals) + 0.0, decimals), spread(sd, decimals))  # + 0.0: no minus before a zero
+
+
+def interval(low: float, high: float, decimals: int) -> str:
+    return MISSING if isnan(low) else f"{number(low, decimals)} to {number(high, decimals)}"
+
+
+def probability(p: float) -> str:
+    """Three digits after the point, and never a zero."""
+    return MISSING if isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def plain(
+    frame: pd.DataFrame,
+    columns: dict[str, tuple[Heading, Callable]],
+    *,
+    name: str,
+    title: str,
+    stage: str,
+    **more,
+) -> Grid:
+    """A table without line labels: the first of `columns` labels the rows, the others are its values.
+
+    A frame without rows gives one line that says so.
+
+    columns: by name in `frame`, the heading and the function that writes a value as text or as a Value.
+    """
+    (first, (heading, label)), *others = columns.items()
+    groups = []
+    for row in frame.to_dict("records"):
+        values = [form(row[column]) for column, (_, form) in others]
+        values = tuple(value if isinstance(value, Value) else Value(value) for value in values)
+        groups.append(Group(label(row[first]), (Line("", values),)))
+    measured = bool(groups)
+    groups = groups or [Group("This run", (Line("", (), note=NOT_RUN),))]
+    return Grid(
+        measured=measured,
+        name=name,
+        title=title,
+        stage=stage,
+        first=heading.label,
+        headings=tuple(heading for _, (heading, _) in others),
+        groups=tuple(groups),
+        csv=frame,
+        **more,
+    )
+
+
+def text(value: object) -> Value:
+    return Value(str(value), kind="text")

@@ -1,0 +1,1 @@
+"""The check of params.yaml before anything runs: stage `settings`."""

@@ -1,0 +1,16 @@
+"""Checks params.yaml before any other stage runs.
+
+Reads params.yaml, as every stage does, and stops on a mistake. Writes data/settings.txt, whose content is always the
+same: the stages that depend on it wait for the check, and do not run again because of it.
+"""
+
+from pathlib import Path
+
+from stages.plumbing.files import write_atomically
+from stages.plumbing.settings import Settings
+
+CHECKED = Path("data/settings.txt")
+
+
+def main(settings: Settings) -> None:
+    write_atomically(CHECKED, "params.yaml has been checked.\n")

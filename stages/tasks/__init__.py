@@ -1,0 +1,1 @@
+"""Reading GLUE, SQuAD and TriviaQA into one form: stage `tasks`."""

@@ -1,0 +1,132 @@
+"""Reading the GLUE tasks: the original distribution, or the Hugging Face hub.
+
+Original distribution: one folder a task, tab-separated, UTF-8, quotation marks without meaning. A file
+NAME.subset.tsv stands in for NAME.tsv and is marked as a subset. Read, a split is a frame of example_id (the
+row's number in the file, from 0), text_a, text_b (or null), label (class, int64; similarity from 0 to 5 for
+stsb, float64).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from stages.common.benchmarks.glue import HIGHEST_SIMILARITY, Split, Task
+
+COLUMNS = ("example_id", "text_a", "text_b", "label")
+
+
+@dataclass(frozen=True)
+class Examples:
+    """frame: as the module describes. source: where it was read. corrupt: rows that were left out."""
+
+    frame: pd.DataFrame
+    source: str
+    subset: bool = False
+    corrupt: int = 0
+
+
+def read_original(root: Path, task: Task, split: Split) -> Examples:
+    """A split from `root`/glue/FOLDER or `root`/FOLDER. ValueError: file and line of a fault."""
+    path = find_file(root, task, split)
+    table = _numbered_rows(path)
+    header = list(task.header) or next(table, (1, []))[1]
+    if absent := [name for name in (*task.texts, task.label) if name not in header]:
+        raise ValueError(
+            f"{path}, line 1: no column {', '.join(absent)} among {', '.join(header) or 'none'}; restore GLUE's header"
+        )
+    places = [header.index(name) for name in (*task.texts, task.label)]
+    rows, corrupt = [], 0
+    for example, (line, row) in enumerate(table):
+        if len(row) == len(header):
+            *texts, label = (row[place] for place in places)
+            rows.append((str(example), texts[0], texts[1] if texts[1:] else None, _label(label, task, path, line)))
+        elif corrupt < task.corrupt_rows:
+            corrupt += 1
+        else:
+            raise ValueError(
+                f"{path}, line {line}: {len(row)} columns, expected {len(header)} ({', '.join(header)}); "
+                "mend the line or delete it"
+            )
+    if not rows:
+        raise ValueError(f"{path}: no example; fetch the file again")
+    return Examples(as_frame(rows, task), path.name, path.name.endswith(".subset.tsv"), corrupt)
+
+
+def find_file(root: Path, task: Task, split: Split) -> Path:
+    """The whole file where there is one, else its subset. ValueError names all places that were tried."""
+    names = (f"{split.stem}.tsv", f"{split.stem}.subset.tsv")
+    candidates = [folder / task.folder / name for folder in (root / "glue", root) for name in names]
+    for path in candidates:
+        if path.is_file():
+            return path
+    raise ValueError(
+        f"task {task.name}, split {split.name}: none of {', '.join(map(str, candidates))} is there; put "
+        "GLUE's original files below data.root, or take the task from tasks.names"
+    )
+
+
+def read_hub(repository: str, revision: str, task: Task, split: Split) -> Examples:
+    """A split from the Hugging Face hub (nyu-mll/glue), or a local folder of the same layout."""
+    import datasets
+
+    try:
+        data = datasets.load_dataset(repository, task.name, split=split.name, revision=revision)
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"tasks.hub: {repository} ({task.name}, {split.name}, {revision}) cannot be loaded ({error}); mend the "
+            "name, or use another data.source"
+        ) from None
+    names = getattr(data.features["label"], "names", None)
+    if names is not None and tuple(names) != task.classes:
+        raise ValueError(f"tasks.hub.repository: {repository}, {task.name}: classes {names}, expected {task.classes}")
+    texts = [data[name] for name in task.hub_texts or task.texts]
+    second = texts[1] if len(texts) > 1 else [None] * len(data)
+    rows = list(zip(map(str, range(len(data))), texts[0], second, data["label"], strict=True))
+    return Examples(as_frame(rows, task), repository)
+
+
+def as_frame(rows: list[tuple], task: Task) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    return frame.astype({"label": "int64" if task.labels else "float64"})
+
+
+def sample(frame: pd.DataFrame, count: int | None, seed: list[int]) -> pd.DataFrame:
+    """`count` rows drawn without replacement, in the frame's order; all when there are no more."""
+    if count is None or count >= len(frame):
+        return frame
+    chosen = np.random.default_rng(seed).choice(len(frame), size=count, replace=False)
+    return frame.iloc[np.sort(chosen)].reset_index(drop=True)
+
+
+def majority_share(labels: pd.Series, task: Task) -> float | None:
+    """The accuracy of always answering the most frequent class; None for a regression."""
+    return float(labels.value_counts(normalize=True).max()) if task.labels else None
+
+
+def _numbered_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Lines from 1, split at tabs. Line feeds alone end a line: texts may hold other separators."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise ValueError(f"{path}, line {number}: not UTF-8 ({error.reason}); convert the file") from None
+            yield number, text.removesuffix("\n").removesuffix("\r").split("\t")
+
+
+def _label(word: str, task: Task, path: Path, line: int) -> int | float:
+    if task.labels:
+        if word in task.labels:
+            return task.labels.index(word)
+        allowed = ", ".join(task.labels)
+    else:
+        try:
+            if 0 <= (value := float(word)) <= HIGHEST_SIMILARITY:
+                return value
+        except ValueError:
+            pass
+        allowed = f"a number from 0 to {HIGHEST_SIMILARITY:g}"
+    raise ValueError(f"{path}, line {line}: label {word!r}, allowed: {allowed}; mend the line or delete it")

@@ -1,0 +1,267 @@
+"""SQuAD 1.1 and 2.0: their original files, the same on the hub, and a stand-in for the training questions of 2.0.
+
+Original distribution: squad/{train,dev}-{v1.1,v2.0}.json. A file NAME.subset.json stands in for NAME.json and is marked
+as a subset. Read, a split is a frame of example_id, context, question, answers (texts), starts (of the answers, in
+characters of the context), both empty for an unanswerable question, and article, its title.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from stages.common.benchmarks.answers import normalised
+
+COLUMNS = ("example_id", "context", "question", "answers", "starts")
+VERSIONS = {"squad1": "v1.1", "squad2": "v2.0"}
+STEMS = {"train": "train", "validation": "dev"}
+MOVED = 3  # one in so many questions of the stand-in has no answer; of SQuAD 2.0's training questions 43,498 of 130,319
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The questions of a split.
+
+    frame: one row a question, as the module describes. source: where they were read, in words for the report. subset:
+    whether that holds a part of the original only. dropped: the number of questions left out; reason: why they were.
+    """
+
+    frame: pd.DataFrame
+    source: str
+    subset: bool = False
+    dropped: int = 0
+    reason: str = ""
+
+
+def read_original(root: Path, name: str, split: str) -> Questions:
+    """Reads a split of SQuAD from its original file.
+
+    Args:
+        root: the folder that has the file, in itself or in its folder `squad`.
+        name: a key of VERSIONS, `squad1` or `squad2`.
+        split: a key of STEMS, `train` or `validation`.
+
+    Raises:
+        ValueError: there is no such file, or it has a fault; the message names the file and the place in it.
+    """
+    stem = f"{STEMS[split]}-{VERSIONS[name]}"
+    path = find_file([root / "squad", root], stem)
+    if path is None:
+        remedy = "; `tasks.questions.squad2_training: derived` makes it of 1.1's" if stem == "train-v2.0" else ""
+        raise ValueError(
+            f"{name}, split {split}: neither {stem}.json nor {stem}.subset.json is in {root / 'squad'} or {root}; put "
+            f"SQuAD's original files below data.root, or take {name} from tasks.questions.names{remedy}"
+        )
+    rows = as_rows(_questions(load(path), path), str(path), name == "squad2")
+    return Questions(rows, path.name, path.name.endswith(".subset.json"))
+
+
+def read_hub(repository: str, configuration: str | None, revision: str, name: str, split: str) -> Questions:
+    """Reads a split of SQuAD from the Hugging Face hub (rajpurkar/squad, squad_v2), or from a local copy of it.
+
+    Args:
+        repository: the dataset's name on the hub, or a folder of the same layout.
+        configuration: one of its configurations; None where it has one only.
+        revision: a commit, branch or tag.
+        name: a key of VERSIONS, `squad1` or `squad2`.
+        split: a key of STEMS, `train` or `validation`.
+
+    Raises:
+        ValueError: the dataset cannot be had, or a question has a fault.
+    """
+    data = hub_split(repository, configuration, revision, split, f"tasks.questions.hub.{name}")
+    texts = ("id", "context", "question")
+    rows = (
+        (*(row[name] for name in texts), row["answers"]["text"], row["answers"]["answer_start"], row["title"])
+        for row in data
+    )
+    return Questions(as_rows(rows, repository, name == "squad2"), repository)
+
+
+def hub_split(repository: str, configuration: str | None, revision: str, split: str, key: str):
+    """Loads a split of a dataset of the Hugging Face hub.
+
+    Args:
+        repository: the dataset's name on the hub, or a folder of the same layout.
+        configuration: one of its configurations; None where it has one only.
+        revision: a commit, branch or tag.
+        split: the split's name on the hub.
+        key: the key of params.yaml that named the dataset, for the message of an error.
+
+    Returns:
+        A `datasets.Dataset`.
+
+    Raises:
+        ValueError: the dataset cannot be had.
+    """
+    import datasets
+
+    try:
+        return datasets.load_dataset(repository, configuration, split=split, revision=revision)
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"{key}: {repository} ({configuration}, {split}, {revision}) cannot be loaded ({error}); mend the name, or "
+            "use another data.source"
+        ) from None
+
+
+def find_file(folders: Iterable[Path], stem: str) -> Path | None:
+    """Looks for a file in one folder after the other, in each for STEM.json before STEM.subset.json.
+
+    Returns:
+        The first file that is there, so the subset of one folder goes before the whole file of the next; or None.
+    """
+    names = (f"{stem}.json", f"{stem}.subset.json")
+    return next((path for folder in folders for path in (folder / name for name in names) if path.is_file()), None)
+
+
+def load(path: Path) -> dict:
+    """Reads a file that holds one JSON object.
+
+    Raises:
+        ValueError: the file is cut short, is no JSON in UTF-8, or holds something other than an object.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: not whole JSON in UTF-8 ({error}); fetch the file again") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path}: holds a {type(content).__name__}, expected an object; fetch the file again")
+    return content
+
+
+def field(record: dict, key: str, kind: type, where: str):
+    """Takes a value out of a JSON object whose form is not certain.
+
+    Args:
+        record: the object; anything else counts as an object without the key.
+        key: the name of the value.
+        kind: the Python type that the value must have.
+        where: the file and the place in it, for the message of an error.
+
+    Returns:
+        record[key].
+
+    Raises:
+        ValueError: the value is absent, or of another type.
+    """
+    if not isinstance(record, dict) or not isinstance(value := record.get(key), kind):
+        found = type(record.get(key)).__name__ if isinstance(record, dict) and key in record else "nothing"
+        raise ValueError(f"{where}: {key} is {found}, expected {kind.__name__}; fetch the file again")
+    return value
+
+
+def as_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.DataFrame:
+    """Makes a frame of questions and checks it.
+
+    Args:
+        rows: (id, context, question, answers, starts, article) of every question.
+        where: the file or dataset that they are from, for the message of an error.
+        unanswerable: whether questions may have no answer.
+
+    Returns:
+        A frame as the module describes, one row a question.
+
+    Raises:
+        ValueError: there is no question; an id comes twice; an answer does not stand where its start says; or a
+            question has no answer although `unanswerable` is false. The message names the question.
+    """
+    frame = pd.DataFrame(rows, columns=[*COLUMNS, "article"])
+    if frame.empty:
+        raise ValueError(f"{where}: no question; fetch the file again")
+    for row in frame.itertuples():
+        fault = _fault(row, unanswerable)
+        if fault:
+            raise ValueError(f"{where}, question {row.example_id}: {fault}; mend the file or fetch it again")
+    repeated = frame["example_id"][frame["example_id"].duplicated()]
+    if len(repeated):
+        raise ValueError(f"{where}, question {repeated.iloc[0]}: the id comes twice; mend the file or fetch it again")
+    return frame
+
+
+def without_answer(questions: Questions, seed: list[int]) -> Questions:
+    """Makes a stand-in for SQuAD 2.0's training questions: one in MOVED of 1.1's questions loses its answer.
+
+    Each of them moves to the paragraph that does not hold the answer and has most words of the question, rare ones
+    counting more: of its own article, or, where that has none, of the whole file. The real ones were written by people
+    (Rajpurkar, Jia and Liang 2018, section 2).
+
+    Args:
+        questions: the training questions of SQuAD 1.1.
+        seed: what draws the questions that lose their answer.
+
+    Returns:
+        All the questions in their order, marked as a subset.
+
+    Raises:
+        ValueError: no paragraph is left for a question.
+    """
+    frame = questions.frame.copy()
+    texts = {context: f" {normalised(context)} " for context in dict.fromkeys(frame["context"])}
+    words = {context: set(text.split()) for context, text in texts.items()}
+    holders = Counter(word for own in words.values() for word in own)
+    of_article = defaultdict(list)
+    for row in frame.drop_duplicates("context").itertuples():
+        of_article[row.article].append(row.context)
+    for i in np.random.default_rng(seed).permutation(len(frame))[: len(frame) // MOVED]:
+        row = frame.iloc[i].to_dict()
+        found = _elsewhere(row, of_article[row["article"]], texts) or _elsewhere(row, list(texts), texts)
+        if not found:
+            raise ValueError(
+                f"{questions.source}, question {row['example_id']}: every paragraph holds its answer, so none can be "
+                "derived for SQuAD 2.0; give more paragraphs"
+            )
+        asked = dict.fromkeys(normalised(row["question"]).split())
+        weights = [sum(1 / holders[word] for word in asked if word in words[context]) for context in found]
+        frame.at[i, "context"] = found[int(np.argmax(weights))]
+        frame.at[i, "answers"], frame.at[i, "starts"] = [], []
+    source = f"derived of {questions.source}: one question in {MOVED} moved to a paragraph without its answer"
+    return replace(questions, frame=frame, source=source, subset=True)
+
+
+def unanswerable_share(frame: pd.DataFrame) -> float | None:
+    """Gives the share of questions without an answer, which is the exact match of always answering nothing.
+
+    Returns:
+        A fraction, or None where every question has an answer.
+    """
+    return float((frame["answers"].str.len() == 0).mean()) or None
+
+
+def _elsewhere(row: dict, contexts: list[str], texts: dict[str, str]) -> list[str]:
+    """The contexts beside the question's own that hold none of its answers."""
+    answers = [f" {normalised(answer)} " for answer in row["answers"]]
+    others = [context for context in contexts if context != row["context"]]
+    return [context for context in others if not any(answer in texts[context] for answer in answers)]
+
+
+def _questions(content: dict, path: Path) -> Iterator[tuple]:
+    for number, article in enumerate(field(content, "data", list, str(path)), 1):
+        place = f"{path}, article {number}"
+        title = field(article, "title", str, place)
+        for paragraph_number, paragraph in enumerate(field(article, "paragraphs", list, place), 1):
+            place = f"{path}, article {number}, paragraph {paragraph_number}"
+            context = field(paragraph, "context", str, place)
+            for question in field(paragraph, "qas", list, place):
+                name = field(question, "id", str, place)
+                where = f"{path}, question {name}"
+                answers = [] if question.get("is_impossible") is True else field(question, "answers", list, where)
+                texts = [field(answer, "text", str, where) for answer in answers]
+                starts = [field(answer, "answer_start", int, where) for answer in answers]
+                if not answers and question.get("is_impossible") is False:
+                    raise ValueError(f"{where}: neither an answer nor is_impossible: true; mend the file")
+                yield name, context, field(question, "question", str, where), texts, starts, title
+
+
+def _fault(row, unanswerable: bool) -> str | None:
+    if not row.answers and not unanswerable:
+        return "no answer, which SQuAD 1.1 does not know"
+    for text, start in zip(row.answers, row.starts, strict=True):
+        found = row.context[start : start + len(text)] if start >= 0 else ""
+        if not text or found != text:
+            return f"the context has {found!r} at answer_start {start}, not the answer {text!r}"
+    return None

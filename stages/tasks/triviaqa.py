@@ -1,0 +1,114 @@
+"""TriviaQA's reading-comprehension form (RC), turned into questions with answer spans, as SQuAD's are.
+
+Original distribution: triviaqa/qa/{wikipedia,web}-{train,dev}.json and the documents in triviaqa/evidence/{wikipedia,
+web}; NAME.subset.json stands in for NAME.json. TriviaQA marks no spans, and Kowsher et al. do not say how they made
+them. Here a question gives one example: its first document (Wikipedia pages, then search results in their order) whose
+first words hold an alias of the answer; the span is the first place there where any alias stands, whatever its case.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from stages.tasks.squad import STEMS, Questions, as_rows, field, find_file, hub_split, load
+
+PARTS = ("wikipedia", "web")
+PAGES = {"EntityPages": "wikipedia", "SearchResults": "web"}  # where the documents of a question are
+HUB_PAGES = {"entity_pages": "wiki_context", "search_results": "search_context"}
+WORD = re.compile(r"\S+")
+
+
+def read_original(root: Path, split: str, words: int) -> Questions:
+    """A split from `root`/triviaqa, of the parts that are there. words: of a document, at most, from its beginning.
+
+    ValueError: file, and question, of a fault.
+    """
+    folder = root / "triviaqa"
+    found = [find_file([folder / "qa"], f"{part}-{STEMS[split]}") for part in PARTS]
+    paths = [path for path in found if path]
+    if not paths:
+        raise ValueError(
+            f"triviaqa, split {split}: {folder / 'qa'} has neither wikipedia-{STEMS[split]}.json nor "
+            f"web-{STEMS[split]}.json; unpack TriviaQA's RC data there, or take triviaqa from tasks.questions.names"
+        )
+    entries = (entry for path in paths for entry in _entries(path, folder / "evidence"))
+    subset = len(paths) < len(PARTS) or any(path.name.endswith(".subset.json") for path in paths)
+    return with_spans(entries, " and ".join(path.name for path in paths), words, subset)
+
+
+def read_hub(repository: str, configuration: str | None, revision: str, split: str, words: int) -> Questions:
+    """A split from the Hugging Face hub (mandarjoshi/trivia_qa, rc), or a local folder of the same layout."""
+    data = hub_split(repository, configuration, revision, split, "tasks.questions.hub.triviaqa")
+    entries = (
+        (
+            row["question_id"],
+            row["question"],
+            row["answer"]["aliases"],
+            (text for pages, texts in HUB_PAGES.items() for text in row[pages][texts]),
+        )
+        for row in data
+    )
+    return with_spans(entries, f"{repository}, {configuration}", words, configuration != "rc")
+
+
+def with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool) -> Questions:
+    """Examples with spans. entries: (id, question, aliases of the answer, documents).
+
+    Left out and counted: questions without an alias in the first `words` words of any document, and questions that
+    come again (one can be in both parts).
+    """
+    kept: dict[str, tuple] = {}
+    without, again = 0, 0
+    for name, question, aliases, documents in entries:
+        if name in kept:
+            again += 1
+        elif row := _example(name, question, aliases, documents, words):
+            kept[name] = row
+        else:
+            without += 1
+    counts = {f"no answer in the first {words} words of a document": without, "in both parts": again}
+    reason = "; ".join(f"{count} {text}" for text, count in counts.items() if count)
+    return Questions(as_rows(kept.values(), source, False), source, subset, without + again, reason)
+
+
+def first_words(text: str, count: int) -> str:
+    """The text up to the end of its word number `count`."""
+    last = next(islice(WORD.finditer(text), count - 1, None), None)
+    return text[: last.end()] if last else text
+
+
+def first_alias(text: str, aliases: Iterable[str]) -> re.Match | None:
+    """Where the first alias begins, as whole words in any case; the longest of those that begin there."""
+    ordered = sorted({alias.strip() for alias in aliases} - {""}, key=lambda alias: (-len(alias), alias))
+    if not ordered:
+        return None
+    return re.search(rf"(?<!\w)(?:{'|'.join(map(re.escape, ordered))})(?!\w)", text, re.IGNORECASE)
+
+
+def _example(name: str, question: str, aliases: list[str], documents: Iterable[str], words: int) -> tuple | None:
+    for document in documents:
+        context = first_words(document, words)
+        if found := first_alias(context, aliases):
+            return name, context, question, [found[0]], [found.start()], name
+    return None
+
+
+def _entries(path: Path, evidence: Path) -> Iterator[tuple]:
+    for number, entry in enumerate(field(load(path), "Data", list, str(path)), 1):
+        name = field(entry, "QuestionId", str, f"{path}, question number {number}")
+        where = f"{path}, question {name}"
+        aliases = field(field(entry, "Answer", dict, where), "Aliases", list, where)
+        pages = [
+            evidence / part / field(page, "Filename", str, where)
+            for key, part in PAGES.items()
+            for page in entry.get(key, [])
+        ]
+        yield name, field(entry, "Question", str, where), aliases, (_text(page, where) for page in pages)
+
+
+def _text(path: Path, where: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{where}: its document {path} cannot be read ({error}); fetch the evidence again") from None

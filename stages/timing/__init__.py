@@ -1,0 +1,1 @@
+"""Speed of training, beside stock Hugging Face BERT: stage `timing`."""

@@ -1,0 +1,159 @@
+"""Stock Hugging Face BERT trained the usual way, as run_mlm.py and run_glue.py do: what ours is timed against.
+
+`Trainer` with its own AdamW, clipping and linear schedule; for pre-training the library's collator and the head over
+all positions, for fine-tuning every example padded to the maximum length. Dropout as in BERT.
+"""
+
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertForSequenceClassification,
+    DataCollatorForLanguageModeling,
+    PreTrainedTokenizerFast,
+    PrinterCallback,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+    default_data_collator,
+    set_seed,
+)
+
+from stages.common.classification.training import Encoded
+from stages.common.training.optimisation import device
+
+SPECIAL = {name: f"[{name.removesuffix('_token').upper()}]" for name in ("cls_token", "sep_token", "pad_token")}
+WARMUP = 0.1  # share of the steps of a fine-tuning
+COMPILING = 4  # first steps in which a compiled model may still be compiled
+SPECIAL |= {"mask_token": "[MASK]", "unk_token": "[UNK]"}
+
+
+class Clock(TrainerCallback):
+    """The time at which every step ended."""
+
+    def __init__(self):
+        self.ends: list[float] = []
+
+    def on_step_end(self, *_, **__) -> None:
+        if device().type == "cuda":
+            torch.cuda.synchronize()
+        self.ends.append(time.perf_counter())
+
+
+def configured(size: dict[str, int], **others) -> BertConfig:
+    """Stock BERT at a size of `models`."""
+    return BertConfig(
+        num_hidden_layers=size["layers"],
+        hidden_size=size["hidden"],
+        num_attention_heads=size["heads"],
+        intermediate_size=size["intermediate"],
+        max_position_embeddings=size["positions"],
+        **others,
+    )
+
+
+class Pretraining:
+    """Masked-LM training of a fresh model on `sequences` [n, length], timed."""
+
+    def __init__(self, size: dict[str, int], vocabulary_size: int, sequences: np.ndarray, tokenizer: Path):
+        self.words = PreTrainedTokenizerFast(tokenizer_file=str(tokenizer), **SPECIAL)
+        self.configuration = configured(size, vocab_size=vocabulary_size)
+        ends = np.isin(sequences, [self.words.cls_token_id, self.words.sep_token_id])
+        columns = {
+            "input_ids": sequences,
+            "token_type_ids": np.zeros_like(sequences),
+            "attention_mask": np.ones_like(sequences),
+            "special_tokens_mask": ends.astype(np.int64),
+        }
+        self.dataset = examples_of(columns)
+
+    def seconds(self, batch_size: int, precision: str, steps: int, compiled: bool = False) -> float:
+        """Times one step: the mean of `steps` after a first one, or a first few where the model is compiled.
+
+        Args:
+            batch_size: sequences of a step.
+            precision: float32 or bfloat16.
+            steps: how many are timed.
+            compiled: whether Trainer compiles the model (its `torch_compile`).
+
+        Returns:
+            Seconds.
+        """
+        collator = DataCollatorForLanguageModeling(self.words, mlm_probability=0.15)
+        model = BertForMaskedLM(self.configuration)  # a model keeps the precision in which it was first trained
+        first = COMPILING if compiled else 1
+        schedule = {"max_steps": steps + first, "torch_compile": compiled}
+        ends = trained(model, self.dataset, collator, precision, batch_size, **schedule)
+        return (ends[-1] - ends[first - 1]) / steps
+
+
+class Finetuning:
+    """Classification of `examples`, every one padded to `length` tokens."""
+
+    def __init__(self, size: dict[str, int], vocabulary_size: int, labels: int, length: int, precision: str, seed: int):
+        set_seed(seed)
+        self.length, self.precision, self.seed = length, precision, seed
+        self.model = BertForSequenceClassification(configured(size, vocab_size=vocabulary_size, num_labels=labels))
+
+    def train(self, examples: Encoded, batch_size: int, epochs: int, rate: float) -> float:
+        """Trains the model; gives the seconds of an epoch, from the end of its first step on, scaled to all steps."""
+        schedule = {"num_train_epochs": epochs, "learning_rate": rate, "warmup_steps": WARMUP, "seed": self.seed}
+        data = self.padded(examples)
+        ends = trained(self.model, data, default_data_collator, self.precision, batch_size, **schedule)
+        return (ends[-1] - ends[0]) / (len(ends) - 1) * len(ends) / epochs
+
+    def predict(self, examples: Encoded) -> np.ndarray:
+        """Class index [n] of every example, or its score where the model has one output."""
+        with tempfile.TemporaryDirectory() as folder:
+            trainer = Trainer(self.model, arguments(folder, self.precision), data_collator=default_data_collator)
+            logits = trainer.predict(self.padded(examples)).predictions
+        return logits[:, 0] if logits.shape[-1] == 1 else logits.argmax(-1)
+
+    def padded(self, examples: Encoded) -> list[dict]:
+        def rows(sequences: tuple[np.ndarray, ...]) -> list[np.ndarray]:
+            return [np.pad(ids, (0, self.length - len(ids))) for ids in sequences]
+
+        mask = rows(tuple(np.ones_like(ids) for ids in examples.ids))
+        columns = {"input_ids": rows(examples.ids), "token_type_ids": rows(examples.types), "attention_mask": mask}
+        return examples_of(columns | {"label": examples.labels})
+
+
+def examples_of(columns: dict[str, Sequence]) -> list[dict]:
+    """The rows of equally long columns, in the form that Trainer takes."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def trained(
+    model: nn.Module, dataset: list[dict], collator, precision: str, batch_size: int, **schedule
+) -> list[float]:
+    """Trains `model` in place; gives the times at which the steps ended."""
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = arguments(folder, precision, per_device_train_batch_size=batch_size, **schedule)
+        trainer = Trainer(model, chosen, train_dataset=dataset, data_collator=collator, callbacks=[clock])
+        trainer.remove_callback(PrinterCallback)
+        trainer.train()
+    return clock.ends
+
+
+def arguments(folder: str, precision: str, **others) -> TrainingArguments:
+    """The library's defaults but for what would write files or take other devices than ours."""
+    chosen = TrainingArguments(
+        folder,
+        bf16=precision == "bfloat16",
+        use_cpu=device().type == "cpu",
+        save_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        **others,
+    )
+    if chosen.n_gpu > 1:  # Trainer would train on all of them
+        chosen._n_gpu = 1
+    return chosen

@@ -1,0 +1,78 @@
+"""How fast training runs: our own steps and epochs on fresh models, stock Hugging Face's, and the machine's limit.
+
+Everything is timed in turn, round by round, so that a machine's drift falls on all alike. Speed does not depend on what
+a model has learned, so none is loaded.
+"""
+
+from collections.abc import Callable, Hashable
+from pathlib import Path
+
+import torch
+
+from stages.common.attention.bert import OperatorBertForSequenceClassification, configuration
+from stages.common.classification import training as finetuning
+from stages.common.classification.training import Encoded
+from stages.common.masked_lm import steps as masked_lm
+from stages.common.masked_lm.corpus import Corpus
+from stages.common.training.machine import clocked
+from stages.common.training.optimisation import INITIALISATION, derived_seed, device, optimiser
+
+
+def interleaved(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict[Hashable, list[float]]:
+    """What each call gives in every round, the calls one after the other within a round."""
+    values = {key: [] for key in calls}
+    for _ in range(rounds):
+        for key, call in calls.items():
+            values[key].append(call())
+    return values
+
+
+class Pretraining:
+    """Our masked-LM training of a fresh model, timed; `run` a record as the stage pretraining makes one."""
+
+    def __init__(self, run: dict, corpus: Corpus):
+        settings = run["training"]
+        self.run, self.corpus, self.done = run, corpus, 0
+        self.model = masked_lm.built(run, corpus.vocabulary_size).to(device())
+        self.adamw = optimiser(self.model, settings["betas"], settings["epsilon"], settings["weight_decay"])
+        self.loss_of = masked_lm.ready(self.model)
+
+    def seconds(self, steps: int) -> float:
+        """Of one step: the mean of `steps` after a first one."""
+        self.step()
+        return clocked(lambda: [self.step() for _ in range(steps)]) / steps
+
+    def step(self) -> float:
+        """One update; gives the summed loss."""
+        steps = self.run["training"]["steps"]
+        step, self.done = self.done % steps, self.done + 1
+        state = self.loss_of, self.model, self.adamw
+        return masked_lm.advance(*state, step, steps, self.run, self.corpus, Path("speed"))[0]
+
+
+class Finetuning:
+    """Our fine-tuning of a fresh classifier.
+
+    Args:
+        run: seed, labels, training (a record of `finetuning`), name.
+        variant: an operator and its settings, as Settings.variant gives them.
+        size: a record of `models`.
+        vocabulary_size: word pieces.
+    """
+
+    def __init__(self, run: dict, variant: dict, size: dict[str, int], vocabulary_size: int):
+        settings = run["training"]
+        torch.manual_seed(derived_seed(run["seed"], INITIALISATION))
+        config = configuration(
+            **variant,
+            **size,
+            vocab_size=vocabulary_size,
+            num_labels=run["labels"],
+            hidden_dropout_prob=settings["hidden_dropout"],
+            attention_probs_dropout_prob=settings["attention_dropout"],
+        )
+        self.run, self.model = run, OperatorBertForSequenceClassification(config).to(device())
+
+    def train(self, examples: Encoded) -> float:
+        """Trains the model; gives the seconds of an epoch."""
+        return clocked(lambda: finetuning.train_model(self.model, examples, self.run)) / self.run["training"]["epochs"]

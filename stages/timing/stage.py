@@ -1,0 +1,123 @@
+"""Times training: one epoch of fine-tuning by task and operator, and steps of pre-training, beside stock BERT.
+
+Reads data/tasks, and sequences and tokenizer of data/tokens; models start from new weights, for speed does not depend
+on them. Writes data/observations/timing.csv: seconds_per_epoch (Kowsher et al., Figure 3), tokens_per_second and
+share_of_peak, `timing.repeats` rounds of each. condition: `round=N` for ours, `implementation=trainer precision=P
+round=N` for Hugging Face's BERT and Trainer, in the rows of `original`. Everything is timed in turn within a round, so
+that a machine's drift falls on all alike; the peaks of matrix products are in data/runs/timing.json. A CPU computes
+with one thread, as in every other stage: several would wait for each other wherever another process takes a core.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+
+from stages.common.attention.counts import training_flops
+from stages.common.benchmarks.glue import TASKS
+from stages.common.classification import training as finetuning
+from stages.common.masked_lm import steps as masked_lm
+from stages.common.masked_lm.corpus import Corpus
+from stages.common.training import machine
+from stages.plumbing import observations
+from stages.plumbing.files import TASK_FOLDER, TOKENIZER, TOKENS
+from stages.plumbing.observations import Observation
+from stages.plumbing.settings import Settings
+from stages.timing import peers, speed
+
+PRECISIONS = ("float32", "bfloat16")
+OURS = ""
+
+Key = tuple[str, str]  # operator, and the precision in which stock BERT is trained, or OURS
+
+
+def pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key, Callable[[], float]]:
+    """Calls that give the seconds of a step, by operator and for stock BERT."""
+    training = settings.pretraining.model_dump(mode="json")
+    training["steps"] = masked_lm.length(training, len(corpus.train))
+    model, steps, batch_size = settings.models[size].model_dump(), settings.timing.steps, training["batch_size"]
+    calls = {}
+    for operator in settings.operators:
+        variant = settings.variant(operator)
+        run = {"operator": operator, "variant": variant, "seed": 1, "model": model, "training": training}
+        calls[operator, OURS] = partial(speed.Pretraining(run, corpus).seconds, steps)
+    sequences = corpus.train[range(min(len(corpus.train), batch_size * (steps + 1)))]
+    stock = peers.Pretraining(model, corpus.vocabulary_size, sequences, TOKENIZER)
+    return calls | {("original", name): partial(stock.seconds, batch_size, name, steps) for name in PRECISIONS}
+
+
+def pretraining_rows(settings: Settings, size: str) -> tuple[list[Observation], dict[str, float]]:
+    """tokens_per_second and share_of_peak: of the operations that the model with a head at masked positions takes, in
+    the products of the precision at hand. And the peaks, by precision."""
+    corpus = Corpus.of(TOKENS)
+    calls = pretraining_calls(settings, size, corpus)
+    peaks = {name: partial(machine.peak, name) for name in PRECISIONS}
+    values = speed.interleaved(calls | peaks, settings.timing.repeats)
+    limits = {name: max(values[name]) for name in PRECISIONS}
+    length, rows = corpus.train.sequence_length, []
+    for operator, stock in calls:
+        rates = [settings.pretraining.batch_size * length / seconds for seconds in values[operator, stock]]
+        model, share = settings.models[size].model_dump(), settings.pretraining.mask_probability
+        work = training_flops(settings.variant(operator), model, corpus.vocabulary_size, length, share)
+        limit = limits[stock or settings.pretraining.precision]
+        shares = [work * rate / limit for rate in rates]
+        key = operator, stock, size
+        rows += [*timed(*key, "tokens_per_second", rates), *timed(*key, "share_of_peak", shares)]
+    return rows, limits
+
+
+def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observation]:
+    """seconds_per_epoch of one task: ours with batches of like length, stock padded to the maximum length."""
+    training = settings.finetuning[settings.timing.protocol].model_dump(mode="json") | {"epochs": 1}
+    model, labels, length = settings.models[size].model_dump(), TASKS[task].outputs, training["maximum_length"]
+    words = Corpus.of(TOKENS).vocabulary_size
+    examples = finetuning.encode(TASK_FOLDER / task / "train.parquet", TOKENIZER, length)
+    run = {"name": f"timing of {task}", "seed": 1, "labels": labels, "training": training}
+    batch_size, rate = training["batch_size"], training["learning_rates"][0]
+    calls = {
+        (operator, OURS): partial(speed.Finetuning(run, settings.variant(operator), model, words).train, examples)
+        for operator in settings.operators
+    }
+    calls |= {
+        ("original", name): partial(
+            peers.Finetuning(model, words, labels, length, name, 1).train, examples, batch_size, 1, rate
+        )
+        for name in PRECISIONS
+    }
+    calls["original", OURS]()  # what a process does once falls on no round
+    values = speed.interleaved(calls, settings.timing.repeats)
+    return [
+        row
+        for (operator, stock), seconds in values.items()
+        for row in timed(operator, stock, size, "seconds_per_epoch", seconds, task)
+    ]
+
+
+def timed(
+    operator: str, stock: str, size: str, metric: str, values: list[float], task: str | None = None
+) -> list[Observation]:
+    """One row a round; stock: the precision of stock BERT, or OURS."""
+    prefix = f"implementation=trainer precision={stock} " if stock else ""
+    return [
+        Observation(
+            stage="timing",
+            operator=operator,
+            size=size,
+            task=task,
+            metric=metric,
+            condition=f"{prefix}round={number}",
+            value=value,
+        )
+        for number, value in enumerate(values, 1)
+    ]
+
+
+def main(settings: Settings) -> dict:
+    torch.set_num_threads(1)
+    rows, peaks = [], {}
+    for size in settings.sizes:
+        steps, peaks[size] = pretraining_rows(settings, size)
+        rows += steps
+        rows += [row for task in settings.timing.tasks for row in finetuning_rows(settings, size, task)]
+    observations.write(observations.FOLDER / "timing.csv", rows)
+    return {"peak_flops": peaks}

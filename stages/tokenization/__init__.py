@@ -1,0 +1,1 @@
+"""Vocabulary, token ids and packing: stage `tokenization`."""

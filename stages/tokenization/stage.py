@@ -1,0 +1,126 @@
+"""Stage `tokenization`: the filtered documents as sequences of token ids.
+
+Reads data/filtered, and a vocabulary (trained here, a file, or the hub's). Writes
+data/tokens/tokenizer/tokenizer.json, data/tokens/{train,validation}/part_N.bin (uint16 [sequences,
+sequence_length]) and data/tokens/index.json: of each split its shards with checksums, documents, tokens,
+unknown and dropped tokens.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from stages.common.records.ledger import TOTAL, read_ledger
+from stages.common.sequences import packing
+from stages.plumbing import jobs
+from stages.plumbing.files import FILTERED, LEDGER, TOKENS, write_atomically
+from stages.plumbing.sections import Tokenization
+from stages.plumbing.settings import Settings
+from stages.tokenization import streams as tokens
+from stages.tokenization import vocabulary
+
+
+def main(settings: Settings) -> dict:
+    root = Path(settings.data.root) if settings.data.root else None
+    build(FILTERED, TOKENS, settings.tokenization, root, settings.workers)
+    return {}
+
+
+def build(
+    filtered: Path, folder: Path, settings: Tokenization, root: Path | None, workers: int | str | None = None
+) -> None:
+    """Tokenizes and packs the shards of `filtered` into `folder`, anew; the index is written last.
+
+    root: where a vocabulary file is looked for. ValueError: too few documents, or shards that the ledger
+    contradicts.
+    """
+    ledger = read_ledger(filtered / LEDGER.name)
+    kept = {row.shard: row.documents for row in ledger if row.fate == "kept" and row.documents}
+    kept.pop(TOTAL)
+    shards = [filtered / name for name in kept]
+    shutil.rmtree(folder, ignore_errors=True)
+    path = folder / "tokenizer" / "tokenizer.json"
+    path.parent.mkdir(parents=True)
+    tokenizer = choose_tokenizer(settings, root, shards, workers)
+    tokenizer.save(str(path))
+
+    made = tokenize(shards, list(kept.values()), path, settings, workers)
+    splits = {}
+    for split in tokens.SPLITS:
+        totals = {key: sum(counts[split][key] for _, counts in made) for key in made[0][1][split]}
+        streams = [stream / f"{split}.bin" for stream, _ in made]
+        packed = packing.pack(streams, folder / split, settings.sequence_length)
+        packed["dropped_tokens"] += totals["dropped_tokens"]
+        splits[split] = totals | packed
+        if not splits[split]["sequences"]:
+            raise ValueError(
+                f"the {totals['documents']} documents for {split} have {totals['tokens']} tokens, less than "
+                f"one sequence of tokenization.sequence_length: {settings.sequence_length}; "
+                "shorten it or add documents"
+            )
+    index = {
+        "sequence_length": settings.sequence_length,
+        "vocabulary_size": tokenizer.get_vocab_size(),
+        "special": vocabulary.special_ids(tokenizer),
+        "splits": splits,
+    }
+    write_atomically(folder / packing.INDEX, json.dumps(index, indent=1, sort_keys=True) + "\n")
+
+
+def choose_tokenizer(
+    settings: Tokenization, root: Path | None, shards: list[Path], workers: int | str | None
+) -> Tokenizer:
+    """By tokenization.vocabulary. ValueError when it has more pieces than 16 bits can number."""
+    if settings.vocabulary is None:
+        work = {"shards": [str(shard) for shard in shards], "size": settings.vocabulary_size}
+        job = jobs.Job("vocabulary", work, tuple(shards))
+        [(made, _)] = jobs.run(vocabulary.train, [job], stage="tokenization", workers=workers)
+        tokenizer = Tokenizer.from_file(str(made / "tokenizer.json"))
+    elif root and (root / settings.vocabulary).is_file():
+        tokenizer = vocabulary.from_file(root / settings.vocabulary)
+    else:
+        tokenizer = vocabulary.from_hub(settings.vocabulary)
+    if tokenizer.get_vocab_size() > vocabulary.LARGEST:
+        raise ValueError(
+            f"tokenization.vocabulary: {settings.vocabulary} has {tokenizer.get_vocab_size()} pieces; ids "
+            f"are stored in 16 bits, so at most {vocabulary.LARGEST} are allowed"
+        )
+    return tokenizer
+
+
+def tokenize(
+    shards: list[Path], documents: list[int], tokenizer: Path, settings: Tokenization, workers: int | str | None
+) -> list[tuple[Path, dict]]:
+    """Token streams of every shard. documents: the ledger's number for each. ValueError if it is wrong."""
+    cut = settings.sequence_length if settings.partial_blocks == "drop_per_batch" else None
+    held_out = hold_out(documents, settings.validation_documents, settings.seed)
+    work = [
+        jobs.Job(
+            shard.name,
+            {"shard": str(shard), "tokenizer": str(tokenizer), "validation": validation, "cut": cut},
+            (shard, tokenizer),
+        )
+        for shard, validation in zip(shards, held_out, strict=True)
+    ]
+    made = jobs.run(tokens.tokenize_shard, work, stage="tokenization", workers=workers)
+    for shard, expected, (_, counts) in zip(shards, documents, made, strict=True):
+        found = sum(counts[split]["documents"] for split in tokens.SPLITS)
+        if found != expected:
+            raise ValueError(f"{shard}: {found} documents, its ledger says {expected}; run `dvc repro -f filtering`")
+    return made
+
+
+def hold_out(documents: list[int], count: int, seed: int) -> list[list[int]]:
+    """Draws `count` documents without replacement; of each shard, the sorted numbers from 0."""
+    total = sum(documents)
+    if count >= total:
+        raise ValueError(
+            f"tokenization.validation_documents: {count} of {total} filtered documents leave none to train on; lower it"
+        )
+    chosen = np.sort(np.random.default_rng(seed).choice(total, size=count, replace=False))
+    ends = np.cumsum(documents)
+    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
+    return [(part - end + size).tolist() for part, end, size in zip(parts, ends, documents, strict=True)]

@@ -1,0 +1,99 @@
+"""Documents as streams of token ids: [CLS] text [SEP], whole, one after the other, in the order of a shard.
+
+Memory is bounded by a batch of about BATCH characters, or by the longest line where that is longer.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from stages.common.records import reading, records
+from stages.common.sequences.packing import ITEM
+from stages.tokenization.encoding import Encoder
+
+BATCH = 1 << 20  # characters
+LONGEST = 1 << 20  # characters that are encoded at once; longer documents in pieces
+CUT_DOCUMENTS = 1000  # of `datasets.map` (CC: its default)
+SPLITS = ("train", "validation")
+
+Piece = tuple[str, bool, bool]  # text; whether it begins, and whether it ends, a document
+
+
+def tokenize_shard(settings: dict, folder: Path) -> dict:
+    """Job. settings: shard, tokenizer (paths); validation (numbers of the documents to hold out); cut (tokens,
+    or None): each batch of CUT_DOCUMENTS is shortened to a multiple of it, as the authors' code does.
+
+    Leaves train.bin and validation.bin (uint16, little endian) in `folder`; gives documents, tokens, and unknown
+    and dropped tokens of each.
+    """
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the jobs are parallel already
+    tokenizer = Tokenizer.from_file(settings["tokenizer"])
+    validation = set(settings["validation"])
+    names = ("documents", "tokens", "unknown_tokens", "dropped_tokens")
+    counts = {split: dict.fromkeys(names, 0) for split in SPLITS}
+    unknown = tokenizer.token_to_id("[UNK]")
+    with (folder / "train.bin").open("wb") as train, (folder / "validation.bin").open("wb") as held_out:
+        files = {"train": train, "validation": held_out}
+        for split, ids, documents in encoded(Path(settings["shard"]), tokenizer, validation):
+            count, file = counts[split], files[split]
+            ids.tofile(file)
+            count["documents"] += documents
+            count["tokens"] += len(ids)
+            count["unknown_tokens"] += int((ids == unknown).sum())
+            if settings["cut"] and documents and count["documents"] % CUT_DOCUMENTS == 0:
+                count["dropped_tokens"] += shorten(file, settings["cut"])
+        if settings["cut"]:
+            for split, file in files.items():
+                counts[split]["dropped_tokens"] += shorten(file, settings["cut"])
+    return counts
+
+
+def shorten(file: BinaryIO, tokens: int) -> int:
+    """Takes the last tokens off a file, up to a multiple of `tokens`; gives their number."""
+    extra = file.tell() % (tokens * ITEM.itemsize)
+    file.seek(-extra, os.SEEK_CUR)
+    file.truncate()
+    return extra // ITEM.itemsize
+
+
+def encoded(shard: Path, tokenizer: Tokenizer, validation: set[int]) -> Iterator[tuple[str, np.ndarray, int]]:
+    """Batches in the order of the shard: the split, ids [tokens], and how many documents end in the batch."""
+    first, last = (np.array(tokenizer.token_to_id(name), ITEM).tobytes() for name in ("[CLS]", "[SEP]"))
+    encode = Encoder(tokenizer)
+    for split, batch in _batches(shard, validation):
+        texts = encode([text for text, _, _ in batch])
+        ids = b"".join(
+            (first if begins else b"") + text + (last if ends else b"")
+            for (_, begins, ends), text in zip(batch, texts, strict=True)
+        )
+        yield split, np.frombuffer(ids, dtype=ITEM), sum(ends for _, _, ends in batch)
+
+
+def _batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[Piece]]]:
+    """Pieces of documents of one split, about BATCH characters together; every CUT_DOCUMENTS documents end one."""
+    waiting: dict[str, list[Piece]] = {split: [] for split in SPLITS}
+    sizes, documents = dict.fromkeys(SPLITS, 0), dict.fromkeys(SPLITS, 0)
+    for number, line in enumerate(reading.lines(shard)):
+        split = "validation" if number in validation else "train"
+        documents[split] += 1
+        full = documents[split] % CUT_DOCUMENTS == 0
+        for piece in pieces(records.content(line)):
+            waiting[split].append(piece)
+            sizes[split] += len(piece[0])
+            if sizes[split] >= BATCH or (full and piece[2]):
+                yield split, waiting[split]
+                waiting[split], sizes[split] = [], 0
+    yield from ((split, batch) for split, batch in waiting.items() if batch)
+
+
+def pieces(text: str, longest: int = LONGEST) -> Iterator[Piece]:
+    """Parts of about `longest` characters, cut at spaces, where BERT's pre-tokenizer cuts anyway."""
+    start, begins = 0, True
+    while len(text) - start > longest and (cut := text.find(" ", start + longest)) >= 0:
+        yield text[start:cut], begins, False
+        start, begins = cut, False
+    yield text[start:], begins, True

@@ -1,0 +1,127 @@
+"""Tokenizers: WordPiece trained on the filtered documents, made from a vocabulary file, or from the hub.
+
+All are `tokenizers.Tokenizer` objects with BERT's normalizer (lower case) and pre-tokenizer; they encode a
+pair as [CLS] A [SEP] B [SEP].
+"""
+
+import string
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from stages.common.records import reading, records
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+PREFIX = "##"
+LARGEST = 1 << 16  # ids are stored as uint16
+CHARACTERS = 1000  # distinct ones at most, and at most a quarter of the vocabulary; rarer ones are unknown
+ALPHANUMERIC = frozenset(string.ascii_lowercase + string.digits)
+ALWAYS = ALPHANUMERIC | frozenset(string.punctuation)  # a task may hold what the corpus does not
+
+
+def train(settings: dict, folder: Path) -> dict:
+    """Job. settings: shards (paths), size (pieces at most). Leaves tokenizer.json in `folder`."""
+    tokenizer = trained([Path(shard) for shard in settings["shards"]], settings["size"])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return {"size": tokenizer.get_vocab_size()}
+
+
+def trained(shards: list[Path], size: int) -> Tokenizer:
+    """The same documents give the same tokenizer, in any process.
+
+    The library numbers continuing characters in the order of a hash table, which differs from run to run and
+    decides between pairs of equal frequency. Here they are counted first and handed over in a fixed order.
+    """
+    characters, continuing = _characters(texts(shards), min(CHARACTERS, size // 4))
+    alphabet = [*SPECIAL, *characters, *(PREFIX + character for character in continuing)]
+    learner = _lower_case_words(models.WordPiece(unk_token="[UNK]"))
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size,
+        special_tokens=alphabet,
+        initial_alphabet=characters,
+        limit_alphabet=len(characters),
+        continuing_subword_prefix=PREFIX,
+        show_progress=False,
+    )
+    learner.train_from_iterator(texts(shards), trainer)
+    return word_pieces(learner.get_vocab())
+
+
+def from_file(path: Path) -> Tokenizer:
+    """A vocabulary file, one piece a line, the line's number its id. ValueError when it cannot be BERT's."""
+    pieces = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    pieces = [piece.removesuffix("\r") for piece in pieces]
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    if len(vocabulary) != len(pieces):
+        double = next(piece for piece, times in Counter(pieces).items() if times > 1)
+        raise ValueError(f"{path}: the piece {double!r} stands in several of {len(pieces)} lines; delete the others")
+    if missing := [token for token in SPECIAL if token not in vocabulary]:
+        raise ValueError(f"{path}: no line {', '.join(missing)}; a BERT vocabulary has all of {', '.join(SPECIAL)}")
+    tokenizer = word_pieces(vocabulary)
+    if tokenizer.get_vocab_size() != len(pieces):
+        raise ValueError(f"{path}: {len(pieces)} lines became {tokenizer.get_vocab_size()} pieces")
+    return tokenizer
+
+
+def from_hub(name: str) -> Tokenizer:
+    """A tokenizer of the hub, or of a folder in its layout. ValueError when there is none of BERT's kind."""
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name).backend_tokenizer
+    except (OSError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"tokenization.vocabulary: {name} is no file below data.root, and no tokenizer of the hub that "
+            f"can be loaded here ({error}); give a vocabulary file, or null to train one"
+        ) from None
+    if missing := [token for token in SPECIAL if tokenizer.token_to_id(token) is None]:
+        raise ValueError(f"tokenization.vocabulary: {name} lacks {', '.join(missing)}; give the name of a BERT model")
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def word_pieces(vocabulary: dict[str, int]) -> Tokenizer:
+    """BERT's uncased tokenizer with this vocabulary; special tokens are found by name."""
+    model = models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
+    tokenizer = _lower_case_words(model)
+    tokenizer.decoder = decoders.WordPiece(prefix=PREFIX)
+    tokenizer.add_special_tokens(list(SPECIAL))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")],
+    )
+    return tokenizer
+
+
+def _lower_case_words(model: models.Model) -> Tokenizer:
+    tokenizer = Tokenizer(model)
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return tokenizer
+
+
+def special_ids(tokenizer: Tokenizer) -> dict[str, int]:
+    return {token: tokenizer.token_to_id(token) for token in SPECIAL}
+
+
+def texts(shards: Iterable[Path]) -> Iterator[str]:
+    return (records.content(line) for shard in shards for line in reading.lines(shard))
+
+
+def _characters(documents: Iterable[str], limit: int) -> tuple[list[str], list[str]]:
+    """The most frequent characters beside ALWAYS, and those of all that continue a word; both sorted."""
+    normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
+    frequencies, continuing = Counter(), set()
+    for document in documents:
+        words = Counter(word for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(document)))
+        for word, times in words.items():
+            continuing.update(word[1:])
+            for character in word:
+                frequencies[character] += times
+    ranked = sorted(frequencies, key=lambda character: (-frequencies[character], character))
+    kept = sorted(ALWAYS.union(ranked[:limit]))
+    return kept, [character for character in kept if character in continuing | ALPHANUMERIC]

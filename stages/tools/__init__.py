@@ -1,0 +1,1 @@
+"""Tools outside the chain. Nothing imports them."""

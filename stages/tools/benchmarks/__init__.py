@@ -1,0 +1,1 @@
+"""Benchmarks of speed: `python -m stages.tools.benchmarks.NAME --help`."""

@@ -1,0 +1,190 @@
+"""How fast `filtering` and `tokenization` are, beside the usual way of doing the same: one core, in turns.
+
+Writes generated documents with full metadata to a temporary folder, and prints tables: CPU time of the best round, and
+the median over the rounds of the ratio to the usual way. The outputs of both ways are compared, too.
+"""
+
+import argparse
+import io
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import zstandard
+
+from stages.common.records import reading, records
+from stages.common.sequences import packing
+from stages.filtering import shards as filtering
+from stages.tokenization import streams as tokens
+from stages.tokenization import vocabulary
+
+EXCLUDED = ("agressif", "adult", "phishing", "warez")
+RULES = {"above": 5.0, "below": 100_000.0, "keep_missing": False, "keep_warned": False}
+NO_ANNOTATION = {"blocklists_folder": None, "kenlm_model": None, "quality_rules": False}
+KEPT_SHARE = 1 / 8
+SEQUENCE_LENGTH = 512
+SYLLABLES = ("ba", "con", "de", "er", "fi", "gen", "ing", "la", "men", "no", "or", "per", "re", "st", "ti", "un")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m stages.tools.benchmarks.documents", description=__doc__)
+    parser.add_argument("--documents", type=int, default=100_000, help="to filter; 5 %% of them are tokenized")
+    parser.add_argument("--rounds", type=int, default=5, help="of each way, in turns")
+    arguments = parser.parse_args()
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        size = write_documents(folder / "shard.jsonl.zst", arguments.documents)
+        print(f"{arguments.documents} documents of {size / arguments.documents:.0f} bytes, metadata included\n")
+        report(filtering_ways(folder), arguments.rounds, "documents", arguments.documents)
+        few = arguments.documents // 20
+        write_documents(folder / "few.jsonl.zst", few)
+        ways, total = tokenization_ways(folder)
+        report(ways, arguments.rounds, "tokens", total)
+
+
+def report(ways: dict[str, Callable[[], object]], rounds: int, unit: str, amount: int) -> None:
+    """Runs each way in turns, and prints their speed. The first is what the others are compared with."""
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            started = time.process_time()
+            way()
+            seconds[name].append(time.process_time() - started)
+    first = next(iter(ways))
+    print(f"{'way':<42}{unit + ' a second':>20}{'ratio':>8}")
+    for name, times in seconds.items():
+        ratio = statistics.median(usual / own for usual, own in zip(seconds[first], times, strict=True))
+        print(f"{name:<42}{amount / min(times):>20,.0f}{ratio:>8.2f}")
+    print()
+
+
+def filtering_ways(folder: Path) -> dict[str, Callable[[], object]]:
+    shard, plain = folder / "shard.jsonl.zst", folder / "plain.jsonl.zst"
+    settings = {"shard": str(shard), "rules": RULES | {"excluded_categories": EXCLUDED}, "annotation": NO_ANNOTATION}
+    filter_plainly(shard, plain)
+    filtering.filter_shard(settings, folder)
+    theirs, ours = ([*map(json.loads, reading.lines(path))] for path in (plain, folder / filtering.KEPT))
+    if theirs != ours:
+        raise ValueError("both ways of filtering must keep the same documents")
+    return {
+        "json, what is kept written anew": lambda: filter_plainly(shard, plain),
+        "stage filtering": lambda: filtering.filter_shard(settings, folder),
+        "decompressing alone": lambda: sum(map(len, reading.blocks(shard))),
+    }
+
+
+def filter_plainly(shard: Path, target: Path) -> None:
+    """Every record through the json module, in and out."""
+    compressor = zstandard.ZstdCompressor(level=3, write_checksum=True)
+    with (
+        io.BufferedReader(zstandard.open(shard, "rb"), 1 << 20) as lines,
+        zstandard.open(target, "wt", cctx=compressor, encoding="utf-8") as kept,
+    ):
+        for line in lines:
+            record = json.loads(line)
+            metadata = record["metadata"]
+            score = metadata["harmful_pp"] or RULES["below"]
+            listed = any(category in EXCLUDED for category in metadata["categories"] or ())
+            if not listed and RULES["above"] < score < RULES["below"] and not metadata["quality_warnings"]:
+                kept.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def tokenization_ways(folder: Path) -> tuple[dict[str, Callable[[], object]], int]:
+    """The ways, and the number of tokens; datasets.map as in Hugging Face's example run_mlm.py."""
+    from datasets import disable_progress_bars, load_dataset
+    from transformers import PreTrainedTokenizerFast
+
+    disable_progress_bars()
+    shard, path = folder / "few.jsonl.zst", folder / "tokenizer.json"
+    tokenizer = vocabulary.trained([shard], 8000)
+    tokenizer.save(str(path))
+    usual = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=1 << 30)
+    settings = {"shard": str(shard), "tokenizer": str(path), "validation": [], "cut": SEQUENCE_LENGTH}
+
+    def with_datasets() -> np.ndarray:
+        texts = load_dataset("json", data_files=str(shard), split="train", cache_dir=folder / "cache")
+        made = texts.map(
+            lambda batch: usual(batch["content"], return_special_tokens_mask=True),
+            batched=True,
+            remove_columns=texts.column_names,
+            load_from_cache_file=False,
+        )
+        return made.map(group_texts, batched=True, load_from_cache_file=False)["input_ids"]
+
+    def with_stage() -> np.ndarray:
+        tokens.tokenize_shard(settings, folder)
+        packing.pack([folder / "train.bin"], folder / "train", SEQUENCE_LENGTH)
+        return np.memmap(folder / "train" / "part_1.bin", dtype=packing.ITEM).reshape(-1, SEQUENCE_LENGTH)
+
+    theirs, ours = np.array(with_datasets()), with_stage()
+    if theirs.shape != ours.shape or (theirs != ours).any():
+        raise ValueError("both ways of tokenizing must give the same sequences")
+    return {"datasets.map and group_texts": with_datasets, "stage tokenization": with_stage}, ours.size
+
+
+def group_texts(batch: dict[str, list[list[int]]]) -> dict[str, list[list[int]]]:
+    """Concatenates a batch and cuts it; the rest is dropped."""
+    streams = {name: [item for items in column for item in items] for name, column in batch.items()}
+    whole = len(streams["input_ids"]) // SEQUENCE_LENGTH * SEQUENCE_LENGTH
+    starts = range(0, whole, SEQUENCE_LENGTH)
+    return {name: [stream[start : start + SEQUENCE_LENGTH] for start in starts] for name, stream in streams.items()}
+
+
+def write_documents(path: Path, count: int) -> int:
+    """The same documents every time; gives their bytes."""
+    size = 0
+    with reading.zstd_writer(path) as file:
+        for line in documents(count):
+            file.write(line + b"\n")
+            size += len(line)
+    return size
+
+
+def documents(count: int) -> Iterator[bytes]:
+    """OSCAR records of 2 to 3 kB: words of a long-tailed vocabulary, some quotes and accents, all metadata."""
+    random = Random(1)
+    words = sorted({"".join(random.choices(SYLLABLES, k=random.randint(1, 4))) for _ in range(9000)}, key=len)
+    weights = [*accumulate(1 / rank for rank in range(1, len(words) + 1))]
+    for number in range(count):
+        lines = []
+        for _ in range(random.randint(8, 14)):
+            line = " ".join(random.choices(words, cum_weights=weights, k=random.randint(8, 40))) + "."
+            lines.append(line if random.random() < 0.9 else f'“{line}” – "café", it’s')
+        yield oscar_record(random, number, lines)
+
+
+def oscar_record(random: Random, number: int, lines: list[str]) -> bytes:
+    kept = random.random() < KEPT_SHARE
+    text = "\n".join(lines)
+    headers = {
+        "warc-identified-content-language": "eng",
+        "warc-target-uri": f"https://www.site{number % 997}.example.org/page/{number}",
+        "warc-record-id": f"<urn:uuid:{random.getrandbits(128):032x}>",
+        "warc-type": "conversion",
+        "content-length": str(len(text)),
+        "warc-refers-to": f"<urn:uuid:{random.getrandbits(128):032x}>",
+        "warc-block-digest": f"sha1:{random.getrandbits(160):040X}",
+        "warc-date": "2022-11-26T09:45:47Z",
+        "content-type": "text/plain",
+    }
+    metadata = {
+        "identification": {"label": "en", "prob": round(random.uniform(0.7, 1), 7)},
+        "harmful_pp": round(random.uniform(5.1, 5000) if kept else random.choice([2.5, 800.25]), 4),
+        "tlsh": f"tlsh:T1{random.getrandbits(280):070X}",
+        "quality_warnings": None if kept else random.choice([["short_sentences"], ["tiny", "header"], ["footer"]]),
+        "categories": None if random.random() < 0.9 else ["blog"],
+        "sentence_identifications": [{"label": "en", "prob": round(random.uniform(0.8, 1), 7)} for _ in lines],
+    }
+    return records.oscar_record(text, headers, metadata)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What `dvc repro` will take: `python -m stages.tools.planner`."""
