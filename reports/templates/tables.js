@@ -84,6 +84,60 @@ function download(table, name) {
   said.textContent = `Downloaded ${name}.csv`;
 }
 
+// Rows of a ledger whose text holds all words that are typed, and that have every chosen verdict and paper.
+function filter(figure, search, menus, count) {
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const wanted = menus.filter((menu) => menu.value).map((menu) => `${menu.name}=${menu.value}`);
+  const rows = [...figure.querySelectorAll("tbody tr")];
+  rows.forEach((row) => {
+    const own = row.dataset.words.split("|");
+    const text = row.textContent.toLowerCase();
+    row.hidden = !(words.every((word) => text.includes(word)) && wanted.every((word) => own.includes(word)));
+  });
+  count.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} rows`;
+}
+
+function labelled(text, control) {
+  const label = document.createElement("label");
+  label.append(text, control);
+  return label;
+}
+
+function addFilters(figure) {
+  const choices = new Map();
+  figure.querySelectorAll("tbody tr").forEach((row) => row.dataset.words.split("|").forEach((pair) => {
+    const [name, value] = pair.split("=");
+    if (!choices.has(name)) choices.set(name, new Set());
+    if (value) choices.get(name).add(value);
+  }));
+  const bar = document.createElement("div");
+  const search = document.createElement("input");
+  const count = document.createElement("output");
+  bar.className = "filters";
+  search.type = "search";
+  const menus = [...choices].map(([name, values]) => {
+    const menu = document.createElement("select");
+    menu.name = name;
+    menu.append(new Option("all", ""), ...[...values].map((value) => new Option(value.replaceAll("-", " "), value)));
+    return menu;
+  });
+  const act = () => filter(figure, search, menus, count);
+  [search, ...menus].forEach((control) => control.addEventListener("input", act));
+  bar.append(labelled("Search", search), ...menus.map((menu) => labelled(menu.name, menu)), count);
+  figure.querySelector(".scroll").before(bar);
+  act();
+  addEventListener("hashchange", () => {  // a link to a row that is filtered out shows it again
+    const row = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!row?.hidden) return;
+    [search, ...menus].forEach((control) => (control.value = ""));
+    act();
+    row.scrollIntoView();
+  });
+}
+
+document.documentElement.style.setProperty("--banner", `${document.querySelector(".banner").offsetHeight}px`);
+
+document.querySelectorAll("figure.ledger").forEach(addFilters);
 document.querySelectorAll("figure.table").forEach((figure) => {
   const table = figure.querySelector("table");
   const title = figure.querySelector("figcaption").innerText;
