@@ -11,12 +11,13 @@ import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
-from test_filtering import EXCLUDED, kept_lines, settings, totals, write_shard
 
-from stages import filtering
-from stages.documents import blocklists, perplexity, quality, records
-from stages.documents.annotation import Annotator
-from stages.documents.blocklists import Blocklist
+from stages.common.records import records
+from stages.filtering import blocklists, perplexity, quality
+from stages.filtering import stage as filtering
+from stages.filtering.annotation import Annotator
+from stages.filtering.blocklists import Blocklist
+from tests.toy_shards import EXCLUDED, kept_lines, settings, totals, write_shard
 
 ARPA = """\\data\\
 ngram 1=5

@@ -6,9 +6,12 @@ import torch
 from tokenizers import Tokenizer
 from transformers.models.bert.modeling_bert import BertSelfAttention
 
-from stages.learning import benchmark, finetuning, machine, peers, speed
-from stages.learning.benchmark import Problem
-from stages.learning.corpus import Corpus
+from stages.common.classification import training as finetuning
+from stages.common.masked_lm.corpus import Corpus
+from stages.common.training import machine
+from stages.timing import peers, speed
+from stages.tools.benchmarks import training as benchmark
+from stages.tools.benchmarks.training import Problem
 
 SIZE = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
 
@@ -73,9 +76,9 @@ def test_stock_fine_tuning_pads_every_example_to_the_maximum(prepared):
     _, corpus, (examples, _) = prepared
     stock = peers.Finetuning(SIZE, corpus.vocabulary_size, 2, 16, "float32", 1)
     data = stock.padded(examples)
-    assert {len(ids) for ids in data["input_ids"]} == {16}
-    assert [sum(mask) for mask in data["attention_mask"]] == [len(ids) for ids in examples.ids]
-    assert np.array_equal(data["label"], examples.labels)
+    assert {len(row["input_ids"]) for row in data} == {16}
+    assert [sum(row["attention_mask"]) for row in data] == [len(ids) for ids in examples.ids]
+    assert np.array_equal([row["label"] for row in data], examples.labels)
 
 
 def test_stock_bert_and_ours_predict_alike_from_equal_weights(prepared):
@@ -83,6 +86,6 @@ def test_stock_bert_and_ours_predict_alike_from_equal_weights(prepared):
     stock = peers.Finetuning(SIZE, corpus.vocabulary_size, 2, 16, "float32", 1)
     stock.train(examples, 8, 1, 1e-3)
     run = {"name": "sst2", "seed": 1, "labels": 2, "training": benchmark.TRAINING}
-    own = speed.Finetuning(run, "original", SIZE, corpus.vocabulary_size)
+    own = speed.Finetuning(run, {"operator": "original"}, SIZE, corpus.vocabulary_size)
     own.model.load_state_dict(stock.model.state_dict())
     assert np.array_equal(stock.predict(validation), finetuning.predict(own.model, validation, "float32"))

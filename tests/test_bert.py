@@ -11,21 +11,21 @@ from transformers import (
     BertModel,
 )
 
-from stages.attention.bert import (
-    OPERATORS,
+from stages.common.attention.bert import (
     OperatorBertForMaskedLM,
     OperatorBertForQuestionAnswering,
     OperatorBertForSequenceClassification,
     OperatorBertModel,
     configuration,
 )
-from stages.attention.counts import counted_layer_parameters, layer_parameters, model_parameters
-from stages.attention.export import to_stock_bert
+from stages.common.attention.counts import counted_layer_parameters, layer_parameters, model_parameters
+from stages.common.attention.export import to_stock_bert
+from stages.common.attention.operators import OPERATORS
 
 SMALL = {"layers": 4, "hidden": 512, "heads": 8, "intermediate": 2048, "positions": 512}
 BASE = {"layers": 12, "hidden": 768, "heads": 12, "intermediate": 3072, "positions": 512}
 TOY = {"layers": 2, "hidden": 24, "heads": 3, "intermediate": 96, "positions": 16}
-INEXPRESSIBLE = {"hadamard", "fixed", "parameters", "parameters_wide"}
+INEXPRESSIBLE = {"hadamard", "hadamard_by_head", "fixed", "over_parameters", "over_parameters_wide"}
 PAIRS = {
     OperatorBertModel: BertModel,
     OperatorBertForMaskedLM: BertForMaskedLM,
@@ -127,6 +127,18 @@ def test_a_saved_model_loads_with_equal_outputs_from_safetensors_alone(operator,
         torch.testing.assert_close(outputs(loaded.eval()), outputs(model), rtol=0, atol=0)
 
 
+def test_a_saved_variant_loads_with_its_settings_and_its_trained_weights(tmp_path):
+    settings = {"variant": "hot", "start": "tied", "score_spread": 2.4}
+    torch.manual_seed(0)
+    model = OperatorBertForMaskedLM(configuration("original", **TOY, **settings, vocab_size=50)).eval()
+    with torch.no_grad():
+        model.bert.encoder.layer[0].attention.self.key.weight.mul_(3.0)  # as if trained
+    model.save_pretrained(tmp_path)
+    loaded = OperatorBertForMaskedLM.from_pretrained(tmp_path).eval()
+    assert {name: getattr(loaded.config, name) for name in settings} == settings
+    torch.testing.assert_close(outputs(loaded), outputs(model), rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_a_classifier_takes_over_every_pretrained_weight_of_the_encoder(operator, tmp_path):
     model = toy(operator)
@@ -156,4 +168,4 @@ def test_an_unknown_operator_is_an_error_that_names_the_known_ones():
 
 def test_attention_over_parameters_needs_a_network_wide_enough():
     with pytest.raises(ValueError, match="`intermediate` must exceed 2 x `hidden`"):
-        OperatorBertForMaskedLM(configuration("parameters_wide", **TOY | {"intermediate": 48}))
+        OperatorBertForMaskedLM(configuration("over_parameters_wide", **TOY | {"intermediate": 48}))

@@ -2,17 +2,24 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
-from stages.evidence import audit, claims, measurements, published, released
-from stages.evidence.claim_tests import NO, NOTHING, OPEN, YES, evaluate
-from tests.test_evidence import row
+from stages.analysis import claims
+from stages.analysis.claim_tests import CHANCE, NO, NOTHING, OPEN, YES, Cell, decide, evaluate
+from stages.analysis.estimates import compared, spreads
+from stages.audit import checks as audit
+from stages.common.evidence import baselines, measurements, power, published, released
+from stages.common.evidence.scores import COLUMNS, METRICS
+from tests.toy_evidence import row
 
 ROOT = Path(__file__).parents[1]
 ALL = published.claims(ROOT / "data/published")
 RULES = claims.rules()
 SCOPE = claims.Scope(("tiny",), False, 0.95, 0.05)
+AT_BASE = claims.Scope(("base",), True, 0.95, 0.05)
 EMPTY = pd.DataFrame(columns=measurements.FIELDS).astype({"value": float})
 
 
@@ -29,29 +36,48 @@ def checks(raw) -> pd.DataFrame:
     return audit.checks(raw)
 
 
-def ledger(raw, checks, run: list[dict] = (), scope: claims.Scope = SCOPE) -> pd.DataFrame:
+def ledger(checks, run: list[dict] = (), scope: claims.Scope = SCOPE, raw: pd.DataFrame = EMPTY) -> pd.DataFrame:
     frame = measurements.measurements(pd.DataFrame(run)) if run else EMPTY
-    return claims.ledger(ALL, RULES, checks, raw, frame, scope).set_index("id")
+    return claims.ledger(ALL, RULES, checks, raw, frame, scope).set_index(["ledger", "id"])
 
 
-def score(operator: str, *values: float, size: str = "base") -> list[dict]:
-    """GLUE scores by pre-training seed: every column has the score."""
-    from stages.evidence.scores import METRICS
+def one(name: str, checks, run: list[dict], scope: claims.Scope = SCOPE, where: str = "training") -> pd.Series:
+    """The line of one claim, judged by itself."""
+    content = RULES | {"rules": {name: RULES["rules"][name]}, "untested": {}, "facts": {}}
+    asked = [claim for claim in ALL if claim["id"] == name]
+    frame = measurements.measurements(pd.DataFrame(run))
+    return claims.ledger(asked, content, checks, EMPTY, frame, scope).set_index("ledger").loc[where]
 
+
+def score(operator: str, *values: float, size: str = "base", finetuned: int = 1, spread: float = 0.0) -> list[dict]:
+    """GLUE scores by pre-training seed: every column has the score, and fine-tuning seeds lie `spread` apart."""
     return [
-        row(operator=operator, size=size, evaluated_on=column, metric=metric, value=value)
-        | {"pretraining_seed": p, "finetuning_seed": 1}
+        row(operator=operator, size=size, evaluated_on=column, metric=metric, value=value + spread * f)
+        | {"pretraining_seed": p, "finetuning_seed": f}
         for p, value in enumerate(values)
+        for f in range(finetuned)
         for column, metrics in METRICS["courtois2024"].items()
         for metric in metrics
     ]
 
 
-def test_every_claim_has_three_judgements(raw, checks):
-    made = ledger(raw, checks)
-    assert len(made) == len(ALL) == 146
-    assert set(made["released"]) <= set(claims.RELEASED.values()) and set(made["run"]) <= set(claims.RUN.values())
-    assert (made["numbers"] != "").all() and (made.loc[made["run"] == "not tested", "run_because"] != "").all()
+def counted(metric: str = "masked_lm_parameters", size: str = "base", **counts: int) -> list[dict]:
+    """Counts by operator."""
+    return [
+        row(stage="parameters", protocol=None, metric=metric, operator=o, size=size, value=float(n))
+        for o, n in counts.items()
+    ]
+
+
+def test_every_claim_stands_in_a_ledger_and_each_ledger_has_words_of_its_own(raw, checks):
+    made = claims.ledger(ALL, RULES, checks, raw, EMPTY, SCOPE)
+    assert set(made["id"]) == {claim["id"] for claim in ALL} and len(ALL) == 146
+    assert not made.duplicated(["ledger", "id"]).any()
+    assert set(made["ledger"]) == {"counts", "released", "training"}
+    assert (made["verdict"] != "").all() and (made["because"] != "").all() and (made["numbers"] != "").all()
+    own = {name: set(rows["verdict"]) for name, rows in made.groupby("ledger")}
+    assert own["training"] == {"not tested"} and own["released"] <= {"holds", "fails", "one checkpoint an arm"}
+    assert set(made["verdict"]) <= set(claims.WORST_FIRST)
 
 
 def test_every_check_that_a_claim_names_is_in_the_audit(checks):
@@ -60,51 +86,221 @@ def test_every_check_that_a_claim_names_is_in_the_audit(checks):
             assert claims._named(checks["check"], [name]).any(), name
 
 
-def test_the_released_gain_decides_nothing_and_half_the_steps_do_not_follow(raw, checks):
-    made = ledger(raw, checks)["released"]
-    assert made["C24-01"] == "inconclusive" and made["C24-03"] == "does not follow" and made["C24-18"] == "follows"
-    assert made["K-01"] == "no raw results"
+def test_one_checkpoint_an_arm_decides_no_claim_about_an_operator(raw, checks):
+    """Courtois et al. released five fine-tuning seeds on one pre-training run of each operator."""
+    made = ledger(checks, raw=raw).loc["released"]
+    about_operators = made.drop(["C24-49", "C24-50"])
+    assert (about_operators["verdict"] == "one checkpoint an arm").all()
+    assert (made.loc["C24-50", "verdict"], made.loc["C24-49", "verdict"]) == ("holds", "fails")
+    assert made.loc["C24-01", "reading"] == "undecided" and made.loc["C24-03", "reading"] == "not as claimed"
+    assert "K-01" not in made.index
 
 
-def test_another_size_is_a_reading_and_no_test(raw, checks):
+@pytest.mark.parametrize("gain", [0.1, -0.1])
+def test_a_single_pretraining_run_of_ours_decides_none_either(checks, gain):
+    run = score("original", 0.5, finetuned=5, spread=0.001) + score("pairwise", 0.5 + gain, finetuned=5, spread=0.0011)
+    own = one("C24-01", checks, run, AT_BASE)
+    assert own["verdict"] == "one checkpoint an arm"
+    assert own["reading"] == ("as claimed" if gain > 0 else "opposite direction")
+    assert own["unit_of_inference"] == "5 fine-tuning seeds on one checkpoint an arm"
+
+
+def test_another_size_is_a_reading_and_no_test(checks):
     run = score("original", 0.5, 0.51, 0.52, size="tiny") + score("pairwise", 0.6, 0.61, 0.62, size="tiny")
-    own = ledger(raw, checks, run).loc["C24-01"]
-    assert own["run"] == "not tested"
-    assert "BERT-base was not run. Reading at BERT-tiny, generated data:" in own["run_because"]
-    assert "same direction" in own["run_because"]
+    own = one("C24-01", checks, run)
+    assert own["verdict"] == "not tested" and own["reading"] == "as claimed"
+    assert "BERT-base was not run. Reading at BERT-tiny, generated data: the runs are as claimed." in own["because"]
 
 
 @pytest.mark.parametrize(("gain", "verdict"), [(0.1, "reproduced"), (-0.1, "contradicted"), (0.0, "inconclusive")])
-def test_at_the_papers_size_and_data_the_interval_decides(raw, checks, gain, verdict):
+def test_at_the_papers_size_and_data_several_pretraining_runs_decide(checks, gain, verdict):
     run = score("original", 0.5, 0.51, 0.52) + score("pairwise", *(v + gain for v in (0.5, 0.515, 0.52)))
-    scope = claims.Scope(("base",), True, 0.95, 0.05)
-    assert ledger(raw, checks, run, scope).loc["C24-01", "run"] == verdict
+    own = one("C24-01", checks, run, AT_BASE)
+    assert own["verdict"] == verdict and own["unit_of_inference"] == "3 pre-training seeds an arm"
+    assert own["power"].startswith(
+        "With 3 pre-training seeds an arm and this spread a difference of 0.62 would be found"
+    )
     generated = claims.Scope(("base",), False, 0.95, 0.05)
-    assert ledger(raw, checks, run, generated).loc["C24-01", "run"] == "not tested"
+    assert one("C24-01", checks, run, generated)["verdict"] == "not tested"
 
 
-def test_counts_are_tested_at_any_scale(raw, checks):
-    counts = {"original": 109514298, "shared": 95367738}
-    run = [
-        row(stage="parameters", protocol=None, metric="masked_lm_parameters", operator=o, size="base", value=v)
-        for o, v in counts.items()
-    ]
-    made = ledger(raw, checks, run)
-    assert made.loc["K-03", "run"] == "contradicted" and "12.92" in made.loc["K-03", "run_because"]
+def test_an_interval_that_holds_zero_has_no_direction(checks):
+    """Symmetric is said to lose 4 points: +0.97 (−2.34 to 4.29) is no such loss, and no gain either."""
+    run = score("original", 0.40, 0.42, 0.41, size="tiny") + score("symmetric", 0.41, 0.432, 0.42, size="tiny")
+    own = one("C24-23", checks, run)
+    assert own["reading"] == "not as claimed" and "opposite" not in own["because"]
+    run = score("original", 0.40, 0.42, 0.41, size="tiny") + score("symmetric", 0.51, 0.532, 0.52, size="tiny")
+    assert one("C24-23", checks, run)["reading"] == "opposite direction"
 
 
-def test_a_rule_of_no_claim_is_an_error(raw, checks):
+def test_stability_is_the_spread_within_a_pretraining_run_and_printed_as_a_ratio(checks):
+    """Pre-training means lie far apart, which is no matter of fine-tuning seeds."""
+    run = score("original", 0.5, 0.6, 0.7, finetuned=3, spread=0.01)
+    run += score("pairwise", 0.600, 0.601, 0.602, finetuned=3, spread=0.02)
+    assert one("C24-24", checks, run, AT_BASE)["verdict"] == "not tested"  # symmetric was not run
+    run += score("symmetric", 0.5, 0.5, 0.5, finetuned=3, spread=0.005)
+    own = one("C24-24", checks, run, AT_BASE)
+    assert own["estimate"] == "pairwise / original BERT-base: 2.00; symmetric / original BERT-base: 0.5"
+    assert own["unit_of_inference"] == "9 fine-tuning runs within 3 pre-training seeds an arm"
+
+
+def test_counts_are_tested_at_any_scale_by_the_tolerance_of_printed_numbers(checks):
+    run = counted(original=109514298, shared=95367738, pairwise=103017018)
+    verdicts = {name: one(name, checks, run, where="counts")["verdict"] for name in ("K-03", "C24-02", "K-07")}
+    assert verdicts == {"K-03": "fails", "C24-02": "holds", "K-07": "fails"}  # 12.92; 5.93 for "about 6"; 12.92
+    run = counted("attention_weights", original=1769472, shared=592128)
+    verdicts = {name: one(name, checks, run, where="counts")["verdict"] for name in ("K-02", "K-04")}
+    assert verdicts == {"K-02": "truncated", "K-04": "fails"}  # 66.536
+    run = counted("attention_block_parameters", "blog", original=1050624, hadamard=538113)
+    assert one("H-09", checks, run, where="counts")["verdict"] == "partly"  # twofold, but not 50 %
+
+
+def test_facts_are_counted_and_not_the_claims_that_state_them(raw, checks):
+    made = claims.ledger(ALL, RULES, checks, raw, EMPTY, SCOPE)
+    for names in (("K-02", "K-04", "K25-14"), ("K-03", "K-06")):
+        assert made.loc[made["id"].isin(names), "fact"].nunique() == 1
+    tally = claims.tally(made)
+    assert tally.groupby("ledger")["claims"].sum().to_dict() == made["ledger"].value_counts().to_dict()
+    assert tally.groupby("ledger")["facts"].sum().to_dict() == made.groupby("ledger")["fact"].nunique().to_dict()
+    two = made[made["id"].isin(("K-02", "K-04"))].assign(verdict=["truncated", "fails"])
+    assert claims.tally(two).set_index("verdict")["facts"].to_dict() == {"fails": 1, "truncated": 0}
+
+
+@pytest.mark.parametrize("place", [{"untested": {"C24-99": "x"}}, {"facts": {"x": ["C24-99"]}}])
+def test_a_rule_of_no_claim_is_an_error(checks, place):
     with pytest.raises(ValueError, match="C24-99 is no claim"):
-        claims.ledger(ALL, RULES | {"untested": {"C24-99": "x"}}, checks, raw, EMPTY, SCOPE)
+        claims.ledger(ALL, RULES | place, checks, EMPTY, EMPTY, SCOPE)
 
 
-def test_all_tests_must_hold():
+COUNT = {"test": "exact", "select": {"stage": "parameters", "size": "tiny"}, "printed": 1}
+
+
+@pytest.mark.parametrize(
+    ("operators", "verdict"), [("a", "holds"), ("b", "fails"), ("ab", "partly"), ("ac", NOTHING)], ids=str
+)
+def test_all_counts_must_hold(operators, verdict):
     rows = pd.DataFrame(
         [row(stage="parameters", metric="count", operator=o, value=v) for o, v in (("a", 1.0), ("b", 2.0))]
     )
-    test = {"test": "exact", "select": {"stage": "parameters", "size": "tiny"}, "equals": 1, "decimals": 0}
-    both = test | {"each": {"operator": ["a", "b"]}}
-    assert evaluate([test | {"each": {"operator": ["a"]}}], rows, None, 0.95, 0.05).verdict == YES
-    assert evaluate([both], rows, None, 0.95, 0.05).verdict == NO
-    assert evaluate([test | {"each": {"operator": ["a", "c"]}}], rows, None, 0.95, 0.05).verdict == NOTHING
-    assert OPEN not in (YES, NO, NOTHING)
+    assert evaluate([COUNT | {"each": {"operator": list(operators)}}], rows, None, 0.95, 0.05).verdict == verdict
+
+
+def steps(operator: str, *reached: float | None) -> list[dict]:
+    """A pre-training run for every number: the step at which its loss was below 3, or None if it never was."""
+    return [
+        row(stage="pretraining", protocol=None, operator=operator, condition="loss=3", pretraining_seed=seed)
+        | {"metric": "steps_to_loss" + ("" if step else "_not_reached"), "value": step or 1000.0}
+        for seed, step in enumerate(reached)
+    ]
+
+
+EARLIER = {
+    "test": "difference",
+    "select": {"stage": "pretraining", "metric": "steps_to_loss", "condition": "loss=3"},
+    **{"of": "pairwise", "than": "original", "ratio": True, "below": 1, "sizes": ["tiny"]},
+}
+
+
+def test_two_of_three_earlier_and_one_never_is_not_earlier():
+    original = steps("original", 500, 520, 540)
+    decided = evaluate([EARLIER], pd.DataFrame(original + steps("pairwise", 300, 310, 305)), None, 0.95, 0.05)
+    one_never = evaluate([EARLIER], pd.DataFrame(original + steps("pairwise", 300, 310, None)), None, 0.95, 0.05)
+    assert decided.verdict == "yes" and one_never.verdict == OPEN
+    assert "1 of 6 runs never got there" in one_never.estimate and one_never.interval.endswith("∞ (95%)")
+
+
+def test_runs_of_the_original_that_never_get_there_do_not_hide_that_others_did():
+    rows = pd.DataFrame(steps("original", 900, 950, None) + steps("pairwise", 300, 310, 305))
+    assert evaluate([EARLIER], rows, None, 0.95, 0.05).verdict == "yes"
+    none = pd.DataFrame(steps("original", None, None) + steps("pairwise", None, None))
+    found = evaluate([EARLIER], none, None, 0.95, 0.05)
+    assert found.verdict == OPEN and found.estimate.endswith("none of 4 runs got there")
+
+
+def test_scores_at_chance_decide_nothing():
+    run = measurements.measurements(
+        pd.DataFrame(score("original", 0.5, 0.51, 0.52) + score("pairwise", 0.6, 0.61, 0.62))
+    )
+    asked = {"test": "difference", "of": "pairwise", "than": "original", "above": 0, "scale": 100, "sizes": ["base"]}
+    asked |= {"select": RULES["rules"]["C24-01"][0]["select"]}
+    for high, verdict in ((0.55, "yes"), (0.65, CHANCE)):
+        known = {("most_frequent", "courtois2024", column, "score"): (0.4, high) for column in (*COLUMNS, "glue_score")}
+        found = evaluate([asked], baselines.beside(run, known), None, 0.95, 0.05)
+        assert found.verdict == verdict
+        assert (found.power == "") == (verdict == CHANCE)
+
+
+def test_a_scale_with_one_pretraining_seed_says_so_in_its_head():
+    for path in (ROOT / "stages/scales").glob("*.yaml"):
+        text = path.read_text(encoding="utf-8")
+        single = len(yaml.safe_load(text)["pretraining"]["seeds"]) == 1
+        assert ("one checkpoint an arm" in text.partition("\nscale:")[0]) == single, path.name
+
+
+# How often the rules err, and how often they find what is there
+
+RUNS, ALPHA, SEEDS, CELLS = 400, 0.05, 5, 3
+RARE = ALPHA + 2 * np.sqrt(ALPHA * (1 - ALPHA) / RUNS)  # alpha, and twice the Monte Carlo error
+KINDS = {  # the rule; means of the cells at the boundary, inside and outside of the claim, in units of the spread
+    "better everywhere": ({"above": 0}, [0.0, 9.0, 9.0], [4.0] * CELLS, [4.0, 4.0, -4.0]),
+    "worse everywhere": ({"below": 0}, [0.0, -9.0, -9.0], [-4.0] * CELLS, [-4.0, -4.0, 4.0]),
+    "not worse than a margin": ({"above": -2}, [-2.0, 9.0, 9.0], [1.5] * CELLS, [0.0, 0.0, -6.0]),
+    "in a range": ({"between": [0, 9]}, [9.0, 4.5, 4.5], [4.5] * CELLS, [4.5, 4.5, 14.0]),
+    "equivalent": ({"within": 4}, [4.0, 0.0, 0.0], [0.0] * CELLS, [0.0, 0.0, 9.0]),
+    "faster": ({"below": 1, "ratio": True}, [0.0, -0.9, -0.9], [-0.4] * CELLS, [-0.4, -0.4, 0.4]),
+}
+
+
+def verdicts(kind: str, means: list[float]) -> list[str]:
+    """The rule's verdicts on simulated runs; means: of the difference in every cell (of its logarithm for a ratio)."""
+    test, ratio = {"test": "difference"} | KINDS[kind][0], "ratio" in KINDS[kind][0]
+    generator = np.random.default_rng([7, *kind.encode()])
+    found = []
+    for _ in range(RUNS):
+        own, other = generator.normal(size=(2, len(means), SEEDS)) * (0.1 if ratio else 1)
+        own += np.array(means)[:, None]
+        sides = (np.exp(own), np.exp(other)) if ratio else (own, other)
+        made = [compared(*pair, 1 - ALPHA, ratio) for pair in zip(*sides, strict=True)]
+        found.append(decide([Cell(test, "", estimate) for estimate in made], ALPHA))
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_rule_errs_at_its_boundary_no_more_often_than_alpha_and_finds_a_clear_truth(kind):
+    _, boundary, inside, outside = KINDS[kind]
+    assert np.mean([verdict == YES for verdict in verdicts(kind, boundary)]) <= RARE
+    assert np.mean([verdict == YES for verdict in verdicts(kind, inside)]) > 0.7
+    assert np.mean([verdict == NO for verdict in verdicts(kind, outside)]) > 0.7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_true_claim_at_the_boundary_of_all_its_cells_is_seldom_contradicted(kind):
+    boundary = [KINDS[kind][1][0]] * CELLS
+    assert np.mean([verdict == NO for verdict in verdicts(kind, boundary)]) <= RARE
+
+
+def test_the_spread_of_finetuning_seeds_is_compared_with_the_same_care():
+    generator = np.random.default_rng(8)
+    freedom, cells = (8, 8), {}
+    for name, ratio in (("equal", 1.0), ("less", 0.2), ("more", 5.0)):
+        own, other = (generator.chisquare(8, size=(RUNS, 2)) / 8) ** 0.5, (generator.chisquare(8, (RUNS, 2)) / 8) ** 0.5
+        cells[name] = [
+            decide(
+                [Cell({"test": "spread", "below": 1}, "", spreads(ratio * a, b, freedom, 0.95)) for a, b in pairs],
+                ALPHA,
+            )
+            for pairs in (zip(*sides, strict=True) for sides in zip(own, other, strict=True))
+        ]
+    assert cells["equal"].count(YES) / RUNS <= RARE and cells["equal"].count(NO) / RUNS <= RARE
+    assert cells["less"].count(YES) / RUNS > 0.7 and cells["more"].count(NO) / RUNS > 0.7
+
+
+def test_the_power_that_is_told_is_the_share_of_runs_in_which_an_effect_is_found():
+    found = verdicts("better everywhere", [2.0])
+    told = power.direction(2.0, np.sqrt(2 / SEEDS), 2 * SEEDS - 2, ALPHA)
+    assert np.mean([verdict == YES for verdict in found]) == pytest.approx(told, abs=3 * np.sqrt(0.25 / RUNS))
+    least = power.smallest_effect(np.sqrt(2 / SEEDS), 2 * SEEDS - 2, ALPHA)
+    assert power.direction(least, np.sqrt(2 / SEEDS), 2 * SEEDS - 2, ALPHA) == pytest.approx(0.8)
+    assert power.spread(power.smallest_spread((8, 8), ALPHA), (8, 8), ALPHA) == pytest.approx(0.8)
+    inside = np.mean([verdict == YES for verdict in verdicts("equivalent", [0.0])])
+    assert inside == pytest.approx(power.inside(4, 4, np.sqrt(2 / SEEDS), 2 * SEEDS - 2, ALPHA), abs=0.08)

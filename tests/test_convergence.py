@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from stages import convergence, finetuning
-from stages.settings import load_settings
+from stages.convergence import stage as convergence
+from stages.finetuning import stage as finetuning
+from stages.plumbing.settings import load_settings
 
 INSTANCE = ("original", "tiny")
 

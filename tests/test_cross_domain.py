@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from stages import cross_domain
-from stages.sections import CrossDomain
+from stages.cross_domain import stage as cross_domain
+from stages.plumbing.sections import CrossDomain
 
 POSITIVE = {"mnli": ["entailment"], "qnli": ["entailment"], "qqp": ["1"], "mrpc": ["1"]}
 

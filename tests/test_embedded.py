@@ -12,18 +12,21 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
+import pandas as pd
 import pytest
 import zstandard
 from tokenizers import BertWordPieceTokenizer
 
-from stages.embedded import acceptability, lexicon, questions, sentiment, tasks
-from stages.embedded.corpus import corpus_lines, planted_counts, write_corpus
-from stages.embedded.defects import HARMFUL_CATEGORIES, KINDS, MALFORMED, WARNINGS
-from stages.embedded.grammar import Event, State, Thing, Wording, sentence
-from stages.embedded.inference import relation, similarity
-from stages.embedded.pairs import inferred, questioned, requested, restated
-from stages.embedded.world import ALL_TOPICS, imagine
-from stages.files import sha256
+from stages.baselines import words
+from stages.common.embedded import acceptability, lexicon, questions, sentiment, tasks
+from stages.common.embedded.corpus import corpus_lines, planted_counts, write_corpus
+from stages.common.embedded.defects import HARMFUL_CATEGORIES, KINDS, MALFORMED, WARNINGS
+from stages.common.embedded.grammar import Event, State, Thing, Wording, sentence
+from stages.common.embedded.inference import relation, similarity
+from stages.common.embedded.pairs import inferred, questioned, requested, restated
+from stages.common.embedded.world import ALL_TOPICS, imagine
+from stages.plumbing.files import sha256
+from stages.plumbing.settings import load_settings
 
 DOCUMENTS = 1000
 BOUGHT = Event(Thing("farmer", definite=True), "buy", Thing("cart", 3, quality="big"), "barn")
@@ -85,7 +88,7 @@ def test_a_seed_gives_the_same_bytes_and_another_seed_others(tmp_path):
 
 def test_bytes_do_not_depend_on_the_order_of_python_sets(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from stages.embedded import corpus, tasks;"
+        "import sys; from pathlib import Path; from stages.common.embedded import corpus, tasks;"
         "corpus.write_corpus(Path(sys.argv[1]), 120, 1, 1); tasks.write_glue(Path(sys.argv[1]), 50, 20, 1)"
     )
     for hash_seed in ("1", "2"):
@@ -252,6 +255,23 @@ def test_no_validation_example_is_in_training():
 def test_mismatched_speaks_of_other_topics(glue):
     genres = {split: {row[3] for row in rows(glue / f"MNLI/{split}.tsv")[1:]} for split in ("train", "dev_mismatched")}
     assert genres == {"train": set(lexicon.MATCHED_TOPICS), "dev_mismatched": set(lexicon.MISMATCHED_TOPICS)}
+
+
+@pytest.mark.parametrize("name", ["MRPC", "QQP", "QNLI", "RTE", "MNLI"])
+@pytest.mark.parametrize("side", ["text_a", "text_b"])
+def test_no_text_of_a_pair_gives_the_label_away_by_its_words(name, side):
+    task = next(task for task in tasks.TASKS if task.name == name)
+    drawn = tasks.draw_examples(task, 1200, ALL_TOPICS, Random(1), set())
+    alone = pd.DataFrame({"text_a": [getattr(example, side) for example in drawn], "text_b": None})
+    alone["label"] = [example.label for example in drawn]
+    predicted = words.predictions(alone[:800], alone[800:], regression=False)
+    most = alone["label"][800:].value_counts(normalize=True).max()
+    assert (predicted == alone["label"][800:]).mean() < most + 0.15
+
+
+def test_the_laptop_scale_validates_on_400_examples_and_more():
+    settings = load_settings(Path(__file__).parents[1] / "stages/scales/laptop.yaml")
+    assert min(settings.tasks.validation_examples, settings.tasks.questions.validation_examples) >= 400
 
 
 # Labels follow from meanings

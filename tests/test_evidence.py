@@ -6,29 +6,24 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
-from stages.evidence import (
+from stages.analysis import comparisons, milestones
+from stages.common.evidence import (
     cells,
-    comparisons,
     convergence,
     derived,
-    deviations,
     measurements,
-    milestones,
     published,
     released,
     scores,
     specifications,
 )
-from stages.evidence.statistics import summarise
-from stages.settings import load_settings
+from stages.common.evidence.statistics import summarise
+from tests.toy_evidence import FOLDER, MARGINS, evidence, row
 
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "data/published"
 TABLES, FIGURES = specifications.load()
 TABLE3 = published.table("courtois2024_table3_glue", FOLDER)
-MARGINS = load_settings(ROOT / "stages/scales/laptop.yaml").analysis.margins
 NAMES = [name.removesuffix(".csv") for name in published.index(FOLDER)["file"]]
 
 
@@ -103,11 +98,6 @@ def test_the_published_gain_is_no_difference_at_five_per_cent_on_base(raw):
     assert len(columns) == 9 and (columns["p_holm"] > 0.05).all()
 
 
-def row(**fields) -> dict:
-    empty = dict.fromkeys(["protocol", "task", "evaluated_on", "condition", "pretraining_seed", "finetuning_seed"])
-    return empty | {"stage": "finetuning", "protocol": "courtois2024", "operator": "original", "size": "tiny"} | fields
-
-
 def test_combined_columns_are_means_of_their_metrics():
     rows = pd.DataFrame(
         [
@@ -139,12 +129,6 @@ def test_savings_equal_those_of_table_2():
     saved = derived.savings(pd.DataFrame(rows))
     saved = saved[saved["metric"] == "saved_percent"].set_index("operator")["value"]
     assert saved.round(2).to_dict() == {"original": 0.0, "symmetric": 6.47, "pairwise": 5.93}
-
-
-def evidence(run: list[dict]) -> cells.Evidence:
-    frame = pd.DataFrame(run, columns=measurements.FIELDS).astype({"value": float})
-    operators = ("original", "pairwise", "shared")
-    return cells.Evidence(frame, frame.iloc[:0], operators, ("tiny",), 0.95, 0.05, MARGINS, comparable=True)
 
 
 def test_a_table_without_a_run_says_not_run_in_every_measurable_cell():
@@ -228,33 +212,6 @@ def test_keys_and_patterns_agree():
     assert specifications.fields("{size}.{operator}", "base.shared") == {"size": "base", "operator": "shared"}
     assert specifications.fields("noise_{level}", "noise_15") == {"level": "15"}
     assert specifications.fields("{size}.{operator}", "base") is None
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "stages/scales").glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_setting_of_every_scale_has_its_counterpart_in_the_protocol(path):
-    params = load_settings(path).model_dump(mode="json")
-    frame = deviations.compare(params, published.protocol(FOLDER))
-    known = {"as stated", "differs", "as their code", "differs from their code"}
-    assert len(frame) > 25 and set(frame["verdict"]) <= known
-    assert len(deviations.compare(params, published.protocol(FOLDER), "kowsher")) > 10
-    for source in published.protocol(FOLDER).keys() - {"schema"}:
-        assert len(deviations.unspecified(params, published.protocol(FOLDER), source))
-
-
-def test_deviations_tell_the_same_from_the_different():
-    params = load_settings(ROOT / "stages/scales/laptop.yaml").model_dump(mode="json")
-    params["pretraining"] |= {"steps": 200_000, "batch_size": 255}
-    verdicts = deviations.compare(params, published.protocol(FOLDER)).set_index("key")["verdict"]
-    assert verdicts["pretraining.steps"] == "as stated"
-    assert verdicts["pretraining.batch_size"] == "differs"
-
-
-def test_a_deviation_that_points_nowhere_is_an_error(tmp_path):
-    entry = {"setting": "x", "key": "pretraining.stepz", "stated": "pretraining.steps"}
-    (tmp_path / "d.yaml").write_text(yaml.safe_dump({"settings": {"courtois2024": [entry]}, "chosen": {}}))
-    params = load_settings(ROOT / "stages/scales/laptop.yaml").model_dump(mode="json")
-    with pytest.raises(ValueError, match=r"nothing at pretraining\.stepz"):
-        deviations.compare(params, published.protocol(FOLDER), path=tmp_path / "d.yaml")
 
 
 def answered(operator: str, size: str, task: str, metric: str, value: float, seed: int) -> dict:

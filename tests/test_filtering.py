@@ -16,51 +16,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages import filtering, jobs
-from stages.documents import filtering as filters
-from stages.documents import reading, records
-from stages.documents.records import Annotations
-from stages.documents.rules import Rules
-from stages.embedded.corpus import planted_counts, write_corpus
-from stages.sections import Filtering
+from stages.common.embedded.corpus import planted_counts, write_corpus
+from stages.common.records import records
+from stages.common.records.ledger import TOTAL, read_ledger
+from stages.common.records.records import Annotations
+from stages.filtering import shards as filters
+from stages.filtering import stage as filtering
+from stages.filtering.rules import Rules
+from stages.plumbing import jobs
+from tests.toy_shards import EXCLUDED, kept_lines, settings, totals, write_shard
 
-EXCLUDED = ["agressif", "adult", "cryptojacking", "dangerous_material", "phishing", "warez", "ddos"]
-EXCLUDED += ["hacking", "malware", "mixed_adult", "sect"]
 PAPER = Rules(tuple(EXCLUDED), above=5.0, below=100_000.0, keep_missing=False, keep_warned=False)
 PASSING = {"harmful_pp": 500.0, "categories": None, "quality_warnings": None}
 
 
-def settings(**changes) -> Filtering:
-    values = {
-        "excluded_categories": EXCLUDED,
-        "harmful_pp": {"above": 5.0, "below": 100_000.0},
-        "missing_harmful_pp": "drop",
-        "quality_warnings": "drop",
-        "annotation": {"blocklists": None, "kenlm_model": None, "quality_rules": False},
-        "documents": None,
-        "selection": "first",
-        "seed": 1,
-        "malformed_share": 0.99,
-    }
-    return Filtering(**(values | changes))
-
-
 def record(text="text", **metadata) -> bytes:
     return json.dumps({"content": text, "warc_headers": {}, "metadata": PASSING | metadata}).encode()
-
-
-def write_shard(path: Path, lines: list[bytes]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with reading.zstd_writer(path) as file:
-        file.write(b"\n".join(lines))
-
-
-def totals(folder: Path) -> list[filters.Row]:
-    return [row for row in filters.read_ledger(folder / "ledger.csv") if row.shard == filters.TOTAL]
-
-
-def kept_lines(folder: Path) -> list[bytes]:
-    return [line for shard in reading.shards(folder) for line in reading.lines(shard)]
 
 
 def assert_balanced(rows: list[filters.Row]) -> None:
@@ -126,9 +97,9 @@ def test_the_embedded_corpus_loses_what_was_planted(folder):
     write_corpus(Path("corpus"), 3000, 3, seed=1)
     planted = planted_counts(3000, 3, seed=1)
     filtering.build(Path("corpus"), folder, settings(malformed_share=0.01), workers=1)
-    rows = filters.read_ledger(folder / "ledger.csv")
+    rows = read_ledger(folder / "ledger.csv")
     assert_balanced(rows)
-    counts = {(row.fate, row.reason): row for row in rows if row.shard == filters.TOTAL}
+    counts = {(row.fate, row.reason): row for row in rows if row.shard == TOTAL}
     assert counts["in", ""].documents == 3000
     malformed = sum(count for kind, count in planted.items() if kind.startswith("malformed:"))
     assert counts["kept", ""].documents == planted["sound"] == len(kept_lines(folder))
@@ -172,7 +143,7 @@ def test_documents_and_bytes_balance_and_kept_lines_are_unchanged(tmp_path_facto
             return
         filtering.build(Path("corpus"), Path("filtered"), settings(documents=limit), workers=1)
         assert kept_lines(Path("filtered")) == expected[:limit]
-        rows = filters.read_ledger(Path("filtered/ledger.csv"))
+        rows = read_ledger(Path("filtered/ledger.csv"))
     assert_balanced(rows)
     assert sum(row.documents for row in rows if row.shard != "total" and row.fate == "in") == sum(map(len, shards))
 
@@ -225,7 +196,7 @@ def test_each_kind_of_malformed_line_is_counted_and_costs_no_good_document(folde
     assert [int(row["line"]) for row in logged] == [2 * number for number in range(1, len(HOSTILE) + 1)]
     assert {row["file"] for row in logged} == {"corpus/part_1.jsonl.zst"}
     assert all(row["reason"] for row in logged)
-    assert_balanced(filters.read_ledger(folder / "ledger.csv"))
+    assert_balanced(read_ledger(folder / "ledger.csv"))
 
 
 def split_at_feeds(block: bytes) -> tuple[np.ndarray, np.ndarray]:
@@ -304,7 +275,7 @@ def test_a_ledger_that_is_none_is_refused(tmp_path):
         if content is not None:
             path.write_text(content)
         with pytest.raises(ValueError, match=r"ledger\.csv: .*run `dvc repro filtering`"):
-            filters.read_ledger(path)
+            read_ledger(path)
 
 
 def test_a_corpus_of_which_nothing_passes_stops_the_stage(folder):
@@ -329,7 +300,7 @@ def test_the_first_documents_are_selected_in_the_order_of_shards(folder, limit, 
         write_shard(Path(f"corpus/{name}.jsonl.zst"), shard)
     filtering.build(Path("corpus"), folder, settings(documents=limit), workers=1)
     assert kept_lines(folder) == lines[:limit]
-    rows = filters.read_ledger(folder / "ledger.csv")
+    rows = read_ledger(folder / "ledger.csv")
     assert_balanced(rows)
     kept = {row.shard: row.documents for row in rows if row.fate == "kept"}
     assert [kept[f"part_{number}.jsonl.zst"] for number in (2, 9, 10)] == [*sizes, 0, 0, 0][:3]
@@ -346,7 +317,7 @@ def test_a_sample_is_drawn_over_all_shards_by_its_seed(folder, limit, seed):
     filtering.build(Path("corpus"), folder, settings(**choice), workers=1)
     expected = [lines[number] for number in filters.sample(9, min(limit, 9), seed)]
     assert kept_lines(folder) == expected
-    rows = filters.read_ledger(folder / "ledger.csv")
+    rows = read_ledger(folder / "ledger.csv")
     assert_balanced(rows)
     assert sum(row.bytes for row in totals(folder) if row.fate == "kept") == sum(map(len, expected))
 
@@ -415,6 +386,6 @@ def test_real_records_of_oscar_22_are_judged_by_their_annotation(folder, shared_
     unwarned = [line for line in lines if not json.loads(line)["metadata"]["annotation"]]
     assert 0 < len(unwarned) < 63
     assert kept_lines(folder) == unwarned
-    assert_balanced(filters.read_ledger(folder / "ledger.csv"))
+    assert_balanced(read_ledger(folder / "ledger.csv"))
     with pytest.raises(ValueError, match="none of 63 documents has a harmful_pp score.*kenlm_model, or say .*: keep"):
         filtering.build(Path("corpus"), Path("again"), settings(), workers=1)

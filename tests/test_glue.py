@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages import tasks
-from stages.benchmarks import glue
-from stages.benchmarks.glue import TASKS
-from stages.benchmarks.metrics import scores
-from stages.sections import Data, Hub, Questions, Tasks
+from stages.common.benchmarks.glue import TASKS
+from stages.common.benchmarks.metrics import scores
+from stages.plumbing.sections import Data, Hub, Questions, Tasks
+from stages.tasks import glue
+from stages.tasks import stage as tasks
 
 REAL = {  # examples of every split in the shared data, and whether the file is a subset
     "cola": {"train": (8551, False), "validation": (1043, False)},

@@ -1,16 +1,22 @@
 """Jobs run once, fail together, and are redone when what decides their result has changed."""
 
 import json
+import math
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from stages import jobs
-from stages.jobs import Job
+from stages.plumbing import imports, jobs, observations, pool
+from stages.plumbing.jobs import Job
+
+ROOT = Path(__file__).parents[1]
 
 
 def square(settings: dict, folder: Path) -> dict:
@@ -30,6 +36,42 @@ def slow_square(settings: dict, folder: Path) -> dict:
 def gpu(settings: dict, folder: Path) -> dict:
     time.sleep(0.3)
     return {"process": os.getpid(), "gpu": os.environ["CUDA_VISIBLE_DEVICES"]}
+
+
+def summed(settings: dict, folder: Path) -> dict:
+    import torch
+
+    if settings["x"] == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    numbers = torch.randn(1 << 20, generator=torch.Generator().manual_seed(settings["x"]))
+    return {"sum": numbers.sum().item()}  # in the order that the threads divide it in
+
+
+def surroundings() -> dict:
+    """What a worker finds: whether torch is imported, and threads of the process that it was forked from."""
+    tasks = Path(f"/proc/{os.getppid()}/task").iterdir()
+    names = [(task / "comm").read_text().strip() for task in tasks]
+    return {"torch": "torch" in sys.modules, "threads": [name for name in names if "jemalloc" not in name]}
+
+
+def leaving(settings: dict, folder: Path) -> dict:
+    (folder / "model").mkdir(exist_ok=True)
+    (folder / "model" / "weights").write_bytes(bytes(range(100)))
+    return square(settings, folder)
+
+
+def diverged(settings: dict, folder: Path) -> dict:
+    return {"log": [{"step": 1, "loss": 2.0}, {"step": 2, "loss": math.nan}]}
+
+
+def too_large(settings: dict, folder: Path) -> dict:
+    return {"mean": np.zeros(10**12).mean()}
+
+
+def forever(settings: dict, folder: Path) -> dict:
+    (folder / "worker").write_text(str(os.getpid()))
+    time.sleep(600)
+    return {}
 
 
 @pytest.fixture(autouse=True)
@@ -57,6 +99,56 @@ def test_a_finished_job_is_not_run_again_and_a_new_one_is():
     assert calls() == 3
 
 
+def marking(settings: dict, folder: Path) -> dict:
+    for name in settings["leaves"]:
+        (folder / name).touch()
+    return square(settings, folder)
+
+
+def test_a_job_that_must_leave_more_is_called_again_and_one_that_must_leave_less_is_not():
+    def left(*names: str) -> int:
+        jobs.run(marking, [Job("x = 1", {"x": 1}, (Path("input"),), names)], "squares")
+        return calls()
+
+    assert [left("a"), left("a", "b"), left("b"), left("c")] == [1, 2, 2, 3]
+
+
+def package(folder: Path) -> dict[str, Path]:
+    """A repository of five modules: `job` imports `near` at its top, which imports `far` inside a function."""
+    texts = {
+        "plumbing/files": "",
+        "work/job": "from stages.work import near\nfrom stages.plumbing import files\n",
+        "work/near": "def f():\n    import stages.lib.far\n",
+        "lib/far": "",
+        "lib/other": "",
+    }
+    for name, text in texts.items():
+        path = folder / "stages" / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return {name.split("/")[1]: folder / "stages" / f"{name}.py" for name in texts}
+
+
+@pytest.mark.parametrize(("edited", "changes"), [("job", True), ("near", True), ("far", True), ("other", False)])
+def test_an_edit_of_what_a_module_imports_changes_its_digest_and_no_other_edit_does(
+    edited, changes, tmp_path, monkeypatch
+):
+    modules = package(tmp_path)
+    monkeypatch.setattr(imports, "ROOT", tmp_path)
+    monkeypatch.setattr(imports, "PLUMBING", tmp_path / "stages" / "plumbing")
+    before = imports.digest(modules["job"])
+    modules[edited].write_text(modules[edited].read_text() + "x = 1\n")
+    imports.imported.cache_clear()
+    assert (imports.digest(modules["job"]) != before) == changes
+
+
+def test_the_fingerprint_of_a_job_follows_the_digest_of_its_code(monkeypatch):
+    jobs.run(square, squares(1), "squares")
+    monkeypatch.setattr(imports, "digest", lambda source: f"edited {source.name}")
+    jobs.run(square, squares(1), "squares")
+    assert calls() == 2
+
+
 def test_changed_settings_and_changed_inputs_run_again():
     jobs.run(square, squares(1), "squares")
     Path("input").write_text("two")
@@ -68,7 +160,133 @@ def test_failures_come_together_at_the_end_and_the_rest_is_done():
     with pytest.raises(RuntimeError, match=r"2 of 3 jobs failed(.|\n)*x is -1(.|\n)*x is -2"):
         jobs.run(square, squares(-1, 5, -2), "squares", workers=1)
     (done,) = jobs.FOLDER.rglob("result.json")
-    assert json.loads(done.read_text()) == {"square": 25}
+    assert json.loads(done.read_text())["result"] == {"square": 25}
+
+
+def test_a_result_does_not_depend_on_how_many_jobs_were_missing_or_on_how_many_worked():
+    import torch
+
+    assert torch.get_num_threads() == 2
+    work = squares(1, 2, 3)
+    results = {"two workers": jobs.run(summed, work, "two", workers=2), "one": jobs.run(summed, work, "one", workers=1)}
+    jobs.run(summed, work[:2], "missing", workers=2)
+    results["one missing"] = jobs.run(summed, work, "missing", workers=2)
+    with pytest.raises(RuntimeError):
+        jobs.run(summed, [Job("x = killed", {"x": "killed"}, ()), *work], "killed", workers=2)
+    results["one killed"] = jobs.run(summed, work, "killed", workers=2)
+    assert len({json.dumps([result for _, result in done]) for done in results.values()}) == 1
+
+
+def test_a_killed_worker_fails_its_job_by_name_and_the_others_are_done():
+    with pytest.raises(
+        RuntimeError, match=r"1 of 4 jobs failed(.|\n)*x = killed\n.*killed; run the same command again"
+    ):
+        jobs.run(summed, [Job("x = killed", {"x": "killed"}, ()), *squares(1, 2, 3)], "sums", workers=2)
+    assert len(list(jobs.FOLDER.rglob("result.json"))) == 3
+
+
+def python(program: str, folder: Path = ROOT) -> subprocess.Popen:
+    """Starts another interpreter, with this repository on its path."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-c", program], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_workers_inherit_their_libraries_from_a_process_that_has_no_other_thread():
+    modules = imports.modules(ROOT / "stages/common/classification/training.py")
+    said, _ = python(
+        "from stages.plumbing import pool; from tests.test_jobs import surroundings; import json;"
+        f"print(json.dumps([*pool.in_processes(surroundings, [('one', ())], 1, {modules})]))"
+    ).communicate()
+    [found] = json.loads(said)
+    assert found["torch"] and len(found["threads"]) == 1
+
+
+def test_workers_end_when_their_stage_is_killed(tmp_path):
+    stage = python("from tests.test_jobs import *; jobs.run(forever, squares(1, 2, inputs=()), 'jobs', 2)", tmp_path)
+    while len(begun := [path for path in jobs.FOLDER.rglob("worker") if path.read_text()]) < 2:
+        time.sleep(0.05)
+    stage.kill()
+    workers = [int(path.read_text()) for path in begun]
+    while any(is_running(worker) for worker in workers):
+        time.sleep(0.05)
+
+
+def is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_result_with_a_number_that_is_not_finite_is_an_error_with_its_place():
+    with pytest.raises(RuntimeError, match=r"its result, log, 1, loss is nan"):
+        jobs.run(diverged, squares(1), "diverged")
+    assert not list(jobs.FOLDER.rglob("result.json"))
+
+
+def test_a_job_without_memory_enough_is_one_line():
+    with pytest.raises(RuntimeError, match=r"x = 1\n  Unable to allocate .*$"):
+        jobs.run(too_large, squares(1), "large")
+
+
+def test_an_observation_that_is_not_finite_is_an_error_with_its_row(tmp_path):
+    row = observations.Observation(stage="s", metric="accuracy", value=math.nan, operator="original", size="tiny")
+    with pytest.raises(ValueError, match=r"rows\.csv: .*metric='accuracy'.*operator='original'.*not finite"):
+        observations.write(tmp_path / "rows.csv", [row])
+
+
+def flipped(path: Path) -> None:
+    path.chmod(0o644)
+    path.write_bytes(path.read_bytes()[:-2] + b"x" + path.read_bytes()[-1:])
+
+
+DAMAGE = {
+    "a flipped byte of a file": lambda folder: flipped(folder / "model" / "weights"),
+    "a truncated file": lambda folder: os.truncate(folder / "model" / "weights", 99),
+    "a missing file": lambda folder: (folder / "model" / "weights").unlink(),
+    "a flipped digit of the result": lambda folder: (folder / "result.json").write_text(
+        (folder / "result.json").read_text().replace('"square": 9', '"square": 8')
+    ),
+    "a result of another form": lambda folder: (folder / "result.json").write_text("{}"),
+    "a result that is no record": lambda folder: (folder / "result.json").write_text("[1"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=list(DAMAGE))
+def test_a_damaged_job_is_named_and_computed_again_alone(damage, capsys):
+    work = squares(1, 3)
+    whole = jobs.run(leaving, work, "left", workers=1)
+    before = (whole[1][0] / "model" / "weights").read_bytes()
+    damage(whole[1][0])
+    capsys.readouterr()
+    assert jobs.run(leaving, work, "left", workers=1) == whole
+    named = [line for line in capsys.readouterr().out.splitlines() if "damaged" in line]
+    assert len(named) == 1 and "x = 3 is computed again" in named[0] and whole[1][0].name in named[0]
+    assert (whole[1][0] / "model" / "weights").read_bytes() == before
+    assert calls() == 2
+
+
+def test_what_a_finished_job_has_left_is_read_only():
+    [(folder, _)] = jobs.run(leaving, squares(1), "left")
+    assert not (folder / "model" / "weights").stat().st_mode & 0o222
+
+
+def test_a_job_that_another_stage_is_at_is_waited_for_and_not_done_twice(tmp_path):
+    program = "from tests.test_jobs import *; jobs.run(slow_square, squares(1, inputs=()), 'jobs', 1)"
+    stages = [python(program, tmp_path) for _ in range(2)]
+    assert [stage.wait() for stage in stages] == [0, 0]
+    assert calls() == 1
+
+
+def test_another_version_of_a_library_that_computes_runs_again(monkeypatch):
+    jobs.run(square, squares(1), "squares")
+    monkeypatch.setattr(jobs.metadata, "version", lambda library: "0.0")
+    jobs.run(square, squares(1), "squares")
+    assert calls() == 2
 
 
 def test_a_missing_input_is_named():
@@ -100,9 +318,39 @@ def test_a_cluster_gives_the_same_results_although_one_of_two_workers_dies(clust
 
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
     pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
-    monkeypatch.setattr(jobs, "CONNECTION_SECONDS", 1)
+    monkeypatch.setattr(pool, "CONNECTION_SECONDS", 1)
     with pytest.raises(ValueError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*say null"):
         jobs.run(square, squares(1), "squares", workers="tcp://127.0.0.1:9")
+
+
+def test_gpus_are_found_by_the_driver_and_named_so_that_their_order_does_not_matter(monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    for name, value in {"Init": None, "Shutdown": None, "DeviceGetCount": 2}.items():
+        monkeypatch.setattr(pool.pynvml, f"nvml{name}", lambda value=value: value)
+    monkeypatch.setattr(pool.pynvml, "nvmlDeviceGetHandleByIndex", lambda number: number)
+    monkeypatch.setattr(pool.pynvml, "nvmlDeviceGetUUID", lambda handle: f"GPU-{handle}")
+    assert pool.gpus() == ("GPU-0", "GPU-1")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert pool.gpus() == ()
+
+
+@pytest.mark.parametrize("trap", ["a link", "open to others", "a link in the place of the lock"])
+def test_the_lock_of_a_gpu_is_not_followed_to_where_another_has_put_a_link(trap, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")  # which `take_gpu` sets; restored after the test
+    victim, folder = tmp_path / "victim", tmp_path / f"fewer-attention-weights-{os.getuid()}"
+    victim.write_text("precious")
+    if trap == "a link":
+        (tmp_path / "elsewhere").mkdir()
+        folder.symlink_to(tmp_path / "elsewhere")
+    else:
+        folder.mkdir(mode=0o700)
+        (folder / "gpu-0.lock").symlink_to(victim)
+    if trap == "open to others":
+        folder.chmod(0o777)
+    with pytest.raises((ValueError, OSError), match="this user's alone|symbolic link"):
+        pool.take_gpu.__wrapped__(("0",))
+    assert victim.read_text() == "precious"
 
 
 def test_every_worker_that_trains_has_a_gpu_of_its_own(monkeypatch):

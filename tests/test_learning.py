@@ -9,10 +9,15 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import get_linear_schedule_with_warmup
 
-from stages.attention.bert import OPERATORS, OperatorBertForMaskedLM, configuration
-from stages.learning import finetuning
-from stages.learning.masking import MaskedLMLoss, mask_tokens, sparse_targets
-from stages.learning.optimisation import linear_rate, optimiser, stepped_rate
+from stages.common.attention.bert import (
+    OperatorBertForMaskedLM,
+    OperatorBertForSequenceClassification,
+    configuration,
+)
+from stages.common.attention.operators import OPERATORS
+from stages.common.classification import training as finetuning
+from stages.common.masked_lm.masking import MaskedLMLoss, mask_tokens, sparse_targets
+from stages.common.training.optimisation import apply_gradients, linear_rate, optimiser, stepped_rate
 from tests.toy import LENGTH, SPECIAL, TOY, VOCABULARY, pretrained
 
 # masking
@@ -85,6 +90,24 @@ def test_biases_and_layer_norms_are_not_decayed_and_operators_own_matrices_are()
     assert not decayed & exempt
 
 
+@pytest.mark.parametrize(("operator", "scores"), [("pairwise", {"S"}), ("shared", {"D_q", "D_k"})])
+def test_a_score_rate_is_that_of_the_scores_own_parameters_alone(operator, scores):
+    model = OperatorBertForMaskedLM(configuration(operator, **TOY, vocab_size=VOCABULARY, score_rate=5.0))
+    adamw = optimiser(model, (0.9, 0.999), 1e-8, 0.0)
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    apply_gradients(model, adamw, 1e-3, 1e9, "test")
+    for name, parameter in model.named_parameters():  # Adam's first step is the rate, whatever the gradient
+        rate = 5e-3 if name.rpartition(".")[2] in scores else 1e-3
+        assert (before[name] - parameter).mean().item() == pytest.approx(rate, rel=1e-3), name
+
+
+def test_a_score_rate_for_scores_of_projections_alone_is_an_error():
+    with pytest.raises(ValueError, match="original: score_rate"):
+        OperatorBertForMaskedLM(configuration("original", **TOY, vocab_size=VOCABULARY, score_rate=5.0))
+
+
 # fine-tuning
 
 
@@ -150,7 +173,9 @@ def test_every_example_stands_in_one_batch_beside_others_of_like_length(tokenize
 def test_padding_does_not_change_a_prediction(tokens, tokenizer, table, tmp_path):
     pretrained(tokens, tmp_path / "a")
     run = {"name": "toy", "seed": 1, "labels": 2, "training": FINETUNING}
-    model = finetuning._model(run, tmp_path / "a" / "model").eval()
+    model = finetuning.loaded(
+        OperatorBertForSequenceClassification, run, tmp_path / "a" / "model", num_labels=run["labels"]
+    ).eval()
     examples = finetuning.encode(table, tokenizer, 16)
     shortest, longest = (int(f([len(ids) for ids in examples.ids])) for f in (np.argmin, np.argmax))
     with torch.no_grad():

@@ -8,11 +8,14 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from stages import noise as stage
-from stages.attention.bert import OPERATORS, OperatorBertForSequenceClassification, configuration
-from stages.benchmarks.text_noise import KINDS, perturbed
-from stages.learning import benchmark_noise, kept, noise, probes
-from stages.learning.finetuning import Encoded, predict
+from stages.common.attention.bert import OperatorBertForSequenceClassification, configuration
+from stages.common.attention.operators import OPERATORS
+from stages.common.classification import kept
+from stages.common.classification.training import Encoded, predict
+from stages.noise import embeddings as noise
+from stages.noise import probes, stage
+from stages.noise.text import KINDS, perturbed
+from stages.tools.benchmarks import noise as benchmark_noise
 
 TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
 CLS, SEP, PAD = 2, 3, 0
@@ -115,14 +118,14 @@ def test_scores_are_means_over_the_noise_seeds():
 
 
 def test_the_model_folders_that_finetuning_names_are_read_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(kept, "FOLDER", tmp_path)
+    monkeypatch.setattr(kept, "FINETUNED", tmp_path)
     for task, p, f in (("qqp", 1, 2), ("squad1_triviaqa", 10, 3)):
         kept.model_folder(tmp_path / "run", task, p, f).mkdir(parents=True)
     [model] = kept.kept_models("run", ("squad1_triviaqa",))
     assert (model.task, model.pretraining_seed, model.finetuning_seed) == ("squad1_triviaqa", 10, 3)
     with pytest.raises(ValueError, match="no model fine-tuned on mnli; run `dvc repro finetuning`"):
         kept.kept_models("run", ("qqp", "mnli"))
-    (tmp_path / "run/models/notes").mkdir()
+    (tmp_path / "run/notes").mkdir()
     with pytest.raises(ValueError, match="notes: not a kept model"):
         kept.kept_models("run", ("qqp",))
 
@@ -216,7 +219,7 @@ def test_negative_entries_of_the_merged_diagonal_are_counted():
     with torch.no_grad():
         module.D_q.fill_(1.0)
         module.D_k.copy_(torch.tensor([-1.0] * 4 + [1.0] * 12))
-    assert probes.of_diagonals(module) == {"negative_diagonal_share": 0.25}
+    assert probes.of_diagonal(module) == {"negative_diagonal_share": 0.25}
 
 
 def test_sensitivity_is_the_norm_of_the_jacobian_vector_product():

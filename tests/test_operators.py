@@ -1,21 +1,39 @@
 """Every operator against a slow float64 reference written from its equation, and against its own properties."""
 
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from stages.attention.operators import SELF_ATTENTION, AttentionOverParameters, SelfAttention
+from stages.common.attention import counts
+from stages.common.attention.base import SelfAttention
+from stages.common.attention.bert import OperatorBertForMaskedLM, configuration
+from stages.common.attention.descriptions import FOLDER, described
+from stages.common.attention.operators import OPERATORS, SELF_ATTENTION
+from stages.common.attention.over_parameters import AttentionOverParameters
+from stages.plumbing.files import sha256
 
-PROJECTED = [name for name in SELF_ATTENTION if name not in ("hadamard", "fixed")]
+ROOT = Path(__file__).parents[1]
+POSITIONAL = ["hadamard", "hadamard_by_head", "fixed"]
+PROJECTED = [name for name in SELF_ATTENTION if name not in POSITIONAL]
 SYMMETRIC = ["symmetric", "partial_qk", "shared", "tied_qkv"]
+
+
+def made(operator: str, hidden: int, heads: int, positions: int, dropout=0.0, **others) -> SelfAttention:
+    size = {"layers": 1, "hidden": hidden, "heads": heads, "intermediate": 4 * hidden, "positions": positions}
+    return SELF_ATTENTION[operator](configuration(operator, **size, attention_probs_dropout_prob=dropout, **others))
 
 
 def built(operator: str, hidden=24, heads=3, positions=7, seed=5) -> SelfAttention:
     """Float64, no dropout, every parameter drawn from N(0, 1): a start of ones or zeros could hide a mistake."""
     generator = torch.Generator().manual_seed(seed)
-    module = SELF_ATTENTION[operator](hidden, heads, 0.0, positions).double()
+    module = made(operator, hidden, heads, positions).double()
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.copy_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64))
@@ -30,7 +48,7 @@ def scores_and_values(operator: str, m, X, i: int, head: slice):
     """Scores before the mask and values of head i, for one sequence X [n, h], as the sources print them."""
     n, root = len(X), (head.stop - head.start) ** 0.5
     match operator:
-        case "original" | "original_tied_init":
+        case "original":
             return linear(X, m.query)[:, head] @ linear(X, m.key)[:, head].T / root, linear(X, m.value)[:, head]
         case "symmetric":
             return linear(X, m.query)[:, head] @ linear(X, m.query)[:, head].T / root, linear(X, m.value)[:, head]
@@ -51,6 +69,8 @@ def scores_and_values(operator: str, m, X, i: int, head: slice):
             S = linear(X, m.shared)[:, head]
             return linear(X, m.query)[:, head] @ S.T / root, S
         case "hadamard":
+            return m.W[i, :n, :n] * (X @ X.T) / m.s, linear(X, m.value)[:, head]
+        case "hadamard_by_head":
             return m.W[i, :n, :n] * (X[:, head] @ X[:, head].T) / m.s, linear(X, m.value)[:, head]
         case "fixed":
             return m.W[i, :n, :n], linear(X, m.value)[:, head]
@@ -99,6 +119,41 @@ def test_output_and_all_gradients_equal_the_definition(operator, heads, padding)
     seen = torch.ones(2, 7, dtype=torch.bool)
     seen[1, 7 - padding :] = False
     assert_equals_reference(operator, built(operator, heads=heads), X, seen)
+
+
+def blogs_attention(x, kernel, scale, wv, bias, mask):
+    """The blog's MultiHadamardHeadAttention up to its output projection, in NumPy, line by line.
+
+    x [batch, n, h] is q, k and v; kernel [1, heads, n, n]; mask [batch, 1, 1, n], 1 where a key does not count.
+    """
+    batch, n, h = x.shape
+    heads = kernel.shape[1]
+    v = (x @ wv + bias).reshape(batch, n, heads, h // heads).transpose(0, 2, 1, 3)
+    qk_T = np.einsum("bnh,bmh->bnm", x, x)
+    logits = np.expand_dims(qk_T, 1) * kernel / scale + mask * -1e9
+    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    return (weights @ v).transpose(0, 2, 1, 3).reshape(batch, n, h)
+
+
+def test_hadamard_is_the_blogs_code():
+    module, seen = built("hadamard"), torch.ones(2, 7, dtype=torch.bool)
+    seen[1, 4:] = False
+    X = 0.3 * torch.randn(2, 7, 24, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    W, s, V = module.W.detach().numpy()[None], module.s.item(), module.value
+    mask = ~seen.numpy()[:, None, None, :]
+    expected = blogs_attention(X.numpy(), W, s, V.weight.detach().numpy().T, V.bias.detach().numpy(), mask)
+    with torch.no_grad():
+        found = module(X, seen[:, None, None, :])
+    np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("operator", SELF_ATTENTION)
+def test_the_scores_that_are_probed_are_those_of_the_definition(operator):
+    module = built(operator)
+    X, d = torch.randn(5, 24, dtype=torch.float64), 8
+    wanted = [scores_and_values(operator, module, X, i, slice(i * d, (i + 1) * d))[0] for i in range(3)]
+    torch.testing.assert_close(module.scores(X[None])[0], torch.stack(wanted), rtol=0, atol=1e-12)
 
 
 @settings(max_examples=40, deadline=None)
@@ -173,7 +228,7 @@ def test_an_original_with_the_projections_of_an_operator_has_its_outputs(operato
     torch.testing.assert_close(original(X), output(module, X), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("operator", ["hadamard", "fixed"])
+@pytest.mark.parametrize("operator", POSITIONAL)
 def test_operators_that_bert_cannot_express_say_so(operator):
     with pytest.raises(ValueError, match="BERT cannot express it"):
         built(operator).projections()
@@ -206,9 +261,9 @@ def test_positive_diagonals_make_shared_a_tied_operator_with_other_weights():
 
 def started(operator: str, hidden=512, heads=8, positions=40, **others) -> SelfAttention:
     torch.manual_seed(0)
-    module = SELF_ATTENTION[operator](hidden, heads, 0.1, positions, **others)
+    module = made(operator, hidden, heads, positions, dropout=0.1, **others)
     with torch.no_grad():
-        module.initialise()
+        module.initialise(0.02)
     return module
 
 
@@ -227,12 +282,12 @@ def test_pairwise_from_the_identity_starts_as_symmetric():
 
 
 def test_an_unknown_start_is_an_error():
-    with pytest.raises(ValueError, match=r"'ones'; allowed are normal, identity, scaled"):
+    with pytest.raises(ValueError, match=r"pairwise: start 'ones'; allowed are normal, identity, scaled"):
         started("pairwise", start="ones")
 
 
 def test_diagonals_start_at_one_and_a_tied_start_ties():
-    shared, tied = started("shared"), started("original_tied_init")
+    shared, tied = started("shared"), started("original", start="tied")
     assert all((D == 1).all() for D in (shared.D_q, shared.D_k, shared.D_v, started("partial_qk").D))
     assert torch.equal(tied.key.weight, tied.query.weight) and tied.key.weight is not tied.query.weight
 
@@ -249,7 +304,7 @@ def test_the_blogs_layer_has_its_number_of_parameters():
     assert sum(p.numel() for p in started("original").parameters()) + 512 * 512 + 512 == 1_050_624
 
 
-@pytest.mark.parametrize("operator", ["hadamard", "fixed"])
+@pytest.mark.parametrize("operator", POSITIONAL)
 def test_a_sequence_longer_than_the_positions_is_a_clear_error(operator):
     with pytest.raises(ValueError, match="weights for 7 positions; a sequence has 8"):
         built(operator)(torch.zeros(1, 8, 24, dtype=torch.float64))
@@ -258,7 +313,62 @@ def test_a_sequence_longer_than_the_positions_is_a_clear_error(operator):
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
 def test_heads_that_do_not_divide_the_width_are_an_error(operator):
     with pytest.raises(ValueError, match="5 heads do not divide the hidden size 24"):
-        SELF_ATTENTION[operator](24, 5, 0.1, 8)
+        made(operator, 24, 5, 8)
+
+
+# the spread of the first scores
+
+SMALL = {"layers": 1, "hidden": 512, "heads": 8, "intermediate": 2048, "positions": 512, "initializer_range": 0.02}
+LAPTOP = {"layers": 1, "hidden": 96, "heads": 4, "intermediate": 384, "positions": 64, "initializer_range": 0.1}
+STARTS = [(operator, start) for operator, kind in SELF_ATTENTION.items() for start in kind.starts]
+
+
+def in_a_new_model(operator: str, size: dict, **others) -> SelfAttention:
+    """The operator of a whole model, started as the library and the operator start it together."""
+    torch.manual_seed(3)
+    model = OperatorBertForMaskedLM(configuration(operator, **size, vocab_size=50, **others))
+    return model.bert.encoder.layer[0].attention.self
+
+
+def measured_spread(operator: str, module: SelfAttention) -> float:
+    """Over heads and pairs of different tokens, of inputs such as a LayerNorm gives."""
+    X = nn.functional.layer_norm(torch.randn(64, module.hidden), (module.hidden,))
+    d, different = module.width, ~torch.eye(64, dtype=torch.bool)
+    with torch.no_grad():
+        heads = [scores_and_values(operator, module, X, i, slice(i * d, (i + 1) * d))[0] for i in range(module.heads)]
+    return torch.stack(heads)[:, different].std().item()
+
+
+@pytest.mark.parametrize("size", [SMALL, LAPTOP], ids=["small", "laptop"])
+@pytest.mark.parametrize(("operator", "start"), STARTS)
+def test_the_first_scores_spread_as_the_closed_formula_says(operator, start, size):
+    module = in_a_new_model(operator, size, start=start)
+    assert measured_spread(operator, module) == pytest.approx(module.first_spread(size["initializer_range"]), rel=0.07)
+
+
+@pytest.mark.parametrize("size", [SMALL, LAPTOP], ids=["small", "laptop"])
+@pytest.mark.parametrize(("operator", "start"), STARTS)
+def test_the_first_scores_spread_as_asked(operator, start, size):
+    module = in_a_new_model(operator, size, start=start, score_spread=1.6)
+    assert measured_spread(operator, module) == pytest.approx(1.6, rel=0.07)
+
+
+MOVED = {  # what a score_spread moves
+    "original": {"query.weight", "key.weight"}, "symmetric": {"query.weight"}, "pairwise": {"S"}, "partial_qk": {"D"},
+    "shared": {"D_q", "D_k"}, "shared_kv": {"query.weight"}, "tied_qkv": {"shared.weight"}, "hadamard": {"W"},
+    "hadamard_by_head": {"W"}, "fixed": {"W"},
+}  # fmt: skip
+
+
+def test_a_tied_start_ties_in_a_whole_model_too():
+    module = in_a_new_model("original", LAPTOP, start="tied", score_spread=3.0)
+    assert torch.equal(module.key.weight, module.query.weight)
+
+
+@pytest.mark.parametrize("operator", SELF_ATTENTION)
+def test_a_score_spread_moves_nothing_else(operator):
+    plain, spread = (in_a_new_model(operator, LAPTOP, score_spread=value).state_dict() for value in (None, 3.0))
+    assert {name for name in plain if not torch.equal(plain[name], spread[name])} == MOVED[operator]
 
 
 # attention over parameters
@@ -278,11 +388,10 @@ def test_attention_over_parameters_equals_its_definition(heads):
         for parameter in module.parameters():
             parameter.normal_()
     X = torch.randn(2, 4, 12, dtype=torch.float64, requires_grad=True)
-    width = heads * 3
     Q = linear(X, module.query)
     wanted = torch.cat(
         [
-            torch.softmax(Q[..., 3 * i : 3 * i + 3] @ (module.K[i] * heads**0.5).T, dim=-1) @ (module.V[i] * width**0.5)
+            torch.softmax(Q[..., 3 * i : 3 * i + 3] @ (module.K[i] * 2).T, dim=-1) @ (module.V[i] * 12**0.5)
             for i in range(heads)
         ],
         dim=-1,
@@ -293,3 +402,86 @@ def test_attention_over_parameters_equals_its_definition(heads):
         torch.autograd.grad(module(X).sin().sum(), inputs), torch.autograd.grad(wanted.sin().sum(), inputs), strict=True
     ):
         torch.testing.assert_close(one, other)
+
+
+# what the operators say of themselves
+
+
+def test_every_operator_is_described_in_its_file_without_torch():
+    known = described()
+    assert set(known) == set(OPERATORS)
+    for name, kind in OPERATORS.items():
+        said = known[name]
+        assert said.file == FOLDER / f"{kind.__module__.rpartition('.')[2]}.py"
+        for field in ("name", "equation", "source", "exportable", "starts", "scores_alone"):
+            assert getattr(said, field) == getattr(kind, field)
+
+
+def test_the_descriptions_and_the_settings_need_no_torch():
+    code = "import sys, stages.plumbing.settings as s; s.load_settings(); assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+OWN = """
+from torch import nn
+
+from stages.common.attention.base import SelfAttention
+
+
+class Plain(SelfAttention):
+    name = "plain"
+    equation = "softmax(X_i K_i^T / sqrt(d)) V_i"
+    source = "a test"
+    exportable = False
+    linear_layers = 2
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.key = nn.Linear(self.hidden, self.hidden)
+        self.value = nn.Linear(self.hidden, self.hidden)
+
+    def queries_keys_values(self, X):
+        return X, self.key(X), self.value(X)
+"""
+
+
+def own(folder, text=OWN) -> dict:
+    path = folder / "mine.py"
+    path.write_text(text)
+    return {"operator": "plain", "operators_file": str(path), "operators_sha256": sha256(path)}
+
+
+def test_a_users_own_operator_is_counted_saved_and_loaded_as_the_others(tmp_path):
+    variant = own(tmp_path)
+    size = {key: value for key, value in LAPTOP.items() if key != "initializer_range"}
+    assert counts.layer_parameters(variant, size) == counts.counted_layer_parameters(variant, size)
+    assert counts.block_work(variant, 96, 4, 64) == counts.block_work("symmetric", 96, 4, 64)
+    assert counts.first_score_spread(variant, size, 0.1) is None
+    model = OperatorBertForMaskedLM(configuration(**variant, **size, vocab_size=50)).eval()
+    model.save_pretrained(tmp_path / "model")
+    loaded = OperatorBertForMaskedLM.from_pretrained(tmp_path / "model").eval()
+    ids = torch.arange(9)[None]
+    with torch.no_grad():
+        torch.testing.assert_close(loaded(ids).logits, model(ids).logits, rtol=0, atol=0)
+
+
+def test_a_model_whose_operator_has_changed_since_is_not_loaded(tmp_path):
+    variant = own(tmp_path)
+    own(tmp_path, OWN.replace("X, self.key(X)", "-X, self.key(X)"))
+    with pytest.raises(ValueError, match=r"mine\.py has changed since the model was trained"):
+        configuration(**variant, **{key: value for key, value in LAPTOP.items() if key != "initializer_range"})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (OWN.replace('    source = "a test"\n', ""), "class Plain: no source"),
+        (OWN.replace('"plain"', '"shared"'), r"shared\.py has an operator 'shared' already"),
+        ("class Plain(:", "line 1: not Python"),
+    ],
+    ids=["no source", "a name twice", "no Python"],
+)
+def test_a_mistake_in_a_users_file_is_one_clear_error(text, said, tmp_path):
+    own(tmp_path, text)
+    with pytest.raises(ValueError, match=rf"mine\.py.*{said}"):
+        described(tmp_path / "mine.py")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_report import make
+from tests.toy_report import make
 
 ROOT = Path(__file__).parents[1]
 AXE = Path(os.environ.get("AXE_CORE", ROOT / "node_modules/axe-core/axe.min.js"))
@@ -18,14 +18,22 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
     "--disable-background-networking --disable-component-update --virtual-time-budget=60000 --enable-logging=stderr"
 )
+LINE = 1.1  # height of a word's box, at least, in sizes of its letters
 needs_browser = pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")
+needs_poppler = pytest.mark.skipif(not shutil.which("pdftotext"), reason="pdftotext (poppler) is not installed")
 needs_axe = pytest.mark.skipif(not AXE.exists(), reason=f"axe-core is not at {AXE}; `npm install axe-core` brings it")
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory) -> str:
+def pages(tmp_path_factory) -> dict[str, str]:
     with pytest.MonkeyPatch.context() as monkeypatch:
-        return (make(tmp_path_factory.mktemp("run"), monkeypatch) / "report.html").read_text()
+        made = make(tmp_path_factory.mktemp("run"), monkeypatch)
+        return {path.stem: path.read_text() for path in made.glob("*.html")}
+
+
+@pytest.fixture(scope="module")
+def report(pages) -> str:
+    return pages["report"]
 
 
 def browse(page: str, folder: Path, *flags: str) -> tuple[str, str]:
@@ -55,9 +63,10 @@ def with_script(page: str, expression: str, before: str = "") -> str:
 @needs_browser
 @needs_axe
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_accessibility_checker_finds_nothing(report, tmp_path, scheme):
+@pytest.mark.parametrize("name", ["report", "claims", "audit", "appendix"])
+def test_the_accessibility_checker_finds_nothing(pages, tmp_path, scheme, name):
     ask = "axe.run(document).then((found) => found.violations.map((v) => [v.id, v.nodes[0].html.slice(0, 200)]))"
-    page = with_script(report, ask, AXE.read_text())
+    page = with_script(pages[name], ask, AXE.read_text())
     dom, log = browse(page, tmp_path, f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}")
     assert result(dom) == []
     assert "CONSOLE" not in log
@@ -83,11 +92,58 @@ def test_tables_sort_by_numbers_with_all_lines_of_a_row(report, tmp_path):
 
 
 @needs_browser
-def test_a_table_becomes_the_csv_of_what_it_shows(report, tmp_path):
+def test_a_table_becomes_the_csv_of_what_it_shows(pages, tmp_path):
     ask = 'csv(document.querySelector("#aop_text_numbers table")).split("\\r\\n")'
-    lines = result(browse(with_script(report, ask), tmp_path)[0])
+    lines = result(browse(with_script(pages["appendix"], ask), tmp_path)[0])
     assert lines[0].startswith('"Number","Where","Published"') and lines[1].split(",")[0].startswith('"Weights')
     assert len(lines) == 10
+
+
+@needs_browser
+def test_claims_are_found_by_words_paper_and_verdict_and_a_link_shows_a_hidden_one(pages, tmp_path):
+    ask = """(async () => {
+      const figure = document.querySelector("#claims");
+      const shown = () => [...figure.querySelectorAll("tbody tr")].filter((row) => !row.hidden);
+      const control = (name) => figure.querySelector(`.filters [name="${name}"]`);
+      const set = (field, value) => { field.value = value; field.dispatchEvent(new Event("input")); };
+      const all = shown().length;
+      set(control("Paper"), "Courtois et al. 2024");
+      const paper = shown().map((row) => row.id);
+      set(control("Its own numbers"), "holds");
+      const holds = shown().map((row) => row.querySelector(".word").textContent);
+      set(figure.querySelector("input"), "no such words");
+      const none = shown().length;
+      location.hash = "K-01";
+      await new Promise((done) => setTimeout(done, 200));
+      return [all, paper, holds, none, shown().length, getComputedStyle(figure.querySelector("thead th")).position];
+    })()"""
+    dom, log = browse(with_script(pages["claims"], ask), tmp_path, "--window-size=1280,900")
+    everything, paper, holds, none, again, head = result(dom)
+    assert everything == again > len(paper) > len(holds) > 0 == none
+    assert all(name.startswith("C24-") for name in paper) and set(holds) == {"holds"} and head == "sticky"
+    assert "CONSOLE" not in log
+
+
+@needs_browser
+@needs_poppler
+@pytest.mark.parametrize("name", ["report", "claims", "audit", "appendix"])
+def test_no_printed_word_is_cut_off_or_below_seven_points(pages, tmp_path, name):
+    (tmp_path / "page.html").write_text(pages[name])
+    command = ["chromium", *FLAGS.split(), f"--user-data-dir={tmp_path}/user", "--no-pdf-header-footer"]
+    subprocess.run(
+        [*command, f"--print-to-pdf={tmp_path}/page.pdf", f"file://{tmp_path}/page.html"],
+        check=True,
+        capture_output=True,
+        timeout=180,
+    )
+    found = subprocess.run(
+        ["pdftotext", "-bbox", tmp_path / "page.pdf", "-"], check=True, capture_output=True, text=True
+    )
+    for page in found.stdout.split("<page ")[1:]:
+        width = float(re.search(r'width="([\d.]+)"', page)[1])
+        for left, top, right, bottom in re.findall(r'xMin="(.+?)" yMin="(.+?)" xMax="(.+?)" yMax="(.+?)">', page):
+            assert float(left) >= 0 and float(right) <= width
+            assert float(bottom) - float(top) >= 6.95 * LINE
 
 
 def test_without_its_script_the_page_has_no_dead_button(report):

@@ -10,13 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from stages.attention.bert import OperatorBertForMaskedLM, configuration
-from stages.files import sha256
-from stages.learning import pretraining
-from stages.learning.corpus import batch_indices
-from stages.learning.masking import MaskedLMLoss, sparse_targets
+from stages.common.attention.bert import OperatorBertForMaskedLM, configuration
+from stages.common.masked_lm import steps as masked_lm
+from stages.common.masked_lm.corpus import batch_indices
+from stages.common.masked_lm.masking import MaskedLMLoss, sparse_targets
+from stages.common.training import checkpoints
+from stages.plumbing.files import sha256
+from stages.pretraining import loop as pretraining
+from stages.pretraining.probes import of_scores
 from tests.toy import TOY, TRAINING, VOCABULARY, pretrained, run_of
 
 ROOT = Path(__file__).parents[1]
@@ -41,7 +45,7 @@ def test_the_loss_falls_when_there_is_something_to_learn(tokens, tmp_path):
 @pytest.mark.parametrize("steps", [1, 3, 4])
 def test_a_run_that_died_after_any_step_goes_on_bit_for_bit(steps, tokens, tmp_path, monkeypatch):
     undisturbed = pretrained(tokens, tmp_path / "a")
-    update, calls = pretraining.apply_gradients, []
+    update, calls = masked_lm.apply_gradients, []
 
     def dying_update(*arguments):
         calls.append(arguments)
@@ -49,22 +53,48 @@ def test_a_run_that_died_after_any_step_goes_on_bit_for_bit(steps, tokens, tmp_p
             raise KeyboardInterrupt
         return update(*arguments)
 
-    monkeypatch.setattr(pretraining, "apply_gradients", dying_update)
+    monkeypatch.setattr(masked_lm, "apply_gradients", dying_update)
     with pytest.raises(KeyboardInterrupt):
         pretrained(tokens, tmp_path / "b")
-    monkeypatch.setattr(pretraining, "apply_gradients", update)
+    monkeypatch.setattr(masked_lm, "apply_gradients", update)
     assert pretrained(tokens, tmp_path / "b") == undisturbed
 
 
+def without_probes(entry: dict) -> dict:
+    assert entry["probes"] == {}
+    return {name: value for name, value in entry.items() if name != "probes"}
+
+
+@pytest.mark.parametrize("operator", ["original", "pairwise", "shared", "hadamard"])
+def test_probes_are_logged_and_change_nothing(operator, tokens, tmp_path):
+    plain, weights = pretrained(tokens, tmp_path / "a", operator)
+    probed, same_weights = pretrained(tokens, tmp_path / "b", operator, probes=True)
+    assert weights == same_weights
+    assert [entry | {"probes": {}} for entry in probed] == plain
+    first, last = probed[0]["probes"], probed[-1]["probes"]
+    assert {"score_spread", "attention_entropy", "self_weight"} < set(first)
+    assert 0 < last["attention_entropy"] <= 1 and 0 < last["self_weight"] < 1
+    moved = [name for name in first if name.startswith("movement_")]
+    assert moved and all(0 < first[name] < last[name] for name in moved)
+
+
+def test_the_spread_of_scores_leaves_a_token_s_score_on_itself_out():
+    A = torch.tensor([[[[9.0, 1.0, 3.0], [2.0, 9.0, 2.0], [0.0, 4.0, 9.0]]]])
+    spreads = [2**0.5, 0.0, 8**0.5]
+    assert of_scores(A)["score_spread"] == pytest.approx(sum(spreads) / 3)
+
+
 MOMENTS = {  # the function that never ends when called the n-th time, having done half of its work
-    "between two steps": ("pretraining.apply_gradients", 6, ""),
+    "between two steps": ("masked_lm.apply_gradients", 6, ""),
     "while it writes a checkpoint": ("checkpoints.save_file", 3, "Path(arguments[1]).write_bytes(b'half')"),
-    "while it writes a kept model": ("pretraining.OperatorBertForMaskedLM.save_pretrained", 2, "arguments[1].mkdir()"),
+    "while it writes a kept model": ("masked_lm.OperatorBertForMaskedLM.save_pretrained", 2, "arguments[1].mkdir()"),
 }
 PROGRAM = """
 import json, sys, time, torch
 from pathlib import Path
-from stages.learning import checkpoints, pretraining
+from stages.common.masked_lm import steps as masked_lm
+from stages.common.training import checkpoints
+from stages.pretraining import loop as pretraining
 
 torch.set_num_threads(1)
 whole, calls = {function}, []
@@ -108,9 +138,25 @@ def test_the_models_of_the_listed_steps_are_kept(tokens, tmp_path):
     assert not torch.equal(*(state["bert.encoder.layer.0.attention.self.query.weight"] for state in weights))
 
 
+def test_a_step_that_is_wanted_later_is_gone_to_again_and_nothing_else_is_computed(tokens, tmp_path, monkeypatch):
+    whole, folder = tmp_path / "a", tmp_path / "b"
+    trained = pretrained(tokens, whole)
+    pretrained(tokens, folder, leaves=["checkpoints/step-6"])
+    computed, advance = [], pretraining.advance
+
+    def counted(*arguments):
+        computed.append(arguments[3])
+        return advance(*arguments)
+
+    monkeypatch.setattr(pretraining, "advance", counted)
+    assert pretrained(tokens, folder) == trained
+    assert computed == [0, 1, 2]
+    assert sha256(folder / "checkpoints") == sha256(whole / "checkpoints")
+
+
 def test_a_diverging_run_stops_and_names_the_step(tokens, tmp_path):
     with pytest.raises(ValueError, match=r"seed 1, step 3 \(training sequences \d+.*checkpoint: step 2 in .*lower the"):
-        pretrained(tokens, tmp_path / "a", learning_rate=1e30, steps=30, gradient_clipping=1e30)
+        pretrained(tokens, tmp_path / "a", learning_rate=1e30, steps=30, gradient_clipping=1e30, evaluation_interval=30)
 
 
 def test_a_damaged_checkpoint_is_an_error_that_names_it(tokens, tmp_path):
@@ -121,6 +167,49 @@ def test_a_damaged_checkpoint_is_an_error_that_names_it(tokens, tmp_path):
         pretrained(tokens, tmp_path / "a")
 
 
+def flipped(content: bytes) -> bytes:
+    return content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
+
+
+DAMAGE = {
+    "a bit of a tensor": flipped,
+    "the step in its state": lambda content: content.replace(rb"\"step\": 9", rb"\"step\": 7", 1),
+    "a setting": lambda content: content.replace(rb"\"seed\": 1", rb"\"seed\": 2", 1),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=list(DAMAGE))
+def test_a_checkpoint_with_another_content_than_was_saved_is_refused(damage, tokens, tmp_path):
+    pretrained(tokens, tmp_path / "a")
+    path = tmp_path / "a" / "checkpoint.safetensors"
+    damaged = damage(path.read_bytes())
+    assert damaged != path.read_bytes()
+    path.write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"checkpoint\.safetensors: .*its content is not what was saved.*delete it"):
+        pretrained(tokens, tmp_path / "a")
+
+
+def test_a_run_that_diverges_in_its_last_step_fails(tokens, tmp_path, monkeypatch):
+    monkeypatch.setattr(masked_lm, "linear_rate", lambda step, steps, *_: 1e38 if step + 1 == steps else 1e-3)
+    with pytest.raises(ValueError, match=r"step 9: validation_loss is nan: the run has diverged"):
+        pretrained(tokens, tmp_path / "a")
+
+
+def test_a_batch_without_a_masked_token_is_an_error_that_names_the_step(tokens, tmp_path):
+    with pytest.raises(ValueError, match=r"step 1: no token is masked; raise pretraining.mask_probability"):
+        pretrained(tokens, tmp_path / "a", mask_probability=1e-9)
+
+
+def test_a_full_disk_at_a_checkpoint_is_one_error_with_its_name(tokens, tmp_path, monkeypatch):
+    def full(*_):
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(checkpoints, "save_file", full)
+    with pytest.raises(OSError, match=r"checkpoint\.safetensors: .*No space left"):
+        pretrained(tokens, tmp_path / "a")
+    assert not list((tmp_path / "a").glob(".*"))
+
+
 def test_the_checkpoint_of_other_settings_is_refused_with_both(tokens, tmp_path):
     pretrained(tokens, tmp_path / "a")
     with pytest.raises(ValueError, match=r"other settings(.|\n)*training\.learning_rate: 0\.01 there, 0\.02 here"):
@@ -128,9 +217,9 @@ def test_the_checkpoint_of_other_settings_is_refused_with_both(tokens, tmp_path)
 
 
 def test_epochs_are_counted_in_steps_and_must_outlast_the_warm_up():
-    assert pretraining.length(TRAINING | {"steps": None, "epochs": 3}, sequences=10) == 8  # of 4 sequences
+    assert masked_lm.length(TRAINING | {"steps": None, "epochs": 3}, sequences=10) == 8  # of 4 sequences
     with pytest.raises(ValueError, match=r"warmup_steps: 3 leaves nothing of the 3 steps"):
-        pretraining.length(TRAINING | {"steps": None, "epochs": 1}, sequences=10)
+        masked_lm.length(TRAINING | {"steps": None, "epochs": 1}, sequences=10)
 
 
 @pytest.mark.parametrize("size", [1, 3, 4])
@@ -139,7 +228,7 @@ def test_micro_batches_give_the_losses_of_the_whole_batch(size, tokens, tmp_path
     whole, _ = pretrained(tokens, tmp_path / "a", **calm)
     log, _ = pretrained(tokens, tmp_path / "b", micro_batch_size=size, **calm)
     for one, other in zip(whole, log, strict=True):
-        assert one == pytest.approx(other, rel=1e-4)
+        assert without_probes(one) == pytest.approx(without_probes(other), rel=1e-4)
 
 
 def test_a_loss_captured_as_one_graph_of_padded_sizes_is_the_loss():
@@ -156,12 +245,13 @@ def test_a_loss_captured_as_one_graph_of_padded_sizes_is_the_loss():
 TOGETHER = """
 import json, os, sys, torch
 from pathlib import Path
-from stages import jobs
-from stages.learning import pretraining
+from stages.common.masked_lm import steps as masked_lm
+from stages.plumbing import jobs
+from stages.pretraining import loop as pretraining
 
 torch.set_num_threads(1)
 TOKENS = Path(sys.argv[2])
-whole, steps = pretraining.apply_gradients, []
+whole, steps = masked_lm.apply_gradients, []
 
 def dying(*arguments):
     steps.append(whole(*arguments))
@@ -169,7 +259,7 @@ def dying(*arguments):
         os._exit(9)
     return steps[-1]
 
-pretraining.apply_gradients = dying
+masked_lm.apply_gradients = dying
 
 def train(run, folder):
     return pretraining.pretrain(run, TOKENS, folder, folder / "live")
@@ -194,9 +284,10 @@ def test_two_processes_give_the_losses_and_weights_of_one(dies_after, tokens, tm
         assert died.returncode
     subprocess.run([*launcher, *arguments, "0"], cwd=tmp_path, env=environment, check=True, timeout=120)
     folder = tmp_path / (tmp_path / "folder").read_text()
-    log = json.loads((folder / "result.json").read_text())["log"]
+    log = json.loads((folder / "result.json").read_text())["result"]["log"]
     for one, other in zip(alone, log, strict=True):
-        assert one == pytest.approx({key: other[key] for key in one}, rel=1e-4)
+        other = {key: other[key] for key in one}
+        assert without_probes(one) == pytest.approx(without_probes(other), rel=1e-4)
     weights = (load_file(path / "model" / "model.safetensors") for path in (tmp_path / "a", folder))
     for one, other in zip(*(state.values() for state in weights), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)

@@ -1,7 +1,6 @@
 """Windows over contexts, answer spans, and fine-tuning on questions, from a toy model to the stage."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +10,18 @@ import torch
 import yaml
 from tokenizers import Tokenizer
 
-from stages import observations, question_answering
-from stages.attention.bert import OperatorBertForMaskedLM, configuration
-from stages.benchmarks import squad
-from stages.benchmarks.answers import scores
-from stages.documents.vocabulary import word_pieces
-from stages.embedded.comprehension import write_squad, write_triviaqa
-from stages.files import sha256
-from stages.learning import question_answering as learning
-from stages.learning.windows import Windows, cuts, encode, padded, token_span
-from stages.settings import load_settings
+from stages.__main__ import main as run_stage
+from stages.common.attention.bert import OperatorBertForMaskedLM, configuration
+from stages.common.benchmarks.answers import scores
+from stages.common.embedded.comprehension import write_squad, write_triviaqa
+from stages.plumbing import observations
+from stages.plumbing.files import sha256
+from stages.plumbing.settings import load_settings
+from stages.question_answering import spans as learning
+from stages.question_answering import stage as question_answering
+from stages.question_answering.windows import Windows, cuts, encode, padded, token_span
+from stages.tasks import squad
+from stages.tokenization.vocabulary import word_pieces
 
 ROOT = Path(__file__).parents[1]
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -292,7 +293,7 @@ def prepared(tmp_path, monkeypatch, tokenizer) -> Path:
     params["question_answering"] |= {"epochs": 1, "seeds": [1]}
     params["tasks"]["questions"] |= {"train_examples": 24, "validation_examples": 12}
     Path("params.yaml").write_text(yaml.safe_dump(params))
-    from stages import tasks
+    from stages.tasks import stage as tasks
 
     write_squad(tmp_path / "files", 24, 12, 1)
     write_triviaqa(tmp_path / "files", 24, 12, 1)
@@ -302,12 +303,11 @@ def prepared(tmp_path, monkeypatch, tokenizer) -> Path:
     tokenizer.rename("data/tokens/tokenizer/tokenizer.json")
     for seed in (1, 2):
         pretrained(Path(f"data/pretraining/original-tiny/seed-{seed}"), question_answering.TOKENIZER)
-    monkeypatch.setattr(sys, "argv", ["question_answering", "original", "tiny"])
     return tmp_path
 
 
 def test_the_stage_measures_every_task_and_trains_on_triviaqa_once_a_pair_of_seeds(prepared, capsys):
-    question_answering.main()
+    run_stage(["question_answering", "original", "tiny"])
     printed = capsys.readouterr().out
     assert "question_answering: 2 jobs" in printed and "question_answering: 8 jobs" in printed
     rows = observations.read([Path("data/observations/question_answering-original-tiny.csv")])
@@ -317,7 +317,7 @@ def test_the_stage_measures_every_task_and_trains_on_triviaqa_once_a_pair_of_see
     assert (rows["evaluated_on"] == rows["task"].str[:6]).all()
     assert set(rows["metric"]) == {"exact_match", "f1"} and set(rows["protocol"]) == {"kowsher2025"}
     assert (rows["n"] == 12).all() and rows["value"].between(0, 1).all()
-    saved = pd.read_parquet("data/question_answering/original-tiny/predictions.parquet")
+    saved = pd.read_parquet("data/answers/original-tiny.parquet")
     assert len(saved) == 4 * 2 * 12
     own = saved[(saved["task"] == "squad2_triviaqa") & (saved["pretraining_seed"] == 2)]
     gold = pd.read_parquet("data/tasks/squad2/validation.parquet").set_index("example_id")["answers"]
@@ -328,12 +328,12 @@ def test_the_stage_measures_every_task_and_trains_on_triviaqa_once_a_pair_of_see
 
 
 def test_a_second_run_does_nothing_and_gives_the_same_bytes(prepared, capsys):
-    question_answering.main()
+    run_stage(["question_answering", "original", "tiny"])
     path = Path("data/observations/question_answering-original-tiny.csv")
     first = path.read_bytes()
     path.unlink()
     capsys.readouterr()
-    question_answering.main()
+    run_stage(["question_answering", "original", "tiny"])
     assert "8 jobs, 8 of them done before" in capsys.readouterr().out
     assert path.read_bytes() == first
 

@@ -14,9 +14,10 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages import corpus
-from stages.documents import reading, records, sources
-from stages.sections import Corpus, CorpusHub, Data
+from stages.common.records import reading, records
+from stages.corpus import sources
+from stages.corpus import stage as corpus
+from stages.plumbing.sections import Corpus, CorpusHub, Data
 
 ROOT = Path(__file__).parents[1]
 
@@ -143,7 +144,7 @@ def test_a_damaged_shard_of_our_own_is_found_by_its_checksum(tmp_path):
 PEAK = """
 import sys
 from pathlib import Path
-from stages.documents import filtering
+from stages.filtering import shards as filtering
 none = {"blocklists_folder": None, "kenlm_model": None, "quality_rules": False}
 rules = {"excluded_categories": [], "above": 5, "below": 9, "keep_missing": False, "keep_warned": False}
 settings = {"shard": sys.argv[1], "rules": rules, "annotation": none}

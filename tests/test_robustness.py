@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stages.evidence import cells, measurements, published, robustness, specifications
-from stages.presentation import robustness as tables
-from stages.presentation import robustness_figures as figures
-from stages.presentation.figures import inline
-from stages.settings import load_settings
+from stages.analysis import robustness
+from stages.common.evidence import cells, measurements, published, specifications
+from stages.plumbing.settings import load_settings
+from stages.report import robustness as tables
+from stages.report import robustness_figures as figures
+from stages.report.figures import inline
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "data/published"
@@ -61,6 +62,21 @@ def test_a_straight_line_has_its_loss_area_and_slope():
     assert len(made) == 3 * 4  # three measures a run
 
 
+def test_tables_and_claims_summarise_noise_by_one_definition():
+    bent = {"noise=0": 0.9, "noise=0.1": 0.5, "noise=0.4": 0.4}
+    rows = observed({"original": bent}).assign(protocol="kowsher2025", task="sst2")
+    table = robustness.measures(robustness.levels(rows)).groupby("measure")["value"].first()
+    claimed = measurements.measurements(rows).set_index("metric")["value"]
+    assert claimed["accuracy_lost"].tolist() == pytest.approx([table["lost"]] * 4)
+    assert claimed["accuracy_under_noise"].tolist() == pytest.approx([table["area"]] * 4)
+    assert table["area"] == pytest.approx((0.07 + 0.135) / 0.4)
+
+
+def test_claims_of_noise_need_the_papers_range_of_levels():
+    rows = observed({"original": {"noise=0": 0.9, "noise=0.2": 0.8}}).assign(protocol="kowsher2025", task="sst2")
+    assert not measurements.measurements(rows)["metric"].str.startswith("accuracy_").any()
+
+
 def test_pairs_of_seeds_take_out_what_they_share():
     noisy = {"original": LINE, "shared": {key: value + 0.01 for key, value in LINE.items()}}
     rows = robustness.levels(observed(noisy, spread=0.02))
@@ -97,20 +113,20 @@ def test_the_tables_of_the_report_show_every_level_split_and_probe():
     grid = tables.noise(robustness.curves(rows, 0.95), measured, robustness.against_original(rows))
     assert [heading.label for heading in grid.headings][2:6] == ["0 %", "20 %", "40 %", "Lost"]
     first = [value.text for value in grid.groups[0].lines[0].values]
-    assert first[:6] == ["sst2", "embeddings", "91.5", "81.5", "71.5", "20.0"]
+    assert first[:6] == ["SST-2", "embeddings", "91.5", "81.5", "71.5", "20.0"]
     transfer = observed({"original": {None: 0.8}}).assign(stage="cross_domain", task="mnli")
     more = [
         transfer.assign(metric=name, value=v) for name, v in (("balanced_accuracy", 0.6), ("majority_accuracy", 0.5))
     ]
     grid = tables.transfer(robustness.transfer(pd.concat([transfer, *more]), 0.95))
     assert [(group.label, *(value.text for value in group.lines[0].values)) for group in grid.groups] == [
-        ("BERT-tiny original", "mnli", "80.0", "60.0"),
+        ("BERT-tiny original", "MNLI", "80.0", "60.0"),
         ("the more frequent answer", "", "50.0", "50.0"),
         ("chance", "", "50.0", "50.0"),
     ]
     probed = observed({"shared": {"layer=1": 0.25}}).assign(metric="self_weight")
     [group] = tables.probes(robustness.probes(probed, 0.95)).groups
-    assert [value.text for value in group.lines[0].values] == ["sst2", "layer 1", "0.250"]
+    assert [value.text for value in group.lines[0].values] == ["SST-2", "layer 1", "0.250"]
 
 
 def test_without_rows_there_are_tables_without_rows():
@@ -153,7 +169,7 @@ def of_kowsher() -> pd.DataFrame:
 
 def filled(name: str, rows: pd.DataFrame) -> pd.DataFrame:
     run = measurements.measurements(rows)
-    evidence = cells.Evidence(run, run.iloc[:0], ("original", "shared"), ("base",), 0.95, 0.05, MARGINS, True)
+    evidence = cells.Evidence(run, run.iloc[:0], ("original", "shared"), ("base",), 0.95, 0.05, MARGINS, True, {})
     return cells.fill(specifications.load()[0][name], published.table(name, FOLDER), evidence)
 
 
@@ -181,7 +197,7 @@ def drawn(rows: pd.DataFrame):
     """The figures of noise and of transfer."""
     frame = all_filled(rows)
     curves = robustness.curves(robustness.levels(rows), 0.95)
-    return figures.noise(curves, frame), figures.transfer(robustness.transfer(rows, 0.95), frame)
+    return figures.noise(curves, frame, {"mnli_m": 35.0}), figures.transfer(robustness.transfer(rows, 0.95), frame)
 
 
 def test_noise_is_drawn_by_task_and_kind_with_the_published_numbers_beside():
@@ -215,13 +231,12 @@ def test_heat_maps_hold_their_numbers_and_what_answers_without_a_model_score():
         "78.0",
         "50.0",
         "majority",
-        "chance",
     ):  # printed in the column MNLI are 81.66 and, QNLI, 77.99
         assert f">{number}</text>" in svg
     words = dict(part.split(": ", 1) for part in figure.alternative.split(". "))
-    assert "trained on MNLI 81.7 on MNLI, 78.0 on QNLI" in words["original, published, BERT-base"]
-    own = words["shared, BERT-base"]
-    assert own.count("trained on") == 4 and "majority 50.0 on MNLI" in own and "chance 50.0 on MNLI" in own
+    assert "trained on MNLI 81.7 on MNLI, 78.0 on QNLI" in words["BERT-base original, published"]
+    own = words["BERT-base shared"]
+    assert own.count("trained on") == 4 and "majority 50.0 on MNLI" in own
 
 
 def test_colours_of_the_figures_follow_the_scheme_of_the_page():
@@ -231,8 +246,8 @@ def test_colours_of_the_figures_follow_the_scheme_of_the_page():
     )
 
 
-def test_a_run_without_noise_and_transfer_draws_the_published_numbers_and_says_so():
+def test_a_run_without_noise_and_transfer_draws_the_published_numbers_alone():
     nothing = of_kowsher().iloc[:0]
     for [figure] in drawn(nothing):
         assert figure.name in ("noise_curves", "transfer_matrices")
-        assert figure.notes[0] == "This run: not run at this scale." and set(figure.csv["source"]) == {"published"}
+        assert set(figure.csv["source"]) == {"published"}

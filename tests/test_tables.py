@@ -6,19 +6,19 @@ import jinja2
 import pandas as pd
 import pytest
 
-from stages.evidence import cells, measurements, published, specifications
-from stages.presentation import html, latex
-from stages.presentation.markup import formula
-from stages.presentation.paper_tables import from_cells
-from stages.presentation.tables import Heading, interval, number, plain, probability, text
-from tests.test_evidence import FOLDER, evidence, row
+from stages.common.evidence import cells, measurements, published, specifications
+from stages.report import html, latex
+from stages.report.markup import formula
+from stages.report.paper_tables import editions, from_cells
+from stages.report.tables import Heading, interval, mean_sd, number, plain, probability, text
+from tests.toy_evidence import FOLDER, evidence, row
 
 TABLES = specifications.load()[0]
 
 
 def grid(name: str, run: list[dict]):
     table = TABLES[name]
-    return from_cells(table, cells.fill(table, published.table(name, FOLDER), evidence(run)))
+    return from_cells(table, cells.fill(table, published.table(name, FOLDER), evidence(run)), ["tiny"])
 
 
 def scored(operator: str, size: str, *values: float) -> list[dict]:
@@ -61,10 +61,20 @@ def test_intervals_and_probabilities():
     assert [probability(p) for p in (0.0, 0.0004, 0.0499, 1.0, nan)] == ["< 0.001", "< 0.001", "0.050", "1.000", "–"]
 
 
-def test_a_row_of_the_paper_that_was_not_run_says_so_in_one_remark():
+def test_a_row_of_the_paper_that_was_not_run_has_no_line_for_this_run():
     table = grid("courtois2024_table3_glue", [])
-    line = lines(table, "BERT-base pairwise")["reproduced"]
-    assert (line.note, line.values) == ("not run at this scale", ())
+    assert "reproduced" not in lines(table, "BERT-base pairwise")
+    assert not grid("kowsher2025_naacl_table2_squad", []).measured
+
+
+def test_counts_of_sizes_that_nobody_asked_for_are_left_out():
+    counts = [
+        row(stage="parameters", protocol=None, metric="masked_lm_parameters", size=size, value=9.0)
+        for size in ("tiny", "mini", "base")
+    ]
+    table = grid("courtois2024_table2_model_parameters", counts)
+    labels = " ".join(group.label for group in table.groups)
+    assert "BERT-tiny" in labels and "BERT-base" in labels and "BERT-mini" not in labels
 
 
 def test_published_values_stand_as_printed():
@@ -80,7 +90,7 @@ def test_a_measured_row_of_the_paper_shows_mean_spread_and_seeds():
     assert line.label == "reproduced, n = 2"
     assert (value.text, value.spread) == ("60.00", "± 0.00")
     assert "n = 2 pre-training seeds, 4 runs" in value.detail
-    assert column(table, line, "QQP").text == "not run at this scale"
+    assert column(table, line, "QQP").text == "–"
     assert any("each the mean of 2 fine-tuning runs" in note for note in table.notes)
 
 
@@ -105,25 +115,40 @@ def test_the_csv_has_one_line_a_cell_with_published_and_reproduced_values():
     assert len(table.csv) == 70
     assert list(table.csv.columns) == [
         "row", "column", "metric", "printed", "published", "released", "reproduced_mean", "reproduced_sd",
-        "reproduced_n", "interval_low", "interval_high", "verdict", "command",
+        "reproduced_n", "interval_low", "interval_high", "at_chance", "verdict", "command",
     ]  # fmt: skip
     assert not table.csv.duplicated(["row", "column"]).any()
 
 
-def test_cells_that_the_other_edition_prints_otherwise_are_marked():
-    name = "kowsher2025_naacl_table1_glue"
-    other = published.table(TABLES[name].edition, FOLDER)
-    table = from_cells(TABLES[name], cells.fill(TABLES[name], published.table(name, FOLDER), evidence([]), other))
-    line = lines(table, "BERT-base shared")["published"]
-    assert column(table, line, "QNLI").text == "88.02 †" and "89.02" in column(table, line, "QNLI").detail
-    assert column(table, line, "MRPC").text == "88.14"
+def both_editions(end: str):
+    pair = tuple(TABLES[f"{edition}_{end}"] for edition in ("kowsher2024_arxiv", "kowsher2025_naacl"))
+    printed = [published.table(table.name, FOLDER) for table in pair]
+    filled = tuple(cells.fill(t, p, evidence([]), o) for t, p, o in zip(pair, printed, printed[::-1], strict=True))
+    return editions(pair, filled, ["tiny"])
+
+
+def test_editions_that_differ_stand_one_below_the_other_with_the_differences_marked():
+    table = both_editions("table1_glue")
+    group = next(group for group in table.groups if group.label == "BERT-base shared")
+    earlier, later = group.lines
+    assert (earlier.label, later.label) == ("published, arXiv 2024", "published, NAACL 2025")
+    assert [column(table, line, "QNLI").text for line in group.lines] == ["89.02 †", "88.02 †"]
+    assert [column(table, line, "MRPC").text for line in group.lines] == ["88.14", "88.14"]
     assert any("marks the 8 cells" in note for note in table.notes)
+    assert set(table.csv["edition"]) == {"arXiv 2024", "NAACL 2025"} and len(table.csv) == 2 * 40
+
+
+def test_editions_that_print_the_same_have_one_line():
+    table = both_editions("table4_model_parameters")
+    assert {line.label for group in table.groups for line in group.lines} == {"published"}
+    assert "Both editions print the same." in table.notes
+    assert [label for label, _ in table.links] == ["arXiv 2024", "NAACL 2025"]
 
 
 def test_a_list_has_one_line_a_number():
     table = grid("aop_text_numbers", [])
     assert len(table.groups) == 8 and not table.labelled
-    assert table.groups[0].lines[0].values[-1].text == "not run at this scale"
+    assert [heading.label for heading in table.headings] == ["Where", "Published"]
 
 
 def test_long_tables_break_over_pages_and_fill_the_line():
@@ -132,6 +157,10 @@ def test_long_tables_break_over_pages_and_fill_the_line():
     widths = [float(column.split("p{")[1].split("\\")[0]) for column in latex.long_columns(made)]
     assert made.long and 0.9 < sum(widths) < 1 and widths[1] > widths[0]
     assert latex.breakable("C.REL_x") == r"C.\allowbreak{}REL\_\allowbreak{}x"
+
+
+def test_no_line_ends_inside_a_number():
+    assert latex.breakable("0.474 of 1.5") == "0.474 of 1.5"
 
 
 def test_latex_escapes_all_that_is_special_in_it():
@@ -186,3 +215,9 @@ def test_measurement_fields_are_those_that_specifications_select_by():
         selected = set(table.select) | set(specifications.names(table.row_key))
         selected |= {field for column in table.columns for field in column.select or ()}
         assert selected <= set(measurements.FIELDS)
+
+
+def test_a_mean_stands_beside_its_deviation_and_a_gap_is_a_dash():
+    shown = mean_sd((-0.004, 0.25, 1))
+    assert (shown.text, shown.spread) == ("0.0", "± 0.2")
+    assert mean_sd((91.46, nan, 1)).spread == "" and mean_sd(nan).text == mean_sd((nan, nan, 1)).text == "–"

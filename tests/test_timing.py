@@ -1,6 +1,5 @@
 """Times: paired by round, stock BERT apart from ours, the work that they are set against, and the stage on toy data."""
 
-import json
 from pathlib import Path
 
 import pandas as pd
@@ -10,12 +9,14 @@ import toy
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from torch.utils.flop_counter import FlopCounterMode
 
-from stages import observations, timing
-from stages.attention.bert import OPERATORS, OperatorBertForMaskedLM, configuration
-from stages.attention.counts import training_flops
-from stages.evidence import measurements, speed
-from stages.presentation.speed import training_speed
-from stages.settings import PATH, load_settings
+from stages.common.attention.bert import OperatorBertForMaskedLM, configuration
+from stages.common.attention.counts import training_flops
+from stages.common.attention.operators import OPERATORS
+from stages.common.evidence import measurements, speed
+from stages.plumbing import observations
+from stages.plumbing.settings import PATH, load_settings
+from stages.report.speed import training_speed
+from stages.timing import stage as timing
 
 STOCK = "implementation=trainer precision=float32 "
 
@@ -101,10 +102,8 @@ def pipeline(tmp_path, monkeypatch):
 
 
 def test_the_stage_times_every_operator_and_stock_bert_as_often_as_asked(pipeline, monkeypatch):
-    monkeypatch.setattr(timing, "load_settings", lambda: pipeline)
-    monkeypatch.setattr("sys.argv", ["timing"])
     monkeypatch.setattr(timing.machine, "SIDE", {"cpu": 64})
-    timing.main()
+    record = timing.main(pipeline)
     rows = observations.read([observations.FOLDER / "timing.csv"])
     assert (rows["value"] > 0).all()
     summaries = speed.summaries(rows)
@@ -113,6 +112,4 @@ def test_the_stage_times_every_operator_and_stock_bert_as_often_as_asked(pipelin
     }  # fmt: skip
     assert set(summaries["metric"]) == {"tokens_per_second", "share_of_peak", "seconds_per_epoch"}
     assert len(rows) == 2 * len(summaries)
-    assert set(json.loads((observations.RUNS / "timing.json").read_text())["peak_flops"]["tiny"]) == set(
-        timing.PRECISIONS
-    )
+    assert set(record["peak_flops"]["tiny"]) == set(timing.PRECISIONS)

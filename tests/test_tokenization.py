@@ -13,10 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, pre_tokenizers
 
-from stages import filtering, tokenization
-from stages.documents import encoding, packing, reading, records, sources, tokens, vocabulary
-from stages.documents.records import PlainDocument
-from stages.sections import Filtering, Tokenization
+from stages.common.records import reading, records
+from stages.common.records.records import PlainDocument
+from stages.common.sequences import packing
+from stages.corpus import sources
+from stages.filtering import stage as filtering
+from stages.plumbing.sections import Filtering, Tokenization
+from stages.tokenization import encoding, vocabulary
+from stages.tokenization import stage as tokenization
+from stages.tokenization import streams as tokens
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "dogs", "bark", "at", "night", "while", "rain", "falls"]
 ROOT = Path(__file__).parents[1]
@@ -222,6 +227,13 @@ def test_a_tokenizer_of_another_kind_encodes_whole_texts(bert):
 
 @pytest.mark.parametrize(("count", "size"), [(25, 10), (20, 10), (9, 10)])
 def test_a_partial_block_is_dropped_per_batch_of_documents_as_the_authors_do(monkeypatch, count, size):
+    def in_this_process(function, work, **_):  # where the number of documents a batch is changed
+        folders = [Path(f"data/made/{number}-{job.name}") for number, job in enumerate(work)]
+        for folder in folders:
+            folder.mkdir(parents=True, exist_ok=True)
+        return [(folder, function(job.settings, folder)) for folder, job in zip(folders, work, strict=True)]
+
+    monkeypatch.setattr("stages.tokenization.stage.jobs.run", in_this_process)
     monkeypatch.setattr(tokens, "CUT_DOCUMENTS", size)
     texts = documents(count)
     folder = build(filtered(texts, 1), partial_blocks="drop_per_batch", validation_documents=2)
@@ -292,7 +304,7 @@ def test_a_trained_vocabulary_is_the_same_in_every_process(shared_data):
         source = sources.file_records(shared_data / "text" / "enwiki_sample.jsonl.zst", 0, 300)
         file.writelines(line + b"\n" for line in source)
     script = (
-        "from pathlib import Path; from stages.documents.vocabulary import trained;"
+        "from pathlib import Path; from stages.tokenization.vocabulary import trained;"
         "print(trained([Path('part_1.jsonl.zst')], 3000).to_str())"
     )
     command = [sys.executable, "-c", script]

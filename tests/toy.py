@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 
 import numpy as np
+import torch
 
-from stages.documents.packing import INDEX, pack
-from stages.files import sha256
-from stages.learning import pretraining
+from stages.common.sequences.packing import INDEX, pack
+from stages.plumbing.files import sha256
+from stages.pretraining import loop as pretraining
 
 CLOCKED = ("tokens_per_second", "model_flop_utilisation")
 SPECIAL = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
@@ -17,7 +18,7 @@ TRAINING = {
     "steps": 9, "warmup_steps": 3, "batch_size": 4, "learning_rate": 1e-2, "betas": [0.9, 0.999], "epsilon": 1e-12,
     "weight_decay": 0.01, "gradient_clipping": 1.0, "mask_probability": 0.3, "initializer_range": 0.02,
     "hidden_dropout": 0.1, "attention_dropout": 0.1, "precision": "float32", "evaluation_interval": 2,
-    "checkpoint_interval": 2, "epochs": None, "micro_batch_size": None,
+    "checkpoint_interval": 2, "epochs": None, "micro_batch_size": None, "probes": False,
 }  # fmt: skip
 
 
@@ -35,13 +36,26 @@ def packed(folder: Path) -> Path:
     return folder
 
 
-def run_of(operator="original", **changes):
+def run_of(operator="original", leaves=("checkpoints/step-3", "checkpoints/step-6"), **changes):
     training = TRAINING | changes
-    return {"operator": operator, "seed": 1, "model": TOY, "attention": {}, "training": training, "kept": [3, 6]}
+    variant = {"operator": operator}
+    return {
+        "operator": operator,
+        "variant": variant,
+        "seed": 1,
+        "model": TOY,
+        "training": training,
+        "leaves": leaves,
+    }
 
 
 def pretrained(tokens, folder, operator="original", **changes):
     folder.mkdir(exist_ok=True)
-    result = pretraining.pretrain(run_of(operator, **changes), tokens, folder, folder / "live")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as a job does: two threads add in another order
+    try:
+        result = pretraining.pretrain(run_of(operator, **changes), tokens, folder, folder / "live")
+    finally:
+        torch.set_num_threads(threads)
     log = [{key: value for key, value in entry.items() if key not in CLOCKED} for entry in result["log"]]
     return log, sha256(folder / "model" / "model.safetensors")

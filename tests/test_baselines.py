@@ -1,0 +1,119 @@
+"""Baselines: what scores without a model, and the rule by which a model's score is at chance."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from stages.baselines import stage, words
+from stages.common.benchmarks import metrics
+from stages.common.benchmarks.glue import TASKS
+from stages.common.evidence import baselines, scores
+
+N = 400
+
+
+def observed(values: dict[tuple[str, str], float], operator: str = "most_frequent") -> pd.DataFrame:
+    """Observations of a baseline: evaluated_on and metric to value."""
+    rows = [
+        {"stage": "baselines", "operator": operator, "evaluated_on": column, "metric": metric, "value": value, "n": N}
+        for (column, metric), value in values.items()
+    ]
+    return pd.DataFrame(rows).assign(protocol=None)
+
+
+def all_columns(value: float = 0.5) -> dict[tuple[str, str], float]:
+    return {
+        (column, metric): 0.0 if metric in baselines.CORRELATIONS else value
+        for column, needed in scores.METRICS["courtois2024"].items()
+        for metric in needed
+    }
+
+
+# What scores without a model
+
+
+def test_the_most_frequent_answer_is_that_of_the_training_examples():
+    truth = np.array([0, 0, 0, 1])
+    assert stage.constant_scores("rte", np.array([1, 1, 0]), truth) == {"accuracy": 0.25}
+    assert stage.constant_scores("stsb", np.array([1.0, 5.0]), truth) == {"pearson": 0.0, "spearmanr": 0.0}
+    assert stage.constant_scores("cola", np.array([1, 1, 0]), truth) == {"matthews_correlation": 0.0}
+
+
+def test_no_constant_answer_has_a_higher_f1_than_the_baseline():
+    train, truth = np.array([0, 0, 0, 1]), np.array([0, 0, 1, 0, 1])
+    found = stage.constant_scores("qqp", train, truth)
+    constants = [metrics.scores("qqp", np.full(5, answer), truth) for answer in (0, 1)]
+    assert found == {"accuracy": constants[0]["accuracy"], "f1": constants[1]["f1"]}
+
+
+def test_a_bag_of_words_sees_which_words_are_shared_and_not_their_order():
+    assert set(words.features(("a b", "b c"))) == {
+        *("first a", "first b", "second b", "second c", "shared b", "differing a", "differing c"),
+        *("number of shared words", "number of differing words"),
+    }
+    assert sorted(words.features(("dog bites man", None))) == sorted(words.features(("Man bites dog", None)))
+
+
+def test_a_bag_of_words_learns_what_words_say_and_not_what_order_says():
+    generator = np.random.default_rng(0)
+    texts = pd.Series([" ".join(generator.permutation(list("abcdef"))) for _ in range(300)])
+    second = texts.where(generator.random(300) < 0.5, "z")
+    by_word = pd.DataFrame({"text_a": texts, "text_b": second, "label": (second == "z").astype(int)})
+    before = [int(text.index("a") < text.index("b")) for text in texts]
+    by_order = pd.DataFrame({"text_a": texts, "text_b": None, "label": before})
+    predicted = [words.predictions(frame[:200], frame[200:], regression=False) for frame in (by_word, by_order)]
+    assert (predicted[0] == by_word["label"][200:]).all()
+    assert len(set(predicted[1])) == 1
+
+
+# The rule
+
+
+@pytest.mark.parametrize("share", [1 / 3, 0.5, 0.8])
+def test_the_interval_of_an_accuracy_is_left_by_chance_as_rarely_as_it_says(share):
+    counts = np.arange(N + 1)
+    inside = [low <= share <= high for low, high in (baselines.interval("accuracy", k / N, N, 0.95) for k in counts)]
+    assert stats.binom.pmf(counts, N, share)[inside].sum() == pytest.approx(0.95, abs=0.01)
+
+
+@pytest.mark.parametrize("metric", baselines.CORRELATIONS)
+def test_the_interval_of_a_correlation_is_left_by_guesses_as_rarely_as_it_says(metric):
+    generator = np.random.default_rng(1)
+    low, high = baselines.interval(metric, 0.0, N, 0.95)
+    task = next(task.name for task in TASKS.values() if metric in task.metrics)
+    draw = (lambda: generator.integers(0, 2, N)) if metric == "matthews_correlation" else (lambda: generator.random(N))
+    guessed = np.array([metrics.scores(task, draw(), draw())[metric] for _ in range(400)])
+    assert np.mean((guessed > low) & (guessed < high)) == pytest.approx(0.95, abs=0.03)
+
+
+def test_the_interval_of_f1_follows_the_share_of_positive_examples():
+    share = 0.37
+    low, high = baselines.interval("accuracy", share, N, 0.95)
+    ends = baselines.interval("f1", 2 * share / (1 + share), N, 0.95)
+    assert ends == pytest.approx((2 * low / (1 + low), 2 * high / (1 + high)))
+
+
+def test_a_mean_over_columns_is_surer_than_a_column_and_a_mean_of_two_metrics_is_not():
+    found = baselines.references(observed(all_columns()), 0.95)
+    found = found[found["protocol"] == "courtois2024"].set_index("evaluated_on")
+    widths = found["high"] - found["value"]
+    assert widths["glue_score"] < min(widths[list(scores.COLUMNS)])
+    assert widths["mrpc"] >= widths["rte"]
+    assert found.loc["glue_score", "value"] == pytest.approx(7 / 9 * 0.5)
+
+
+def test_a_score_is_at_chance_unless_it_is_above_the_interval_of_the_most_frequent_answer():
+    rows = pd.concat([observed({("rte", "accuracy"): 0.5}), observed({("rte", "accuracy"): 0.7}, "bag_of_words")])
+    known = baselines.known(baselines.references(rows, 0.95))
+    asked = pd.DataFrame({"protocol": "courtois2024", "evaluated_on": ["rte"] * 4 + ["qnli"], "metric": "raw_accuracy"})
+    asked["value"] = [30.0, 54.0, 56.0, np.nan, 90.0]
+    found = baselines.beside(asked, known, scale=100)
+    assert found["at_chance"].tolist() == [True, True, False, pd.NA, pd.NA]
+    assert found["most_frequent"].tolist()[:4] == [50.0] * 4
+    assert found["bag_of_words"].tolist()[:4] == [70.0] * 4
+
+
+def test_one_baseline_alone_makes_no_mean_over_tasks_that_it_lacks():
+    found = baselines.references(observed({("rte", "accuracy"): 0.5}), 0.95)
+    assert "glue_score" not in set(found["evaluated_on"])

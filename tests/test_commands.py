@@ -1,0 +1,66 @@
+"""What a user can mend is one line on the command line; what a killed process has left is cleared."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stages.plumbing.documents import read_yaml
+from stages.plumbing.files import temporary_sibling, write_atomically
+
+ROOT = Path(__file__).parents[1]
+LEVELS = "".join(f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcde", "bcdef", strict=True))
+REFUSED = {
+    "a bomb of aliases": (f"a: &a [{', '.join('1' * 10)}]\n{LEVELS}", "line 5: its aliases stand for more than"),
+    "a key that stands twice": ("a: 1\nb: {c: 1, c: 2}\n", "line 2: `c` stands here twice"),
+    "an alias to itself": ("a: &a [*a]\n", "line 1: refers to itself"),
+    "no YAML": ("a: [1", "not YAML"),
+    "deep nesting": ("[" * 5000 + "]" * 5000, "nested too deeply"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), REFUSED.values(), ids=list(REFUSED))
+def test_yaml_that_a_parser_lets_pass_or_chokes_on_is_refused_with_its_place(text, said, tmp_path):
+    path = tmp_path / "params.yaml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=rf"params\.yaml.*{said}"):
+        read_yaml(path)
+
+
+def test_yaml_with_an_alias_in_measure_is_read(tmp_path):
+    path = tmp_path / "params.yaml"
+    path.write_text("a: &a [1, 2]\nb: *a\n")
+    assert read_yaml(path) == {"a": [1, 2], "b": [1, 2]}
+
+
+def test_what_a_killed_process_has_left_for_a_path_is_cleared_by_the_next_and_nothing_else_is(tmp_path):
+    left, other = tmp_path / f".corpus.{'0' * 32}", tmp_path / f".tokens.{'0' * 32}"
+    left.mkdir()
+    (left / "part").write_text("half")
+    other.write_text("half")
+    with temporary_sibling(tmp_path / "corpus") as folder:
+        folder.mkdir()
+    write_atomically(tmp_path / "corpus2", "whole")
+    assert {path.name for path in tmp_path.iterdir()} == {"corpus", "corpus2", other.name}
+
+
+COMMANDS = {
+    "a protocol that is not listed": (("finetuning", "courtois2042", "original", "tiny"), "mean `courtois2024`?"),
+    "a size that is not listed": (("pretraining", "original", "tinny"), "did you mean `tiny`?"),
+    "a missing argument": (("pretraining", "original"), "python -m stages pretraining OPERATOR SIZE"),
+    "a stage before its inputs": (("filtering",), "data/corpus: not made yet; `dvc repro filtering` runs"),
+    "a stage of a matrix before them": (
+        ("finetuning", "courtois2024", "original", "tiny"),
+        "data/pretraining/original-tiny: not made yet; `dvc repro finetuning@courtois2024-original-tiny` runs",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "said"), COMMANDS.values(), ids=list(COMMANDS))
+def test_a_wrong_command_is_one_line(words, said, tmp_path):
+    (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
+    program = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from stages.__main__ import main; main(sys.argv[1:])"
+    done = subprocess.run([sys.executable, "-c", program, *words], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert said in done.stderr and done.stderr.startswith("error: ") and done.stderr.count("\n") == 1

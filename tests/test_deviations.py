@@ -1,0 +1,212 @@
+"""The settings beside the papers': no key is left out, and no sentence says what a table contradicts."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from stages.common.evidence import published
+from stages.plumbing.settings import Settings, load_settings
+from stages.report import deviations, stage
+from stages.report.deviations import AS_STATED, DIFFERS, DIFFERS_FROM_CODE, NO_EFFECT, OPEN, SOURCES, UNKNOWN
+
+ROOT = Path(__file__).parents[1]
+SCALES = sorted((ROOT / "stages/scales").glob("*.yaml"))
+PROTOCOL = published.protocol(ROOT / "data/published")
+
+
+@cache
+def loaded(scale: str) -> Settings:
+    return load_settings(ROOT / f"stages/scales/{scale}.yaml")
+
+
+def params(scale: str = "laptop") -> dict:
+    return loaded(scale).model_dump(mode="json")
+
+
+def everything(settings: dict) -> pd.DataFrame:
+    """All rows of the three tables of settings; what a table has not is empty."""
+    return pd.concat([*(deviations.compare(settings, PROTOCOL, name) for name in SOURCES), deviations.own(settings)])
+
+
+def row(settings: dict, key: str, source: str = "courtois2024", **more) -> pd.Series:
+    return deviations.compare(settings, PROTOCOL, source, **more).set_index("key").loc[key]
+
+
+def leaves(tree: dict, above: str = "") -> Iterator[tuple[str, dict, str]]:
+    """(key, record that holds it, name in that record) of every setting."""
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", tree, name
+
+
+def other(value: object) -> object:
+    """Another value of the same kind."""
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return value + 1
+        case str():
+            return f"{value}x"
+        case [*_, dict() as last]:
+            return [*value, {name: other(item) for name, item in last.items()}]
+        case [*_, last]:
+            return [*value, other(last)]
+        case None:
+            return 7
+    raise TypeError(value)
+
+
+@pytest.mark.parametrize("scale", ["laptop", "kowsher"])
+def test_a_change_of_any_setting_is_seen_in_the_report(scale):
+    before = everything(params(scale))
+    for key in [key for key, _, _ in leaves(params(scale))]:
+        settings = params(scale)
+        [(record, name)] = [(record, name) for found, record, name in leaves(settings) if found == key]
+        record[name] = other(deepcopy(record[name]))
+        after = everything(settings)
+        changed = (after["run"].to_numpy() != before["run"].to_numpy()) if len(after) == len(before) else None
+        assert changed is not None and changed.any(), f"{key} is in no table of settings"
+        own = after["key"].map(lambda row: bool(row) and f"{key}.".startswith(f"{row}."))  # noqa: B023
+        assert changed[own.to_numpy()].all(), f"the row of {key} does not show its change"
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
+def test_every_setting_of_every_scale_has_an_entry(scale):
+    found = everything(params(scale.stem))
+    missing = found.loc[found["setting"].str.contains(UNKNOWN, regex=False), "key"]
+    assert missing.empty, f"deviations.yaml has no entry for {', '.join(missing)}"
+
+
+def test_every_entry_belongs_to_a_setting():
+    entries = deviations.content()["settings"].values()
+    used = {id(entry) for _, _, entry in deviations.matched(params())}
+    assert all(id(entry) in used for entry in entries)
+
+
+def test_a_new_setting_is_shown_before_it_has_an_entry():
+    settings = params() | {"colour": {"of": "blue"}}
+    assert deviations.own(settings).set_index("key").loc["colour.of", "run"] == "blue"
+
+
+@pytest.mark.parametrize(
+    ("key", "verdict"),
+    [
+        ("pretraining.betas", DIFFERS),
+        ("pretraining.initializer_range", DIFFERS_FROM_CODE),
+        ("pretraining.hidden_dropout", DIFFERS_FROM_CODE),
+        ("pretraining.precision", DIFFERS_FROM_CODE),
+        ("tokenization.partial_blocks", DIFFERS_FROM_CODE),
+        ("data.source", DIFFERS),
+        ("pretraining.mask_probability", AS_STATED),
+        ("filtering.excluded_categories", AS_STATED),
+        ("corpus.hub", NO_EFFECT),
+    ],
+)
+def test_what_the_laptop_scale_does_otherwise_is_told(key, verdict):
+    assert row(params(), key)["verdict"] == verdict
+
+
+def test_the_papers_own_values_are_as_stated():
+    settings = params()
+    settings["pretraining"] |= {"steps": 200_000, "batch_size": 255, "betas": [0.9, 0.999]}
+    assert row(settings, "pretraining.steps")["verdict"] == row(settings, "pretraining.betas")["verdict"] == AS_STATED
+    assert row(settings, "pretraining.batch_size")["verdict"] == DIFFERS
+
+
+def test_dropout_of_hidden_states_in_fine_tuning_is_not_stated_by_kowsher():
+    assert row(params("kowsher"), "finetuning.kowsher2025.hidden_dropout", "kowsher")["verdict"] == OPEN
+
+
+def test_a_cap_on_the_documents_read_is_told_where_all_of_them_are_kept():
+    settings = params("files")
+    assert row(settings, "filtering.documents")["run"] == "all that pass, of those read (20,000)"
+    assert row(settings, "corpus.documents")["verdict"] == DIFFERS
+
+
+def test_a_rule_is_not_as_stated_on_documents_without_the_metadata_that_it_reads():
+    found = row(params("files"), "filtering.harmful_pp.above", unknown={"harmful_pp": 20_000})
+    assert found["verdict"] == DIFFERS and "20,000 documents have no such metadata and pass" in found["run"]
+    assert row(params("files"), "filtering.harmful_pp.above", unknown={"categories": 1})["verdict"] == AS_STATED
+
+
+def test_the_corpus_of_one_paper_is_not_that_of_the_other():
+    settings = params("kowsher")
+    for key in ("corpus.hub", "data.source"):
+        assert row(settings, key, "kowsher")["verdict"] == AS_STATED and row(settings, key)["verdict"] == DIFFERS
+    assert row(params("courtois"), "corpus.hub")["verdict"] == AS_STATED
+
+
+def test_the_length_of_pre_training_is_judged_by_what_gives_it():
+    assert row(params("kowsher"), "pretraining.steps", "kowsher")["verdict"] == NO_EFFECT
+    assert row(params("kowsher"), "pretraining.epochs", "kowsher")["verdict"] == AS_STATED
+
+
+def test_what_no_setting_changes_is_told_too():
+    fixed = deviations.compare(params("courtois"), PROTOCOL).set_index("setting").loc["Batches of fine-tuning"]
+    assert fixed["verdict"] == DIFFERS_FROM_CODE and "like length" in fixed["run"]
+
+
+def test_an_entry_that_points_nowhere_is_an_error(monkeypatch):
+    wrong = deepcopy(deviations.content())
+    wrong["settings"]["pretraining.steps"]["courtois2024"]["stated"] = "pretraining.stepz"
+    monkeypatch.setattr(deviations, "content", lambda: wrong)
+    with pytest.raises(ValueError, match=r"pretraining\.steps: nothing at pretraining\.stepz"):
+        deviations.compare(params(), PROTOCOL)
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
+def test_nothing_depends_on_an_open_item_only_where_the_run_has_nothing_of_it(scale):
+    settings = params(scale.stem)
+    chosen = {
+        source: deviations.unspecified(settings, PROTOCOL, source).set_index("item")["chosen"]
+        for source in PROTOCOL.keys() - {"schema"}
+    }
+    assert "entailment" in chosen["kowsher"]["label mapping between MNLI (3), QNLI (2), QQP (2), MRPC (2)"]
+    assert chosen["hadamard_blog"]["number of heads"].startswith("8")
+    missing = chosen["aop"]["whether encoder and decoder are both changed"]
+    there = {"over_parameters", "over_parameters_wide"} & {
+        *settings["operators"],
+        *settings["translation"]["protocols"]["draft"]["operators"],
+    }
+    assert missing.startswith(deviations.NOT_HERE) == (not there)
+
+
+def test_an_open_item_says_what_the_run_lacks_of_it():
+    settings = params()
+    settings["translation"]["protocols"]["blog"]["operators"] = ["original"]
+    chosen = deviations.unspecified(settings, PROTOCOL, "hadamard_blog").set_index("item")["chosen"]
+    assert chosen["whether self-, decoder- and cross-attention are all exchanged"] == (
+        "Nothing of this run depends on it: no hadamard or fixed in translation.protocols.blog.operators."
+    )
+
+
+def test_what_an_operator_leaves_open_matters_to_its_variants_too():
+    settings = params() | {"operators": ["original", "pairwise_scaled"]}
+    chosen = deviations.unspecified(settings, PROTOCOL, "courtois2024").set_index("item")["chosen"]
+    assert chosen["initialisation of S"].startswith("N(0, 1)")
+
+
+def test_an_open_item_without_a_word_on_it_is_an_error():
+    protocol = deepcopy(PROTOCOL)
+    protocol["aop"]["unspecified"].append({"item": "colour of the cover"})
+    with pytest.raises(ValueError, match="colour of the cover"):
+        deviations.unspecified(params(), protocol, "aop")
+
+
+@pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
+def test_the_checklist_counts_what_the_tables_list(scale):
+    settings = params(scale.stem)
+    beside = {source: deviations.compare(settings, PROTOCOL, source) for source in SOURCES}
+    said = stage.facts(loaded(scale.stem), beside)
+    differing = beside["courtois2024"]["verdict"].isin((DIFFERS, DIFFERS_FROM_CODE)).sum()
+    assert said["differences"].startswith(f"{differing} of ")
+    assert said["generated"] == ("yes" if settings["data"]["source"] == "embedded" else "does not apply")
+    text = (ROOT / "stages/report/checklist.yaml").read_text()
+    assert "{differences}" in text and "papers' own" not in text

@@ -1,0 +1,94 @@
+"""The Multi-Bootstrap: metrics under weights, weights that average to the plain mean, and what too few seeds give."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from stages.analysis import multibootstrap
+from stages.common.benchmarks import metrics
+
+GENERATOR = np.random.default_rng(1)
+TRUTH = GENERATOR.integers(2, size=40).astype(float)
+VALUES = GENERATOR.integers(2, size=(3, 40)).astype(float)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1", "matthews_correlation"])
+def test_weighted_metrics_equal_those_of_the_repeated_examples(metric):
+    counts = GENERATOR.multinomial(40, np.full(40, 1 / 40), size=2)
+    found = multibootstrap.METRIC[metric](VALUES, TRUTH, counts.T.astype(float))
+    for run in range(3):
+        for draw in range(2):
+            rows = np.repeat(np.arange(40), counts[draw])
+            assert found[run, draw] == pytest.approx(metrics.METRICS[metric](TRUTH[rows], VALUES[run][rows]))
+
+
+@pytest.mark.parametrize("metric", ["pearson", "spearmanr"])
+def test_correlations_of_the_whole_set_are_those_of_the_benchmark(metric):
+    values, truth = GENERATOR.normal(size=(2, 30)), GENERATOR.normal(size=30)
+    found = multibootstrap.METRIC[metric](values, truth, np.ones((30, 1)))
+    for run in range(2):
+        assert found[run, 0] == pytest.approx(metrics.METRICS[metric](truth, values[run]))
+
+
+def test_constant_predictions_have_no_correlation():
+    assert multibootstrap.pearson(np.ones((1, 30)), np.arange(30.0), np.ones((30, 1)))[0, 0] == 0
+
+
+def runs() -> pd.MultiIndex:
+    return pd.MultiIndex.from_tuples([(1, 1), (1, 2), (1, 3), (2, 1)])
+
+
+def test_seed_weights_sum_to_one_and_average_to_the_mean_over_pretraining_seeds():
+    weights = multibootstrap.seed_weights(runs(), 4000, np.random.default_rng(1))
+    assert weights.sum(axis=1) == pytest.approx(1)
+    assert weights.mean(axis=0) == pytest.approx(multibootstrap.seed_means(runs()), abs=0.02)
+    assert multibootstrap.seed_means(runs()) == pytest.approx([1 / 6, 1 / 6, 1 / 6, 1 / 2])
+
+
+def test_rows_of_one_pretraining_seed_are_averaged_and_not_resampled():
+    weights = multibootstrap.seed_weights(runs(), 50, np.random.default_rng(1))
+    assert (weights[:, 0] == weights[:, 1]).all() and (weights[:, 0] == weights[:, 2]).all()
+    assert set(np.round(3 * weights[:, 0], 6)) == {0.0, 0.5, 1.0}
+
+
+@pytest.mark.parametrize("seeds", [1, 4])
+def test_fewer_than_five_pretraining_seeds_give_no_interval(seeds):
+    frame, labels = predictions({"original": 0.9, "shared": 0.6}, seeds=seeds)
+    found = multibootstrap.against_original(frame, labels, 20, 1, 0.95)
+    assert found.empty and list(found.columns) == multibootstrap.RESULT
+
+
+def predictions(rates: dict[str, float], seeds: int = 5, examples: int = 200) -> tuple[pd.DataFrame, dict]:
+    """sst2, with a share of right answers for every operator."""
+    generator = np.random.default_rng(3)
+    labels = pd.Series(generator.integers(2, size=examples), index=[str(n) for n in range(examples)])
+    rows = [
+        {"protocol": "courtois2024", "size": "tiny", "operator": operator, "evaluated_on": "sst2"}
+        | {"pretraining_seed": seed, "finetuning_seed": 1, "example_id": name}
+        | {"prediction": float(label if generator.random() < rate else 1 - label)}
+        for operator, rate in rates.items()
+        for seed in range(seeds)
+        for name, label in labels.items()
+    ]
+    return pd.DataFrame(rows), {"sst2": labels}
+
+
+def test_a_clear_difference_is_found_and_its_sign_is_operator_minus_original():
+    frame, labels = predictions({"original": 0.9, "shared": 0.6})
+    row = multibootstrap.against_original(frame, labels, 300, 1, 0.95).iloc[0]
+    assert row["difference"] == pytest.approx(-30, abs=5)
+    assert row["low"] < row["difference"] < row["high"] < 0 and row["share_above"] == 0
+
+
+def test_equal_seeds_give_equal_draws_and_chunks_change_nothing(monkeypatch):
+    frame, labels = predictions({"original": 0.7, "shared": 0.7})
+    once = multibootstrap.against_original(frame, labels, 100, 1, 0.95)
+    monkeypatch.setattr(multibootstrap, "CHUNK", 200 * 7)
+    pd.testing.assert_frame_equal(once, multibootstrap.against_original(frame, labels, 100, 1, 0.95))
+
+
+def test_predictions_of_other_examples_are_an_error():
+    frame, labels = predictions({"original": 0.7, "shared": 0.7}, examples=20)
+    labels["sst2"].index = [f"x{name}" for name in labels["sst2"].index]
+    with pytest.raises(ValueError, match="sst2 of original: predictions are not of the examples"):
+        multibootstrap.against_original(frame, labels, 100, 1, 0.95)

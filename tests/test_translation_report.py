@@ -1,0 +1,101 @@
+"""From observations of translation to its quantities, its claims and its part of the report."""
+
+from dataclasses import asdict
+
+import pandas as pd
+import pytest
+
+from stages.analysis import claims
+from stages.common.evidence import measurements, published, translation
+from stages.plumbing.observations import COLUMNS, TYPES, Observation
+from stages.report import translation as shown
+
+BY_EPOCH = {
+    "training_accuracy": (0.2, 0.31, 0.3),
+    "accuracy_ceiling": (0.4, 0.4, 0.4),
+    "accuracy": (0.3, 0.5, 0.7),
+    "perplexity": (9.0, 5.0, 3.0),
+    "training_loss": (3.0, 2.0, 1.0),
+}
+
+
+def observed(bleu: dict[str, float], errors: dict[str, tuple[float, float]], protocol="blog") -> pd.DataFrame:
+    """Rows of two seeds that differ a little; errors: on the recurrence and on the copy."""
+    rows = []
+    for seed in (1, 2):
+        for operator, score in bleu.items():
+            run = {"stage": "translation", "operator": operator, "pretraining_seed": seed}
+            whole = run | {"protocol": protocol, "size": protocol, "task": "translation"}
+            for metric, values in BY_EPOCH.items():
+                for epoch, value in enumerate(values, 1):
+                    entry = Observation(
+                        condition=f"epoch={epoch}", metric=metric, value=value * (1 + seed / 1e3), **whole
+                    )
+                    rows.append(entry)
+            rows.append(Observation(metric="beam_bleu", value=score + seed / 5, **whole))
+            own = run | {"protocol": "sequences", "size": "sequences"}
+            for task, error in zip(("recurrence", "copy"), errors.get(operator, ()), strict=False):
+                rows.append(Observation(metric="error", task=task, value=error + seed / 500, **own))
+    return pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS)).astype(TYPES)
+
+
+ERRORS = {"original": (0.1, 0.02), "hadamard": (0.12, 0.1), "fixed": (0.11, 0.8)}
+BLEU = {"original": 30.0, "hadamard": 20.0, "fixed": 5.0}
+
+
+def test_a_run_counts_by_its_best_and_by_its_last_epoch():
+    made = measurements.measurements(observed(BLEU, ERRORS))
+    one = made[(made["operator"] == "hadamard") & (made["pretraining_seed"] == 1)].set_index(["metric", "task"])[
+        "value"
+    ]
+    assert one["peak_training_accuracy", "translation"] == pytest.approx(0.31 * 1.001)
+    assert one["final_training_accuracy", "translation"] == pytest.approx(0.3 * 1.001)
+    assert one["final_perplexity", "translation"] == pytest.approx(3.0 * 1.001)
+    assert one["beam_bleu", "translation"] == pytest.approx(20.2)
+    assert one["error", "copy"] == pytest.approx(0.102)
+    assert made["condition"].isna().all()
+
+
+def judged(rows: pd.DataFrame, comparable: bool) -> pd.DataFrame:
+    made = measurements.measurements(rows)
+    scope = claims.Scope(("tiny",), comparable, 0.95, 0.05)
+    audit = pd.DataFrame(columns=["check", "verdict", "statement", "arithmetic"], dtype="str")
+    ledger = claims.ledger(published.claims(), claims.rules(), audit, made.iloc[:0], made, scope)
+    return ledger[ledger["ledger"] == claims.TRAINING].set_index("id")
+
+
+def test_sequence_claims_are_judged_on_generated_data_and_translation_claims_are_not():
+    ledger = judged(observed(BLEU, ERRORS), comparable=False)
+    assert ledger.loc["H-02", "verdict"] == "reproduced"
+    assert ledger.loc["H-10", "verdict"] == "not tested"
+    assert "The data are generated. Reading generated data:" in ledger.loc["H-10", "because"]
+
+
+def test_position_that_solves_the_copy_contradicts_the_claim():
+    ledger = judged(observed(BLEU, ERRORS | {"fixed": (0.11, -0.5)}), comparable=False)
+    assert ledger.loc["H-02", "verdict"] == "contradicted"
+
+
+def test_translation_claims_are_judged_on_real_sentences():
+    scores = {"original": 30.0, "over_parameters": 28.0, "over_parameters_wide": 33.0}
+    ledger = judged(observed(scores, {}, protocol="draft"), comparable=True)
+    assert ledger.loc["A-07", "verdict"] == "contradicted"
+    ledger = judged(observed(BLEU, ERRORS), comparable=True)
+    assert ledger.loc["H-04", "verdict"] == "reproduced"
+
+
+def test_the_tables_show_every_operator_with_its_spread_over_seeds():
+    summaries = translation.summaries(measurements.measurements(observed(BLEU, ERRORS)))
+    [line] = shown.scores(summaries).groups[0].lines
+    texts = [value.text for value in line.values]
+    assert (texts[0], texts[1], texts[4], texts[5]) == ("31.05", "40.06", "–", "30.3")
+    assert line.values[5].spread == "± 0.1"
+    copies = {group.label: group.lines[0].values[1].text for group in shown.sequences(summaries).groups}
+    assert copies == {"original": "0.023", "hadamard": "0.103", "fixed": "0.803"}
+
+
+def test_the_figure_says_where_every_curve_ends():
+    [drawing] = shown.curves(translation.curves(observed(BLEU, ERRORS)))
+    assert "original ends at 70.1" in drawing.alternative
+    assert drawing.files["svg"].startswith(b"<?xml") and len(drawing.csv) == 3 * 4 * 3
+    assert shown.curves(translation.curves(observed({}, {}))) == []

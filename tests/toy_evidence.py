@@ -1,0 +1,27 @@
+"""Made-up measurements, for the tests of tables and claims."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from stages.common.evidence import cells, measurements
+from stages.plumbing.settings import load_settings
+
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "data/published"
+MARGINS = load_settings(ROOT / "stages/scales/laptop.yaml").analysis.margins
+
+
+def row(**fields) -> dict:
+    """A measurement of `original` at the size `tiny`, with `fields` in place of what they name."""
+    empty = dict.fromkeys(["protocol", "task", "evaluated_on", "condition", "pretraining_seed", "finetuning_seed"])
+    return empty | {"stage": "finetuning", "protocol": "courtois2024", "operator": "original", "size": "tiny"} | fields
+
+
+def evidence(run: list[dict]) -> cells.Evidence:
+    """What fills a table after a run of three operators at the size `tiny`, whose measurements are `run`."""
+    frame = pd.DataFrame(run, columns=measurements.FIELDS).astype({"value": float})
+    operators = ("original", "pairwise", "shared")
+    return cells.Evidence(
+        frame, frame.iloc[:0], operators, ("tiny",), 0.95, 0.05, MARGINS, comparable=True, without_model={}
+    )

@@ -1,0 +1,212 @@
+"""A report on made-up numbers, for the tests of the report and of its page."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from stages.__main__ import main as run_stage
+from stages.common.evidence import scores
+from stages.plumbing import observations
+from stages.plumbing.observations import Observation
+
+ROOT = Path(__file__).parents[1]
+OPERATORS = ("original", "symmetric", "pairwise", "shared")
+BASE = (("original", 109514298, 0.0), ("symmetric", 102427194, 6.4714), ("pairwise", 103017018, 5.9328))
+TASKS = {column: column.split("_")[0] for column in scores.COLUMNS}
+
+
+def write_observations(columns: tuple[str, ...], seed: int = 0) -> None:
+    """Counts, losses and scores of four operators at the size `tiny`; two pre-training and three fine-tuning seeds."""
+    generator = np.random.default_rng(seed)
+    counts = [
+        Observation(stage="parameters", operator=operator, size="tiny", metric=metric, value=value - 100 * place)
+        for place, operator in enumerate(OPERATORS)
+        for metric, value in (("attention_parameters", 12480), ("masked_lm_parameters", 2092538))
+    ]
+    counts += [
+        Observation(stage="parameters", operator=operator, size="base", metric=metric, value=value)
+        for operator, whole, share in BASE
+        for metric, value in (("masked_lm_parameters", whole), ("saved_percent", share))
+    ]
+    observations.write(observations.FOLDER / "parameters.csv", counts)
+    observations.write(observations.FOLDER / "baselines.csv", baseline_rows(columns))
+    for operator in OPERATORS:
+        own = {"operator": operator, "size": "tiny"}
+        losses = [
+            Observation(
+                stage="pretraining",
+                metric="validation_loss",
+                condition=f"step={step}",
+                pretraining_seed=p,
+                value=7.0 - step / 200 + generator.normal() / 50,
+                **own,
+            )
+            for p in (1, 2)
+            for step in (0, 400, 800)
+        ]
+        observations.write(observations.FOLDER / f"pretraining-{operator}-tiny.csv", losses)
+        tuned = [
+            Observation(
+                stage="finetuning",
+                protocol="courtois2024",
+                task=TASKS[column],
+                evaluated_on=column,
+                metric=metric,
+                pretraining_seed=p,
+                finetuning_seed=f,
+                value=0.6 + generator.normal() / 50,
+                n=200,
+                **own,
+            )
+            for p in (1, 2)
+            for f in (1, 2, 3)
+            for column in columns
+            for metric in scores.METRICS["courtois2024"][column]
+        ]
+        observations.write(observations.FOLDER / f"finetuning-courtois2024-{operator}-tiny.csv", tuned)
+        write_robustness(own, generator)
+        write_answers(own)
+
+
+def baseline_rows(columns: tuple[str, ...]) -> list[Observation]:
+    """Scores that need no model, on the same columns."""
+    return [
+        Observation(
+            stage="baselines",
+            operator=operator,
+            size=None,
+            task=TASKS[column],
+            evaluated_on=column,
+            metric=metric,
+            value=value,
+            n=200,
+        )
+        for operator, value in (("most_frequent", 0.5), ("bag_of_words", 0.7))
+        for column in columns
+        for metric in scores.METRICS["courtois2024"][column]
+    ]
+
+
+def write_answers(own: dict[str, str]) -> None:
+    """Both metrics of one model on every task of question answering."""
+    rows = [
+        Observation(
+            stage="question_answering",
+            protocol="kowsher2025",
+            task=task,
+            evaluated_on=task[:6],
+            metric=metric,
+            pretraining_seed=p,
+            finetuning_seed=1,
+            value=0.5 + p / 100,
+            n=200,
+            **own,
+        )
+        for task in ("squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa")
+        for p in (1, 2)
+        for metric in ("exact_match", "f1")
+    ]
+    observations.write(observations.FOLDER / f"question_answering-{own['operator']}-tiny.csv", rows)
+
+
+def write_robustness(own: dict[str, str], generator: np.random.Generator) -> None:
+    """Accuracies of one model under two kinds of noise on one task, and of two tasks on each other."""
+    cells = [
+        ("noise", "sst2", "sst2", f"{kind}={level:g}", "accuracy")
+        for kind, levels in (("noise", (0, 0.2, 0.4)), ("typos", (0.2, 0.4)))
+        for level in levels
+    ]
+    cells += [
+        ("cross_domain", trained, tested, None, metric)
+        for trained in ("qqp", "mrpc")
+        for tested in ("qqp", "mrpc")
+        for metric in ("accuracy", "balanced_accuracy", "majority_accuracy")
+    ]
+    for stage in ("noise", "cross_domain"):
+        rows = [
+            Observation(
+                stage=stage,
+                protocol="courtois2024",
+                task=task,
+                evaluated_on=evaluated_on,
+                condition=condition,
+                metric=metric,
+                pretraining_seed=p,
+                finetuning_seed=1,
+                value=0.6 + generator.normal() / 50,
+                n=200,
+                **own,
+            )
+            for p in (1, 2)
+            for name, task, evaluated_on, condition, metric in cells
+            if name == stage
+        ]
+        path = observations.FOLDER / f"{stage}-courtois2024-{own['operator']}-tiny.csv"
+        observations.write(path, rows)
+
+
+def write_inputs() -> None:
+    """What the report reads beside the analysis, with text that would break an unescaped page."""
+    for folder in ("filtered", "tokens", "tasks", "runs"):
+        Path("data", folder).mkdir()
+    Path("data/filtered/ledger.csv").write_text(
+        "shard,fate,rule,reason,documents,bytes,all_documents,all_bytes\n"
+        "part_1,in,,,10,100,10,100\ntotal,in,,,10,100,10,100\ntotal,kept,,,6,60,6,60\n"
+        "total,not_selected,,,0,0,0,0\ntotal,dropped,category,adult,4,40,5,50\n"
+    )
+    split = {"documents": 3, "tokens": 200, "sequences": 3, "dropped_tokens": 8, "shards": []}
+    index = {"sequence_length": 64, "vocabulary_size": 2000, "splits": {"train": split, "validation": split}}
+    Path("data/tokens/index.json").write_text(json.dumps(index))
+    Path("data/tasks/statistics.csv").write_text(
+        "task,split,examples,available,reduced,subset,source,dropped,reason,majority_share\n"
+        "qqp,train,800,900,True,True,<script>alert(1)</script> & 50% \\input{x},2,wrong number of columns,0.6\n"
+        "stsb,train,800,800,False,False,embedded,0,,\n"
+    )
+    for number, stage in enumerate(("corpus", "filtering")):
+        record = {"stage": stage, "seconds": 1.5, "started": "2026-01-01T00:00:00+00:00", "commit": "c" * 40}
+        record |= {"packages": {"numpy": f"2.{number}"}, "cores": 2}
+        Path(f"data/runs/{stage}.json").write_text(json.dumps(record))
+
+
+def write_predictions(columns: tuple[str, ...]) -> None:
+    """Twenty examples a column, and what six runs of every operator say of them."""
+    generator = np.random.default_rng(2)
+    names = [str(number) for number in range(20)]
+    for column in columns:
+        task, _, part = column.partition("_")
+        split = {"m": "validation_matched", "mm": "validation_mismatched"}.get(part, "validation")
+        Path("data/tasks", task).mkdir(exist_ok=True)
+        table = pd.DataFrame({"example_id": names, "label": generator.integers(2, size=20)})
+        table.to_parquet(f"data/tasks/{task}/{split}.parquet")
+    Path("data/predictions").mkdir()
+    for operator in OPERATORS:
+        rows = [
+            {"task": column.split("_")[0], "evaluated_on": column, "pretraining_seed": p, "finetuning_seed": f}
+            | {"example_id": name, "prediction": float(generator.integers(2))}
+            for column in columns
+            for p in (1, 2)
+            for f in (1, 2, 3)
+            for name in names
+        ]
+        pd.DataFrame(rows).to_parquet(f"data/predictions/courtois2024-{operator}-tiny.parquet")
+
+
+def make(folder: Path, monkeypatch, columns: tuple[str, ...] = scores.COLUMNS) -> Path:
+    """Runs both stages in `folder`; gives its folder of reports."""
+    monkeypatch.chdir(folder)
+    for name in ("data/published", "data/released", "reports/templates"):
+        shutil.copytree(ROOT / name, folder / name)
+    params = yaml.safe_load((ROOT / "stages/scales/laptop.yaml").read_text())
+    params |= {"operators": list(OPERATORS), "sizes": ["tiny"], "protocols": ["courtois2024"]}
+    shutil.copyfile(ROOT / params["operators_file"], params["operators_file"])
+    Path("params.yaml").write_text(yaml.safe_dump(params))
+    write_observations(columns)
+    write_inputs()
+    write_predictions(columns)
+    for stage in ("audit", "analysis", "report"):
+        run_stage([stage])
+    return folder / "reports"

@@ -1,0 +1,39 @@
+"""Shards of documents, the settings that filter them, and what is left of them, for the tests of filtering."""
+
+from pathlib import Path
+
+from stages.common.records import reading
+from stages.common.records.ledger import TOTAL, Row, read_ledger
+from stages.plumbing.sections import Filtering
+
+EXCLUDED = ["agressif", "adult", "cryptojacking", "dangerous_material", "phishing", "warez", "ddos"]
+EXCLUDED += ["hacking", "malware", "mixed_adult", "sect"]
+
+
+def settings(**changes) -> Filtering:
+    values = {
+        "excluded_categories": EXCLUDED,
+        "harmful_pp": {"above": 5.0, "below": 100_000.0},
+        "missing_harmful_pp": "drop",
+        "quality_warnings": "drop",
+        "annotation": {"blocklists": None, "kenlm_model": None, "quality_rules": False},
+        "documents": None,
+        "selection": "first",
+        "seed": 1,
+        "malformed_share": 0.99,
+    }
+    return Filtering(**(values | changes))
+
+
+def write_shard(path: Path, lines: list[bytes]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with reading.zstd_writer(path) as file:
+        file.write(b"\n".join(lines))
+
+
+def totals(folder: Path) -> list[Row]:
+    return [row for row in read_ledger(folder / "ledger.csv") if row.shard == TOTAL]
+
+
+def kept_lines(folder: Path) -> list[bytes]:
+    return [line for shard in reading.shards(folder) for line in reading.lines(shard)]
