@@ -72,9 +72,7 @@ def export(source: Path, target: Path, own: bool) -> None:
         raise ValueError(f"{source}/config.json: the architecture {name} is none of {', '.join(classes)}")
     model = classes[name].from_pretrained(source)
     if own:
-        OperatorConfig.register_for_auto_class()
-        classes[name].register_for_auto_class(AUTO_CLASSES[classes[name]])
-        model.save_pretrained(target)
+        _save_with_code(model, target)
     else:
         to_stock_bert(model).save_pretrained(target)
     for name in BESIDE:
@@ -83,6 +81,21 @@ def export(source: Path, target: Path, own: bool) -> None:
     card = target / "README.md"
     if card.exists():
         card.write_text(_card(card.read_text(encoding="utf-8"), own), encoding="utf-8")
+
+
+def _save_with_code(model: PreTrainedModel, target: Path) -> None:
+    """Writes a model with the code of its classes.
+
+    The registration holds for the process, and whatever was saved later would get the code as well: it is taken back.
+    """
+    classes = (OperatorConfig, type(model))
+    OperatorConfig.register_for_auto_class()
+    type(model).register_for_auto_class(AUTO_CLASSES[type(model)])
+    try:
+        model.save_pretrained(target)
+    finally:
+        for registered in classes:
+            registered._auto_class = None
 
 
 def _card(text: str, own: bool) -> str:
