@@ -13,7 +13,14 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from transformers import BertConfig, BertForMaskedLM, BertForQuestionAnswering, BertForSequenceClassification, BertModel
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertModel,
+    PreTrainedModel,
+)
 
 from stages.common.attention.bert import (
     OperatorBertForMaskedLM,
