@@ -3,14 +3,11 @@
 Averages over heads, positions and examples, one value a layer; a probe that an operator has no use for is left out.
 """
 
-import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import torch
 from torch import Tensor, nn
 
 from stages.common.attention.base import SelfAttention
+from stages.common.attention.probes import inputs_of, of_weights, operators_of
 from stages.common.classification.training import Encoded
 from stages.common.training.optimisation import device
 
@@ -27,45 +24,27 @@ def probe(model: nn.Module, examples: Encoded, seed: int) -> dict[str, dict[str,
     entries of D_q D_k (or D) below 0. sensitivity: norm of the Jacobian-vector product of the logits, for a random
     direction of the embeddings of unit length, times the embeddings' norm.
     """
-    layers = model.bert.encoder.layer
-    sums: list[dict[str, float]] = [{} for _ in layers]
+    modules = operators_of(model)
+    sums: list[dict[str, float]] = [{} for _ in modules]
     sensitivity, count = 0.0, min(EXAMPLES, len(examples))
     generator = torch.Generator().manual_seed(seed)
     for ids in examples.ids[:count]:
         row = torch.from_numpy(ids)[None].to(device())
-        with inputs_of([layer.attention.self for layer in layers]) as inputs:
+        with inputs_of(modules) as inputs:
             model(row)
-        for total, layer, X in zip(sums, layers, inputs, strict=True):
-            for name, value in of_scores(layer.attention.self.scores(X)[0]).items():
+        for total, module, X in zip(sums, modules, inputs, strict=True):
+            for name, value in of_scores(module.scores(X)[0]).items():
                 total[name] = total.get(name, 0.0) + value / count
         sensitivity += _sensitivity(model, row, generator) / count
     result = {f"layer={number}": total for number, total in enumerate(sums, 1)}
-    for entry, layer in zip(result.values(), layers, strict=True):
-        entry |= of_diagonal(layer.attention.self)
+    for entry, module in zip(result.values(), modules, strict=True):
+        entry |= of_diagonal(module)
     return result | {"model": {"sensitivity": sensitivity}}
-
-
-@contextmanager
-def inputs_of(modules: list[nn.Module]) -> Iterator[list[Tensor]]:
-    """Collects the first argument of each module as the body runs a model."""
-    inputs: list[Tensor] = []
-    hooks = [module.register_forward_pre_hook(lambda _module, args: inputs.append(args[0])) for module in modules]
-    try:
-        yield inputs
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def of_scores(A: Tensor) -> dict[str, float]:
     """Probes of the scores A [heads, n, n] of one sequence without padding."""
-    weights = torch.softmax(A, dim=-1)
-    entropy = -(weights * weights.clamp_min(1e-30).log()).sum(-1).mean().item()
-    return {
-        "attention_entropy": entropy / math.log(A.shape[-1]),
-        "self_weight": weights.diagonal(dim1=-2, dim2=-1).mean().item(),
-        "score_asymmetry": ((A - A.mT).norm() / (2 * A.norm()).clamp_min(1e-30)).item(),
-    }
+    return of_weights(A) | {"score_asymmetry": ((A - A.mT).norm() / (2 * A.norm()).clamp_min(1e-30)).item()}
 
 
 def of_diagonal(module: SelfAttention) -> dict[str, float]:

@@ -5,12 +5,10 @@ operator and seed. They are the mechanism that an operator's speed of learning m
 scores averages all tokens, and one over widely spread scores sees one token alone.
 """
 
-import math
-
 import torch
 from torch import Tensor, nn
 
-from stages.common.attention.base import SelfAttention
+from stages.common.attention.probes import inputs_of, of_weights, operators_of
 from stages.common.masked_lm.corpus import Corpus
 from stages.common.masked_lm.steps import built
 from stages.common.training.optimisation import device
@@ -42,12 +40,9 @@ class Probes:
             movement_NAME, for every weight NAME of the operator: |W - W_0| / |W_0| (Frobenius), with W_0 its start.
         """
         model.eval()
-        modules = _operators(model)
-        inputs: list[Tensor] = []
-        hooks = [module.register_forward_pre_hook(lambda _, given: inputs.append(given[0])) for module in modules]
-        model.bert(self._sequences.to(device()))
-        for hook in hooks:
-            hook.remove()
+        modules = operators_of(model)
+        with inputs_of(modules) as inputs:
+            model.bert(self._sequences.to(device()))
         measured = [of_scores(module.scores(X)) for module, X in zip(modules, inputs, strict=True)]
         values = {name: sum(layer[name] for layer in measured) / len(measured) for name in measured[0]}
         moved: dict[str, list[float]] = {}
@@ -62,24 +57,14 @@ def of_scores(A: Tensor) -> dict[str, float]:
     """The probes of scores A [batch, heads, n, n], before the softmax, of sequences without padding."""
     n = A.shape[-1]
     others = A.float()[..., ~torch.eye(n, dtype=torch.bool, device=A.device)].unflatten(-1, (n, n - 1))
-    weights = torch.softmax(A.float(), dim=-1)
-    entropy = -(weights * weights.clamp_min(1e-30).log()).sum(-1).mean().item()
-    return {
-        "score_spread": others.std(-1).mean().item(),
-        "attention_entropy": entropy / math.log(n),
-        "self_weight": weights.diagonal(dim1=-2, dim2=-1).mean().item(),
-    }
-
-
-def _operators(model: nn.Module) -> list[SelfAttention]:
-    return [layer.attention.self for layer in model.bert.encoder.layer]
+    return {"score_spread": others.std(-1).mean().item()} | of_weights(A)
 
 
 def _weights(model: nn.Module) -> list[tuple[str, Tensor]]:
     """Every weight of the self-attention operators, biases left out: they start at 0."""
     return [
         (f"{number}.{name}", parameter)
-        for number, module in enumerate(_operators(model))
+        for number, module in enumerate(operators_of(model))
         for name, parameter in module.named_parameters()
         if not name.endswith("bias")
     ]

@@ -1,0 +1,45 @@
+"""Measurements inside self-attention: what reaches the operators of a model, and how their weights spread over keys."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from .base import SelfAttention
+
+
+def operators_of(model: nn.Module) -> list[SelfAttention]:
+    """The self-attention modules of a model, layer by layer; `model` has the encoder of a BERT under `bert`."""
+    return [layer.attention.self for layer in model.bert.encoder.layer]
+
+
+@contextmanager
+def inputs_of(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
+    """Collects the first argument of each module as the body runs a model once: hidden states [batch, n, h]."""
+    inputs: list[Tensor] = []
+    hooks = [module.register_forward_pre_hook(lambda _module, args: inputs.append(args[0])) for module in modules]
+    try:
+        yield inputs
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def of_weights(A: Tensor) -> dict[str, float]:
+    """Measures the attention weights that scores give, each value the mean over all leading dimensions and tokens.
+
+    Args:
+        A: scores [..., n, n] before the softmax, of sequences without padding.
+
+    Returns:
+        attention_entropy: of the weights over keys, as a share of the uniform one's, in [0, 1].
+        self_weight: the weight of a token on itself.
+    """
+    weights = torch.softmax(A.float(), dim=-1)
+    entropy = -(weights * weights.clamp_min(1e-30).log()).sum(-1).mean().item()
+    return {
+        "attention_entropy": entropy / math.log(A.shape[-1]),
+        "self_weight": weights.diagonal(dim1=-2, dim2=-1).mean().item(),
+    }
