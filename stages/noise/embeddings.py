@@ -106,7 +106,7 @@ def average_norm(model: nn.Module, examples: Encoded, place: str, spared: tuple[
 
 def _of_one_length(examples: Encoded) -> Iterator[np.ndarray]:
     """Indices of examples of equal length, at most EVALUATION_BATCH at a time: batches without padding."""
-    lengths = np.array([len(ids) for ids in examples.ids])
+    lengths = np.array(examples.lengths)
     for length in np.unique(lengths):
         rows = np.flatnonzero(lengths == length)
         yield from np.split(rows, range(EVALUATION_BATCH, len(rows), EVALUATION_BATCH))

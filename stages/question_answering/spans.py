@@ -110,7 +110,7 @@ def score(model, windows: Windows, answer_length: int, precision: str) -> np.nda
         in the window. null: the same sum for [CLS], which stands for no answer.
     """
     model.eval()
-    order = np.argsort([len(ids) for ids in windows.ids], kind="stable")
+    order = np.argsort(windows.lengths, kind="stable")
     found = np.empty(len(windows), dtype=[("score", "f4"), ("first", "i4"), ("last", "i4"), ("null", "f4")])
     for begin in range(0, len(order), EVALUATION_BATCH):
         indices = order[begin : begin + EVALUATION_BATCH]
@@ -159,7 +159,7 @@ def _train(model: OperatorBertForQuestionAnswering, windows: Windows, run: dict)
         spans = torch.from_numpy(windows.spans[indices]).to(starts.device)
         return (functional.cross_entropy(starts, spans[:, 0]) + functional.cross_entropy(ends, spans[:, 1])) / 2
 
-    train_epochs(model, windows, run, loss_of)
+    train_epochs(model, windows.lengths, run, loss_of)
 
 
 def _logits(model, windows: Windows, indices: np.ndarray, precision: str) -> tuple:

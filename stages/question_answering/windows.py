@@ -36,10 +36,15 @@ class Windows:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def lengths(self) -> list[int]:
+        """Of the windows, in tokens."""
+        return [len(ids) for ids in self.ids]
+
     @cached_property
     def longest(self) -> int:
         """Tokens."""
-        return max(map(len, self.ids))
+        return max(self.lengths)
 
 
 @lru_cache(maxsize=4)  # the runs of one worker share their windows

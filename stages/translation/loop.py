@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 from tqdm import tqdm
 
 from stages.common.training import checkpoints
+from stages.common.training.batches import batches
 from stages.common.training.optimisation import ORDER, derived_seed, optimiser
 from stages.common.translation import pairs as sentence_pairs
 from stages.common.translation.pairs import SIDES, Pairs
@@ -57,7 +58,7 @@ def _epoch(model: Transformer, adam, progress: dict, pairs: Pairs, job: dict) ->
     """One pass over the training pairs; gives its Counts and the updates made so far."""
     counts, step = Counts(), progress["step"]
     seed = derived_seed(job["seed"], ORDER, progress["epoch"])
-    order = list(sentence_pairs.batches(pairs, job["training"]["batch_size"], seed))
+    order = list(batches(pairs.lengths, job["training"]["batch_size"], seed))
     name = f"{job['name']}, epoch {progress['epoch'] + 1} of {job['training']['epochs']}"
     for indices in tqdm(order, name, unit="batch", leave=False, disable=None):
         counts += advance(model, adam, step, pairs, indices, job)

@@ -6,11 +6,11 @@ their longest, not to the maximum.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from torch.nn import functional
 from transformers.utils import logging
 
 from stages.common.attention.bert import OperatorBertForSequenceClassification, OperatorConfig, WithOperator
+from stages.common.training.batches import batches
 from stages.common.training.optimisation import (
     DROPOUT,
     INITIALISATION,
@@ -33,19 +34,10 @@ from stages.common.training.optimisation import (
     update,
 )
 
-POOL = 32  # batches among which examples are sorted by length before they are cut into batches
 EVALUATION_BATCH = 128  # examples
 
 logging.set_verbosity_error()  # the library warns of the fresh pooler and classifier at every load
 logging.disable_progress_bar()
-
-
-class HasIds(Protocol):
-    """What batches are cut from: token ids, one array an example."""
-
-    ids: tuple[np.ndarray, ...]
-
-    def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -58,6 +50,11 @@ class Encoded:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def lengths(self) -> list[int]:
+        """Of the examples, in tokens."""
+        return [len(ids) for ids in self.ids]
 
 
 def finetune(
@@ -130,21 +127,28 @@ def train_model(model: WithOperator, examples: Encoded, run: dict) -> None:
             logits = _logits(model, examples, indices)
         return _loss(logits.float(), torch.from_numpy(examples.labels[indices]).to(device()))
 
-    train_epochs(model, examples, run, loss_of)
+    train_epochs(model, examples.lengths, run, loss_of)
 
 
 def train_epochs(
-    model: WithOperator, examples: HasIds, run: dict, loss_of: Callable[[np.ndarray], torch.Tensor]
+    model: WithOperator, lengths: list[int], run: dict, loss_of: Callable[[np.ndarray], torch.Tensor]
 ) -> None:
-    """All epochs of a recipe. loss_of: the mean loss of the examples at the given indices."""
+    """Trains all epochs of a recipe.
+
+    Args:
+        model: is trained in place.
+        lengths: of the examples, in tokens.
+        run: the settings of a fine-tuning run: name, seed and training.
+        loss_of: gives the mean loss of the examples at some indices.
+    """
     settings, seed = run["training"], run["seed"]
     adamw = optimiser(model, settings["betas"], settings["epsilon"], settings["weight_decay"])
-    steps = settings["epochs"] * -(-len(examples) // settings["batch_size"])
+    steps = settings["epochs"] * -(-len(lengths) // settings["batch_size"])
     warmup = round(settings["warmup_share"] * steps)
     model.train()
     step = 0
     for epoch in range(settings["epochs"]):
-        for indices in batches(examples, settings["batch_size"], derived_seed(seed, ORDER, epoch)):
+        for indices in batches(lengths, settings["batch_size"], derived_seed(seed, ORDER, epoch)):
             torch.manual_seed(derived_seed(seed, DROPOUT, step))
             rate, where = scheduled_rate(settings, step, steps, warmup), f"fine-tuning {run['name']}, step {step + 1}"
             update(model, adamw, loss_of(indices), rate, settings["gradient_clipping"], where)
@@ -170,24 +174,11 @@ def _logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:
     return model(ids, attention_mask=mask, token_type_ids=types).logits
 
 
-def batches(examples: HasIds, size: int, seed: int) -> Iterator[np.ndarray]:
-    """One epoch in a random order of batches; every example stands in one batch, beside others of like length."""
-    generator = np.random.default_rng(seed)
-    order = generator.permutation(len(examples))
-    lengths = np.array([len(ids) for ids in examples.ids])
-    cut = []
-    for start in range(0, len(order), POOL * size):
-        pool = order[start : start + POOL * size]
-        pool = pool[np.argsort(lengths[pool], kind="stable")]
-        cut += [pool[i : i + size] for i in range(0, len(pool), size)]
-    return (cut[i] for i in generator.permutation(len(cut)))
-
-
 @torch.no_grad()
 def predict(model, examples: Encoded, precision: str) -> np.ndarray:
     """Class index [n] of every example, or its score where the model has one output."""
     model.eval()
-    order = np.argsort([len(ids) for ids in examples.ids], kind="stable")
+    order = np.argsort(examples.lengths, kind="stable")
     predictions = np.empty(len(examples), dtype=np.float64)
     for start in range(0, len(order), EVALUATION_BATCH):
         indices = order[start : start + EVALUATION_BATCH]

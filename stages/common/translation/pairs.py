@@ -1,6 +1,5 @@
-"""Sentence pairs as token ids: how they lie on the disk, how batches are drawn from them, and how these are padded."""
+"""Sentence pairs as token ids: how they lie on the disk, and how a batch of them is padded."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +12,6 @@ from stages.plumbing.files import temporary_sibling
 PAD, UNKNOWN, BEGIN, END = range(4)
 SPECIAL = ("[PAD]", "[UNK]", "[BEGIN]", "[END]")  # their ids are the places in this list
 SIDES = ("source", "target")
-POOL = 32  # batches among which pairs are sorted by length before they are cut into batches
 
 
 @dataclass(frozen=True)
@@ -28,6 +26,11 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.source)
+
+    @property
+    def lengths(self) -> list[int]:
+        """Of the pairs, in tokens of the longer sentence."""
+        return [max(map(len, pair)) for pair in zip(self.source, self.target, strict=True)]
 
     def save(self, path: Path) -> None:
         """Writes both sides as flat arrays of ids, with the ends of the sentences."""
@@ -50,28 +53,6 @@ class Pairs:
 def load(path: Path) -> Pairs:
     """The pairs of a file, read once by a process."""
     return Pairs.load(path)
-
-
-def batches(pairs: Pairs, size: int, seed: int) -> Iterator[np.ndarray]:
-    """Cuts one epoch into batches, in a random order of batches.
-
-    Args:
-        pairs: what is cut; every pair stands in one batch, beside others of like length.
-        size: pairs a batch, at most.
-        seed: of the order.
-
-    Yields:
-        Indices of the pairs of a batch.
-    """
-    generator = np.random.default_rng(seed)
-    order = generator.permutation(len(pairs))
-    lengths = np.array([max(map(len, pair)) for pair in zip(pairs.source, pairs.target, strict=True)])
-    cut = []
-    for start in range(0, len(order), POOL * size):
-        pool = order[start : start + POOL * size]
-        pool = pool[np.argsort(lengths[pool], kind="stable")]
-        cut += [pool[i : i + size] for i in range(0, len(pool), size)]
-    return (cut[i] for i in generator.permutation(len(cut)))
 
 
 def padded(sentences: list[np.ndarray]) -> np.ndarray:
