@@ -15,7 +15,7 @@ import pandas as pd
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, matthews_corrcoef
 
 from stages.common.benchmarks.glue import TASKS
-from stages.common.classification.kept import kept_models, load
+from stages.common.classification.kept import load, planned
 from stages.plumbing import jobs, observations
 from stages.plumbing.files import TASK_FOLDER, TOKENIZER
 from stages.plumbing.observations import Observation
@@ -72,24 +72,6 @@ def measures(predicted: np.ndarray, gold: np.ndarray, trained: str, tested: str,
     }
 
 
-def planned(settings: Settings, protocol: str, name: str) -> list[dict]:
-    """One run for every kept model of the tasks of `cross_domain`."""
-    finetuning = settings.finetuning[protocol]
-    return [
-        {
-            "name": f"{name} {model.folder.name}",
-            "model": str(model.folder),
-            "task": model.task,
-            "pretraining_seed": model.pretraining_seed,
-            "finetuning_seed": model.finetuning_seed,
-            "maximum_length": finetuning.maximum_length,
-            "precision": finetuning.precision,
-            "tables": {key: table for key, (_, table) in tables(settings.cross_domain.tasks).items()},
-        }
-        for model in kept_models(name, settings.cross_domain.tasks)
-    ]
-
-
 def rows(run: dict, predictions: dict[str, list], mapping: CrossDomain, columns: dict) -> list[Observation]:
     """Every metric of one model on every table; columns: what all rows of the stage share."""
     positive = positive_classes(mapping)
@@ -118,7 +100,8 @@ def main(settings: Settings, protocol: str, operator: str, size: str) -> dict:
     name = f"{protocol}-{operator}-{size}"
     columns = {"protocol": protocol, "operator": operator, "size": size}
     positive_classes(settings.cross_domain)
-    runs = planned(settings, protocol, name)
+    read = {key: table for key, (_, table) in tables(settings.cross_domain.tasks).items()}
+    runs = planned(name, settings.cross_domain.tasks, settings.finetuning[protocol], tables=read)
     folders = tuple(TASK_FOLDER / task for task in settings.cross_domain.tasks)
     work = [jobs.Job(run["name"], run, (Path(run["model"]), *folders, TOKENIZER)) for run in runs]
     done = zip(runs, jobs.run(predict_all, work, "cross_domain", settings.workers, on_gpu=True), strict=True)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from stages.common.benchmarks.glue import TASKS
 from stages.common.benchmarks.metrics import scores
-from stages.common.classification.kept import kept_models, load
+from stages.common.classification.kept import load, planned
 from stages.plumbing import jobs, observations
 from stages.plumbing.files import TASK_FOLDER, TOKENIZER
 from stages.plumbing.observations import Observation
@@ -68,25 +68,6 @@ def mean_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> dict[
     return {metric: float(np.mean([one[metric] for one in by_seed])) for metric in by_seed[0]}
 
 
-def planned(settings: Settings, protocol: str, name: str) -> list[dict]:
-    """One run for every kept model of the tasks of `noise`."""
-    noise = settings.noise.model_dump(mode="json", exclude={"tasks"})
-    finetuning = settings.finetuning[protocol]
-    return [
-        {
-            "name": f"{name} {model.folder.name}",
-            "model": str(model.folder),
-            "task": model.task,
-            "pretraining_seed": model.pretraining_seed,
-            "finetuning_seed": model.finetuning_seed,
-            "maximum_length": finetuning.maximum_length,
-            "precision": finetuning.precision,
-            "noise": noise,
-        }
-        for model in kept_models(name, settings.noise.tasks)
-    ]
-
-
 def rows(run: dict, result: dict, columns: dict) -> list[Observation]:
     """The result of one run as observations; columns: what all rows of the stage share."""
     return [
@@ -111,7 +92,8 @@ def rows(run: dict, result: dict, columns: dict) -> list[Observation]:
 def main(settings: Settings, protocol: str, operator: str, size: str) -> dict:
     name = f"{protocol}-{operator}-{size}"
     columns = {"protocol": protocol, "operator": operator, "size": size}
-    runs = planned(settings, protocol, name)
+    noise = settings.noise.model_dump(mode="json", exclude={"tasks"})
+    runs = planned(name, settings.noise.tasks, settings.finetuning[protocol], noise=noise)
     work = [jobs.Job(run["name"], run, (Path(run["model"]), TASK_FOLDER / run["task"], TOKENIZER)) for run in runs]
     results = jobs.run(test_model, work, "noise", settings.workers, on_gpu=True)
     measured = [row for run, (_, result) in zip(runs, results, strict=True) for row in rows(run, result, columns)]

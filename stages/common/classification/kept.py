@@ -6,8 +6,10 @@ On disk: data/finetuning/PROTOCOL-OPERATOR-SIZE/TASK-pretraining-SEED-finetuning
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from stages.plumbing.files import FINETUNED
+from stages.plumbing.sections import Finetuning
 
 NAME = re.compile(r"(?P<task>\w+)-pretraining-(?P<pretraining_seed>\d+)-finetuning-(?P<finetuning_seed>\d+)")
 
@@ -42,6 +44,30 @@ def kept_models(name: str, tasks: tuple[str, ...]) -> list[Kept]:
     if missing:
         raise ValueError(f"{FINETUNED / name}: no model fine-tuned on {', '.join(missing)}; run `dvc repro finetuning`")
     return [model for model in models if model.task in tasks]
+
+
+def planned(name: str, tasks: tuple[str, ...], finetuning: Finetuning, **further: Any) -> list[dict]:
+    """The settings of the jobs that test every kept model of PROTOCOL-OPERATOR-SIZE `name` for `tasks`.
+
+    Args:
+        name: as in `kept_models`.
+        tasks: that the models were fine-tuned on.
+        finetuning: the protocol's section of params.yaml; models are tested at its length and in its precision.
+        further: what the settings of every job hold beside, as JSON.
+    """
+    return [
+        {
+            "name": f"{name} {model.folder.name}",
+            "model": str(model.folder),
+            "task": model.task,
+            "pretraining_seed": model.pretraining_seed,
+            "finetuning_seed": model.finetuning_seed,
+            "maximum_length": finetuning.maximum_length,
+            "precision": finetuning.precision,
+            **further,
+        }
+        for model in kept_models(name, tasks)
+    ]
 
 
 def load(folder: Path):
