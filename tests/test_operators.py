@@ -18,6 +18,7 @@ from stages.common.attention.descriptions import FOLDER, described
 from stages.common.attention.operators import OPERATORS, SELF_ATTENTION
 from stages.common.attention.over_parameters import AttentionOverParameters
 from stages.plumbing.files import sha256
+from tests.toy import OWN
 
 ROOT = Path(__file__).parents[1]
 POSITIONAL = ["hadamard", "hadamard_by_head", "fixed"]
@@ -422,33 +423,10 @@ def test_the_descriptions_and_the_settings_need_no_torch():
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
-OWN = """
-from torch import nn
-
-from stages.common.attention.base import SelfAttention
-
-
-class Plain(SelfAttention):
-    name = "plain"
-    equation = "softmax(X_i K_i^T / sqrt(d)) V_i"
-    source = "a test"
-    exportable = False
-    linear_layers = 2
-
-    def __init__(self, config):
-        super().__init__(config)
-        self.key = nn.Linear(self.hidden, self.hidden)
-        self.value = nn.Linear(self.hidden, self.hidden)
-
-    def queries_keys_values(self, X):
-        return X, self.key(X), self.value(X)
-"""
-
-
 def own(folder, text=OWN) -> dict:
     path = folder / "mine.py"
     path.write_text(text)
-    return {"operator": "plain", "operators_file": str(path), "operators_sha256": sha256(path)}
+    return {"operator": "plain_queries", "operators_file": str(path), "operators_sha256": sha256(path)}
 
 
 def test_a_users_own_operator_is_counted_saved_and_loaded_as_the_others(tmp_path):
@@ -475,8 +453,8 @@ def test_a_model_whose_operator_has_changed_since_is_not_loaded(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (OWN.replace('    source = "a test"\n', ""), "class Plain: no source"),
-        (OWN.replace('"plain"', '"shared"'), r"shared\.py has an operator 'shared' already"),
+        (OWN.replace('    source = "an idea of mine"\n', ""), "class PlainQueries: no source"),
+        (OWN.replace('"plain_queries"', '"shared"'), r"shared\.py has an operator 'shared' already"),
         ("class Plain(:", "line 1: not Python"),
     ],
     ids=["no source", "a name twice", "no Python"],

@@ -17,6 +17,7 @@ from dvc.schema import COMPILED_LOCKFILE_SCHEMA
 from voluptuous import Invalid
 
 from stages.common.evidence import baselines, scores
+from tests.toy import OWN
 
 ROOT = Path(__file__).parents[1]
 ABOVE_CHANCE, ABOVE_WORDS = 5, 2  # tasks of eight
@@ -324,32 +325,9 @@ def test_a_new_operator_trains_that_operator_alone(finished):
     }
 
 
-OWN = """
-from torch import nn
-
-from stages.common.attention.base import SelfAttention
-
-
-class Plain(SelfAttention):
-    name = "plain"
-    equation = "softmax(X_i K_i^T / sqrt(d)) V_i, K = X W_k, V = X W_v"
-    source = "an idea of ours"
-    exportable = False
-    linear_layers = 2
-
-    def __init__(self, config):
-        super().__init__(config)
-        self.key = nn.Linear(self.hidden, self.hidden)
-        self.value = nn.Linear(self.hidden, self.hidden)
-
-    def queries_keys_values(self, X):
-        return X, self.key(X), self.value(X)
-"""
-
-
 def with_own(params: dict) -> None:
     shrink(params)
-    params["operators"] = ["original", "plain"]
+    params["operators"] = ["original", "plain_queries"]
     params["tasks"]["names"] = ["sst2", "mnli", "qnli"]
     params["pretraining"]["seeds"] = params["finetuning"]["courtois2024"]["seeds"] = [1]
     params["question_answering"] |= {"seeds": [1], "tasks": ["squad1"]}
@@ -362,17 +340,17 @@ def test_an_operator_of_ones_own_is_trained_counted_timed_and_reported(tmp_path)
     (folder / "my_operators.py").write_text(OWN)
     run(folder, "dvc", "repro")
     rows = pd.concat([pd.read_csv(path) for path in (folder / "data/observations").iterdir()])
-    own = set(rows[rows["operator"] == "plain"]["stage"])
+    own = set(rows[rows["operator"] == "plain_queries"]["stage"])
     assert own >= {"parameters", "pretraining", "finetuning", "noise", "convergence", "question_answering", "timing"}
-    assert "plain" in (folder / "reports/report.html").read_text()
-    assert "an idea of ours" in (folder / "reports/model_cards/plain-tiny.md").read_text()
+    assert "plain queries" in (folder / "reports/report.html").read_text()
+    assert "an idea of mine" in (folder / "reports/model_cards/plain_queries-tiny.md").read_text()
     (folder / "my_operators.py").write_text(OWN.replace("return X, self", "return 2 * X, self"))
     again = run(folder, "dvc", "repro", "finetuning")
     assert sorted(line for line in again.splitlines() if line.startswith("pretraining: ")) == [
         "pretraining: 1 jobs, 0 of them done before",
         "pretraining: 1 jobs, 1 of them done before",  # of original, which the file does not concern
     ]
-    assert "Running stage 'finetuning@courtois2024-plain-tiny'" in again
+    assert "Running stage 'finetuning@courtois2024-plain_queries-tiny'" in again
     assert "Running stage 'finetuning@courtois2024-original-tiny'" not in again
 
 
