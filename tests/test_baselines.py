@@ -107,11 +107,11 @@ def test_a_score_is_at_chance_unless_it_is_above_the_interval_of_the_most_freque
     rows = pd.concat([observed({("rte", "accuracy"): 0.5}), observed({("rte", "accuracy"): 0.7}, "bag_of_words")])
     known = baselines.known(baselines.references(rows, 0.95))
     asked = pd.DataFrame({"protocol": "courtois2024", "evaluated_on": ["rte"] * 4 + ["qnli"], "metric": "raw_accuracy"})
-    asked["value"] = [30.0, 54.0, 56.0, np.nan, 90.0]
-    found = baselines.beside(asked, known, scale=100)
+    asked["value"] = [0.3, 0.54, 0.56, np.nan, 0.9]
+    found = baselines.beside(asked, known)
     assert found["at_chance"].tolist() == [True, True, False, pd.NA, pd.NA]
-    assert found["most_frequent"].tolist()[:4] == [50.0] * 4
-    assert found["bag_of_words"].tolist()[:4] == [70.0] * 4
+    assert found["most_frequent"].tolist()[:4] == [0.5] * 4
+    assert found["bag_of_words"].tolist()[:4] == [0.7] * 4
 
 
 def test_one_baseline_alone_makes_no_mean_over_tasks_that_it_lacks():

@@ -19,8 +19,8 @@ from tokenizers import BertWordPieceTokenizer
 
 from stages.baselines import words
 from stages.common.embedded import acceptability, lexicon, questions, sentiment, tasks
-from stages.common.embedded.corpus import corpus_lines, planted_counts, write_corpus
-from stages.common.embedded.defects import HARMFUL_CATEGORIES, KINDS, MALFORMED, WARNINGS
+from stages.common.embedded.corpus import corpus_lines, write_corpus
+from stages.common.embedded.defects import HARMFUL_CATEGORIES, KINDS, MALFORMED, WARNINGS, plan
 from stages.common.embedded.grammar import Event, State, Thing, Wording, sentence
 from stages.common.embedded.inference import relation, similarity
 from stages.common.embedded.pairs import inferred, questioned, requested, restated
@@ -130,7 +130,7 @@ def test_headers_are_those_of_real_records(shared_data, records):
 
 
 def test_planted_counts_reconcile_with_the_records(lines, records):
-    planted = planted_counts(DOCUMENTS, 4, 1)
+    planted = plan(DOCUMENTS)
     assert sum(planted.values()) == len(lines) == DOCUMENTS
     assert len(lines) - len(records) == sum(planted[name] for name in MALFORMED) < 0.005 * DOCUMENTS
     found = Counter()
@@ -153,7 +153,7 @@ def test_planted_counts_reconcile_with_the_records(lines, records):
 
 
 def test_every_kind_is_planted_and_the_bounds_of_the_paper_too(records):
-    planted = planted_counts(DOCUMENTS, 4, 1)
+    planted = plan(DOCUMENTS)
     assert all(planted[kind.name] > 0 for kind in KINDS)
     assert {f"category:{name}" for name in HARMFUL_CATEGORIES} | {f"warning:{name}" for name in WARNINGS} < set(planted)
     assert {5.0, 100000.0} < {record["metadata"]["harmful_pp"] for record in records}

@@ -24,7 +24,8 @@ from tests.toy_evidence import FOLDER, MARGINS, evidence, row
 ROOT = Path(__file__).parents[1]
 TABLES, FIGURES = specifications.load()
 TABLE3 = published.table("courtois2024_table3_glue", FOLDER)
-NAMES = [name.removesuffix(".csv") for name in published.index(FOLDER)["file"]]
+CELLS = pd.read_csv(FOLDER / "INDEX.csv").set_index("file")["cells"]
+NAMES = [name.removesuffix(".csv") for name in CELLS.index]
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +61,7 @@ def test_table_3_has_54_task_cells_and_6_scores_with_deviations():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_published_table_is_readable_and_as_long_as_the_index_says(name):
-    expected = published.index(FOLDER).set_index("file").loc[f"{name}.csv", "cells"]
-    assert len(published.table(name, FOLDER)) == expected
+    assert len(published.table(name, FOLDER)) == CELLS[f"{name}.csv"]
 
 
 def test_a_missing_table_is_an_error_that_names_the_index():

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.common.embedded.corpus import planted_counts, write_corpus
+from stages.common.embedded.corpus import write_corpus
+from stages.common.embedded.defects import plan
 from stages.common.records import records
 from stages.common.records.ledger import TOTAL, read_ledger
 from stages.common.records.records import Annotations
@@ -95,7 +96,7 @@ def test_every_excluded_category_drops():
 
 def test_the_embedded_corpus_loses_what_was_planted(folder):
     write_corpus(Path("corpus"), 3000, 3, seed=1)
-    planted = planted_counts(3000, 3, seed=1)
+    planted = plan(3000)
     filtering.build(Path("corpus"), folder, settings(malformed_share=0.01), workers=1)
     rows = read_ledger(folder / "ledger.csv")
     assert_balanced(rows)

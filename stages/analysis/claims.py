@@ -87,9 +87,9 @@ class Scope:
     alpha: float
 
 
-def rules(path: Path = PATH) -> dict:
+def rules() -> dict:
     """The content of claim_rules.yaml."""
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    return yaml.safe_load(PATH.read_text(encoding="utf-8"))
 
 
 def ledger(

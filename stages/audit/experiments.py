@@ -191,8 +191,9 @@ def times() -> Iterator[Finding]:
     )
 
 
-def _limit(saved: dict[str, int], h: int = 768, inner: int = 3072, length: int = 128) -> Finding:
+def _limit(saved: dict[str, int]) -> Finding:
     """Multiplications of one layer a token, with and without the two projections that shared drops."""
+    h, inner, length = 768, 3072, 128  # of BERT-base
     layer = 4 * h * h + 2 * h * length + 2 * h * inner
     most = 100 * 2 * h * h / layer
     over = [task for task, share in saved.items() if share > most]

@@ -13,11 +13,7 @@ from stages.report import names
 from stages.report.figures import CONSTANT, DASHED, HEAT, INK, WIDTH, Drawing, panels, style
 from stages.report.robustness import words_of_kind
 
-NOISE, TRANSFER, GLUE = (
-    "kowsher2025_naacl_table5_noise",
-    "kowsher2025_naacl_table6_cross_domain",
-    "courtois2024_table3_glue",
-)
+NOISE, TRANSFER = "kowsher2025_naacl_table5_noise", "kowsher2025_naacl_table6_cross_domain"
 MATCHED = {"mnli": "mnli_m"}  # the split that the papers' tables have
 SIZE = "base"  # of the published models
 MODEL = ["protocol", "size"]

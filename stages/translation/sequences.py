@@ -27,7 +27,6 @@ from stages.common.training.optimisation import (
 from stages.common.translation.steps import NO_CLIPPING, attention, feed_forward
 from stages.common.translation.transformer import EncoderLayer, sinusoids, start
 
-TASKS = ("recurrence", "copy")
 COEFFICIENTS = (
     2.06,
     -1.74,

@@ -1,6 +1,6 @@
 """The embedded corpus: OSCAR 23.01 records in Zstandard-compressed JSON lines, with planted defects.
 
-Reads nothing; `write_corpus` writes `part_N.jsonl.zst`, `planted_counts` says what a corpus of that size holds.
+Reads nothing; `write_corpus` writes `part_N.jsonl.zst`, `defects.plan` says what a corpus of that size holds.
 Record schema: oscar-project/documentation, docs/versions/oscar-2301.md.
 """
 
@@ -43,15 +43,6 @@ def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
     for shard in range(shards):
         text = "".join(line + "\n" for line in lines[shard::shards])
         write_atomically(folder / f"part_{shard + 1}.jsonl.zst", compressor.compress(text.encode()))
-
-
-def planted_counts(documents: int, shards: int, seed: int) -> dict[str, int]:
-    """Kind -> number of lines of that kind in the corpus that `write_corpus` makes of these arguments.
-
-    Kinds are "sound" (to be kept), "category:NAME", "harmful_pp:LEVEL", "warning:NAME", "combined:..." and
-    "malformed:...". Neither the shards nor the seed changes them.
-    """
-    return plan(documents)
 
 
 def corpus_lines(documents: int, seed: int) -> list[str]:

@@ -7,6 +7,7 @@ from stages.common.embedded.lexicon import ASPECTS, NEGATIVE, POSITIVE, SYNONYMS
 
 DEGREES = ("very", "really")
 SUBJECTS = tuple(ASPECTS)
+DENIED = 0.4
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,9 @@ class Opinion:
         return (self.word in POSITIVE) != self.negated
 
 
-def opinion(rng: Random, aspect: str, positive: bool, negated: float = 0.4) -> Opinion:
-    """A clause of the given sentiment. negated: probability that it is said by denying the opposite."""
-    denied = rng.random() < negated
+def opinion(rng: Random, aspect: str, positive: bool) -> Opinion:
+    """A clause of the given sentiment, which a share DENIED says by denying the opposite."""
+    denied = rng.random() < DENIED
     words = POSITIVE if positive != denied else NEGATIVE
     return Opinion(aspect, rng.choice(words), denied, rng.choice(DEGREES) if rng.random() < 0.2 else "")
 

@@ -7,7 +7,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from pathlib import Path
 
 from stages.common.evidence import published
 
@@ -44,9 +43,9 @@ class Numbers:
 
 
 @cache
-def numbers(name: str, part: str = "value", folder: Path = published.FOLDER) -> Numbers:
+def numbers(name: str, part: str = "value") -> Numbers:
     """The cells of a table that hold numbers; part: `value`, or `std` for what stands in brackets."""
-    frame = published.texts(name, folder)
+    frame = published.texts(name)
     frame = frame[frame[part] != ""]
     return Numbers(dict(zip(zip(frame["row_key"], frame["column_key"], strict=True), frame[part], strict=True)))
 

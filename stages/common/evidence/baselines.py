@@ -117,23 +117,19 @@ def at_chance(score: float, high: float) -> bool | None:
     return None if isnan(score) or isnan(high) else score <= high
 
 
-def beside(rows: pd.DataFrame, baselines: Known, value: str = "value", scale: float = 1.0) -> pd.DataFrame:
+def beside(rows: pd.DataFrame, baselines: Known, value: str = "value") -> pd.DataFrame:
     """Sets beside every score what the baselines have, and whether the score is at chance.
 
     Args:
         rows: any frame with `protocol`, `evaluated_on`, `metric` and a column of scores.
         baselines: of `known`.
         value: the name of the column of scores.
-        scale: from a fraction to the unit of that column, such as 100.
 
     Returns:
         The rows, in their order and with their index, with the columns `most_frequent`, `most_frequent_high` and
-        `bag_of_words`, in the unit of the scores, and `at_chance`, `<NA>` where that is not known.
+        `bag_of_words`, and `at_chance`, `<NA>` where that is not known.
     """
-    made = [
-        {name: scale * number for name, number in of(row, baselines).items()}
-        for row in rows[["protocol", "evaluated_on", "metric"]].to_dict("records")
-    ]
+    made = [of(row, baselines) for row in rows[["protocol", "evaluated_on", "metric"]].to_dict("records")]
     columns = pd.DataFrame(made, columns=[MOST_FREQUENT, f"{MOST_FREQUENT}_high", BAG_OF_WORDS], index=rows.index)
     highs = columns[f"{MOST_FREQUENT}_high"]
     columns["at_chance"] = pd.array([at_chance(*pair) for pair in zip(rows[value], highs, strict=True)], "boolean")

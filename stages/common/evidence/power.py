@@ -29,11 +29,6 @@ def inside(below: float, above: float, error: float, freedom: float, alpha: floa
     return max(0.0, float(sum(parts)) - 1)
 
 
-def spread(ratio: float, freedom: tuple[int, int], alpha: float) -> float:
-    """The share of runs in which an F test at alpha finds a true ratio of standard deviations below 1."""
-    return float(stats.f.cdf(stats.f.ppf(alpha / 2, *freedom) / ratio**2, *freedom))
-
-
 def smallest_effect(error: float, freedom: float, alpha: float) -> float:
     """The effect that a t test finds in 80 % of runs."""
     return brentq(lambda size: direction(size, error, freedom, alpha) - OFTEN, 0, 1e4 * error)

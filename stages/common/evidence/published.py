@@ -26,11 +26,6 @@ COLUMNS = (
 )
 
 
-def index(folder: Path = FOLDER) -> pd.DataFrame:
-    """INDEX.csv: file, source, table, cells; one row a table."""
-    return pd.read_csv(folder / "INDEX.csv")
-
-
 def table(name: str, folder: Path = FOLDER) -> pd.DataFrame:
     """The cells of one table, in the order of the paper.
 
