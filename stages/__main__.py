@@ -15,6 +15,7 @@ from pathlib import Path
 from stages.plumbing import observations
 from stages.plumbing.command import clear_errors
 from stages.plumbing.documents import read_yaml
+from stages.plumbing.files import CHECKED
 from stages.plumbing.settings import Settings, did_you_mean, load_settings
 
 FOLDER = Path(__file__).parent
@@ -89,7 +90,7 @@ def require_inputs(name: str, arguments: dict[str, str]) -> None:
     """Raises ValueError for data that dvc.yaml lists for the stage and that another stage has yet to make."""
     stages = read_yaml(FOLDER.parent / "dvc.yaml")["stages"] if (FOLDER.parent / "dvc.yaml").exists() else {}
     made = {out for stage in stages.values() for out in stage["outs"] if isinstance(out, str)}
-    needed = [dep for dep in stages.get(name, {"deps": []})["deps"] if dep in made and dep != "data/settings.txt"]
+    needed = [dep for dep in stages.get(name, {"deps": []})["deps"] if dep in made and dep != CHECKED.as_posix()]
     for path in needed:
         for argument, value in arguments.items():
             path = path.replace(f"${{item.{argument}}}", value)

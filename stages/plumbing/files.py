@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
+CHECKED = Path("data/settings.txt")  # says that params.yaml has been checked
 CORPUS = Path("data/corpus")  # NAME.jsonl.zst
 FILTERED = Path("data/filtered")  # the same of the documents that pass, and the ledger
 LEDGER = FILTERED / "ledger.csv"

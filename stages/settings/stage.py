@@ -4,12 +4,8 @@ Reads params.yaml, as every stage does, and stops on a mistake. Writes data/sett
 same: the stages that depend on it wait for the check, and do not run again because of it.
 """
 
-from pathlib import Path
-
-from stages.plumbing.files import write_atomically
+from stages.plumbing.files import CHECKED, write_atomically
 from stages.plumbing.settings import Settings
-
-CHECKED = Path("data/settings.txt")
 
 
 def main(settings: Settings) -> None:
