@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from stages.common.attention.bert import OperatorBertForSequenceClassification, configuration
 from stages.common.attention.operators import OPERATORS
-from stages.common.classification import kept
+from stages.common.classification import kept_models as kept
 from stages.common.classification.training import Encoded, predict
 from stages.noise import embeddings as noise
 from stages.noise import probes, stage

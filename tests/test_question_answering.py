@@ -190,7 +190,7 @@ def test_a_prediction_never_reaches_into_the_question(tmp_path, tokenizer):
             return type("Given", (), {"start_logits": score, "end_logits": score})
 
     best = learning.score(Asker().eval(), windows, 10, "float32")
-    assert learning.read(pd.Series(["Paris is old."]), windows, best, None) == ["."]
+    assert learning.chosen_answers(pd.Series(["Paris is old."]), windows, best, None) == ["."]
 
 
 def best_of(*rows):
@@ -203,10 +203,10 @@ def test_the_best_window_answers_and_the_lowest_null_score_decides():
     windows = Windows(ids, np.zeros(3), (places,) * 3, np.array([0, 0, 1]), np.zeros((3, 2)))
     contexts = pd.Series(["one two", "six ten"])
     best = best_of((1.0, 0, 0, 9.0), (2.0, 1, 1, 3.0), (5.0, 0, 1, 1.0))
-    assert learning.read(contexts, windows, best, None) == ["two", "six ten"]  # never unanswered
-    assert learning.read(contexts, windows, best, 0.0) == ["", "six ten"]  # 3 - 2 > 0
-    assert learning.read(contexts, windows, best, 1.0) == ["two", "six ten"]  # not more than 1
-    assert learning.read(contexts, windows, best, -9.0) == ["", ""]
+    assert learning.chosen_answers(contexts, windows, best, None) == ["two", "six ten"]  # never unanswered
+    assert learning.chosen_answers(contexts, windows, best, 0.0) == ["", "six ten"]  # 3 - 2 > 0
+    assert learning.chosen_answers(contexts, windows, best, 1.0) == ["two", "six ten"]  # not more than 1
+    assert learning.chosen_answers(contexts, windows, best, -9.0) == ["", ""]
 
 
 def test_a_context_without_tokens_is_left_unanswered(tmp_path, tokenizer):

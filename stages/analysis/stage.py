@@ -12,7 +12,7 @@ from dataclasses import asdict
 
 import pandas as pd
 
-from stages.analysis import claims, comparisons, drawn, milestones, multibootstrap, robustness
+from stages.analysis import claims, comparisons, figure_numbers, milestones, multibootstrap, robustness
 from stages.common.evidence import (
     baselines,
     cells,
@@ -240,8 +240,8 @@ def main(settings: Settings) -> dict:
         "milestones": with_source(*reached),
         "milestone_tests": with_source(*(milestones.tests(frame, options.confidence) for frame in (run, raw))),
         "waiting": with_source(*(milestones.waiting(frame) for frame in (run, raw))),
-        "curves": pd.concat([with_source(curves, raw_curves), drawn.published_curve()]),
-        "bars": drawn.time_saved(run),
+        "curves": pd.concat([with_source(curves, raw_curves), figure_numbers.published_curve()]),
+        "bars": figure_numbers.time_saved(run),
         **robust(rows, options.confidence),
         "speed": speed.summaries(rows),
         "translation": translation.summaries(run),

@@ -5,13 +5,13 @@ Input: data/published/ and the released raw results. Nothing of this run enters 
 
 import pandas as pd
 
+from stages.audit import blog_and_draft as audit_blog_and_draft
 from stages.audit import counts as audit_counts
 from stages.audit import courtois as audit_courtois
 from stages.audit import described as audit_described
 from stages.audit import experiments as audit_experiments
 from stages.audit import kowsher as audit_kowsher
 from stages.audit import released as audit_released
-from stages.audit import small as audit_small
 
 SOURCES = {  # by the first letter or letters of a check
     "C": "Courtois et al. 2024",
@@ -36,7 +36,8 @@ def checks(released: pd.DataFrame) -> pd.DataFrame:
     Raises:
         ValueError: for an identifier that stands there twice, or a fact of a check that there is not.
     """
-    printed = (audit_described, audit_courtois, audit_counts, audit_kowsher, audit_experiments, audit_small)
+    kowsher = (audit_counts, audit_kowsher, audit_experiments)
+    printed = (audit_described, audit_courtois, *kowsher, audit_blog_and_draft)
     found = [finding for part in printed for finding in part.findings()] + audit_released.findings(released)
     frame = pd.DataFrame([vars(finding) for finding in found])
     double = frame.loc[frame["check"].duplicated(), "check"]

@@ -15,7 +15,7 @@ import pandas as pd
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, matthews_corrcoef
 
 from stages.common.benchmarks.glue import TASKS
-from stages.common.classification.kept import load, planned
+from stages.common.classification.kept_models import load, planned
 from stages.plumbing import jobs, observations
 from stages.plumbing.files import TASK_FOLDER, TOKENIZER
 from stages.plumbing.observations import Observation

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from stages.common.classification import runs
-from stages.common.classification.kept import model_folder
+from stages.common.classification.kept_models import model_folder
 from stages.plumbing import observations
 from stages.plumbing.files import FINETUNED, PREDICTIONS, PRETRAINED, TOKENIZER, place, seed_folders, temporary_sibling
 from stages.plumbing.model_folders import card, complete

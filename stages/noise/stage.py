@@ -14,7 +14,7 @@ import pandas as pd
 
 from stages.common.benchmarks.glue import TASKS
 from stages.common.benchmarks.metrics import scores
-from stages.common.classification.kept import load, planned
+from stages.common.classification.kept_models import load, planned
 from stages.plumbing import jobs, observations
 from stages.plumbing.files import TASK_FOLDER, TOKENIZER
 from stages.plumbing.observations import Observation

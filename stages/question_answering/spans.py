@@ -61,10 +61,10 @@ def answer(model, table: Path, tokenizer: Path, settings: dict, unanswerable: bo
     windows = _encode(table, tokenizer, settings)
     threshold = settings["null_threshold"] if unanswerable else None
     best = score(model, windows, settings["answer_length"], settings["precision"])
-    return read(pd.read_parquet(table, columns=["context"])["context"], windows, best, threshold)
+    return chosen_answers(pd.read_parquet(table, columns=["context"])["context"], windows, best, threshold)
 
 
-def read(contexts: pd.Series, windows: Windows, best: np.ndarray, null_threshold: float | None) -> list[str]:
+def chosen_answers(contexts: pd.Series, windows: Windows, best: np.ndarray, null_threshold: float | None) -> list[str]:
     """Turns the best spans of the windows into one answer for every question.
 
     A question whose context fills several windows takes the span with the highest score among them. The answer is the

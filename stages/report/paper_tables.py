@@ -13,7 +13,8 @@ import pandas as pd
 
 from stages.common.evidence import specifications
 from stages.common.evidence.baselines import AT_CHANCE
-from stages.common.evidence.cells import NO_MODEL, NOT_COMPARABLE, NOT_IN_PAPER, NOT_MEASURED, NOT_RUN, PAPER_SIZES
+from stages.common.evidence.cell_verdicts import NO_MODEL, NOT_COMPARABLE, NOT_IN_PAPER, NOT_MEASURED, NOT_RUN
+from stages.common.evidence.cells import PAPER_SIZES
 from stages.common.evidence.specifications import Table
 from stages.common.evidence.statistics import EXACT, PRETRAINING, REPEATS
 from stages.report import names

@@ -1,40 +1,21 @@
 """Fills the cells of a table: published, recomputed from the released raw results, reproduced in this run.
 
 One row a cell, for the paper's rows and for rows that only this run has (a size or an operator outside the paper).
+cell_verdicts.py judges them.
 """
 
-import re
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from math import isnan
 
 import numpy as np
 import pandas as pd
 
-from stages.common.evidence import baselines, specifications
-from stages.common.evidence.arithmetic import HOLDS, judge
+from stages.common.evidence import baselines, cell_verdicts, specifications
+from stages.common.evidence.cell_verdicts import NO_MODEL, NOT_MEASURED, NOT_RUN
 from stages.common.evidence.convergence import MILESTONES, NOT_REACHED
-from stages.common.evidence.scores import GLUE_SCORE
 from stages.common.evidence.specifications import Column, Row, Table
-from stages.common.evidence.statistics import (
-    DIFFERENT,
-    EQUIVALENT,
-    EXACT,
-    FINETUNING,
-    ONE_CHECKPOINT,
-    agreement,
-    holm,
-    summarise,
-    units,
-    verdict,
-)
+from stages.common.evidence.statistics import summarise
 
-NOT_RUN = "not run at this scale"
-NOT_MEASURED = "not measured"
-NOT_IN_PAPER = "not in the paper"
-NOT_COMPARABLE = "not comparable: generated data"
-NO_MODEL = "no model"  # of the rows of baselines
-TESTED = ""  # until the family of a cell is complete
 PAPER_SIZES = ("small", "base")
 TYPES = {
     "table": "str",
@@ -102,26 +83,13 @@ def fill(table: Table, published: pd.DataFrame, evidence: Evidence, other: pd.Da
     released = released if not table.released else matching(evidence.released, table.select | table.released)
     evidence = replace(evidence, run=run, released=released)
     make = _list if table.is_list else _matrix
-    frame = _judged(pd.DataFrame(make(table, published, evidence), columns=list(TYPES)), table, evidence.alpha)
-    frame = frame.astype(TYPES)
+    made = pd.DataFrame(make(table, published, evidence), columns=list(TYPES))
+    frame = cell_verdicts.of_families(made, table.is_list, evidence.alpha).astype(TYPES)
     if other is not None:
         elsewhere = {(cell.row_key, cell.column_key): cell.printed for cell in other.itertuples()}
         places = zip(frame["row_key"], frame["column_key"], frame["printed"], strict=True)
         changed = [_elsewhere(elsewhere.get((row, column)), printed) for row, column, printed in places]
         frame["other_edition"] = pd.Series(changed, dtype="str")
-    return frame
-
-
-def _judged(frame: pd.DataFrame, table: Table, alpha: float) -> pd.DataFrame:
-    """With the verdicts of the cells that were tested, whose p values are adjusted over their family."""
-    tested = frame["verdict"] == TESTED
-    family = tested & (frame["column_key"] != GLUE_SCORE)
-    for _, own in frame[family].groupby(lambda _: 0 if table.is_list else frame["row_key"][_]):
-        for name in ("p_equivalence", "p_difference"):
-            frame.loc[own.index, name] = holm(own[name].to_numpy(float))
-    for place in frame.index[tested]:
-        p_values = (float(frame.loc[place, name]) for name in ("p_equivalence", "p_difference"))
-        frame.loc[place, "verdict"] = verdict(*p_values, alpha)
     return frame
 
 
@@ -268,6 +236,7 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
         return cell | {"status": NOT_RUN, "verdict": NOT_RUN}
     made = summarise(run, evidence.confidence)
     beside = {name: scale * value for name, value in baselines.of(run.iloc[0], evidence.without_model).items()}
+    margin = None if column.margin is None else evidence.margins[column.margin]
     chance = baselines.at_chance(made.mean, beside["most_frequent_high"])
     return (
         cell
@@ -285,7 +254,7 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
             "within_sd": made.within_sd,
             "status": "reproduced",
         }
-        | _tested(printed, column, run, evidence, chance)
+        | cell_verdicts.of_cell(printed, run, margin, evidence.comparable, chance)
     )
 
 
@@ -298,32 +267,3 @@ def _never(run: pd.DataFrame, select: dict[str, str]) -> int:
     """How many runs ended before they reached a milestone; a mean over the others would mislead."""
     metric = select.get("metric")
     return len(matching(run, select | {"metric": metric + NOT_REACHED})) if metric in MILESTONES else 0
-
-
-def _tested(printed, column: Column, run: pd.DataFrame, evidence: Evidence, chance: bool | None) -> dict:
-    """The verdict of one cell, or the p values that it follows from once they are adjusted.
-
-    Counts must give the printed digits. A published score comes from one pre-training run (the released results say so
-    of Courtois et al., and nothing else is said of the others), so it is one unit, set against several of this run's;
-    with one pre-training run here too, nothing is tested. A score at chance is no result to compare.
-    """
-    if printed is None:
-        return {"verdict": NOT_IN_PAPER}
-    values, unit = units(run)
-    if isnan(printed.value):
-        return {"verdict": NOT_MEASURED}
-    if unit == EXACT:
-        digits = re.search(r"\.\s*(\d+)", printed.printed)
-        text = f"{printed.value:.{len(digits[1]) if digits else 0}f}"
-        count = Fraction(values[0]).limit_denominator(10**9)
-        return {"verdict": EQUIVALENT if judge(text, count) == HOLDS else DIFFERENT}
-    if column.margin is None:
-        return {"verdict": NOT_MEASURED}
-    if not evidence.comparable:
-        return {"verdict": NOT_COMPARABLE}
-    if chance:
-        return {"verdict": baselines.AT_CHANCE}
-    if unit == FINETUNING or len(values) < 2:
-        return {"verdict": ONE_CHECKPOINT}
-    closer, differs = agreement(values, printed.value, evidence.margins[column.margin])
-    return {"verdict": TESTED, "p_equivalence": closer, "p_difference": differs}

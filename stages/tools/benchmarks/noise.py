@@ -20,7 +20,7 @@ from pathlib import Path
 import pandas as pd
 
 from stages.common.attention.bert import OperatorBertForSequenceClassification
-from stages.common.classification.kept import load
+from stages.common.classification.kept_models import load
 from stages.common.classification.training import Encoded, encode, predict
 from stages.noise.embeddings import predictions_under_noise, predictions_under_text_noise, spared_ids
 from stages.noise.text import KINDS, perturbed
