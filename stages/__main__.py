@@ -2,7 +2,7 @@
 
 A stage NAME is the function `main` of stages/NAME/stage.py. Its arguments after the settings are those of the command
 line, or those in the name under which DVC runs it (`pretraining@OPERATOR-SIZE`); what it returns goes into data/runs
-beside the times, versions and processor of the run, or None for no record.
+beside the times, versions and processor of the run and the checksums of its files, or None for no record.
 """
 
 import argparse
@@ -12,10 +12,8 @@ import os
 import sys
 from pathlib import Path
 
-from stages.plumbing import observations
+from stages.plumbing import handover, observations
 from stages.plumbing.command import clear_errors
-from stages.plumbing.documents import read_yaml
-from stages.plumbing.files import CHECKED
 from stages.plumbing.settings import Settings, did_you_mean, load_settings
 
 FOLDER = Path(__file__).parent
@@ -32,10 +30,11 @@ def main(words: list[str]) -> None:
             arguments = named_by_dvc(name, list(arguments))
         for argument, value in arguments.items():
             require(value, argument, name, settings)
-        require_inputs(name, arguments)
+        handover.require_inputs(name, arguments)
         stage = importlib.import_module(f"stages.{name}.stage")
         with observations.provenance("-".join([name, *arguments.values()])) as record:
-            record(stage.main(settings, **arguments))
+            own = stage.main(settings, **arguments)
+            record(None if own is None else own | {"files": handover.left_by(name, arguments)})
 
 
 def parser() -> argparse.ArgumentParser:
@@ -84,19 +83,6 @@ def require(value: str, argument: str, stage: str, settings: Settings) -> None:
             f"{argument} `{value}` is not in {f'{stage}.' if own else ''}{key} of params.yaml: {', '.join(allowed)}"
             + did_you_mean(value, allowed)
         )
-
-
-def require_inputs(name: str, arguments: dict[str, str]) -> None:
-    """Raises ValueError for data that dvc.yaml lists for the stage and that another stage has yet to make."""
-    stages = read_yaml(FOLDER.parent / "dvc.yaml")["stages"] if (FOLDER.parent / "dvc.yaml").exists() else {}
-    made = {out for stage in stages.values() for out in stage["outs"] if isinstance(out, str)}
-    needed = [dep for dep in stages.get(name, {"deps": []})["deps"] if dep in made and dep != CHECKED.as_posix()]
-    for path in needed:
-        for argument, value in arguments.items():
-            path = path.replace(f"${{item.{argument}}}", value)
-        if not Path(path).exists():
-            target = name + (f"@{'-'.join(arguments.values())}" if arguments else "")
-            raise ValueError(f"{path}: not made yet; `dvc repro {target}` runs what comes before {name}, and {name}")
 
 
 if __name__ == "__main__":

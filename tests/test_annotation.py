@@ -231,6 +231,25 @@ def test_plain_documents_are_judged_by_what_was_added_and_kept_byte_for_byte(fol
         filtering.build(Path("corpus"), folder, settings(**choice), workers=1)
 
 
+ODD_HEADERS = [b"[]", b'"text"', b'{"warc-target-uri": 5}', b'{"warc-target-uri": []}']
+
+
+def test_a_record_whose_address_cannot_be_read_is_malformed_and_costs_no_other(folder, tmp_path):
+    good = document("\n".join(["words that are long enough for a line, they have to be " * 3] * 5), "http://good.org")
+    odd = [b'{"content": "a", "warc_headers": %s, "metadata": {}}' % headers for headers in ODD_HEADERS]
+    write_shard(Path("corpus/part_1.jsonl.zst"), [good, *odd, good])
+    added = {"blocklists": str(lists(tmp_path / "ut1", **LISTS)), "kenlm_model": None, "quality_rules": True}
+    choice = {"excluded_categories": ["adult"], "missing_harmful_pp": "keep", "annotation": added}
+    filtering.build(Path("corpus"), folder, settings(**choice), workers=1)
+    assert kept_lines(folder) == [good, good]
+    assert [line.split(",")[1] for line in (folder / "malformed.csv").read_text().splitlines()[1:]] == list("2345")
+
+
+def test_odd_headers_of_a_record_that_needs_no_annotation_stop_no_later_stage():
+    for headers in ODD_HEADERS:
+        assert records.content(b'{"content": "a", "warc_headers": %s}' % headers) == "a"
+
+
 def test_no_scores_and_no_model_is_an_error_that_says_what_to_do(folder, capsys):
     lines = [document(str(number)) for number in range(4)]
     write_shard(Path("corpus/part_1.jsonl.zst"), lines)

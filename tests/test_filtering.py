@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from stages.common.embedded.corpus import write_corpus
 from stages.common.embedded.defects import plan
-from stages.common.records import records
+from stages.common.records import origins, records
 from stages.common.records.ledger import TOTAL, read_ledger
 from stages.common.records.records import Annotations
 from stages.filtering import shards as filters
@@ -198,6 +198,16 @@ def test_each_kind_of_malformed_line_is_counted_and_costs_no_good_document(folde
     assert {row["file"] for row in logged} == {"corpus/part_1.jsonl.zst"}
     assert all(row["reason"] for row in logged)
     assert_balanced(read_ledger(folder / "ledger.csv"))
+
+
+def test_a_malformed_line_is_named_by_its_place_in_the_source(folder):
+    write_shard(Path("corpus/part_1.jsonl.zst"), [record(), b"one", record(), b"two"])
+    write_shard(Path("corpus/part_2.jsonl.zst"), [b"three"])
+    origins.write(Path("corpus"), {"part_1.jsonl.zst": [(1, "a.jsonl", 7), (3, "b.jsonl", 1)]})
+    filtering.build(Path("corpus"), folder, settings(), workers=1)
+    with (folder / "malformed.csv").open() as file:
+        found = [(row["file"], row["line"]) for row in csv.DictReader(file)]
+    assert found == [("a.jsonl", "8"), ("b.jsonl", "2"), ("corpus/part_2.jsonl.zst", "1")]
 
 
 def split_at_feeds(block: bytes) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.common.records import reading, records
+from stages.common.records import origins, reading, records
 from stages.corpus import sources
 from stages.corpus import stage as corpus
 from stages.plumbing.sections import Corpus, CorpusHub, Data
@@ -193,6 +193,53 @@ def test_oscar_records_pass_byte_for_byte_and_unsound_ones_too(tmp_path):
     assert list(sources.file_records(path)) == lines[::-1]
 
 
+def test_what_a_file_holds_is_decided_by_the_first_line_that_tells_however_many_tell_nothing(tmp_path):
+    unsound = [b'{"metadata": {}}', *[b"no JSON"] * 150, b'{"title": "a"}']
+    lines = [*unsound, b'{"content": "a"}']
+    assert list(sources.file_records(compressed(tmp_path / "oscar.jsonl", b"\n".join(lines)))) == lines
+    with pytest.raises(ValueError, match=r"plain\.jsonl, line 1: not a plain document"):
+        list(sources.file_records(compressed(tmp_path / "plain.jsonl", b"\n".join([*unsound, plain("a")]))))
+
+
+PATTERNS = {
+    "text/*.jsonl": {"text/a.jsonl"},
+    "*/b.jsonl": {"other/b.jsonl"},
+    "**/*.jsonl": {"text/a.jsonl", "other/b.jsonl"},
+}
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("target", ["nowhere.jsonl", "b.jsonl"], ids=["nowhere", "itself"])
+def test_a_link_that_leads_nowhere_is_named_and_not_left_out(pattern, target, tmp_path):
+    (tmp_path / "text").mkdir()
+    (tmp_path / "other").mkdir()
+    compressed(tmp_path / "text" / "a.jsonl", plain("a"))
+    compressed(tmp_path / "other" / "b.jsonl", plain("b"))
+    (tmp_path / "text" / "b.jsonl").symlink_to(target)
+    (tmp_path / "text" / "again").symlink_to(tmp_path)  # a loop of folders, which ** does not go round
+    with pytest.raises(ValueError, match=rf"text/b\.jsonl: a link to {target}, which leads nowhere; mend it"):
+        sources.find_files(tmp_path, [pattern])
+    (tmp_path / "text" / "b.jsonl").unlink()
+    found = {path.relative_to(tmp_path).as_posix() for path in sources.find_files(tmp_path, [pattern])}
+    assert found == PATTERNS[pattern]
+
+
+def test_every_line_of_a_shard_is_traced_to_its_line_of_the_source(tmp_path, output):
+    root = tmp_path / "source"
+    root.mkdir()
+    lines = [b'{"content": "0"}', b"", b"no JSON", b'{"content": "1"}', b" ", b"", b'{"content": "2"}']
+    compressed(root / "a.jsonl", b"\n".join(lines))
+    compressed(root / "b.jsonl.zst", b"\n".join(lines[2:]))
+    corpus.write_files(output, settings(root, ["*"], shards=3))
+    known, traced = origins.read(output), []
+    for shard in reading.shards(output):
+        for number, line in enumerate(reading.lines(shard), 1):
+            traced.append(origins.locate(number, known[shard.name]))
+            assert [*reading.lines(Path(traced[-1][0]))][traced[-1][1] - 1] == line
+    expected = [("a.jsonl", line) for line in (1, 3, 4, 7)] + [("b.jsonl.zst", line) for line in (1, 2, 5)]
+    assert traced == [(str(root / name), number) for name, number in expected]
+
+
 def test_plain_documents_become_records_without_annotations(tmp_path):
     document = {"id": 7, "url": "http://a.org", "title": "-", "text": "Zwei\nZeilen \u2028 \U0001f600"}
     [line] = sources.file_records(compressed(tmp_path / "x.jsonl.gz", json_lines(document)))
@@ -238,8 +285,8 @@ def test_a_line_that_is_no_plain_document_is_named(tmp_path, line, message):
 
 
 def test_files_that_are_no_corpus_are_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"line 1: neither `content`.*among the columns body, title"):
-        list(sources.file_records(compressed(tmp_path / "x.jsonl", json_lines({"title": "a", "body": "b"}))))
+    with pytest.raises(ValueError, match=r"x\.jsonl: no line .* `content`.*line 2 has the columns body, title"):
+        list(sources.file_records(compressed(tmp_path / "x.jsonl", b"[1]\n" + json_lines({"title": "a", "body": "b"}))))
     with pytest.raises(ValueError, match=r"latin\.txt, line 2: not UTF-8"):
         list(sources.file_records(compressed(tmp_path / "latin.txt", b"a\n\xe9\n")))
     (tmp_path / "x.parquet").touch()
@@ -312,6 +359,8 @@ def test_files_of_a_hub_repository_are_taken_byte_for_byte_each_a_shard(reposito
     ours = [output / f"part_{number}.jsonl.zst" for number in (1, 2, 3)]
     assert [[*reading.lines(path)] for path in ours] == [[*reading.lines(path)] for path in theirs]
     assert records.annotations(next(reading.lines(ours[0]))).harmful_pp == 9.5
+    found = origins.locate(2, origins.read(output)["part_3.jsonl.zst"])
+    assert found == (f"{repository}@main/en_meta/en_meta_part_10.jsonl.zst", 2)
 
 
 def test_files_of_a_hub_repository_are_read_up_to_a_number_of_documents(repository, output):

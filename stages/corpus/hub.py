@@ -60,12 +60,13 @@ def fetch(repository: str, revision: str, name: str, target: Path) -> None:
 
 
 def write_shard(settings: dict, folder: Path) -> dict:
-    """Job. settings: repository, revision, name (of a file). Leaves its records in `folder`/shard.jsonl.zst."""
+    """Job. settings: repository, revision, name (of a file). Leaves and gives what sources.write_shard does."""
     fetched = folder / Path(settings["name"]).name
     fetch(settings["repository"], settings["revision"], settings["name"], fetched)
-    sources.write_shard({"parts": [[str(fetched), 0, None]]}, folder)
+    result = sources.write_shard({"parts": [[str(fetched), 0, None]]}, folder)
     fetched.unlink()
-    return {}
+    name = f"{settings['repository']}@{settings['revision']}/{settings['name']}"
+    return result | {"origins": [(line, name, source_line) for line, _, source_line in result["origins"]]}
 
 
 def file_records(repository: str, revision: str, names: list[str]) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ line ends a document, as in the corpora of the original BERT. WikiText (.raw): a
 one first-level heading to the next. Each may be compressed (.zst, .gz).
 """
 
+import glob
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -15,17 +16,20 @@ from stages.common.records import reading, records
 from stages.plumbing.files import temporary_sibling
 
 HEADING = re.compile(r" = [^=].* = ")  # of an article; sections have more signs
-UNDECIDED_LINES = 100
 
 
 def find_files(root: Path, patterns: Iterable[str]) -> list[Path]:
-    """Files below `root`, by pattern, then in natural order. ValueError for a pattern that matches none."""
+    """Files below `root`, by pattern, then in natural order.
+
+    Raises:
+        ValueError: a pattern matches no file, or something that can be no file, such as a link that leads nowhere.
+    """
     found: dict[Path, None] = {}
     for pattern in patterns:
-        try:
-            matches = [path for path in root.glob(pattern) if path.is_file()]
-        except (NotImplementedError, ValueError):  # absolute or empty patterns
-            matches = []
+        matches = [path for path in _matches(root, pattern) if not path.is_dir()]
+        if odd := [path for path in matches if not path.is_file()]:
+            kind = f"a link to {odd[0].readlink()}, which leads nowhere" if odd[0].is_symlink() else "no ordinary file"
+            raise ValueError(f"corpus.files: {odd[0]}: {kind}; mend it, delete it or narrow the pattern `{pattern}`")
         if not matches:
             raise ValueError(
                 f"corpus.files: `{pattern}` matches no file below data.root ({root.absolute()}); mend one of them"
@@ -34,6 +38,14 @@ def find_files(root: Path, patterns: Iterable[str]) -> list[Path]:
     for path in found:
         _form(path)
     return list(found)
+
+
+def _matches(root: Path, pattern: str) -> set[Path]:
+    try:
+        followed = set(root.glob(pattern))
+    except (NotImplementedError, ValueError):  # absolute or empty patterns
+        return set()
+    return followed | {root / name for name in glob.glob(pattern, root_dir=root)}  # which has broken links of any name
 
 
 def count(settings: dict, folder: Path) -> dict:
@@ -46,31 +58,40 @@ def count(settings: dict, folder: Path) -> dict:
 def write_shard(settings: dict, folder: Path) -> dict:
     """Job. settings: parts, a list of [path, first, last]: documents [first, last) of each file.
 
-    Leaves shard.jsonl.zst in `folder`; gives the number of documents in it.
+    Leaves shard.jsonl.zst in `folder`; gives the number of documents in it, and `origins` (common/records/origins.py).
     """
-    documents = 0
+    documents, origins = 0, []
     with (
         temporary_sibling(folder / "shard.jsonl.zst") as temporary,
         reading.zstd_writer(temporary) as file,
     ):
         for path, first, last in settings["parts"]:
-            for line in file_records(Path(path), first, last):
+            expected = None
+            for number, line in _numbered_records(Path(path), first, last):
                 file.write(line + b"\n")
                 documents += 1
-    return {"documents": documents}
+                if number != expected:
+                    origins.append((documents, path, number))
+                expected = number and number + 1
+    return {"documents": documents, "origins": origins}
 
 
 def file_records(path: Path, first: int = 0, last: int | None = None) -> Iterator[bytes]:
     """Documents [first, last) of a file as OSCAR records. ValueError: file and line of what is none."""
+    return (line for _, line in _numbered_records(path, first, last))
+
+
+def _numbered_records(path: Path, first: int, last: int | None) -> Iterator[tuple[int | None, bytes]]:
+    """The same with the line that each is from; None for a document that may be of several lines."""
     if _form(path) != ".jsonl":
         for text in islice(_texts(path), first, last):
-            yield records.record(records.PlainDocument(text))
+            yield None, records.record(records.PlainDocument(text))
     elif _holds_oscar(path):
-        yield from (line for _, line in islice(_numbered_lines(path), first, last))
+        yield from islice(_numbered_lines(path), first, last)
     else:
         for number, line in islice(_numbered_lines(path), first, last):
             try:
-                yield records.record(records.plain_document(line))
+                yield number, records.record(records.plain_document(line))
             except ValueError as error:
                 raise ValueError(
                     f"{path}, line {number}: not a plain document ({error}); each line must be a JSON object "
@@ -93,19 +114,20 @@ def _numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _holds_oscar(path: Path) -> bool:
-    """Decided by the first line that is a JSON object. ValueError when it has no `content` or `text`."""
-    for number, line in islice(_numbered_lines(path), UNDECIDED_LINES):
+    """Decided by the first line that is a JSON object with `content` or `text`. ValueError when there is none."""
+    other = ""
+    for number, line in _numbered_lines(path):
         try:
             names = records.columns(line)
         except ValueError:
             continue
-        if not names & {"content", "text"}:
-            raise ValueError(
-                f"{path}, line {number}: neither `content` (OSCAR) nor `text` (plain) among the columns "
-                f"{', '.join(sorted(names))}; rename the column of the text"
-            )
-        return "content" in names
-    return False
+        if names & {"content", "text"}:
+            return "content" in names
+        other = other or f" (line {number} has the columns {', '.join(sorted(names))})"
+    raise ValueError(
+        f"{path}: no line is a JSON object with `content` (OSCAR) or `text` (plain){other}; rename the column of the "
+        "text, or take the file off corpus.files"
+    )
 
 
 def _texts(path: Path) -> Iterator[str]:

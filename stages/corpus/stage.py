@@ -2,7 +2,8 @@
 
 Reads the source (generated here; original files below data.root; a dataset of the hub). Writes
 data/corpus/part_N.jsonl.zst: corpus.shards files of equal numbers of documents, in the order of the source (files
-of the hub that are read whole keep their number).
+of the hub that are read whole keep their number); and, where whole files are read, origins.csv, which says what line of
+which file a line of a shard is.
 """
 
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from itertools import chain, islice, pairwise
 from pathlib import Path
 
 from stages.common.embedded.corpus import write_corpus
-from stages.common.records import reading
+from stages.common.records import origins, reading
 from stages.corpus import hub, sources
 from stages.plumbing import jobs
 from stages.plumbing.files import CORPUS, place, temporary_sibling
@@ -56,9 +57,17 @@ def write_files(folder: Path, settings: Settings) -> None:
         parts = list(parts_of(files, counts, first, last))
         inputs = tuple(Path(path) for path, _, _ in parts)
         writing.append(jobs.Job(f"part_{number}", {"parts": parts}, inputs))
-    results = jobs.run(sources.write_shard, writing, stage="corpus", workers=settings.workers)
-    for job, (made, _) in zip(writing, results, strict=True):
-        place(made / "shard.jsonl.zst", folder / f"{job.name}.jsonl.zst")
+    place_shards(folder, jobs.run(sources.write_shard, writing, stage="corpus", workers=settings.workers))
+
+
+def place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
+    """Puts what jobs have made into `folder`, in their order, with the origins of all lines."""
+    left = {}
+    for number, (made, result) in enumerate(results, 1):
+        name = f"part_{number}.jsonl.zst"
+        place(made / "shard.jsonl.zst", folder / name)
+        left[name] = result["origins"]
+    origins.write(folder, left)
 
 
 def write_hub(folder: Path, settings: Settings) -> list[str]:
@@ -87,9 +96,7 @@ def write_hub(folder: Path, settings: Settings) -> list[str]:
             source = {"repository": dataset.repository, "revision": dataset.revision, "name": name}
             local = Path(dataset.repository) / name  # a commit's files never change, those of a folder may
             fetching.append(jobs.Job(name, source, (local,) if local.exists() else ()))
-    results = jobs.run(hub.write_shard, fetching, stage="corpus", workers=settings.workers)
-    for number, (made, _) in enumerate(results, 1):
-        place(made / "shard.jsonl.zst", folder / f"part_{number}.jsonl.zst")
+    place_shards(folder, jobs.run(hub.write_shard, fetching, stage="corpus", workers=settings.workers))
     return names
 
 

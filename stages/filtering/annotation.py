@@ -39,7 +39,7 @@ class Annotator:
         self.unknown = Counter(categories=0, harmful_pp=0, quality_warnings=0)
 
     def __call__(self, line: bytes, document: Annotations) -> Annotations:
-        """The metadata of a record with what could be added to it."""
+        """The metadata of a record with what could be added. ValueError: what it would follow from cannot be read."""
         found = {}
         text, address = records.source(line) if self._adds else ("", None)
         if document.categories is UNSET:

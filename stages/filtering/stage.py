@@ -2,7 +2,8 @@
 
 Reads data/corpus. Writes data/filtered/part_N.jsonl.zst (kept records, byte for byte), ledger.csv (every
 document and byte accounted for; stages/filtering/shards.py describes its columns) and malformed.csv (file,
-line and reason of each line that is no record). Stops when more lines are malformed than
+line and reason of each line that is no record; file and line of the source, or of data/corpus for lines that were
+streamed). Stops when more lines are malformed than
 filtering.malformed_share.
 """
 
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stages.common.records import reading
+from stages.common.records import origins, reading
 from stages.common.records.ledger import TOTAL, Row, with_total, write_ledger
 from stages.filtering import blocklists, perplexity, rules
 from stages.filtering import shards as filtering
@@ -65,7 +66,7 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
         stage="filtering",
         workers=workers,
     )
-    gather_malformed([made for made, _ in results], folder / filtering.MALFORMED)
+    gather_malformed([made for made, _ in results], origins.read(corpus), folder / filtering.MALFORMED)
     ledger = with_total(place_selected(shards, results, folder, settings))
     write_ledger(ledger, folder / LEDGER.name)
     check(ledger, folder / filtering.MALFORMED, settings)
@@ -133,12 +134,16 @@ def chosen_of(kept: list[int], settings: Filtering) -> Iterator[Sequence[int]]:
     return ((part - end + number).tolist() for part, end, number in zip(parts, ends, kept, strict=True))
 
 
-def gather_malformed(made: list[Path], target: Path) -> None:
+def gather_malformed(made: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
+    """One table of all jobs' malformed lines, each under its place in the source where that is known."""
     with temporary_sibling(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        file.write("file,line,reason\n")
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("file", "line", "reason"))
         for folder in made:
             with (folder / filtering.MALFORMED).open(encoding="utf-8", newline="") as part:
-                file.writelines(part)
+                for shard, line, reason in csv.reader(part):
+                    place = origins.locate(int(line), sources.get(Path(shard).name, []))
+                    writer.writerow((*(place or (shard, line)), reason))
 
 
 def check(ledger: list[Row], malformed: Path, settings: Filtering) -> None:

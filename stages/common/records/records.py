@@ -29,8 +29,11 @@ class Annotations(msgspec.Struct, frozen=True, gc=False):
     annotation: tuple[str, ...] | UnsetType | None = UNSET
 
 
-class _Record(msgspec.Struct, gc=False):
+class _Text(msgspec.Struct, gc=False):
     content: msgspec.Raw  # not decoded, but checked as strictly as if it were
+
+
+class _Record(_Text, gc=False):
     metadata: Annotations | None = None
 
 
@@ -38,8 +41,7 @@ class _Headers(msgspec.Struct, gc=False):
     target: str | None = msgspec.field(name="warc-target-uri", default=None)
 
 
-class _Source(msgspec.Struct, gc=False):
-    content: msgspec.Raw
+class _Source(_Text, gc=False):
     warc_headers: _Headers | None = None
 
 
@@ -56,6 +58,7 @@ QUOTE, OPENING, CLOSING = b'"{}'
 PARTS = 16  # of a block with an unsound line
 _record = msgspec.json.Decoder(_Record)
 _source = msgspec.json.Decoder(_Source)
+_text = msgspec.json.Decoder(_Text)
 _string = msgspec.json.Decoder(str)
 _plain = msgspec.json.Decoder(PlainDocument)
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -147,8 +150,10 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def content(line: bytes) -> str:
-    """Reads the text of a record. Raises ValueError as `annotations` does."""
-    return source(line)[0]
+    """Reads the text of a record. Raises ValueError as `annotations` does, but looks at nothing else."""
+    found = _decode(_text, line)
+    _check_content(found.content)
+    return _string.decode(found.content)
 
 
 def source(line: bytes) -> tuple[str, str | None]:
