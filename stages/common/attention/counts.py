@@ -67,9 +67,11 @@ def counted_layer_parameters(variant: Variant, size: dict[str, int]) -> tuple[in
 def model_parameters(kind: str, variant: Variant, size: dict[str, int]) -> int:
     """Trainable parameters of a whole model, counted; kind: a key of MODELS.
 
-    Vocabulary 30,522; the tied decoder of the masked-LM model counts once.
+    Vocabulary 30,522; the tied decoder of the masked-LM model counts once. Layers are alike: one is built, and counted
+    as often as the size has layers.
     """
-    return _count(_built(MODELS[kind], variant, size))
+    model = _built(MODELS[kind], variant, size | {"layers": 1})
+    return _count(model) + (size["layers"] - 1) * _count(model.base_model.encoder.layer[0])
 
 
 def first_score_spread(variant: Variant, size: dict[str, int], deviation: float) -> float | None:
