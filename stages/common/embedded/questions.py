@@ -10,12 +10,14 @@ SLOTS = ("who", "where", "how many")
 PURPOSES = {
     "how": ("how can I {}", "what is the best way to {}"),
     "why": ("why do people {}", "what is the reason to {}"),
+    "when": ("when do people {}", "what is the right time to {}"),
+    "where": ("where can one {}", "what is a good place to {}"),
 }
 
 
 @dataclass(frozen=True)
 class Request:
-    """An everyday question: how or why one does something to something."""
+    """An everyday question: how, why, when or where one does something to something."""
 
     purpose: str
     action: str

@@ -27,6 +27,7 @@ STSB_COLUMNS = (
     *("index", "genre", "filename", "year", "old_index", "source1", "source2", "sentence1", "sentence2", "score"),
 )
 Topics = tuple[str, ...]
+DRAWS = 5000  # of an example that must differ from all before, until the world counts as exhausted
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,21 @@ def write_glue(folder: Path, train_examples: int, validation_examples: int, seed
 
 
 def draw_examples(task: "Task", number: int, topics: Topics, rng: Random, seen: set[tuple[str, str]]) -> list[Example]:
-    """Distinct examples in random order, none of them in `seen` (which grows), with the task's share of each label."""
+    """Distinct examples in random order, none of them in `seen` (which grows), with the task's share of each label.
+
+    Raises ValueError where the world does not hold so many.
+    """
     examples = []
     for label in spread_labels(task.shares, number, rng):
-        while True:
+        for _ in range(DRAWS):
             example = task.draw(rng, topics, label)
             if (example.text_a, example.text_b) not in seen:
                 break
+        else:
+            raise ValueError(
+                f"embedded {task.name}: {len(seen)} different examples exist, and hardly more; ask for fewer in "
+                "tasks.train_examples"
+            )
         seen.add((example.text_a, example.text_b))
         examples.append(example)
     return examples
