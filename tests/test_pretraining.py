@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from safetensors import SafetensorError
@@ -19,6 +20,7 @@ from stages.common.masked_lm.corpus import batch_indices
 from stages.common.masked_lm.masking import MaskedLMLoss, sparse_targets
 from stages.common.training import checkpoints
 from stages.plumbing.files import sha256
+from stages.pretraining import curves
 from stages.pretraining import loop as pretraining
 from stages.pretraining.probes import of_scores
 from tests.toy import TOY, TRAINING, VOCABULARY, pretrained, run_of
@@ -78,6 +80,18 @@ def test_probes_are_logged_and_change_nothing(operator, tokens, tmp_path):
     assert moved and all(0 < first[name] < last[name] for name in moved)
 
 
+def test_the_curves_of_all_runs_stand_in_one_table_while_they_go_on(tmp_path):
+    table = tmp_path / "live.csv"
+    for seed, steps in ((1, (4,)), (2, (4, 8)), (1, (4, 8))):
+        log = [{"step": step, "validation_loss": 1 / step, "probes": {"score_spread": seed}} for step in steps]
+        curves.show(table, {"operator": "shared", "size": "toy", "seed": seed}, log)
+    drawn = pd.read_csv(table)
+    assert list(drawn.columns) == ["operator", "size", "seed", "step", "validation_loss", "score_spread"]
+    assert drawn[["seed", "step", "validation_loss"]].values.tolist() == [
+        [seed, step, 1 / step] for seed in (1, 2) for step in (4, 8)
+    ]
+
+
 def test_the_spread_of_scores_leaves_a_token_s_score_on_itself_out():
     A = torch.tensor([[[[9.0, 1.0, 3.0], [2.0, 9.0, 2.0], [0.0, 4.0, 9.0]]]])
     spreads = [2**0.5, 0.0, 8**0.5]
@@ -119,7 +133,7 @@ def test_a_process_killed_at_any_moment_goes_on_bit_for_bit(moment, tokens, tmp_
     folder = tmp_path / "b"
     folder.mkdir()
     program = PROGRAM.format(function=function, call=call, half=half)
-    paths = (str(path) for path in (tokens, folder, folder / "live"))
+    paths = (str(path) for path in (tokens, folder, folder / "live.csv"))
     command = [sys.executable, "-c", program, json.dumps(run_of()), *paths]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "now\n"
@@ -262,7 +276,7 @@ def dying(*arguments):
 masked_lm.apply_gradients = dying
 
 def train(run, folder):
-    return pretraining.pretrain(run, TOKENS, folder, folder / "live")
+    return pretraining.pretrain(run, TOKENS, folder, folder / "live.csv")
 
 [(folder, _)] = jobs.run(train, [jobs.Job("toy", json.loads(sys.argv[1]), (TOKENS,))], "pretraining")
 (Path.cwd() / "folder").write_text(str(folder))

@@ -18,6 +18,7 @@ from stages.common.evidence import baselines, specifications
 from stages.plumbing import observations
 from stages.plumbing.settings import load_settings
 from stages.report.paper_tables import merged_name
+from stages.translation.stage import SEQUENCES
 from tests.toy_report import OPERATORS, make
 
 ROOT = Path(__file__).parents[1]
@@ -262,3 +263,21 @@ def test_a_page_is_not_wider_than_the_screen(reports, tmp_path, width, name):
     command = ["chromium", *flags.split(), "--window-size=1600,1000", "--dump-dom", f"file://{frame}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert f"<title>{width}</title>" in done.stdout
+
+
+def described() -> dict[str, set[str]]:
+    """The columns of results.parquet that its schema has, and the names that it gives of the values of each."""
+    lines = (ROOT / "reports/templates/results.md").read_text().splitlines()
+    rows = [line.split("|") for line in lines if line.startswith("| `")]
+    named = [(re.findall("`(.+?)`", row[1]), set(re.findall("`(.+?)`", row[3]))) for row in rows]
+    return {column: values for columns, values in named for column in columns}
+
+
+def test_the_schema_of_results_names_every_column_every_stage_that_writes_and_every_size_outside_models():
+    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+    writing = {name for name, stage in stages.items() if "data/observations/" in str(stage["outs"])}
+    sizes = {SEQUENCES, *load_settings(ROOT / "stages/scales/laptop.yaml").translation.protocols}
+    found = described()
+    assert list(found) == list(observations.COLUMNS)
+    assert {"baselines", "translation"} < writing <= found["stage"]
+    assert sizes <= found["size"]

@@ -45,6 +45,7 @@ def run_of(operator="original", leaves=("checkpoints/step-3", "checkpoints/step-
     variant = {"operator": operator}
     return {
         "operator": operator,
+        "size": "toy",
         "variant": variant,
         "seed": 1,
         "model": TOY,
@@ -58,7 +59,7 @@ def pretrained(tokens, folder, operator="original", **changes):
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as a job does: two threads add in another order
     try:
-        result = pretraining.pretrain(run_of(operator, **changes), tokens, folder, folder / "live")
+        result = pretraining.pretrain(run_of(operator, **changes), tokens, folder, folder / "live.csv")
     finally:
         torch.set_num_threads(threads)
     log = [{key: value for key, value in entry.items() if key not in CLOCKED} for entry in result["log"]]

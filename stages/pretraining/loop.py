@@ -1,6 +1,6 @@
 """Masked-LM pre-training of one operator from one seed, on one device or by several processes together.
 
-A run leaves its state beside its model and goes on from there; its curves can be watched in a folder (DVCLive).
+A run leaves its state beside its model and goes on from there; its curves can be watched while it does.
 """
 
 import math
@@ -14,11 +14,11 @@ from stages.common.attention.counts import training_flops
 from stages.common.masked_lm.corpus import Corpus
 from stages.common.masked_lm.steps import advance, built, length, ready, validate
 from stages.common.training import checkpoints, distributed
-from stages.common.training.curves import Curves
 from stages.common.training.machine import Pace, peak
 from stages.common.training.optimisation import device, optimiser
 from stages.plumbing.files import temporary_sibling
 from stages.plumbing.jobs import processes, rank
+from stages.pretraining import curves
 from stages.pretraining.probes import Probes
 
 logging.disable_progress_bar()  # the library draws one for every file that it saves
@@ -31,11 +31,11 @@ def pretrain(run: dict, tokens: Path, folder: Path, live: Path) -> dict:
 
     run: operator (its name in the run), variant (its settings, as Settings.variant gives them), seed, model (a record
     of `models`), training (the record `pretraining`), leaves (`checkpoints/step-N` for the steps after which the model
-    is left there, too). live: folder of the curves. Gives the seconds spent and a log of {step, training_loss,
-    validation_loss, masked_tokens, learning_rate, gradient_norm, tokens_per_second, model_flop_utilisation, probes}:
-    losses in nats per masked token; learning_rate without a variant's `score_rate`; utilisation is a share of the peak
-    of matrix products that the job measured at its start, which jobs that share a device share; probes as probes.py
-    names them, empty where `pretraining.probes` is false.
+    is left there, too). live: table of the curves of all runs. Gives the seconds spent and a log of {step,
+    training_loss, validation_loss, masked_tokens, learning_rate, gradient_norm, tokens_per_second,
+    model_flop_utilisation, probes}: losses in nats per masked token; learning_rate without a variant's `score_rate`;
+    utilisation is a share of the peak of matrix products that the job measured at its start, which jobs that share a
+    device share; probes as probes.py names them, empty where `pretraining.probes` is false.
     """
     distributed.join()
     corpus, settings = Corpus.of(tokens), run["training"]
@@ -94,7 +94,6 @@ def _train(
     settings, name = run["training"], f"{run['operator']} seed {run['seed']}"
     loss_of, pace = ready(model), _pace(run, corpus)
     probes = Probes(run, corpus) if settings["probes"] else None
-    curves = Curves(live, progress["log"]) if rank() == 0 else None
     started = time.perf_counter() - progress["seconds"]
     losses, count = progress["since_evaluation"]
     losses = losses if rank() == 0 else 0.0  # the sum over all processes, as `gathered` leaves it
@@ -116,8 +115,8 @@ def _train(
                     f"pre-training {name}, step {done}: {', '.join(wrong)}: the run has diverged; lower the rate"
                 )
             progress["log"].append(entry | {"probes": probes.measure(model) if probes else {}})
-            if curves:
-                curves.show(progress["log"][-1])
+            if rank() == 0:
+                curves.show(live, run, progress["log"])
             losses, count = 0.0, 0
             pace.start()
         _leave(model, wanted.get(done))

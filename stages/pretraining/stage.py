@@ -3,8 +3,8 @@
 Reads data/tokens. Writes data/pretraining/OPERATOR-SIZE/seed-N (a Hugging Face model folder, with tokenizer and card),
 data/checkpoints/OPERATOR-SIZE/seed-N/step-M (the same after the steps that `convergence` asks for) and
 data/observations/pretraining-OPERATOR-SIZE.csv: training and validation loss by step. A run that was killed goes on
-from its last checkpoint (data/jobs). data/live/OPERATOR-SIZE-seed-N has its curves while it goes on: loss, learning
-rate, gradient norm, tokens a second, share of the machine's peak.
+from its last checkpoint (data/jobs). data/live.csv has the curves of all runs while they go on: losses, learning rate,
+gradient norm, tokens a second, share of the machine's peak.
 
 Several GPUs share a run under `torchrun --nproc-per-node N -m stages.pretraining OPERATOR SIZE`, or under
 `accelerate launch`.
@@ -25,7 +25,7 @@ LOSSES = ("training_loss", "validation_loss")
 def pretrain(run: dict, folder: Path) -> dict:
     from stages.pretraining.loop import pretrain
 
-    return pretrain(run, TOKENS, folder, LIVE / f"{run['operator']}-{run['size']}-seed-{run['seed']}")
+    return pretrain(run, TOKENS, folder, LIVE)
 
 
 def rows(run: dict, log: list[dict]) -> list[Observation]:

@@ -13,10 +13,6 @@ code=$(cd "$(dirname "$0")/../.." && pwd)
 data=$(cd "$1" && pwd) work=$2
 mkdir -p "$work/out"
 export OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false PYTHONUNBUFFERED=1
-python3 -c "import dvclive" 2> /dev/null || { # its live curves are for somebody who watches; the log has the same values
-  mkdir -p "$work/standin" && export PYTHONPATH="$work/standin${PYTHONPATH:+:$PYTHONPATH}"
-  printf 'class Live:\n    def __init__(self, *_, **__): self.step = 0\n    def log_metric(self, *_): pass\n    def make_summary(self): pass\n' > "$work/standin/dvclive.py"
-}
 
 study() { # study SCALE NAME: a copy of the code and the data, with the parameters of a scale, in WORK/NAME
   mkdir -p "$work/$2/data"
