@@ -14,6 +14,8 @@ from stages.analysis.estimates import compared, spreads
 from stages.audit import checks as audit
 from stages.common.evidence import baselines, measurements, power, published, released
 from stages.common.evidence.scores import COLUMNS, METRICS
+from stages.parameters import stage as parameters
+from stages.plumbing.settings import load_settings
 from tests.toy_evidence import row
 
 ROOT = Path(__file__).parents[1]
@@ -154,6 +156,29 @@ def test_counts_are_tested_at_any_scale_by_the_tolerance_of_printed_numbers(chec
     assert verdicts == {"K-02": "truncated", "K-04": "fails"}  # 66.536
     run = counted("attention_block_parameters", "blog", original=1050624, hadamard=538113)
     assert one("H-09", checks, run, where="counts")["verdict"] == "partly"  # twofold, but not 50 %
+
+
+def test_no_status_of_a_claim_contradicts_what_the_built_models_count(checks):
+    settings = load_settings(ROOT / "stages/scales/laptop.yaml")
+    operators = {test["select"].get("operator") for tests in RULES["rules"].values() for test in tests}
+    operators |= {name for tests in RULES["rules"].values() for test in tests for name in listed(test)}
+    found = parameters.small_sources() + [
+        observation
+        for size in ("small", "base")
+        for name in sorted(operators & set(parameters.OPERATORS))
+        for observation in parameters.count(
+            name, settings.variant(name), size, settings.models[size].model_dump(), 0.02
+        )
+    ]
+    made = ledger(checks, [vars(observation) for observation in found]).loc["counts"]
+    assert not made["because"].str.contains("too little").any()
+    undecided = ("not-checkable", "unsupported")
+    told = made[~made["numbers"].isin(undecided)]
+    assert told["verdict"].to_dict() == told["numbers"].to_dict()
+
+
+def listed(test: dict) -> list[str]:
+    return test.get("each", {}).get("operator", [])
 
 
 def test_facts_are_counted_and_not_the_claims_that_state_them(raw, checks):
