@@ -1,5 +1,6 @@
 """Tables as they are shown, and their text in HTML and LaTeX."""
 
+import io
 from math import nan
 
 import jinja2
@@ -10,6 +11,7 @@ from stages.common.evidence import cells, measurements, published, specification
 from stages.report import html, latex
 from stages.report.markup import formula
 from stages.report.paper_tables import editions, from_cells
+from stages.report.spreadsheets import csv_of
 from stages.report.tables import Heading, interval, mean_sd, number, plain, probability, text
 from tests.toy_evidence import FOLDER, evidence, row
 
@@ -125,6 +127,29 @@ def both_editions(end: str):
     printed = [published.table(table.name, FOLDER) for table in pair]
     filled = tuple(cells.fill(t, p, evidence([]), o) for t, p, o in zip(pair, printed, printed[::-1], strict=True))
     return editions(pair, filled, ["tiny"])
+
+
+HOSTILE = (
+    "=1+1",
+    '=HYPERLINK("x")',
+    "+0.66; Welch p = 0.015",
+    "-0.72 points",
+    "@SUM(A1)",
+    "\t=1",
+    "-1+1",
+    "+cmd|' /C calc'!A0",
+)
+PLAIN = ("-0.056", "+0.3", "-", "-1.5e-05", "87.6k", "1=1", "a-b", "", "+12%", "'a'", "-70,000")
+
+
+def test_a_spreadsheet_takes_no_text_of_a_table_for_a_formula_and_every_number_stands():
+    frame = pd.DataFrame({"text": [*HOSTILE, *PLAIN], "value": -1.5, "n": pd.array([1] * 18 + [None], dtype="Int64")})
+    back = pd.read_csv(
+        io.StringIO(csv_of(frame)), dtype={"text": "str", "n": "Int64"}, keep_default_na=False, na_values={"n": ""}
+    )
+    assert back["text"].tolist() == [*(f"'{text}" for text in HOSTILE), *PLAIN]
+    assert (back["value"] == -1.5).all()
+    assert csv_of(frame[["value", "n"]]) == frame[["value", "n"]].to_csv(index=False, lineterminator="\n")
 
 
 def test_editions_that_differ_stand_one_below_the_other_with_the_differences_marked():

@@ -38,6 +38,7 @@ from stages.report import (
     verdicts,
 )
 from stages.report.figures import Drawing, draw
+from stages.report.spreadsheets import csv_of
 from stages.report.tables import Grid
 
 TEMPLATES = REPORTS / "templates"
@@ -228,11 +229,11 @@ def write(filled: dict, grids: dict[str, Grid], figures: dict[str, Drawing], set
     tex = latex.environment(TEMPLATES)
     with temporary_sibling(REPORTS / "tables") as folder:
         for name, grid in grids.items():
-            write_atomically(folder / f"{name}.csv", grid.csv.to_csv(index=False, lineterminator="\n"))
+            write_atomically(folder / f"{name}.csv", csv_of(grid.csv))
             write_atomically(folder / f"{name}.tex", tex.get_template("table.tex").render(grid=grid))
     with temporary_sibling(REPORTS / "figures") as folder:
         for name, drawing in figures.items():
-            write_atomically(folder / f"{name}.csv", drawing.csv.to_csv(index=False, lineterminator="\n"))
+            write_atomically(folder / f"{name}.csv", csv_of(drawing.csv))
             for form, content in drawing.files.items():
                 write_atomically(folder / f"{name}.{form}", content)
     with temporary_sibling(REPORTS / "model_cards") as folder:
