@@ -1,5 +1,6 @@
 """`dvc repro` from end to end on a tiny scale, in a temporary clone."""
 
+import csv
 import os
 import random
 import shutil
@@ -41,9 +42,13 @@ def clone(folder: Path, edit=None) -> Path:
     shutil.copyfile(ROOT / "stages/scales/laptop.yaml", folder / "params.yaml")
     change(folder, edit or shrink)
     run(folder, "git", "init", "--quiet")
-    run(folder, "git", "add", ".")
-    run(folder, "git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "--message", "tiny")
+    commit(folder)
     return folder
+
+
+def commit(folder: Path) -> None:
+    run(folder, "git", "add", "--all")
+    run(folder, "git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "--message", "tiny")
 
 
 def shrink(params: dict) -> None:
@@ -171,6 +176,53 @@ def test_metrics_plots_and_params_say_something(finished):
     run(finished, "dvc", "plots", "show", "--out", "plots")
     page = (finished / "plots/index.html").read_text()
     assert "pretraining_loss" in page and "glue" in page
+
+
+def test_what_a_remote_hands_on_serves_experiments_that_keep_their_metrics(finished, tmp_path):
+    first, folder = tmp_path / "first", tmp_path / "second"
+    shutil.copytree(finished, first)
+    run(first, "dvc", "remote", "add", "--default", "store", str(tmp_path / "store"))
+    commit(first)
+    run(first, "dvc", "push")
+    run(tmp_path, "git", "clone", "--quiet", str(first), str(folder))
+    run(folder, "dvc", "pull")
+    assert stages_run(run(folder, "dvc", "repro")) == set()
+    temporary = run(folder, "dvc", "exp", "run", "--temp", "-S", "operators=[original]", "-n", "fewer", "analysis")
+    assert stages_run(temporary) == {"timing", "analysis"}
+    for name, change in (("strict", "analysis.alpha=0.01"), ("wide", "analysis.confidence=0.99")):
+        run(folder, "dvc", "exp", "run", "--queue", "-S", change, "-n", name, "analysis")
+    run(folder, "dvc", "exp", "run", "--run-all", "--jobs", "2")
+    head, *rows = csv.reader(run(folder, "dvc", "exp", "show", "--only-changed", "--csv").splitlines())
+    assert {"fewer", "strict", "wide"} < {row[0] for row in rows}
+    assert {"analysis.alpha", "shared.tiny.validation_loss"} < set(head) and "analysis.seed" not in head
+    assert "shared.tiny.validation_loss" in run(folder, "dvc", "metrics", "diff", "HEAD", "fewer")
+    assert run(folder, "dvc", "metrics", "diff", "HEAD", "strict") == ""  # of the scores, none depends on it
+    assert "original.tiny.validation_loss" in run(folder, "dvc", "metrics", "diff", "--all", "HEAD", "strict")
+    assert "analysis.alpha" in run(folder, "dvc", "params", "diff", "HEAD", "strict")
+    run(folder, "dvc", "plots", "diff", "HEAD", "fewer", "--out", "plots")
+    assert '"rev": "fewer"' in (folder / "plots/index.html").read_text()
+
+
+def from_files(params: dict) -> None:
+    shrink(params)
+    params["data"] = {"source": "files", "root": "data/original"}
+    params["corpus"] |= {"files": ["text/*.txt"], "documents": None, "shards": 1}
+
+
+def test_original_files_below_a_relative_root_are_tracked_and_reach_experiments(tmp_path):
+    folder = clone(tmp_path / "clone", from_files)
+    text = folder / "data/original/text/a.txt"
+    text.parent.mkdir()
+    text.write_text("one\n\ntwo\n")
+    run(folder, "dvc", "add", "data/original/text")
+    commit(folder)
+    tracked = run(folder, "git", "ls-files", "data/original").split()
+    assert tracked == ["data/original/README.md", "data/original/text.dvc"]
+    assert stages_run(run(folder, "dvc", "exp", "run", "--temp", "corpus")) == {"corpus"}
+    assert stages_run(run(folder, "dvc", "repro", "corpus")) <= {"corpus"}
+    text.write_text("one\n\ntwo\n\nthree\n")
+    assert stages_run(run(folder, "dvc", "repro", "corpus")) == {"corpus"}
+    assert not run(folder, "git", "status", "--short", "--untracked-files=all", "data/original/text")
 
 
 def test_two_runs_give_the_same_bytes_of_observations(finished, tmp_path):

@@ -19,10 +19,10 @@ def batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.ndarray
         Indices of the examples of a batch.
     """
     generator = np.random.default_rng(seed)
-    order, lengths = generator.permutation(len(lengths)), np.array(lengths)
+    order, tokens = generator.permutation(len(lengths)), np.array(lengths)
     cut = []
     for start in range(0, len(order), POOL * size):
         pool = order[start : start + POOL * size]
-        pool = pool[np.argsort(lengths[pool], kind="stable")]
+        pool = pool[np.argsort(tokens[pool], kind="stable")]
         cut += [pool[i : i + size] for i in range(0, len(pool), size)]
     return (cut[i] for i in generator.permutation(len(cut)))
