@@ -40,7 +40,7 @@ STARTS = {  # key, or the section that holds it: what DVC starts first; the long
     "tasks.names": "tasks baselines finetuning",
     "models": "parameters timing",  # a size that no command trains
     "models.tiny": "parameters pretraining timing",
-    "variants": "parameters pretraining timing",
+    "variants": "parameters pretraining timing analysis",
     "pretraining": "pretraining timing",
     "pretraining.initializer_range": "parameters pretraining timing",
     "pretraining.steps": "pretraining convergence timing",

@@ -3,7 +3,7 @@
 Reads data/observations/ (exactly the operators, sizes and protocols of params.yaml; files of others are left alone),
 data/predictions/*.parquet, data/audit, data/tasks/, data/published/ and data/released/. Writes
 data/analysis/{cells,comparisons,losses,multibootstrap,runs,summaries,milestones,milestone_tests,waiting,curves,bars,
-speed,claims,tally}.csv and results.parquet
+speed,claims,tally,plateau_arms,plateau_waiting,plateau_tests,plateau_probes}.csv and results.parquet
 (all observations), reports/metrics.json (for `dvc metrics show`) and reports/plots/ (for `dvc plots show`).
 """
 
@@ -12,7 +12,7 @@ from dataclasses import asdict
 
 import pandas as pd
 
-from stages.analysis import claims, comparisons, figure_numbers, milestones, multibootstrap, robustness
+from stages.analysis import claims, comparisons, figure_numbers, milestones, multibootstrap, plateau, robustness
 from stages.common.evidence import (
     baselines,
     cells,
@@ -47,10 +47,15 @@ FURTHER = (*ONE_PROTOCOL, "noise", "cross_domain", "timing")  # stages that a pi
 
 
 def observed(settings: Settings) -> pd.DataFrame:
-    """All observations of the stages that params.yaml asks for, in its order, and the sizes of the tasks."""
-    names = ["parameters", "baselines"]
+    """All observations of the stages that params.yaml asks for, in its order, and the sizes of the tasks.
+
+    Fine-tuning may be left out as a whole, as for a study of pre-training, and the baselines of its tasks with it.
+    """
+    tuned = [f"finetuning-{protocol}-{trained}" for protocol, trained in _runs(settings)]
+    names = ["parameters"]
     names += [f"pretraining-{operator}-{size}" for size in settings.sizes for operator in settings.operators]
-    names += [f"finetuning-{protocol}-{trained}" for protocol, trained in _runs(settings)]
+    if any((observations.FOLDER / f"{name}.csv").exists() for name in tuned):
+        names += ["baselines", *tuned]
     rows = observations.read(observations.FOLDER / f"{name}.csv" for name in names)
     paths = [path for stage in FURTHER for path in sorted(observations.FOLDER.glob(f"{stage}*.csv"))]
     more = observations.read(paths)
@@ -248,6 +253,9 @@ def main(settings: Settings) -> dict:
         "translation_curves": translation.curves(rows),
         "claims": entries,
         "tally": claims.tally(entries),
+        **plateau.study(
+            rows, settings.operators, settings.variants, options.plateau_loss, options.confidence, options.alpha
+        ),
     }
     for name, frame in tables.items():
         write_table(ANALYSIS / f"{name}.csv", frame)

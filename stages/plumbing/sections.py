@@ -370,6 +370,7 @@ class Analysis(Record):
     margins: dict[Margin, Rate]
     resamples: Annotated[int, Field(ge=100)]
     seed: Seed
+    plateau_loss: Rate | None
 
     @model_validator(mode="after")
     def _every_margin(self):

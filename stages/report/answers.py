@@ -174,9 +174,11 @@ def chance(summaries: pd.DataFrame, settings) -> str:
     """
     rows = summaries[(summaries["metric"] == "score") & (summaries["stage"] == "finetuning")]
     rows = rows[rows["size"].isin(settings.sizes) & rows["operator"].isin(settings.operators)]
+    if rows.empty:
+        return "it fine-tunes no model"
     whole = rows[rows["evaluated_on"] == GLUE_SCORE]
     rows = whole if len(whole) else rows[rows["evaluated_on"].isin(COLUMNS)]
-    if rows.empty or "at_chance" not in rows or rows["at_chance"].isna().all():
+    if "at_chance" not in rows or rows["at_chance"].isna().all():
         return "whether its scores are above chance is not known"
     low, what = int(rows["at_chance"].eq(True).sum()), "GLUE scores" if len(whole) else "scores of single tasks"
     if not low:

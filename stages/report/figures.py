@@ -31,6 +31,7 @@ STYLES = {  # colour-blind safe (Okabe and Ito), and told apart in print by thei
     "fixed": ("#7a68c8", "dashdot"),
     "over_parameters": ("#3aa0a0", "solid"),
     "over_parameters_wide": ("#3aa0a0", "dashed"),
+    "tied_qkv": ("#b07d62", (0, (5, 1, 1, 1))),
 }
 SOURCES = {"released": "released", "published": "published", "reproduced": "this run"}
 OTHER = ("#999999", "solid")  # controls, which a plot of runs names on its axis
@@ -144,7 +145,7 @@ def losses(axes: Axes, frame: pd.DataFrame) -> None:
         for operator, rows in frame.groupby("operator", sort=False):
             axes.plot(rows["step"], rows["mean"], "o", color=style(operator)[0], label=names.operator(operator))
         axes.margins(0.15)
-        _steps(axes)
+        steps_axis(axes)
         return
     curves(axes, frame)
     late = frame[frame["step"] >= LATE * frame["step"].max()]
@@ -174,10 +175,11 @@ def curves(axes: Axes, frame: pd.DataFrame) -> None:
             axes.fill_between(rows["step"], rows["minimum"], rows["maximum"], color=colour, alpha=0.18, linewidth=0)
         name = names.operator(operator)
         axes.plot(rows["step"], rows["mean"], color=colour, linestyle=stroke, linewidth=1.4, label=name)
-    _steps(axes)
+    steps_axis(axes)
 
 
-def _steps(axes: Axes) -> None:
+def steps_axis(axes: Axes) -> None:
+    """An axis of training steps, with few ticks and separators."""
     axes.set_xlabel("training step")
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
     axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:,.0f}"))

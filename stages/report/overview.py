@@ -23,8 +23,8 @@ def banner(settings) -> str:
     return f"Scale {settings.scale}: {sizes} on {DATA[settings.data.source]}"
 
 
-def description(settings) -> list[str]:
-    """What was run, in two sentences."""
+def description(settings, tuned: bool) -> list[str]:
+    """What was run, in two sentences. tuned: whether models were fine-tuned."""
     sizes = "; ".join(
         f"BERT-{size} (layers {model.layers}, width {model.hidden}, heads {model.heads})"
         for size, model in ((size, settings.models[size]) for size in settings.sizes)
@@ -37,10 +37,10 @@ def description(settings) -> list[str]:
     examples = settings.tasks.train_examples
     limit = f"at most {examples:,} training examples each" if examples else "all training examples"
     length = f"{training.epochs} epochs" if training.steps is None else f"{training.steps:,} steps"
+    after = f"; then {tuning}, on {len(settings.tasks.names)} GLUE tasks with {limit}" if tuned else ""
     return [
         f"{sizes}: {length} in batches of {training.batch_size} sequences of "
-        f"{settings.tokenization.sequence_length} tokens, {len(training.seeds)} pre-training seeds; then "
-        f"{tuning}, on {len(settings.tasks.names)} GLUE tasks with {limit}."
+        f"{settings.tokenization.sequence_length} tokens, {len(training.seeds)} pre-training seeds{after}."
     ]
 
 

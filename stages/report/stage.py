@@ -29,6 +29,8 @@ from stages.report import (
     overview,
     pages,
     paper_tables,
+    plateau,
+    plateau_figures,
     protocols,
     provenance,
     robustness,
@@ -65,6 +67,8 @@ def tables(settings: Settings) -> dict[str, Grid]:
         verdicts.errata(yaml.safe_load(ERRATA.read_text(encoding="utf-8"))),
         *robustness_tables(),
         milestones.milestones(read("milestones")),
+        plateau.comparisons(read("plateau_tests"), confidence, alpha),
+        plateau.arms(read("plateau_arms")),
         speed.training_speed(read("speed")),
         translation.scores(read("translation")),
         translation.sequences(read("translation")),
@@ -175,8 +179,10 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     runs = runs[runs["evaluated_on"] == scores.GLUE_SCORE].assign(score=lambda rows: 100 * rows["value"])
     constant = {protocol: constant_answers("score", protocol).get(scores.GLUE_SCORE) for protocol in settings.protocols}
     runs["constant"] = runs["protocol"].map(constant).where(runs["source"] == "reproduced").astype(float)
+    arms, curves = read("plateau_arms"), read("curves")
+    varied = arms.loc[arms["kind"] != plateau_figures.SOURCE, "arm"]  # the study has figures of its own
     frames = {
-        "curves": read("curves"),
+        "curves": curves[~curves["operator"].isin(varied)],
         "dots": runs.drop(columns=["evaluated_on", "value"]).assign(quantity=scores.GLUE_SCORE),
         "bars": pd.concat([read("bars"), details.shares(pd.read_csv(LEDGER))]),
     }
@@ -185,6 +191,7 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     made += robustness_figures.noise(read("noise_curves"), filled, constant_answers("accuracy"))
     made += robustness_figures.transfer(read("transfer"), filled)
     made += translation.curves(read("translation_curves"))
+    made += plateau_figures.drawings(arms, read("plateau_waiting"), read("plateau_probes"))
     described = pages.layout(TEMPLATES)["operators"]
     made.append(answers.drawing(described, summaries(), read("comparisons"), settings))
     return {drawing.name: drawing for drawing in made}
@@ -202,7 +209,10 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
     """What the templates are filled with: what all pages share, and the pages."""
     content = pages.layout(TEMPLATES)
     counted, comparisons, checks = summaries(), read("comparisons"), audited()
+    study = plateau.answer(read("plateau_tests"), read("plateau_arms"), settings.analysis.confidence)
     values = {
+        "plateau": study,
+        "plateau_loss": settings.analysis.plateau_loss,
         "confidence": f"{settings.analysis.confidence:.0%}",
         "alpha": settings.analysis.alpha,
         "pretraining_seeds": len(settings.pretraining.seeds),
@@ -213,10 +223,10 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
         "question": content["question"],
         "sources": content["sources"],
         "banner": overview.banner(settings),
-        "description": overview.description(settings),
+        "description": overview.description(settings, tuned=(counted["stage"] == "finetuning").any()),
         "cautions": overview.cautions(settings, compared(settings)["courtois2024"], task_statistics()),
         "answers": answers.operators(content["operators"], counted, comparisons, checks, settings.analysis.confidence),
-        "run": answers.this_run(settings, counted, comparisons),
+        "run": [*plateau.sentences(study), *answers.this_run(settings, counted, comparisons)],
         "findings": answers.findings(content["findings"], checks),
         "answer": figures["answer"],
         "pages": made,

@@ -64,6 +64,8 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         `glue_score` and of `glue_matched`. low and high: the ends of the interval; NaN for a bag of words.
     """
     rows = rows[rows["stage"] == STAGE].drop_duplicates(["operator", "evaluated_on", "metric"])
+    if rows.empty:
+        return pd.DataFrame(columns=list(COLUMNS))
     answers = rows["evaluated_on"].str.startswith("squad")
     kinds = rows["metric"].mask(answers, "exact_match")
     ends = [

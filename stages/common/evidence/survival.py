@@ -11,6 +11,7 @@ whole of it.
 
 from itertools import combinations
 from math import comb, nan
+from warnings import catch_warnings
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ CURVE = ["step", "waiting", "at_risk", "reached"]
 MEANS = ["mean", "sd", "low", "high", "runs", "never", "horizon"]
 COMPARED = ["difference", "low", "high", "p", "p_log_rank", "p_holm", "never", "never_reference", "horizon"]
 HAZARDS = ["term", "hazard_ratio", "low", "high", "p", "runs", "reached"]
+RUNS_OFF = 10.0  # an error of a log hazard ratio, from which on the estimate is one that runs off to infinity
 EXACT_UP_TO = 1_000  # ways to divide the runs among two arms; beyond, the log-rank test takes its chi-square
 
 
@@ -120,25 +122,30 @@ def _log_rank(step: np.ndarray, reached: np.ndarray, group: np.ndarray) -> tuple
 
 
 def proportional_hazards(
-    events: pd.DataFrame, factors: list[str], confidence: float, arm: str = "operator", reference: str = "original"
+    events: pd.DataFrame, strata: str, confidence: float, arm: str = "operator", reference: str | float = "original"
 ) -> pd.DataFrame:
-    """Cox's model of the event: a hazard ratio for every arm against the reference, and for one unit of every factor.
+    """Cox's model of the event: a hazard ratio for every arm against the reference, at an equal value of a factor.
 
-    factors: columns of numbers, one a run, such as the spread of the attention scores at the start of training.
-    Columns: HAZARDS. A ratio above 1 says that the event comes sooner. Where runs are too few or an arm never gets
-    there, the model has no finite answer, and its interval and p are NaN.
+    strata: the column of that factor, each of whose values has a hazard of its own. Runs of one arm and `seed` are one
+    cluster of the errors, as they may start from the same weights whatever the factor is. Columns: HAZARDS. A ratio
+    above 1 says that the event comes sooner. Where an arm gets there always before the reference, or never, the model
+    has no finite answer, and all of its numbers are NaN.
     """
     arms = [name for name in events[arm].drop_duplicates() if name != reference]
-    design = np.column_stack([*(events[arm] == name for name in arms), *(events[name] for name in factors)])
-    reached = events["reached"].to_numpy(int)
-    with np.errstate(all="ignore"):
-        fit = PHReg(events["step"].to_numpy(float), design.astype(float), status=reached, ties="efron").fit(disp=0)
-    ends = fit.conf_int(1 - confidence)
-    made = []
-    for term, estimate, error, p, (low, high) in zip(
-        [*arms, *factors], fit.params, fit.bse, fit.pvalues, ends, strict=True
-    ):
-        known = np.isfinite(error) and error < 10  # a wider one is that of an estimate that runs off to infinity
-        own = (np.exp(low), np.exp(high), p) if known else (nan, nan, nan)
-        made.append((term, np.exp(estimate) if known else nan, *own, len(events), int(reached.sum())))
-    return pd.DataFrame(made, columns=HAZARDS)
+    rows = events[events.groupby(strata)["reached"].transform("any").astype(bool)]  # the others tell nothing
+    reached = rows["reached"].to_numpy(int)
+    unknown = pd.DataFrame({"term": arms, "runs": len(events), "reached": int(reached.sum())}, columns=HAZARDS)
+    if rows.empty:
+        return unknown
+    design = np.column_stack([rows[arm] == name for name in arms]).astype(float)
+    strata, clusters = (rows.groupby(keys).ngroup().to_numpy() for keys in ([strata], [arm, "seed"]))
+    model = PHReg(rows["step"].to_numpy(float), design, status=reached, strata=strata, ties="efron")
+    try:
+        with np.errstate(all="ignore"), catch_warnings(action="ignore"):
+            fit = model.fit(groups=clusters, disp=0)
+            alone = np.sqrt(np.diag(np.linalg.inv(-model.hessian(fit.params))))
+            found = np.column_stack([np.exp(fit.params), np.exp(fit.conf_int(1 - confidence)), fit.pvalues])
+    except np.linalg.LinAlgError:
+        return unknown
+    known = np.isfinite(alone) & (alone < RUNS_OFF)
+    return unknown.assign(**dict(zip(HAZARDS[1:5], np.where(known[:, None], found, nan).T, strict=True)))

@@ -1,0 +1,164 @@
+"""The figures of the study of the plateau: time to leave by spread, waiting curves, and probes along training."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from stages.report import names
+from stages.report.figures import INK, WIDTH, Drawing, panels, steps_axis, style
+
+SCALED, SOURCE = "scaled", "as its source"
+STROKES = ((0, (1, 1.5)), (0, (3, 1.5)), "dashdot", "dashed", "solid")  # of spreads, the widest one solid
+APART = 1.05  # factor between operators on the axis of spreads, so that intervals stand side by side
+PROBES = {
+    "score_spread": "Spread of the scores",
+    "attention_entropy": "Entropy, share of uniform",
+    "self_weight": "Weight on itself",
+}
+
+
+def drawings(arms: pd.DataFrame, waiting: pd.DataFrame, probes: pd.DataFrame) -> list[Drawing]:
+    """All figures of the study; none without one. Frames as stages.analysis.plateau gives them."""
+    if arms.empty:
+        return []
+    waiting = waiting.merge(arms[["size", "arm", "horizon"]], on=["size", "arm"])
+    return [_time(arms), _waiting(waiting), *([_probes(probes)] if len(probes) else [])]
+
+
+def _time(arms: pd.DataFrame) -> Drawing:
+    groups = [(f"BERT-{size}", own) for size, own in arms.groupby("size", sort=False)]
+    return _drawing(
+        "plateau_time",
+        "Time to leave the plateau by the spread of the first scores",
+        groups,
+        time_to_leave,
+        2 * WIDTH if len(groups) == 1 else WIDTH,
+        3.4,
+        (
+            "Restricted means with their intervals. Hollow: some runs of the arm never left, and how many of all "
+            "stands beside the mark; the true mean is later. Diamonds: operators as their sources start them.",
+        ),
+        lambda rows: ", ".join(
+            f"{names.operator(row.operator)} {row.mean:.0f} steps at {row.spread:.3g} ({row.kind}), "
+            f"{row.never} of {row.runs} never"
+            for row in rows.itertuples()
+        ),
+    )
+
+
+def time_to_leave(axes: Axes, frame: pd.DataFrame) -> None:
+    """One line an operator over its scaled arms, and a diamond for it as its source starts it."""
+    operators = list(dict.fromkeys(frame["operator"]))
+    for place, operator in enumerate(operators):
+        colour, stroke = style(operator)
+        shift = APART ** (place - (len(operators) - 1) / 2)
+        own = frame[(frame["operator"] == operator) & frame["kind"].isin((SCALED, SOURCE))]
+        scaled = own[own["kind"] == SCALED].sort_values("spread")
+        axes.plot(scaled["spread"] * shift, scaled["mean"], color=colour, linestyle=stroke, linewidth=1.2)
+        for row in own.itertuples():
+            x, hollow = row.spread * shift, row.never > 0
+            look = {"marker": "D" if row.kind == SOURCE else "o", "markersize": 5, "linestyle": "none"}
+            face = "none" if hollow else colour
+            axes.vlines(x, row.low, row.high, color=colour, linewidth=1)
+            axes.plot(x, row.mean, color=colour, markerfacecolor=face, **look)
+            if hollow:
+                axes.annotate(
+                    f"{row.never}/{row.runs}", (x, row.mean), (3, 4), textcoords="offset points", fontsize=6.5
+                )
+        axes.plot([], [], color=colour, linestyle=stroke, marker="o", markersize=5, label=names.operator(operator))
+    axes.set_xscale("log")
+    ticks = sorted(frame.loc[frame["kind"] == SCALED, "spread"].unique())
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel("spread of the first scores")
+    axes.set_ylabel("steps before leaving")
+
+
+def _waiting(waiting: pd.DataFrame) -> Drawing:
+    several = waiting["size"].nunique() > 1
+    groups = [
+        (names.operator(operator) + (f", BERT-{size}" if several else ""), own)
+        for (size, operator), own in waiting.groupby(["size", "operator"], sort=False)
+    ]
+    return _drawing(
+        "plateau_waiting",
+        "Share of runs still on the plateau, by operator and spread (Kaplan-Meier)",
+        groups,
+        still_waiting,
+        WIDTH,
+        2.5,
+        ("The thin line is the operator as its source starts it.",),
+        lambda rows: ", ".join(
+            f"spread {spread:.3g} ({kind}) {own['waiting'].iloc[-1]:.0%} in the end"
+            for (_, kind, spread), own in rows.groupby(["arm", "kind", "spread"], sort=False)
+        ),
+    )
+
+
+def still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
+    """One step curve an arm of one operator; the wider the first scores, the fuller and wider its line."""
+    colour, _ = style(frame["operator"].iloc[0])
+    spreads = sorted(frame.loc[frame["kind"] == SCALED, "spread"].unique())
+    for (_, kind, spread), own in frame.groupby(["arm", "kind", "spread"], sort=False):
+        if kind not in (SCALED, SOURCE):
+            continue
+        step, share = [*own["step"], own["horizon"].iloc[0]], [*own["waiting"], own["waiting"].iloc[-1]]
+        look = {"color": INK, "linewidth": 0.8, "label": SOURCE + " starts it"}
+        if kind == SCALED:
+            place = spreads.index(spread) + len(STROKES) - min(len(spreads), len(STROKES))
+            look = {"color": colour, "linestyle": STROKES[min(place, len(STROKES) - 1)], "label": f"spread {spread:g}"}
+            look |= {"linewidth": 1 + 0.25 * spreads.index(spread)}
+        axes.step(step, share, where="post", **look)
+    axes.set_ylim(-0.03, 1.03)
+    steps_axis(axes)
+    axes.set_ylabel("share on the plateau")
+
+
+def _probes(probes: pd.DataFrame) -> Drawing:
+    scaled = probes[probes["kind"] == SCALED]
+    spreads = np.sort(scaled["spread"].unique())
+    chosen = dict.fromkeys([spreads[0], spreads[len(spreads) // 2], spreads[-1]])
+    several = scaled["size"].nunique() > 1
+    groups = [
+        (f"{title}, start {spread:g}" + (f", BERT-{size}" if several else ""), own)
+        for size, of_size in scaled.groupby("size", sort=False)
+        for metric, title in PROBES.items()
+        for spread in chosen
+        if len(own := of_size[(of_size["metric"] == metric) & (of_size["spread"] == spread)])
+    ]
+    return _drawing(
+        "plateau_probes",
+        "Inside the attention along training, at the narrowest, the middle and the widest first spread",
+        groups,
+        along_training,
+        WIDTH,
+        2.3,
+        ("Means over seeds; bands from the lowest to the highest. The CSV has every arm.",),
+        lambda rows: ", ".join(
+            f"{names.operator(operator)} from {own['mean'].iloc[0]:.2f} to {own['mean'].iloc[-1]:.2f}"
+            for operator, own in rows.groupby("operator", sort=False)
+        ),
+        probes,
+    )
+
+
+def along_training(axes: Axes, frame: pd.DataFrame) -> None:
+    """A probe by step, one line an operator."""
+    for operator, own in frame.groupby("operator", sort=False):
+        colour, stroke = style(operator)
+        axes.fill_between(own["step"], own["minimum"], own["maximum"], color=colour, alpha=0.15, linewidth=0)
+        axes.plot(own["step"], own["mean"], color=colour, linestyle=stroke, label=names.operator(operator))
+    steps_axis(axes)
+
+
+def _drawing(name, title, groups, paint, width, height, notes, describe, csv=None) -> Drawing:
+    return Drawing(
+        name=name,
+        place="",
+        title=title,
+        stage="analysis",
+        alternative=" ".join(f"{label}: {describe(rows)}." for label, rows in groups),
+        notes=notes,
+        **panels(groups, paint, width, height),
+        csv=pd.concat([rows for _, rows in groups]) if csv is None else csv,
+    )
