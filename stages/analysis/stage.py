@@ -13,6 +13,7 @@ from dataclasses import asdict
 import pandas as pd
 
 from stages.analysis import claims, comparisons, figure_numbers, milestones, multibootstrap, robustness
+from stages.common.benchmarks.glue import TASKS, validation_tables
 from stages.common.evidence import (
     baselines,
     cells,
@@ -50,7 +51,7 @@ def observed(settings: Settings) -> pd.DataFrame:
     """All observations of the stages that params.yaml asks for, in its order, and the sizes of the tasks."""
     names = ["parameters", "baselines"]
     names += [f"pretraining-{operator}-{size}" for size in settings.sizes for operator in settings.operators]
-    names += [f"finetuning-{protocol}-{trained}" for protocol, trained in _runs(settings)]
+    names += [f"finetuning-{'-'.join(model)}" for model in _models(settings)]
     rows = observations.read(observations.FOLDER / f"{name}.csv" for name in names)
     paths = [path for stage in FURTHER for path in sorted(observations.FOLDER.glob(f"{stage}*.csv"))]
     more = observations.read(paths)
@@ -68,10 +69,10 @@ def translated(settings: Settings) -> pd.DataFrame:
     return rows[rows["protocol"].isin((*settings.translation.protocols, "sequences"))]
 
 
-def _runs(settings: Settings) -> list[tuple[str, str]]:
-    """Protocol and OPERATOR-SIZE of every fine-tuning stage."""
+def _models(settings: Settings) -> list[tuple[str, str, str]]:
+    """Protocol, operator and size of every fine-tuning stage."""
     return [
-        (protocol, f"{operator}-{size}")
+        (protocol, operator, size)
         for protocol in settings.protocols
         for size in settings.sizes
         for operator in settings.operators
@@ -90,10 +91,9 @@ def task_sizes() -> pd.DataFrame:
 def predictions(settings: Settings) -> pd.DataFrame:
     """Saved predictions of the GLUE tasks, with protocol, operator and size; empty where none are kept."""
     frames = []
-    for protocol, trained in _runs(settings):
-        path = PREDICTIONS / f"{protocol}-{trained}.parquet"
+    for protocol, operator, size in _models(settings):
+        path = PREDICTIONS / f"{protocol}-{operator}-{size}.parquet"
         if path.exists():
-            operator, _, size = trained.rpartition("-")
             frame = pd.read_parquet(path)
             frame = frame[frame["evaluated_on"].isin(scores.COLUMNS)]
             frames.append(frame.assign(protocol=protocol, operator=operator, size=size))
@@ -104,9 +104,8 @@ def predictions(settings: Settings) -> pd.DataFrame:
 
 def labels(columns: list[str]) -> dict[str, pd.Series]:
     """The true label of every example, by column of the papers' tables."""
-    splits = {"mnli_m": "mnli/validation_matched", "mnli_mm": "mnli/validation_mismatched"}
-    paths = {column: TASK_FOLDER / f"{splits.get(column, f'{column}/validation')}.parquet" for column in columns}
-    return {column: pd.read_parquet(path).set_index("example_id")["label"] for column, path in paths.items()}
+    tables = {column: table for task in TASKS for column, table in validation_tables(task).items()}
+    return {column: pd.read_parquet(tables[column]).set_index("example_id")["label"] for column in columns}
 
 
 def resampled(settings: Settings) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from stages.common.benchmarks.glue import TASKS
+from stages.common.benchmarks.glue import validation_tables
 from stages.common.benchmarks.metrics import scores
 from stages.common.classification.kept_models import load, planned
 from stages.plumbing import jobs, observations
@@ -25,11 +25,10 @@ def test_model(run: dict, folder: Path) -> dict:
     """Job: one fine-tuned model. Gives, by what it was evaluated on and by condition, the metrics and n."""
     model = load(Path(run["model"]))
     result = {}
-    for split in TASKS[run["task"]].validation_splits:
-        table = TASK_FOLDER / run["task"] / f"{split.name}.parquet"
+    for evaluated_on, table in validation_tables(run["task"]).items():
         labels = pd.read_parquet(table)["label"].to_numpy()
         conditions = under_embedding_noise(model, run, table) | under_text_noise(model, run, table, folder)
-        result[split.evaluated_on] = {
+        result[evaluated_on] = {
             "n": len(labels),
             "conditions": {name: mean_scores(run["task"], drawn, labels) for name, drawn in conditions.items()},
             "probes": probes(model, run, table) if run["noise"]["probes"] else {},
