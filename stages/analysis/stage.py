@@ -116,7 +116,17 @@ def resampled(settings: Settings) -> pd.DataFrame:
 
 
 def fill_tables(run: pd.DataFrame, raw: pd.DataFrame, known: baselines.Known, settings: Settings) -> pd.DataFrame:
-    """The cells of every table of the specification."""
+    """Fills the cells of every published table and judges them.
+
+    Args:
+        run: measurements of this run.
+        raw: measurements of the results that Courtois et al. released.
+        known: the scores of answers without a model, by task and metric.
+        settings: operators, sizes, and the options of the analysis.
+
+    Returns:
+        One row a cell, with the columns of cells.TYPES, table after table as tables.yaml has them.
+    """
     options = settings.analysis
     evidence = cells.Evidence(
         run,

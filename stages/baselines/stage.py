@@ -50,6 +50,14 @@ def constant_scores(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str
 
     F1 counts the positive class alone, and is 0 for an answer that never names it, although a model that guesses has
     more. Its constant answer is therefore always the positive class.
+
+    Args:
+        task: a task of GLUE.
+        train: labels of its training examples, which choose the answer.
+        truth: labels of the examples that are scored.
+
+    Returns:
+        Every metric of the task, as a fraction.
     """
     constant = np.bincount(train.astype(int)).argmax() if TASKS[task].labels else train.mean()
     found = scores(task, np.full(len(truth), constant), truth)

@@ -134,6 +134,7 @@ def chosen_of(kept: list[int], settings: Filtering) -> Iterator[Sequence[int]]:
 
 
 def gather_malformed(made: list[Path], target: Path) -> None:
+    """Joins the lists of malformed lines that the shards' jobs have left into one CSV: file, line, reason."""
     with temporary_sibling(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         file.write("file,line,reason\n")
         for folder in made:

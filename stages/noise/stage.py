@@ -37,6 +37,11 @@ def test_model(run: dict, folder: Path) -> dict:
 
 
 def under_embedding_noise(model, run: dict, table: Path) -> dict[str, list[np.ndarray]]:
+    """Predicts the examples of a table under noise on the embeddings.
+
+    Returns:
+        By `noise=LEVEL`, the predictions under every noise seed.
+    """
     from stages.common.classification.training import encode
     from stages.noise.embeddings import predictions_under_noise, spared_ids
 
@@ -47,6 +52,11 @@ def under_embedding_noise(model, run: dict, table: Path) -> dict[str, list[np.nd
 
 
 def under_text_noise(model, run: dict, table: Path, folder: Path) -> dict[str, list[np.ndarray]]:
+    """Predicts the examples of a table with noise in their text.
+
+    Returns:
+        By `KIND=LEVEL`, such as `typos=0.1`, the predictions under every noise seed.
+    """
     from stages.noise.embeddings import predictions_under_text_noise
 
     length, precision = run["maximum_length"], run["precision"]
@@ -55,6 +65,7 @@ def under_text_noise(model, run: dict, table: Path, folder: Path) -> dict[str, l
 
 
 def probes(model, run: dict, table: Path) -> dict[str, dict[str, float]]:
+    """Measures inside the model on a table, as probes.py says; the first noise seed draws the direction."""
     from stages.common.classification.training import encode
     from stages.noise.probes import probe
 

@@ -138,14 +138,17 @@ def facts(settings: Settings, beside: dict[str, pd.DataFrame]) -> dict[str, obje
 
 
 def read(name: str, **options) -> pd.DataFrame:
+    """One table that the stage analysis left, by its name."""
     return pd.read_csv(ANALYSIS / f"{name}.csv", **options)
 
 
 def audited() -> pd.DataFrame:
+    """The checks of the published numbers, as the stage audit left them."""
     return pd.read_csv(AUDIT, keep_default_na=False)
 
 
 def summaries() -> pd.DataFrame:
+    """The summaries of this run's scores, with empty text for keys that do not apply."""
     return read("summaries", dtype=KEYS).fillna(dict.fromkeys(KEYS, ""))
 
 
@@ -165,6 +168,7 @@ def stage_names(settings: Settings) -> list[str]:
 
 
 def task_statistics() -> pd.DataFrame:
+    """How many examples every split of every task has, as the stage tasks left it."""
     return pd.read_csv("data/tasks/statistics.csv")
 
 

@@ -69,6 +69,7 @@ def of_processor(call: Callable[[], object]) -> float:
 
 
 def filtering_ways(folder: Path) -> dict[str, Callable[[], object]]:
+    """The ways of filtering that are timed, by name, once they are known to keep the same documents."""
     shard, plain = folder / "shard.jsonl.zst", folder / "plain.jsonl.zst"
     settings = {"shard": str(shard), "rules": RULES | {"excluded_categories": EXCLUDED}, "annotation": NO_ANNOTATION}
     filter_plainly(shard, plain)
@@ -164,6 +165,7 @@ def documents(count: int) -> Iterator[bytes]:
 
 
 def oscar_record(random: Random, number: int, lines: list[str]) -> bytes:
+    """One OSCAR record with the given lines as text; a share KEPT_SHARE of all passes the filter."""
     kept = random.random() < KEPT_SHARE
     text = "\n".join(lines)
     headers = {

@@ -76,6 +76,7 @@ def ratio(plain: Callable, noised: Callable, passes: int, rounds: int) -> float:
 
 
 def under_text_noise(data: Data, settings: dict) -> None:
+    """Reads, perturbs, encodes and predicts a table as the stage noise does, with nothing cached."""
     encode.cache_clear()
     with tempfile.TemporaryDirectory() as folder:
         predictions_under_text_noise(

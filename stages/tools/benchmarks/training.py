@@ -213,6 +213,7 @@ def prepared_task(folder: Path, root: Path | None, task: str, tokenizer: Path, l
 
 
 def options() -> argparse.Namespace:
+    """What the command line asks for."""
     parser = argparse.ArgumentParser(
         prog="python -m stages.tools.benchmarks.training",
         description=__doc__,

@@ -73,6 +73,7 @@ def planned(settings: Settings, amounts: Amounts) -> list[Work]:
 
 
 def pretraining(settings: Settings, amounts: Amounts, size: str) -> Iterable[Work]:
+    """Training by steps or epochs from every seed, and the evaluations on the way."""
     recipe, length = settings.pretraining, settings.tokenization.sequence_length
     steps, seeds = steps_of(settings, amounts), len(recipe.seeds)
     count = _Count(settings, amounts, size, "pretraining", "pretraining", recipe.mask_probability)
@@ -95,6 +96,7 @@ def steps_of(settings: Settings, amounts: Amounts) -> int | None:
 
 
 def finetuning(settings: Settings, amounts: Amounts, size: str) -> Iterable[Work]:
+    """Training on every task from every pair of seeds, by every protocol."""
     kept = _kept(settings)
     for protocol in settings.protocols:
         count = _Count(settings, amounts, size, "finetuning", f"finetuning.{protocol}")
@@ -129,6 +131,7 @@ def _finetuned(count: "_Count", recipe: Finetuning, tasks: tuple[str, ...], seed
 
 
 def question_answering(settings: Settings, amounts: Amounts, size: str) -> Iterable[Work]:
+    """Training on every question set, TriviaQA first where a task asks for it, from every pair of seeds."""
     recipe = settings.question_answering
     count = _Count(settings, amounts, size, "question_answering", "question_answering")
     seeds = len(settings.pretraining.seeds) * len(recipe.seeds)
@@ -154,6 +157,7 @@ def noise(settings: Settings, amounts: Amounts, size: str) -> Iterable[Work]:
 
 
 def cross_domain(settings: Settings, amounts: Amounts, size: str) -> Iterable[Work]:
+    """Every fine-tuned model on the validation splits of all tasks."""
     wanted = settings.cross_domain
     yield from _tested(settings, amounts, size, "cross_domain", dict.fromkeys(wanted.tasks, wanted.tasks))
 
