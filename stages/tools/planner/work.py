@@ -25,8 +25,7 @@ from stages.plumbing.sections import Finetuning, Model, QuestionAnswering
 from stages.plumbing.settings import Settings
 from stages.question_answering.windows import cuts
 from stages.tools.planner.amounts import Amounts
-from stages.translation.stage import SEQUENCES
-from stages.translation.stage import TASKS as TASKS_OF_SEQUENCES
+from stages.translation.stage import planned as translations
 
 FLOAT32 = 4  # bytes
 COPIES = 2  # of what a job leaves: in data/jobs and the stage's output (one file with two names), in DVC's cache
@@ -196,20 +195,19 @@ def timing(settings: Settings, amounts: Amounts, size: str) -> Iterable[Work]:
 
 def translation(settings: Settings) -> Iterable[Work]:
     """Runs of every protocol and of the sequence tasks; their operations are not counted."""
-    section = settings.translation
-    recipes = {name: (protocol, 1) for name, protocol in section.protocols.items()}
-    for size, (recipe, tasks) in (recipes | {SEQUENCES: (section.sequence_tasks, len(TASKS_OF_SEQUENCES))}).items():
-        runs = tasks * len(recipe.operators) * len(recipe.seeds)
+    jobs = [job for operator in settings.translation.operators for job in translations(settings, operator)]
+    for size in dict.fromkeys(job["protocol"] for job in jobs):
+        own = [job for job in jobs if job["protocol"] == size]
         yield Work(
             stage="translation",
             size=size,
             kind="pretraining",
             recipe=f"translation.{size}",
-            commands=len(recipe.operators),
-            runs=runs,
+            commands=len({job["operator"] for job in own}),
+            runs=len(own),
             tokens=None,
             flops=None,
-            length=recipe.positions,
+            length=own[0]["training"]["positions"],
             bytes=0,
         )
 
