@@ -33,7 +33,7 @@ from stages.plumbing.files import (
     AUDIT,
     PREDICTIONS,
     REPORTS,
-    TASK_FOLDER,
+    STATISTICS,
     temporary_sibling,
     write_atomically,
     write_table,
@@ -81,7 +81,7 @@ def _models(settings: Settings) -> list[tuple[str, str, str]]:
 
 def task_sizes() -> pd.DataFrame:
     """Examples of every task and split that the data source holds, as observations."""
-    frame = pd.read_csv(TASK_FOLDER / "statistics.csv")
+    frame = pd.read_csv(STATISTICS)
     split = frame["split"].replace("validation_matched", "validation")
     rows = pd.DataFrame({"stage": "tasks", "task": frame["task"], "condition": split, "metric": "examples"})
     rows["value"] = frame["available"].astype(float)

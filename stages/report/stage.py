@@ -16,7 +16,16 @@ import yaml
 
 from stages.common.evidence import baselines, cells, published, scores, specifications
 from stages.plumbing import observations
-from stages.plumbing.files import ANALYSIS, AUDIT, LEDGER, REPORTS, TOKENS, temporary_sibling, write_atomically
+from stages.plumbing.files import (
+    ANALYSIS,
+    AUDIT,
+    LEDGER,
+    REPORTS,
+    STATISTICS,
+    TOKENS,
+    temporary_sibling,
+    write_atomically,
+)
 from stages.plumbing.settings import Settings
 from stages.report import (
     answers,
@@ -169,7 +178,7 @@ def stage_names(settings: Settings) -> list[str]:
 
 def task_statistics() -> pd.DataFrame:
     """How many examples every split of every task has, as the stage tasks left it."""
-    return pd.read_csv("data/tasks/statistics.csv")
+    return pd.read_csv(STATISTICS)
 
 
 def drawings(settings: Settings) -> dict[str, Drawing]:
