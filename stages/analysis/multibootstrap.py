@@ -123,6 +123,16 @@ def _score(metrics: tuple[str, ...], values: np.ndarray, truth: np.ndarray, weig
 
 
 def accuracy(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The share of examples that are right.
+
+    Args:
+        values: predictions [runs, examples].
+        truth: labels [examples].
+        weights: how often each resample drew each example [examples, resamples].
+
+    Returns:
+        [runs, resamples].
+    """
     return (values == truth) @ weights / weights.sum(axis=0)
 
 
@@ -134,16 +144,19 @@ def _confusion(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> tu
 
 
 def f1(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """F1 of class 1; 0 where no example is of it or said to be. Arguments and result as `accuracy`."""
     tp, fp, _, fn = _confusion(values, truth, weights)
     return _ratio(2 * tp, 2 * tp + fp + fn)
 
 
 def matthews(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Matthews' correlation of two classes; 0 where it is not defined. Arguments and result as `accuracy`."""
     tp, fp, tn, fn = _confusion(values, truth, weights)
     return _ratio(tp * tn - fp * fn, np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)))
 
 
 def pearson(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Pearson's correlation; 0 where it is not defined. Arguments and result as `accuracy`."""
     total = weights.sum(axis=0)
     x, y = values @ weights / total, truth @ weights / total
     covariance = (values * truth) @ weights / total - x * y
@@ -152,6 +165,7 @@ def pearson(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.nd
 
 
 def spearman(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Spearman's correlation, with the ranks among all examples. Arguments and result as `accuracy`."""
     ranks = pd.DataFrame(values.T).rank().to_numpy().T
     return pearson(ranks, pd.Series(truth).rank().to_numpy(), weights)
 

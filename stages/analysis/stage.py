@@ -13,6 +13,7 @@ from dataclasses import asdict
 import pandas as pd
 
 from stages.analysis import claims, comparisons, figure_numbers, milestones, multibootstrap, plateau, robustness
+from stages.common.benchmarks.glue import TASKS, validation_tables
 from stages.common.evidence import (
     baselines,
     cells,
@@ -32,7 +33,7 @@ from stages.plumbing.files import (
     AUDIT,
     PREDICTIONS,
     REPORTS,
-    TASK_FOLDER,
+    STATISTICS,
     temporary_sibling,
     write_atomically,
     write_table,
@@ -51,7 +52,7 @@ def observed(settings: Settings) -> pd.DataFrame:
 
     Fine-tuning may be left out as a whole, as for a study of pre-training, and the baselines of its tasks with it.
     """
-    tuned = [f"finetuning-{protocol}-{trained}" for protocol, trained in _runs(settings)]
+    tuned = [f"finetuning-{'-'.join(model)}" for model in _models(settings)]
     names = ["parameters"]
     names += [f"pretraining-{operator}-{size}" for size in settings.sizes for operator in settings.operators]
     if any((observations.FOLDER / f"{name}.csv").exists() for name in tuned):
@@ -73,10 +74,10 @@ def translated(settings: Settings) -> pd.DataFrame:
     return rows[rows["protocol"].isin((*settings.translation.protocols, "sequences"))]
 
 
-def _runs(settings: Settings) -> list[tuple[str, str]]:
-    """Protocol and OPERATOR-SIZE of every fine-tuning stage."""
+def _models(settings: Settings) -> list[tuple[str, str, str]]:
+    """Protocol, operator and size of every fine-tuning stage."""
     return [
-        (protocol, f"{operator}-{size}")
+        (protocol, operator, size)
         for protocol in settings.protocols
         for size in settings.sizes
         for operator in settings.operators
@@ -85,7 +86,7 @@ def _runs(settings: Settings) -> list[tuple[str, str]]:
 
 def task_sizes() -> pd.DataFrame:
     """Examples of every task and split that the data source holds, as observations."""
-    frame = pd.read_csv(TASK_FOLDER / "statistics.csv")
+    frame = pd.read_csv(STATISTICS)
     split = frame["split"].replace("validation_matched", "validation")
     rows = pd.DataFrame({"stage": "tasks", "task": frame["task"], "condition": split, "metric": "examples"})
     rows["value"] = frame["available"].astype(float)
@@ -95,10 +96,9 @@ def task_sizes() -> pd.DataFrame:
 def predictions(settings: Settings) -> pd.DataFrame:
     """Saved predictions of the GLUE tasks, with protocol, operator and size; empty where none are kept."""
     frames = []
-    for protocol, trained in _runs(settings):
-        path = PREDICTIONS / f"{protocol}-{trained}.parquet"
+    for protocol, operator, size in _models(settings):
+        path = PREDICTIONS / f"{protocol}-{operator}-{size}.parquet"
         if path.exists():
-            operator, _, size = trained.rpartition("-")
             frame = pd.read_parquet(path)
             frame = frame[frame["evaluated_on"].isin(scores.COLUMNS)]
             frames.append(frame.assign(protocol=protocol, operator=operator, size=size))
@@ -109,9 +109,8 @@ def predictions(settings: Settings) -> pd.DataFrame:
 
 def labels(columns: list[str]) -> dict[str, pd.Series]:
     """The true label of every example, by column of the papers' tables."""
-    splits = {"mnli_m": "mnli/validation_matched", "mnli_mm": "mnli/validation_mismatched"}
-    paths = {column: TASK_FOLDER / f"{splits.get(column, f'{column}/validation')}.parquet" for column in columns}
-    return {column: pd.read_parquet(path).set_index("example_id")["label"] for column, path in paths.items()}
+    tables = {column: table for task in TASKS for column, table in validation_tables(task).items()}
+    return {column: pd.read_parquet(tables[column]).set_index("example_id")["label"] for column in columns}
 
 
 def resampled(settings: Settings) -> pd.DataFrame:
@@ -122,7 +121,17 @@ def resampled(settings: Settings) -> pd.DataFrame:
 
 
 def fill_tables(run: pd.DataFrame, raw: pd.DataFrame, known: baselines.Known, settings: Settings) -> pd.DataFrame:
-    """The cells of every table of the specification."""
+    """Fills the cells of every published table and judges them.
+
+    Args:
+        run: measurements of this run.
+        raw: measurements of the results that Courtois et al. released.
+        known: the scores of answers without a model, by task and metric.
+        settings: operators, sizes, and the options of the analysis.
+
+    Returns:
+        One row a cell, with the columns of cells.TYPES, table after table as tables.yaml has them.
+    """
     options = settings.analysis
     evidence = cells.Evidence(
         run,

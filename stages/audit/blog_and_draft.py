@@ -13,10 +13,12 @@ LOSS_A_POSITION, LOSS_A_TOKEN = 0.5507, 1.1786
 
 
 def findings() -> list[Finding]:
+    """Checks both sources."""
     return [*blog(), *draft()]
 
 
 def blog() -> Iterator[Finding]:
+    """Checks the counts, accuracies and losses that the blog post on Hadamard attention prints."""
     cells, linear = numbers("hadamard_blog_results"), 512 * 512 + 512
     dot, own = int(cells.value("original", "params")), int(cells.value("hadamard", "params"))
     counted = 2 * linear + 8 * 40 * 40 + 1
@@ -50,6 +52,7 @@ def blog() -> Iterator[Finding]:
 
 
 def draft() -> Iterator[Finding]:
+    """Checks the counts of weights that the draft section on attention over parameters prints."""
     cells = numbers("aop_table_parameter_attention")
     weights = lambda heads, pairs: 2 * heads * 64 * (512 + pairs)  # noqa: E731
     plain = 2 * 512 * 2048

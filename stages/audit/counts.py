@@ -13,10 +13,12 @@ PRINTED = 95_337_218
 
 
 def findings() -> list[Finding]:
+    """Checks every count of parameters that Kowsher et al. print."""
     return [*parameters(), *projections()]
 
 
 def parameters() -> Iterator[Finding]:
+    """Checks the counts of whole models, and which model the printed count of shared belongs to."""
     whole, own = bert("original", "base"), bert("shared", "base")
     yield note(
         "K.PARAM.seqcls",
@@ -62,6 +64,7 @@ def _heads() -> dict[str, int]:
 
 
 def projections() -> Iterator[Finding]:
+    """Checks the shares of weights that are said to be saved in the projections of an attention block."""
     plain = 100 * (1 - Fraction(H * H + 3 * H, 3 * H * H))
     own, whole, output = bert("shared", "base"), bert("original", "base"), H * H + H
     yield compare("K.BLOCK", "Projections saved by shared, without biases, %", "66.53", plain)

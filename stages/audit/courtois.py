@@ -23,6 +23,7 @@ TABLE3 = "courtois2024_table3_glue"
 
 
 def findings() -> list[Finding]:
+    """Checks the tables and the text of Courtois et al., in the order of the paper."""
     parts = (changes(), shares(), bold(), statements(), training())
     return [finding for part in parts for finding in part]
 
@@ -82,6 +83,7 @@ def shares() -> list[Finding]:
 
 
 def bold() -> list[Finding]:
+    """Checks that Table 3 prints the best score of every column, and no other, in bold."""
     table, marked, found = numbers(TABLE3), numbers(TABLE3, "bold").cells, []
     for size in SIZES:
         wrong = [
@@ -142,6 +144,7 @@ def statements() -> list[Finding]:
 
 
 def training() -> list[Finding]:
+    """Checks the amounts of data and steps, and the ratios between them, that the text states."""
     text = numbers("courtois2024_text_and_figure_numbers")
     samples = text.value("corpus", "train_samples")
     plateau = {o: float(text.value(f"base.{o}", "plateau_end_step")) for o in OPERATORS}

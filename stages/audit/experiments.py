@@ -17,11 +17,13 @@ LEVELS = range(0, 45, 5)
 
 
 def findings() -> list[Finding]:
+    """Checks the experiments of Kowsher et al. beside GLUE, in the order of the paper."""
     parts = (answers(), noise(), transfer(), times(), descriptions())
     return [finding for part in parts for finding in part]
 
 
 def answers() -> Iterator[Finding]:
+    """Checks the averages of Table 2 (SQuAD), and the gains that the text reads off it."""
     for edition in EDITIONS:
         cells, text = table(edition, "table2_squad"), table(edition, "text_and_figure_numbers")
         for kind, metric in product(("single", "triviaqa"), ("em", "f1")):
@@ -55,6 +57,7 @@ def _text_gain(edition: str, cells, text, name: str, kind: str, metric: str) -> 
 
 
 def noise() -> Iterator[Finding]:
+    """Checks what Table 5 says of accuracy under noise, and its clean scores against Table 1."""
     for edition, (task, column) in product(EDITIONS, (("mnli", "mnli_m"), ("qqp", "qqp"), ("sst2", "sst2"))):
         cells, glue = table(edition, "table5_noise"), table(edition, "table1_glue")
         curve = {o: [cells.value(f"noise_{level}", f"{task}.{o}") for level in LEVELS] for o in ("original", "shared")}
@@ -93,6 +96,7 @@ def noise() -> Iterator[Finding]:
 
 
 def transfer() -> Iterator[Finding]:
+    """Checks Table 6 (trained on one task, tested on another), and its diagonal against Table 1."""
     for edition in EDITIONS:
         cells, glue = table(edition, "table6_cross_domain"), table(edition, "table1_glue")
         for domain, operator in product(DOMAINS, ("original", "shared")):
@@ -138,6 +142,7 @@ def transfer() -> Iterator[Finding]:
 
 
 def times() -> Iterator[Finding]:
+    """Checks the savings of time that the text and Figure 3 state, and the operations that shared saves."""
     text = table("K24", "text_and_figure_numbers")
     slow, fast = text.value("time.cola", "standard_seconds"), text.value("time.cola", "shared_seconds")
     yield compare(

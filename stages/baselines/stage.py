@@ -12,7 +12,7 @@ import pandas as pd
 
 from stages.baselines import words
 from stages.common.benchmarks import answers
-from stages.common.benchmarks.glue import TASKS
+from stages.common.benchmarks.glue import TASKS, validation_tables
 from stages.common.benchmarks.metrics import scores
 from stages.plumbing import observations
 from stages.plumbing.files import TASK_FOLDER
@@ -34,15 +34,15 @@ def classification(task: str) -> Iterator[Observation]:
     """Both baselines on every validation split of a GLUE task."""
     train = pd.read_parquet(TASK_FOLDER / task / "train.parquet")
     regression = not TASKS[task].labels
-    for split in TASKS[task].validation_splits:
-        examples = pd.read_parquet(TASK_FOLDER / task / f"{split.name}.parquet")
+    for evaluated_on, table in validation_tables(task).items():
+        examples = pd.read_parquet(table)
         truth = examples["label"].to_numpy()
         found = {
             "most_frequent": constant_scores(task, train["label"].to_numpy(), truth),
             "bag_of_words": scores(task, words.predictions(train, examples, regression), truth),
         }
         for operator, metrics in found.items():
-            yield from _rows(operator, task, split.evaluated_on, metrics, len(truth))
+            yield from _rows(operator, task, evaluated_on, metrics, len(truth))
 
 
 def constant_scores(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str, float]:
@@ -50,6 +50,14 @@ def constant_scores(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str
 
     F1 counts the positive class alone, and is 0 for an answer that never names it, although a model that guesses has
     more. Its constant answer is therefore always the positive class.
+
+    Args:
+        task: a task of GLUE.
+        train: labels of its training examples, which choose the answer.
+        truth: labels of the examples that are scored.
+
+    Returns:
+        Every metric of the task, as a fraction.
     """
     constant = np.bincount(train.astype(int)).argmax() if TASKS[task].labels else train.mean()
     found = scores(task, np.full(len(truth), constant), truth)

@@ -101,6 +101,7 @@ def write_hub(folder: Path, settings: Settings) -> list[str]:
 
 
 def hub_records(dataset: CorpusHub) -> Iterator[bytes]:
+    """Yields the documents of a hub dataset as OSCAR records: of its rows, or of the OSCAR files that it keeps."""
     if dataset.files is None:
         return hub.row_records(dataset.repository, dataset.configuration, dataset.revision)
     names = hub.file_names(dataset.repository, dataset.revision, dataset.files)
@@ -126,7 +127,17 @@ def ranges(total: int, parts: int) -> list[tuple[int, int]]:
 
 
 def parts_of(files: list[Path], counts: list[int], first: int, last: int) -> Iterator[list]:
-    """Where documents [first, last) of all files lie: [path, first, last] of each file concerned."""
+    """Finds in which files the documents of a shard lie, where documents are numbered through all files from 0.
+
+    Args:
+        files: the files, in order.
+        counts: how many documents each of them holds.
+        first: number of the shard's first document.
+        last: number of the first document after the shard.
+
+    Yields:
+        [path, first, last] of each file concerned, numbered within that file; last is again the first one after.
+    """
     offset = 0
     for path, count in zip(files, counts, strict=True):
         start, stop = max(first - offset, 0), min(last - offset, count)

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, matthews_corrcoef
 
-from stages.common.benchmarks.glue import TASKS
+from stages.common.benchmarks.glue import TASKS, validation_tables
 from stages.common.classification.kept_models import load, planned
 from stages.plumbing import jobs, observations
 from stages.plumbing.files import TASK_FOLDER, TOKENIZER
@@ -37,9 +37,7 @@ def predict_all(run: dict, folder: Path) -> dict:
 def tables(tasks: tuple[str, ...]) -> dict[str, tuple[str, str]]:
     """(task, table) by what the papers call the validation split."""
     return {
-        split.evaluated_on: (task, str(TASK_FOLDER / task / f"{split.name}.parquet"))
-        for task in tasks
-        for split in TASKS[task].validation_splits
+        evaluated_on: (task, str(table)) for task in tasks for evaluated_on, table in validation_tables(task).items()
     }
 
 

@@ -135,7 +135,7 @@ def chosen_of(kept: list[int], settings: Filtering) -> Iterator[Sequence[int]]:
 
 
 def gather_malformed(made: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
-    """One table of all jobs' malformed lines, each under its place in the source where that is known."""
+    """Joins the malformed lines of all jobs into one CSV, by their place in the source where that is known."""
     with temporary_sibling(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("file", "line", "reason"))

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from stages.common.benchmarks.glue import TASKS
+from stages.common.benchmarks.glue import validation_tables
 from stages.common.benchmarks.metrics import scores
 from stages.common.classification.kept_models import load, planned
 from stages.plumbing import jobs, observations
@@ -25,11 +25,10 @@ def test_model(run: dict, folder: Path) -> dict:
     """Job: one fine-tuned model. Gives, by what it was evaluated on and by condition, the metrics and n."""
     model = load(Path(run["model"]))
     result = {}
-    for split in TASKS[run["task"]].validation_splits:
-        table = TASK_FOLDER / run["task"] / f"{split.name}.parquet"
+    for evaluated_on, table in validation_tables(run["task"]).items():
         labels = pd.read_parquet(table)["label"].to_numpy()
         conditions = under_embedding_noise(model, run, table) | under_text_noise(model, run, table, folder)
-        result[split.evaluated_on] = {
+        result[evaluated_on] = {
             "n": len(labels),
             "conditions": {name: mean_scores(run["task"], drawn, labels) for name, drawn in conditions.items()},
             "probes": probes(model, run, table) if run["noise"]["probes"] else {},
@@ -38,6 +37,11 @@ def test_model(run: dict, folder: Path) -> dict:
 
 
 def under_embedding_noise(model, run: dict, table: Path) -> dict[str, list[np.ndarray]]:
+    """Predicts the examples of a table under noise on the embeddings.
+
+    Returns:
+        By `noise=LEVEL`, the predictions under every noise seed.
+    """
     from stages.common.classification.training import encode
     from stages.noise.embeddings import predictions_under_noise, spared_ids
 
@@ -48,6 +52,11 @@ def under_embedding_noise(model, run: dict, table: Path) -> dict[str, list[np.nd
 
 
 def under_text_noise(model, run: dict, table: Path, folder: Path) -> dict[str, list[np.ndarray]]:
+    """Predicts the examples of a table with noise in their text.
+
+    Returns:
+        By `KIND=LEVEL`, such as `typos=0.1`, the predictions under every noise seed.
+    """
     from stages.noise.embeddings import predictions_under_text_noise
 
     length, precision = run["maximum_length"], run["precision"]
@@ -56,6 +65,7 @@ def under_text_noise(model, run: dict, table: Path, folder: Path) -> dict[str, l
 
 
 def probes(model, run: dict, table: Path) -> dict[str, dict[str, float]]:
+    """Measures inside the model on a table, as probes.py says; the first noise seed draws the direction."""
     from stages.common.classification.training import encode
     from stages.noise.probes import probe
 

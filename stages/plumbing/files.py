@@ -23,6 +23,7 @@ LEDGER = FILTERED / "ledger.csv"
 TOKENS = Path("data/tokens")
 TOKENIZER = TOKENS / "tokenizer" / "tokenizer.json"
 TASK_FOLDER = Path("data/tasks")  # below it TASK/SPLIT.parquet
+STATISTICS = TASK_FOLDER / "statistics.csv"  # examples by task and split
 PRETRAINED = Path("data/pretraining")  # OPERATOR-SIZE/seed-N, a model folder
 CHECKPOINTS = Path("data/checkpoints")  # OPERATOR-SIZE/seed-N/step-M, a model folder
 LIVE = Path("data/live.csv")  # curves of pre-training while it goes on; data/live has those of each run

@@ -23,6 +23,7 @@ LOSSES = ("training_loss", "validation_loss")
 
 
 def pretrain(run: dict, folder: Path) -> dict:
+    """Job: one pre-training run, as `loop.pretrain` does it."""
     from stages.pretraining.loop import pretrain
 
     return pretrain(run, TOKENS, folder, LIVE)

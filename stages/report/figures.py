@@ -204,7 +204,12 @@ def dots(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def bars(axes: Axes, frame: pd.DataFrame) -> None:
-    """One horizontal bar a label, in the order of the rows, operators side by side; its value beside it."""
+    """Draws horizontal bars with their values beside them, grouped by label, operators side by side.
+
+    Args:
+        axes: to draw into.
+        frame: a row a bar, with `label`, `operator` and `value`; labels stand in the order of the rows.
+    """
     labels = list(dict.fromkeys(frame["label"]))
     operators = list(dict.fromkeys(frame["operator"]))
     height = 0.8 / len(operators)

@@ -53,4 +53,5 @@ def checklist(entries: list[dict], values: dict[str, object]) -> Grid:
 
 
 def filled(value: str) -> Value:
+    """A cell of text; a dash where there is none."""
     return Value(value or MISSING, kind="text")

@@ -25,7 +25,15 @@ def records(folder: Path, names: Iterable[str]) -> list[dict]:
 
 
 def facts(runs: list[dict], lock: Path) -> pd.DataFrame:
-    """fact, value: what the stages ran on. Values that differ between stages stand side by side."""
+    """Lists what the stages ran on: commit, versions, machine. Values that differ between stages stand side by side.
+
+    Args:
+        runs: the records of the stages, as `records` gives them.
+        lock: the path of dvc.lock, whose digest is one of the facts.
+
+    Returns:
+        A frame with columns fact and value, a row a fact that is known.
+    """
     rows = [(label, _distinct(run.get(key) for run in runs)) for key, label in FACTS.items()]
     packages = sorted({name for run in runs for name in run.get("packages", {})})
     rows += [(name, _distinct(run.get("packages", {}).get(name) for run in runs)) for name in packages]

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from stages.common.evidence import specifications
+from stages.common.evidence.scores import MISMATCHED
 from stages.report import names
 from stages.report.figures import CONSTANT, DASHED, HEAT, INK, WIDTH, Drawing, panels, style
 from stages.report.robustness import words_of_kind
@@ -33,7 +34,7 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
         cells: of all published tables.
         constant: split -> accuracy of the most frequent answer, in per cent, on the data of this run.
     """
-    curves = curves[curves["evaluated_on"] != "mnli_mm"]
+    curves = curves[curves["evaluated_on"] != MISMATCHED]
     curves = curves.assign(source="reproduced", **{name: 100 * curves[name] for name in ("mean", "minimum", "maximum")})
     printed = _published_noise(cells)
     made = []
@@ -72,7 +73,7 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
 
 def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
     """means: as robustness.transfer gives them, scores as fractions. cells: of all published tables."""
-    means = means[means["evaluated_on"] != "mnli_mm"].assign(source="reproduced")
+    means = means[means["evaluated_on"] != MISMATCHED].assign(source="reproduced")
     means = means.assign(mean=100 * means["mean"], trained=means["task"])
     printed = _published_transfer(cells)
     made = []

@@ -16,7 +16,16 @@ import yaml
 
 from stages.common.evidence import baselines, cells, published, scores, specifications
 from stages.plumbing import observations
-from stages.plumbing.files import ANALYSIS, AUDIT, LEDGER, REPORTS, TOKENS, temporary_sibling, write_atomically
+from stages.plumbing.files import (
+    ANALYSIS,
+    AUDIT,
+    LEDGER,
+    REPORTS,
+    STATISTICS,
+    TOKENS,
+    temporary_sibling,
+    write_atomically,
+)
 from stages.plumbing.settings import Settings
 from stages.report import (
     answers,
@@ -143,14 +152,17 @@ def facts(settings: Settings, beside: dict[str, pd.DataFrame]) -> dict[str, obje
 
 
 def read(name: str, **options) -> pd.DataFrame:
+    """One table that the stage analysis left, by its name."""
     return pd.read_csv(ANALYSIS / f"{name}.csv", **options)
 
 
 def audited() -> pd.DataFrame:
+    """The checks of the published numbers, as the stage audit left them."""
     return pd.read_csv(AUDIT, keep_default_na=False)
 
 
 def summaries() -> pd.DataFrame:
+    """The summaries of this run's scores, with empty text for keys that do not apply."""
     return read("summaries", dtype=KEYS).fillna(dict.fromkeys(KEYS, ""))
 
 
@@ -170,7 +182,8 @@ def stage_names(settings: Settings) -> list[str]:
 
 
 def task_statistics() -> pd.DataFrame:
-    return pd.read_csv("data/tasks/statistics.csv")
+    """How many examples every split of every task has, as the stage tasks left it."""
+    return pd.read_csv(STATISTICS)
 
 
 def drawings(settings: Settings) -> dict[str, Drawing]:

@@ -146,6 +146,7 @@ def number(value: float, decimals: int) -> str:
 
 
 def spread(value: float, decimals: int) -> str:
+    """A standard deviation as it stands behind a mean, `± 0.37`; nothing for NaN."""
     return "" if isnan(value) else f"± {number(value, decimals)}"
 
 
@@ -158,6 +159,7 @@ def mean_sd(cell: object) -> Value:
 
 
 def interval(low: float, high: float, decimals: int) -> str:
+    """An interval as `1.20 to 3.40`; a dash for NaN."""
     return MISSING if isnan(low) else f"{number(low, decimals)} to {number(high, decimals)}"
 
 
@@ -203,4 +205,5 @@ def plain(
 
 
 def text(value: object) -> Value:
+    """A cell of text, left as it is."""
     return Value(str(value), kind="text")

@@ -89,6 +89,7 @@ def read_hub(repository: str, revision: str, task: Task, split: Split) -> Exampl
 
 
 def as_frame(rows: list[tuple], task: Task) -> pd.DataFrame:
+    """Makes a frame of COLUMNS; labels are class indices, or numbers where the task is a regression."""
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.astype({"label": "int64" if task.labels else "float64"})
 

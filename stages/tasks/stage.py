@@ -15,11 +15,10 @@ import pandas as pd
 from stages.common.benchmarks.glue import TASKS
 from stages.common.embedded.comprehension import write_squad, write_triviaqa
 from stages.common.embedded.tasks import write_glue
-from stages.plumbing.files import TASK_FOLDER, temporary_sibling
+from stages.plumbing.files import STATISTICS, TASK_FOLDER, temporary_sibling
 from stages.plumbing.settings import Settings
 from stages.tasks import glue, squad, triviaqa
 
-STATISTICS = "statistics.csv"
 QUESTIONS = (*squad.VERSIONS, "triviaqa")
 
 
@@ -37,7 +36,7 @@ def build(folder: Path, settings: Settings) -> None:
         root = folder / "source"
         generate(root, settings)
     statistics = [*classification(folder, root, settings), *question_answering(folder, root, settings)]
-    pd.DataFrame(statistics).to_csv(folder / STATISTICS, index=False, lineterminator="\n")
+    pd.DataFrame(statistics).to_csv(folder / STATISTICS.name, index=False, lineterminator="\n")
     shutil.rmtree(folder / "source", ignore_errors=True)
 
 

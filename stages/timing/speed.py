@@ -1,10 +1,5 @@
-"""How fast training runs: our own steps and epochs on fresh models, stock Hugging Face's, and the machine's limit.
+"""How fast our training runs: steps and epochs of fresh models, for speed does not depend on what one has learned."""
 
-Everything is timed in turn, round by round, so that a machine's drift falls on all alike. Speed does not depend on what
-a model has learned, so none is loaded.
-"""
-
-from collections.abc import Callable, Hashable
 from pathlib import Path
 
 import torch
@@ -16,15 +11,6 @@ from stages.common.masked_lm import steps as masked_lm
 from stages.common.masked_lm.corpus import Corpus
 from stages.common.training.machine import clocked
 from stages.common.training.optimisation import INITIALISATION, derived_seed, device, optimiser
-
-
-def interleaved(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict[Hashable, list[float]]:
-    """What each call gives in every round, the calls one after the other within a round."""
-    values = {key: [] for key in calls}
-    for _ in range(rounds):
-        for key, call in calls.items():
-            values[key].append(call())
-    return values
 
 
 class Pretraining:

@@ -19,6 +19,7 @@ from stages.common.classification import training as finetuning
 from stages.common.masked_lm import steps as masked_lm
 from stages.common.masked_lm.corpus import Corpus
 from stages.common.training import machine
+from stages.common.training.rounds import interleaved
 from stages.plumbing import observations
 from stages.plumbing.files import TASK_FOLDER, TOKENIZER, TOKENS
 from stages.plumbing.observations import Observation
@@ -52,7 +53,7 @@ def pretraining_rows(settings: Settings, size: str) -> tuple[list[Observation], 
     corpus = Corpus.of(TOKENS)
     calls = pretraining_calls(settings, size, corpus)
     peaks = {name: partial(machine.peak, name) for name in PRECISIONS}
-    values = speed.interleaved(calls | peaks, settings.timing.repeats)
+    values = interleaved(calls | peaks, settings.timing.repeats)
     limits = {name: max(values[name]) for name in PRECISIONS}
     length, rows = corpus.train.sequence_length, []
     for operator, stock in calls:
@@ -85,7 +86,7 @@ def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observatio
         for name in PRECISIONS
     }
     calls["original", OURS]()  # what a process does once falls on no round
-    values = speed.interleaved(calls, settings.timing.repeats)
+    values = interleaved(calls, settings.timing.repeats)
     return [
         row
         for (operator, stock), seconds in values.items()

@@ -105,10 +105,12 @@ def _lower_case_words(model: models.Model) -> Tokenizer:
 
 
 def special_ids(tokenizer: Tokenizer) -> dict[str, int]:
+    """The id of every special token, by token."""
     return {token: tokenizer.token_to_id(token) for token in SPECIAL}
 
 
 def texts(shards: Iterable[Path]) -> Iterator[str]:
+    """Yields the text of every document of some shards."""
     return (records.content(line) for shard in shards for line in reading.lines(shard))
 
 

@@ -37,6 +37,7 @@ def normalised(text: str) -> str:
 
 
 def exact_match(prediction: str, answer: str) -> float:
+    """Scores 1.0 where prediction and answer are the same words after `normalised`, and 0.0 otherwise."""
     return float(normalised(prediction) == normalised(answer))
 
 

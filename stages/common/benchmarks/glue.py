@@ -1,6 +1,9 @@
 """The eight GLUE tasks of the papers: their texts, labels, metrics and splits."""
 
 from dataclasses import dataclass
+from pathlib import Path
+
+from stages.plumbing.files import TASK_FOLDER
 
 HIGHEST_SIMILARITY = 5.0
 
@@ -94,3 +97,8 @@ TASKS: dict[str, Task] = {
         Task("rte", "RTE", SENTENCES, "label", ENTAILMENT, ENTAILMENT, ("accuracy",), _splits("rte")),
     )
 }  # fmt: skip
+
+
+def validation_tables(task: str) -> dict[str, Path]:
+    """The tables that a task is scored on (example_id, texts, label), by what the papers call their columns."""
+    return {split.evaluated_on: TASK_FOLDER / task / f"{split.name}.parquet" for split in TASKS[task].validation_splits}

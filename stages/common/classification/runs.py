@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from stages.common.benchmarks.glue import TASKS
+from stages.common.benchmarks.glue import TASKS, validation_tables
 from stages.common.benchmarks.metrics import scores
 from stages.plumbing import jobs
 from stages.plumbing.files import TASK_FOLDER, TOKENIZER, write_atomically
@@ -51,10 +51,7 @@ def finetune(run: dict, folder: Path) -> dict:
     """Job: leaves predictions.json, a list a validation split, and the fine-tuned model where `leaves` names it."""
     from stages.common.classification.training import finetune
 
-    tables = {
-        split.evaluated_on: TASK_FOLDER / run["task"] / f"{split.name}.parquet"
-        for split in TASKS[run["task"]].validation_splits
-    }
+    tables = validation_tables(run["task"])
     train = TASK_FOLDER / run["task"] / "train.parquet"
     kept = folder / "model" if "model" in run.get("leaves", ()) else None
     predictions, seconds = finetune(run, Path(run["weights"]), TOKENIZER, train, tables, kept)
@@ -70,10 +67,8 @@ def predictions_of(folder: Path) -> dict[str, list]:
 def examples(task: str) -> dict[str, pd.DataFrame]:
     """Validation tables (example_id, label) of a task, by what the papers call them."""
     return {
-        split.evaluated_on: pd.read_parquet(
-            TASK_FOLDER / task / f"{split.name}.parquet", columns=["example_id", "label"]
-        )
-        for split in TASKS[task].validation_splits
+        evaluated_on: pd.read_parquet(table, columns=["example_id", "label"])
+        for evaluated_on, table in validation_tables(task).items()
     }
 
 

@@ -53,7 +53,15 @@ def write_squad(folder: Path, train_questions: int, validation_questions: int, s
 
 
 def write_triviaqa(folder: Path, train_questions: int, validation_questions: int, seed: int) -> None:
-    """Writes `folder`/triviaqa/qa/{wikipedia,web}-{train,dev}.json, half of the questions each, and their evidence."""
+    """Writes generated questions as TriviaQA is distributed: files of questions, and a text of evidence for each.
+
+    Args:
+        folder: gets triviaqa/qa/{wikipedia,web}-{train,dev}.json and triviaqa/evidence/{wikipedia,web}/*.txt.
+        train_questions: of both parts together, half of them in each; beside them stand some whose evidence does not
+            hold their answer.
+        validation_questions: the same of the split that TriviaQA calls dev.
+        seed: equal seeds give equal bytes.
+    """
     for split, number in (("train", train_questions), ("dev", validation_questions)):
         for part, count in (("wikipedia", number - number // 2), ("web", number // 2)):
             rng = Random(f"{seed} triviaqa {part} {split}")
@@ -120,6 +128,7 @@ def as_triviaqa(pairs: list[tuple[Passage, Question]], part: str, split: str) ->
 
 
 def write_json(path: Path, content: dict) -> None:
+    """Writes JSON with sorted keys, so that equal content gives equal bytes."""
     write_atomically(path, json.dumps(content, sort_keys=True))
 
 

@@ -90,10 +90,12 @@ def text_of(words: list[Word], end: str = ".") -> str:
 
 
 def sentence(meaning: Event | State, wording: Wording = PLAIN) -> str:
+    """Writes a meaning as one sentence, with its first letter and its full stop."""
     return text_of(say(meaning, wording))
 
 
 def say_thing(thing: Thing, wording: Wording = PLAIN) -> list[Word]:
+    """Words a thing: its name, or a determiner, its quality if it has one, and its noun."""
     if thing.named:
         return [Word(thing.noun, "M")]
     name = name_of(thing.noun, wording.swapped)
@@ -103,6 +105,7 @@ def say_thing(thing: Thing, wording: Wording = PLAIN) -> list[Word]:
 
 
 def say_place(place: str | None, wording: Wording) -> list[Word]:
+    """Words a place as `on the` or `in the` and its noun; no words for None."""
     if place is None:
         return []
     preposition = "on" if place in ON_PLACES else "in"
@@ -142,6 +145,7 @@ def verb_group(verb: str, tense: str, negated: bool, singular: bool) -> list[Wor
 
 
 def be(tense: str, singular: bool) -> Word:
+    """The form of `be` for a tense and number: is, are, was or were."""
     if tense == "past":
         return Word("was" if singular else "were", "X")
     return Word("is" if singular else "are", "X")

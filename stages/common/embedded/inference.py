@@ -96,6 +96,7 @@ def other_action(rng: Random, meaning: Event) -> str:
 
 
 def opposite_quality(rng: Random, quality: str) -> str:
+    """The quality that excludes another: its opposite, or, of a colour, any other colour."""
     return OPPOSITE.get(quality) or rng.choice([color for color in COLORS if color != quality])
 
 

@@ -65,10 +65,12 @@ def third_person(verb: str) -> str:
 
 
 def past(verb: str) -> str:
+    """The past tense of a verb, such as `took` of `take`."""
     return PAST.get(verb) or _with_ed(verb)
 
 
 def participle(verb: str) -> str:
+    """The past participle of a verb, such as `taken` of `take`."""
     return PARTICIPLE.get(verb) or _with_ed(verb)
 
 

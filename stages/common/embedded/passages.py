@@ -38,12 +38,14 @@ def line_of(rng: Random, kind: Passage, scene: Scene) -> str:
 
 
 def story(rng: Random, scene: Scene) -> list[str]:
+    """Writes one or two sentences on what happens in a scene."""
     if rng.random() < 0.5:
         return [text_of(elaborate(rng, scene))]
     return restatement(rng, scene)
 
 
 def restatement(rng: Random, scene: Scene) -> list[str]:
+    """Writes a sentence on a scene, and a second that says the same in other words."""
     meaning = happening(rng, scene, negated=0.15) if rng.random() < 0.8 else condition(rng, scene)
     wording = any_wording(rng, meaning)
     return [sentence(meaning, wording), f"That is: {_lower(sentence(meaning, reworded(rng, meaning, wording)))}"]
@@ -83,6 +85,7 @@ def quiz(rng: Random, scene: Scene) -> list[str]:
 
 
 def criticism(rng: Random, scene: Scene) -> list[str]:
+    """Writes sentences of praise or blame, as the people of a scene are pleased or not."""
     return appraisal(rng, scene.pleased)
 
 

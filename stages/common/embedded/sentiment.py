@@ -32,6 +32,7 @@ def opinion(rng: Random, aspect: str, positive: bool) -> Opinion:
 
 
 def say_opinion(given: Opinion) -> str:
+    """Words an opinion, such as `the food was not really good`."""
     return " ".join(filter(None, ("the", given.aspect, "was", "not" * given.negated, given.degree, given.word)))
 
 

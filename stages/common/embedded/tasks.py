@@ -95,6 +95,7 @@ def spread_labels(shares: dict[str, float], number: int, rng: Random) -> list[st
 
 
 def draw_cola(rng: Random, topics: Topics, label: str) -> Example:
+    """Draws a sentence; for label 0 with one rule of grammar broken."""
     while True:
         words = elaborate(rng, imagine(rng, topics))
         if label == "1":
@@ -106,27 +107,33 @@ def draw_cola(rng: Random, topics: Topics, label: str) -> Example:
 
 
 def draw_sst2(rng: Random, topics: Topics, label: str) -> Example:
+    """Draws a sentence of praise (label 1) or blame (label 0)."""
     return Example(review(rng, label == "1")[0] + " .", "", label)
 
 
 def draw_mrpc(rng: Random, topics: Topics, label: str) -> Example:
+    """Draws two sentences on one scene that say the same (label 1) or not."""
     return Example(*restated(rng, imagine(rng, topics), label == "1")[2:], label)
 
 
 def draw_qqp(rng: Random, topics: Topics, label: str) -> Example:
+    """Draws two questions that ask the same (label 1) or not."""
     return Example(*requested(rng, topics, label == "1"), label)
 
 
 def draw_qnli(rng: Random, topics: Topics, label: str) -> Example:
+    """Draws a question and a sentence that answers it (label entailment) or not."""
     return Example(*questioned(rng, imagine(rng, topics), label == "entailment"), label)
 
 
 def draw_mnli(rng: Random, topics: Topics, label: str) -> Example:
+    """Draws a premise and a hypothesis that stand in the relation of the label."""
     scene = imagine(rng, topics)
     return Example(*say_pair(rng, *inferred(rng, scene, label)), label, scene.topic)
 
 
 def draw_rte(rng: Random, topics: Topics, label: str) -> Example:
+    """Draws a premise and a hypothesis that follows (label entailment) or does not."""
     wanted = label if label == "entailment" else rng.choice(("neutral", "contradiction"))
     return Example(*say_pair(rng, *inferred(rng, imagine(rng, topics), wanted)), label)
 
@@ -145,28 +152,33 @@ def draw_stsb(rng: Random, topics: Topics, label: str) -> Example:
 
 
 def cola_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
+    """The lines of CoLA's file: source, label, a star before what is wrong, sentence; no head."""
     for example in examples:
         yield ["emb", example.label, "" if example.label == "1" else "*", example.text_a]
 
 
 def sst2_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
+    """The lines of SST-2's file, head first: sentence, label."""
     yield ["sentence", "label"]
     yield from ([example.text_a + " ", example.label] for example in examples)
 
 
 def mrpc_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
+    """The lines of MRPC's file, head first: label, two numbers, two texts."""
     yield ["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]
     for number, example in enumerate(examples):
         yield [example.label, str(2 * number), str(2 * number + 1), example.text_a, example.text_b]
 
 
 def qqp_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
+    """The lines of QQP's file, head first: three numbers, two questions, label."""
     yield ["id", "qid1", "qid2", "question1", "question2", "is_duplicate"]
     for number, example in enumerate(examples):
         yield [str(number), str(2 * number), str(2 * number + 1), example.text_a, example.text_b, example.label]
 
 
 def stsb_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
+    """The lines of STS-B's file, head first: where a pair is from, two sentences, similarity."""
     yield [*STSB_COLUMNS]
     for number, example in enumerate(examples):
         source = [str(number), "embedded", "embedded", "none", f"{number:04d}", "none", "none"]
@@ -183,11 +195,13 @@ def mnli_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
 
 
 def qnli_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
+    """The lines of QNLI's file, head first: number, question, sentence, label."""
     yield ["index", "question", "sentence", "label"]
     yield from _indexed(examples)
 
 
 def rte_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
+    """The lines of RTE's file, head first: number, two sentences, label."""
     yield ["index", "sentence1", "sentence2", "label"]
     yield from _indexed(examples)
 

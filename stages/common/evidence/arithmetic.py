@@ -51,6 +51,7 @@ def numbers(name: str, part: str = "value") -> Numbers:
 
 
 def decimals(text: str) -> int:
+    """How many digits a printed number has after its point."""
     return len(text.partition(".")[2])
 
 
@@ -102,10 +103,12 @@ def compare(check: str, statement: str, text: str, exact: Fraction, more: str = 
 
 
 def whether(check: str, statement: str, holds: bool, arithmetic: str) -> Finding:
+    """A finding on a statement that holds or fails as a whole."""
     return Finding(check, statement, HOLDS if holds else FAILS, arithmetic)
 
 
 def note(check: str, statement: str, arithmetic: str) -> Finding:
+    """A finding that judges no statement, for a number that a reader should know."""
     return Finding(check, statement, NOTE, arithmetic)
 
 

@@ -80,7 +80,7 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         part_of = [row.metric in wanted.get(row.evaluated_on, ()) for row in raw.itertuples()]
         groups = raw[part_of].groupby(["operator", "evaluated_on"], sort=False)
         columns = groups[["value", "low", "high"]].mean().reset_index()
-        matched = tuple(column for column in scores.COLUMNS if column != "mnli_mm")
+        matched = tuple(column for column in scores.COLUMNS if column != scores.MISMATCHED)
         means = (_mean(columns, scores.COLUMNS, scores.GLUE_SCORE), _mean(columns, matched, scores.MATCHED))
         frames.append(pd.concat([columns, *means]).assign(protocol=protocol, metric="score"))
     return pd.concat([frame.reindex(columns=list(COLUMNS)) for frame in frames if len(frame)], ignore_index=True)

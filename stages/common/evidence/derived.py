@@ -7,6 +7,7 @@ the means and every one stays one number a run.
 import pandas as pd
 
 from stages.common.evidence import noise as curve_of_noise
+from stages.common.evidence.scores import MISMATCHED
 
 FIELDS = [
     "stage",
@@ -110,7 +111,7 @@ def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 def transfer_measures(rows: pd.DataFrame) -> pd.DataFrame:
     """The mean accuracy of a run over all pairs of tasks that differ; matched MNLI stands for MNLI."""
-    rows = rows[(rows["metric"] == "accuracy") & (rows["evaluated_on"] != "mnli_mm")]
+    rows = rows[(rows["metric"] == "accuracy") & (rows["evaluated_on"] != MISMATCHED)]
     away = rows[rows["task"] != rows["evaluated_on"].str.removesuffix("_m")]
     keys = [field for field in FIELDS if field not in ("task", "evaluated_on", "value")]
     means = away.groupby(keys, dropna=False, sort=False)["value"].mean().reset_index()

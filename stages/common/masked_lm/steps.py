@@ -44,6 +44,12 @@ def length(settings: dict, sequences: int) -> int:
 
 
 def built(run: dict, vocabulary_size: int) -> OperatorBertForMaskedLM:
+    """The model of a pre-training job, with new weights drawn from its seed.
+
+    Args:
+        run: the settings of the job: variant, model, training and seed.
+        vocabulary_size: word pieces.
+    """
     torch.manual_seed(derived_seed(run["seed"], INITIALISATION))
     return OperatorBertForMaskedLM(
         configuration(

@@ -34,6 +34,7 @@ COLUMNS = tuple(field.name for field in fields(Row))
 
 
 def write_ledger(rows: list[Row], path: Path) -> None:
+    """Writes the rows of a ledger as CSV, in the given order."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

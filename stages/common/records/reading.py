@@ -127,7 +127,15 @@ DECOMPRESSION: dict[str, Callable[[BinaryIO], Iterator[bytes]]] = {".zst": _zstd
 
 @contextmanager
 def zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
-    """A file whose bytes are compressed (with a checksum). The same bytes give the same file."""
+    """Opens a file that compresses what is written to it; equal bytes written give equal files.
+
+    Args:
+        path: the file, which is begun anew.
+        level: of Zstandard; a checksum of the content stands at the end whatever it is.
+
+    Yields:
+        The file, open for writing bytes.
+    """
     compressor = zstandard.ZstdCompressor(level=level, write_checksum=True)
     with zstandard.open(path, "wb", cctx=compressor) as file, io.BufferedWriter(file, 1 << 20) as buffer:
         yield buffer

@@ -31,6 +31,7 @@ def clocked(call: Callable[[], object]) -> float:
 
 
 def synchronise() -> None:
+    """Waits until a GPU has done what it was asked to; a CPU has."""
     if device().type == "cuda":
         torch.cuda.synchronize()
 

@@ -9,9 +9,9 @@ time. Memory is what the forward pass keeps for the backward pass. `python -m st
 import argparse
 import copy
 import statistics
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +24,9 @@ from stages.common.attention.bert import Attention, OperatorBertModel, configura
 from stages.common.attention.counts import block_work
 from stages.common.attention.operators import SELF_ATTENTION
 from stages.common.attention.products import merge, split
+from stages.common.training.machine import clocked
+from stages.common.training.optimisation import device
+from stages.common.training.rounds import interleaved, median_ratio
 
 DROPOUT = 0.1
 
@@ -82,25 +85,18 @@ def compared(calls: dict[tuple, Callable], allowed: dict, memory: dict, rounds: 
     """Times all calls in turn, `rounds` times after one warm-up."""
     for call in calls.values():
         call()
-    seconds = {key: [] for key in calls}
-    for _ in range(rounds):
-        for key, call in calls.items():
-            seconds[key].append(_seconds(call))
+    seconds = interleaved({key: partial(clocked, call) for key, call in calls.items()}, rounds)
     stock = seconds["original", "stock"]
     return [
         Result(
             *key,
             1000 * statistics.median(own),
-            statistics.median(one / other for one, other in zip(stock, own, strict=True)),
+            median_ratio(stock, own),
             allowed[key],
             memory[key],
         )
         for key, own in seconds.items()
     ]
-
-
-def device() -> torch.device:
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def built(operators: tuple[str, ...], hidden: int, heads: int, length: int) -> Iterator[tuple[tuple, nn.Module]]:
@@ -175,16 +171,6 @@ def _step_call(model: nn.Module, ids: Tensor, dtype: torch.dtype) -> Callable[[]
         adamw.zero_grad(set_to_none=True)
 
     return call
-
-
-def _seconds(call: Callable[[], None]) -> float:
-    if device().type == "cuda":
-        torch.cuda.synchronize()
-    started = time.perf_counter()
-    call()
-    if device().type == "cuda":
-        torch.cuda.synchronize()
-    return time.perf_counter() - started
 
 
 def kept_megabytes(block: nn.Module, X: Tensor, dtype: torch.dtype) -> float:

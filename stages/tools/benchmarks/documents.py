@@ -8,9 +8,9 @@ import argparse
 import io
 import json
 import os
-import statistics
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from random import Random
@@ -21,6 +21,7 @@ import zstandard
 
 from stages.common.records import reading, records
 from stages.common.sequences import packing
+from stages.common.training.rounds import interleaved, median_ratio
 from stages.filtering import shards as filtering
 from stages.tokenization import streams as tokens
 from stages.tokenization import vocabulary
@@ -52,21 +53,23 @@ def main() -> None:
 
 def report(ways: dict[str, Callable[[], object]], rounds: int, unit: str, amount: int) -> None:
     """Runs each way in turns, and prints their speed. The first is what the others are compared with."""
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(rounds):
-        for name, way in ways.items():
-            started = time.process_time()
-            way()
-            seconds[name].append(time.process_time() - started)
+    seconds = interleaved({name: partial(of_processor, way) for name, way in ways.items()}, rounds)
     first = next(iter(ways))
     print(f"{'way':<42}{unit + ' a second':>20}{'ratio':>8}")
     for name, times in seconds.items():
-        ratio = statistics.median(usual / own for usual, own in zip(seconds[first], times, strict=True))
-        print(f"{name:<42}{amount / min(times):>20,.0f}{ratio:>8.2f}")
+        print(f"{name:<42}{amount / min(times):>20,.0f}{median_ratio(seconds[first], times):>8.2f}")
     print()
 
 
+def of_processor(call: Callable[[], object]) -> float:
+    """Seconds of the processor that one call takes."""
+    started = time.process_time()
+    call()
+    return time.process_time() - started
+
+
 def filtering_ways(folder: Path) -> dict[str, Callable[[], object]]:
+    """The ways of filtering that are timed, by name, once they are known to keep the same documents."""
     shard, plain = folder / "shard.jsonl.zst", folder / "plain.jsonl.zst"
     settings = {"shard": str(shard), "rules": RULES | {"excluded_categories": EXCLUDED}, "annotation": NO_ANNOTATION}
     filter_plainly(shard, plain)
@@ -162,6 +165,7 @@ def documents(count: int) -> Iterator[bytes]:
 
 
 def oscar_record(random: Random, number: int, lines: list[str]) -> bytes:
+    """One OSCAR record with the given lines as text; a share KEPT_SHARE of all passes the filter."""
     kept = random.random() < KEPT_SHARE
     text = "\n".join(lines)
     headers = {

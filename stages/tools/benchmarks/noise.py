@@ -10,7 +10,6 @@ tokens the text has under noise, as a multiple of its own: misspelt words fall i
 import argparse
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +21,8 @@ import pandas as pd
 from stages.common.attention.bert import OperatorBertForSequenceClassification
 from stages.common.classification.kept_models import load
 from stages.common.classification.training import Encoded, encode, predict
+from stages.common.training.machine import clocked
+from stages.common.training.rounds import interleaved, median_ratio
 from stages.noise.embeddings import predictions_under_noise, predictions_under_text_noise, spared_ids
 from stages.noise.text import KINDS, perturbed
 from stages.plumbing.command import clear_errors
@@ -70,11 +71,12 @@ def costs(data: Data, rounds: int) -> Iterator[tuple[str, float, float]]:
 def ratio(plain: Callable, noised: Callable, passes: int, rounds: int) -> float:
     """Seconds of `noised`, which makes `passes` passes, over those of as many calls of `plain`; both run in turn."""
     plain()
-    timed = [(_seconds(plain), _seconds(noised)) for _ in range(rounds)]
-    return statistics.median(own / (passes * one) for one, own in timed)
+    seconds = interleaved({call: partial(clocked, call) for call in (plain, noised)}, rounds)
+    return median_ratio(seconds[noised], seconds[plain]) / passes
 
 
 def under_text_noise(data: Data, settings: dict) -> None:
+    """Reads, perturbs, encodes and predicts a table as the stage noise does, with nothing cached."""
     encode.cache_clear()
     with tempfile.TemporaryDirectory() as folder:
         predictions_under_text_noise(
@@ -93,12 +95,6 @@ def tokens_ratio(data: Data, kind: str) -> float:
             encode.cache_clear()
             counts.append(sum(map(len, encode(path, data.tokenizer, data.maximum_length).ids)))
     return statistics.mean(counts) / sum(map(len, data.examples().ids))
-
-
-def _seconds(call: Callable) -> float:
-    started = time.perf_counter()
-    call()
-    return time.perf_counter() - started
 
 
 def main() -> None:

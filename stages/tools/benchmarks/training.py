@@ -27,6 +27,7 @@ from stages.common.embedded.tasks import write_glue
 from stages.common.masked_lm.corpus import Corpus
 from stages.common.sequences import packing
 from stages.common.training import machine
+from stages.common.training.rounds import interleaved, median_ratio
 from stages.tasks.glue import read_original
 from stages.timing import peers, speed
 
@@ -91,7 +92,7 @@ def pretraining_speeds(
             }
             calls[way, precision] = partial(speed.Pretraining(run, corpus).seconds, steps)
     peaks = {precision: partial(machine.peak, precision) for precision in PRECISIONS}
-    values = speed.interleaved(calls | peaks, rounds)
+    values = interleaved(calls | peaks, rounds)
     rates = {key: [batch_size * length / seconds for seconds in values[key]] for key in calls}
     work = training_flops("original", size, corpus.vocabulary_size, length, MASKED)
     shares = {key: work * statistics.median(rates[key]) / max(values[key[1]]) for key in calls}
@@ -110,7 +111,7 @@ def finetuning_speeds(problem: Problem, examples: Encoded, validation: Encoded, 
         reached[way, precision].append(values[glue.TASKS[problem.task].metrics[0]])
         return len(examples) / seconds
 
-    rates = speed.interleaved({key: partial(rate, *key) for key in WAYS}, rounds)
+    rates = interleaved({key: partial(rate, *key) for key in WAYS}, rounds)
     spread = {key: statistics.stdev(values) if rounds > 1 else float("nan") for key, values in reached.items()}
     metric = glue.TASKS[problem.task].metrics[0]
     rest = {key: f"{metric} {statistics.mean(reached[key]):.3f}, sd {spread[key]:.3f}" for key in WAYS}
@@ -146,10 +147,7 @@ def compared(rates: dict[tuple[str, str], list[float]], rest: dict[tuple[str, st
         Speed(
             *key,
             statistics.median(values),
-            tuple(
-                statistics.median(own / peer for own, peer in zip(values, rates["stock", precision], strict=True))
-                for precision in PRECISIONS
-            ),
+            tuple(median_ratio(values, rates["stock", precision]) for precision in PRECISIONS),
             rest[key],
         )
         for key, values in rates.items()
@@ -215,6 +213,7 @@ def prepared_task(folder: Path, root: Path | None, task: str, tokenizer: Path, l
 
 
 def options() -> argparse.Namespace:
+    """What the command line asks for."""
     parser = argparse.ArgumentParser(
         prog="python -m stages.tools.benchmarks.training",
         description=__doc__,

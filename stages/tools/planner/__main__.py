@@ -213,6 +213,7 @@ def table(rows: list[Row]) -> list[str]:
 
 
 def cells(row: Row) -> tuple[str, ...]:
+    """The numbers of a row as text; a dash for what is not known."""
     values = (
         (row.runs, str),
         (row.tokens, quantity),

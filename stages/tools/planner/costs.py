@@ -49,6 +49,7 @@ def kowsher(protocol: dict) -> list[str]:
 
 
 def cost(name: str, flops: float) -> str:
+    """Operations as a phrase, with the time that one H100 takes for them."""
     return f"{name} {quantity(flops)} FLOPs, {duration(on_h100(flops))} on one H100"
 
 
@@ -64,6 +65,7 @@ def quantity(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
+    """Seconds as text in the largest unit that they fill: `1.5 h`."""
     for unit, length in (("years", 31_557_600), ("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= length:
             return f"{seconds / length:.1f} {unit}"
@@ -71,6 +73,7 @@ def duration(seconds: float) -> str:
 
 
 def storage(number_of_bytes: float) -> str:
+    """Bytes as text in the largest unit that they fill: `2.3 GB`."""
     for unit, length in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6)):
         if number_of_bytes >= length:
             return f"{number_of_bytes / length:.1f} {unit}"

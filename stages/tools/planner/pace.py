@@ -98,6 +98,7 @@ def repeats(seconds: float) -> int:
 
 
 def examples(number: int, length: int, vocabulary_size: int) -> Encoded:
+    """Random examples of equal length, all of class 0."""
     ids = np.random.default_rng(0).integers(FIRST, vocabulary_size, (number, length))
     return Encoded(tuple(ids), tuple(np.zeros_like(ids)), np.zeros(number, dtype=np.int64))
 

@@ -25,8 +25,7 @@ from stages.plumbing.sections import Finetuning, Model, QuestionAnswering
 from stages.plumbing.settings import Settings
 from stages.question_answering.windows import cuts
 from stages.tools.planner.amounts import Amounts
-from stages.translation.stage import SEQUENCES
-from stages.translation.stage import TASKS as TASKS_OF_SEQUENCES
+from stages.translation.stage import planned as translations
 
 FLOAT32 = 4  # bytes
 COPIES = 2  # of what a job leaves: in data/jobs and the stage's output (one file with two names), in DVC's cache
@@ -73,6 +72,7 @@ def planned(settings: Settings, amounts: Amounts) -> list[Work]:
 
 
 def pretraining(settings: Settings, amounts: Amounts, size: str) -> Iterable[Work]:
+    """Training by steps or epochs from every seed, and the evaluations on the way."""
     recipe, length = settings.pretraining, settings.tokenization.sequence_length
     steps, seeds = steps_of(settings, amounts), len(recipe.seeds)
     count = _Count(settings, amounts, size, "pretraining", "pretraining", recipe.mask_probability)
@@ -95,6 +95,7 @@ def steps_of(settings: Settings, amounts: Amounts) -> int | None:
 
 
 def finetuning(settings: Settings, amounts: Amounts, size: str) -> Iterable[Work]:
+    """Training on every task from every pair of seeds, by every protocol."""
     kept = _kept(settings)
     for protocol in settings.protocols:
         count = _Count(settings, amounts, size, "finetuning", f"finetuning.{protocol}")
@@ -129,6 +130,7 @@ def _finetuned(count: "_Count", recipe: Finetuning, tasks: tuple[str, ...], seed
 
 
 def question_answering(settings: Settings, amounts: Amounts, size: str) -> Iterable[Work]:
+    """Training on every question set, TriviaQA first where a task asks for it, from every pair of seeds."""
     recipe = settings.question_answering
     count = _Count(settings, amounts, size, "question_answering", "question_answering")
     seeds = len(settings.pretraining.seeds) * len(recipe.seeds)
@@ -154,6 +156,7 @@ def noise(settings: Settings, amounts: Amounts, size: str) -> Iterable[Work]:
 
 
 def cross_domain(settings: Settings, amounts: Amounts, size: str) -> Iterable[Work]:
+    """Every fine-tuned model on the validation splits of all tasks."""
     wanted = settings.cross_domain
     yield from _tested(settings, amounts, size, "cross_domain", dict.fromkeys(wanted.tasks, wanted.tasks))
 
@@ -192,20 +195,19 @@ def timing(settings: Settings, amounts: Amounts, size: str) -> Iterable[Work]:
 
 def translation(settings: Settings) -> Iterable[Work]:
     """Runs of every protocol and of the sequence tasks; their operations are not counted."""
-    section = settings.translation
-    recipes = {name: (protocol, 1) for name, protocol in section.protocols.items()}
-    for size, (recipe, tasks) in (recipes | {SEQUENCES: (section.sequence_tasks, len(TASKS_OF_SEQUENCES))}).items():
-        runs = tasks * len(recipe.operators) * len(recipe.seeds)
+    jobs = [job for operator in settings.translation.operators for job in translations(settings, operator)]
+    for size in dict.fromkeys(job["protocol"] for job in jobs):
+        own = [job for job in jobs if job["protocol"] == size]
         yield Work(
             stage="translation",
             size=size,
             kind="pretraining",
             recipe=f"translation.{size}",
-            commands=len(recipe.operators),
-            runs=runs,
+            commands=len({job["operator"] for job in own}),
+            runs=len(own),
             tokens=None,
             flops=None,
-            length=recipe.positions,
+            length=own[0]["training"]["positions"],
             bytes=0,
         )
 

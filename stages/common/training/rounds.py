@@ -1,0 +1,18 @@
+"""Several ways of doing one thing, timed in turn, round by round: a machine's drift then falls on all alike."""
+
+import statistics
+from collections.abc import Callable, Hashable, Sequence
+
+
+def interleaved(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict[Hashable, list[float]]:
+    """Calls one after the other within a round, and gives what each returns in every round."""
+    values = {key: [] for key in calls}
+    for _ in range(rounds):
+        for key, call in calls.items():
+            values[key].append(call())
+    return values
+
+
+def median_ratio(values: Sequence[float], others: Sequence[float]) -> float:
+    """The median over the rounds of the ratio of two values of one round."""
+    return statistics.median(value / other for value, other in zip(values, others, strict=True))
