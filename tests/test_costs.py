@@ -71,8 +71,8 @@ JOBS = {  # a change: the jobs of pretraining, finetuning, convergence and quest
     ("finetuning.kowsher2025.epochs", 6): (NONE, NONE, NONE, NONE),
     ("noise.tasks", ("mnli",)): (NONE, NONE, NONE, NONE),
     ("cross_domain.tasks", ("mnli", "qnli")): (NONE, NONE, NONE, NONE),
-    ("convergence.steps", (200, 600, 1200)): (NONE, NONE, NEW, NONE),  # pre-training goes to step 200 again, no further
-    ("convergence.steps", (1200,)): (NONE, NONE, NONE, NONE),
+    ("convergence.steps", (200, 500, 1000)): (NONE, NONE, NEW, NONE),  # pre-training goes to step 200 again, no further
+    ("convergence.steps", (1000,)): (NONE, NONE, NONE, NONE),
     ("convergence.seeds", (1, 2)): (NONE, NONE, NEW, NONE),
     ("question_answering.seeds", (1, 2)): (NONE, NONE, NONE, NEW),
     ("question_answering.null_threshold", 1.0): (NONE, NONE, NONE, EVERY),
