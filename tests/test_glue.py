@@ -166,12 +166,20 @@ def test_quotes_line_separators_and_other_line_ends_are_text_as_it_stands(tmp_pa
         ("stsb", ["sentence1\tsentence2\tscore", "a\tb\t5.1"], r"line 2: label '5\.1', allowed: a number from 0 to 5"),
         ("stsb", ["sentence1\tsentence2\tscore", "a\tb\tnan"], r"line 2: label 'nan'"),
         ("stsb", ["sentence1\tsentence2\tscore", "a\tb\thigh"], r"line 2: label 'high'"),
+        ("stsb", ["sentence1\tsentence2\tscore", "a\tb\t0_4"], r"line 2: label '0_4'"),
+        ("sst2", ["sentence\tlabel", "", "a\t1"], r"line 2: 1 columns, expected 2"),
     ],
 )
 def test_a_fault_is_named_with_its_file_and_line(tmp_path, task, lines, message):
     write(tmp_path, f"{TASKS[task].folder}/train.tsv", *lines)
     with pytest.raises(ValueError, match=message):
         read(tmp_path, task)
+
+
+def test_a_byte_order_mark_and_blank_last_lines_do_no_harm(tmp_path):
+    path = write(tmp_path, "SST-2/train.tsv", "\ufeffsentence\tlabel", "a\t1", "", " ", "")
+    assert read(tmp_path, "sst2").frame["text_a"].tolist() == ["a"]
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf")
 
 
 def test_other_faults_of_files_are_named(tmp_path):

@@ -142,6 +142,38 @@ def test_a_fault_is_named_with_its_file_and_question(tmp_path, questions, messag
         squad.read_original(tmp_path, "squad1", "train")
 
 
+def test_a_byte_order_mark_and_blank_last_lines_do_no_harm(tmp_path):
+    path = squad_file(tmp_path, entry())
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes() + b"\r\n\n")
+    assert squad.read_original(tmp_path, "squad1", "train").frame["example_id"].tolist() == ["q1"]
+
+
+def test_half_of_a_surrogate_pair_is_named_with_its_question(tmp_path):
+    path = squad_file(tmp_path, entry() | {"question": "Who HALF?"})
+    whole = path.read_text()
+    path.write_text(whole.replace("HALF", "\\ud800"))
+    with pytest.raises(ValueError, match=r"v1\.1\.json, question 'q1': its question has '\\ud800', half of"):
+        squad.read_original(tmp_path, "squad1", "train")
+    path.write_text(whole.replace('"title": "', '"title": "\\ud800'))
+    with pytest.raises(ValueError, match=r"v1\.1\.json, question 'q1': its title has '\\ud800', half of"):
+        squad.read_original(tmp_path, "squad1", "train")
+
+
+UNREADABLE = {
+    "deep nesting": b"[" * 100_000,
+    "latin-1": '{"data": "é"}'.encode("latin-1"),
+    "a number without end": b'{"data": ' + b"1" * 5000 + b"}",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("content", UNREADABLE.values(), ids=list(UNREADABLE))
+def test_a_file_that_cannot_be_read_is_named(content, tmp_path):
+    squad_file(tmp_path, entry()).write_bytes(content)
+    with pytest.raises(ValueError, match=r"train-v1\.1\.json: not whole JSON in UTF-8 \(.*fetch the file again"):
+        squad.read_original(tmp_path, "squad1", "train")
+
+
 def test_files_that_are_cut_short_or_missing_are_named(tmp_path):
     path = squad_file(tmp_path, entry())
     whole = path.read_text()
@@ -254,6 +286,31 @@ def test_faults_of_triviaqa_are_named(tmp_path):
         triviaqa.read_original(tmp_path, "train", 5)
     trivia(tmp_path, "web-train.json", {"QuestionId": "q8", "Question": "?"})
     with pytest.raises(ValueError, match=r"question q8: Answer is nothing, expected dict"):
+        triviaqa.read_original(tmp_path, "train", 5)
+
+
+@pytest.mark.parametrize("name", ["../../../../etc/passwd", "/etc/passwd", "/dev/full", "a/../../b.txt", ".."])
+def test_a_document_that_leads_out_of_the_evidence_is_refused(name, tmp_path):
+    question = asked("q1", ["root"]) | {"SearchResults": [{"Filename": name}]}
+    trivia(tmp_path, "web-train.json", question)
+    with pytest.raises(ValueError, match=rf"web-train\.json, question q1: the Filename '{name}' leads out"):
+        triviaqa.read_original(tmp_path, "train", 5)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"Answer": {"Aliases": [None]}}, "None is among its Aliases, expected texts alone"),
+        ({"Answer": {"Aliases": None}}, "Aliases is NoneType, expected list"),
+        ({"EntityPages": None}, "EntityPages is NoneType, expected list"),
+        ({"SearchResults": [None]}, "Filename is nothing, expected str"),
+        ({"SearchResults": [{"Filename": "a\0b"}]}, "cannot be read"),
+        ({"SearchResults": [{"Filename": "\ud800"}]}, "cannot be read"),
+    ],
+)
+def test_an_odd_entry_of_triviaqa_is_named(change, message, tmp_path):
+    trivia(tmp_path, "web-train.json", asked("q1", ["x"]) | change)
+    with pytest.raises(ValueError, match=rf"web-train\.json, question q1: .*{message}"):
         triviaqa.read_original(tmp_path, "train", 5)
 
 

@@ -1,11 +1,12 @@
 """Reading the GLUE tasks: the original distribution, or the Hugging Face hub.
 
-Original distribution: one folder a task, tab-separated, UTF-8, quotation marks without meaning. A file
-NAME.subset.tsv stands in for NAME.tsv and is marked as a subset. Read, a split is a frame of example_id (the
-row's number in the file, from 0), text_a, text_b (or null), label (class, int64; similarity from 0 to 5 for
-stsb, float64).
+Original distribution: one folder a task, tab-separated, UTF-8, quotation marks without meaning; a byte order mark at
+the beginning and blank lines at the end do no harm. A file NAME.subset.tsv stands in for NAME.tsv and is marked as a
+subset. Read, a split is a frame of example_id (the row's number in the file, from 0), text_a, text_b (or null), label
+(class, int64; similarity from 0 to 5 for stsb, float64).
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ import pandas as pd
 from stages.common.benchmarks.glue import HIGHEST_SIMILARITY, Split, Task
 
 COLUMNS = ("example_id", "text_a", "text_b", "label")
+DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")  # Python would read more as a number, such as 0_4
 
 
 @dataclass(frozen=True)
@@ -109,13 +111,19 @@ def majority_share(labels: pd.Series, task: Task) -> float | None:
 
 def _numbered_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Lines from 1, split at tabs. Line feeds alone end a line: texts may hold other separators."""
+    blank = []
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
                 raise ValueError(f"{path}, line {number}: not UTF-8 ({error.reason}); convert the file") from None
-            yield number, text.removesuffix("\n").removesuffix("\r").split("\t")
+            row = number, text.removesuffix("\n").removesuffix("\r").split("\t")
+            if text.strip():
+                yield from (*blank, row)
+                blank = []
+            else:
+                blank.append(row)
 
 
 def _label(word: str, task: Task, path: Path, line: int) -> int | float:
@@ -124,10 +132,7 @@ def _label(word: str, task: Task, path: Path, line: int) -> int | float:
             return task.labels.index(word)
         allowed = ", ".join(task.labels)
     else:
-        try:
-            if 0 <= (value := float(word)) <= HIGHEST_SIMILARITY:
-                return value
-        except ValueError:
-            pass
+        if DECIMAL.fullmatch(word) and (value := float(word)) <= HIGHEST_SIMILARITY:
+            return value
         allowed = f"a number from 0 to {HIGHEST_SIMILARITY:g}"
     raise ValueError(f"{path}, line {line}: label {word!r}, allowed: {allowed}; mend the line or delete it")

@@ -120,14 +120,14 @@ def find_file(folders: Iterable[Path], stem: str) -> Path | None:
 
 
 def load(path: Path) -> dict:
-    """Reads a file that holds one JSON object.
+    """Reads a file that holds one JSON object; a byte order mark before it and blank lines around it do no harm.
 
     Raises:
         ValueError: the file is cut short, is no JSON in UTF-8, or holds something other than an object.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not whole JSON in UTF-8 ({error}); fetch the file again") from None
     if not isinstance(content, dict):
         raise ValueError(f"{path}: holds a {type(content).__name__}, expected an object; fetch the file again")
@@ -167,9 +167,12 @@ def as_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.DataFra
         A frame as the module describes, one row a question.
 
     Raises:
-        ValueError: there is no question; an id comes twice; an answer does not stand where its start says; or a
-            question has no answer although `unanswerable` is false. The message names the question.
+        ValueError: there is no question; an id comes twice; a text has half of a surrogate pair; an answer does not
+            stand where its start says; or a question has no answer although `unanswerable` is false. The message names
+            the question.
     """
+    rows = list(rows)
+    _refuse_half_pairs(rows, where)
     frame = pd.DataFrame(rows, columns=[*COLUMNS, "article"])
     if frame.empty:
         raise ValueError(f"{where}: no question; fetch the file again")
@@ -255,6 +258,19 @@ def _questions(content: dict, path: Path) -> Iterator[tuple]:
                 if not answers and question.get("is_impossible") is False:
                     raise ValueError(f"{where}: neither an answer nor is_impossible: true; mend the file")
                 yield name, context, field(question, "question", str, where), texts, starts, title
+
+
+def _refuse_half_pairs(rows: list[tuple], where: str) -> None:
+    """Raises ValueError for a text with half of a surrogate pair, which JSON can say and no table can hold."""
+    for row in rows:
+        for column, text in zip(("id", "context", "question", "title"), (*row[:3], row[-1]), strict=True):
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                half = error.object[error.start]
+                raise ValueError(
+                    f"{where}, question {row[0]!a}: its {column} has {half!a}, half of a surrogate pair; mend the file"
+                ) from None
 
 
 def _fault(row, unanswerable: bool) -> str | None:

@@ -9,7 +9,7 @@ first words hold an alias of the answer; the span is the first place there where
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from stages.tasks.squad import STEMS, Questions, as_rows, field, find_file, hub_split, load
 
@@ -99,16 +99,26 @@ def _entries(path: Path, evidence: Path) -> Iterator[tuple]:
         name = field(entry, "QuestionId", str, f"{path}, question number {number}")
         where = f"{path}, question {name}"
         aliases = field(field(entry, "Answer", dict, where), "Aliases", list, where)
+        if odd := [alias for alias in aliases if not isinstance(alias, str)]:
+            raise ValueError(f"{where}: {odd[0]!r} is among its Aliases, expected texts alone; fetch the file again")
         pages = [
-            evidence / part / field(page, "Filename", str, where)
+            evidence / part / _file_name(page, where)
             for key, part in PAGES.items()
-            for page in entry.get(key, [])
+            for page in (field(entry, key, list, where) if key in entry else ())
         ]
         yield name, field(entry, "Question", str, where), aliases, (_text(page, where) for page in pages)
+
+
+def _file_name(page: dict, where: str) -> str:
+    """The file of a page. ValueError for a name that leaves the folder of its part."""
+    name = field(page, "Filename", str, where)
+    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+        raise ValueError(f"{where}: the Filename {name!r} leads out of the evidence; fetch the file again")
+    return name
 
 
 def _text(path: Path, where: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a name that no file can have
         raise ValueError(f"{where}: its document {path} cannot be read ({error}); fetch the evidence again") from None
