@@ -4,7 +4,7 @@ DVC starts the stages that list a key, and then those whose inputs have become o
 only the jobs whose settings have changed. The report is rendered after every change of the file.
 """
 
-from copy import deepcopy
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from stages.plumbing.files import PRETRAINED
 from stages.plumbing.settings import Settings
 from stages.pretraining import stage as pretraining
 from stages.question_answering import stage as question_answering
+from stages.translation import stage as translation
 
 ROOT = Path(__file__).parents[1]
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
@@ -62,20 +63,45 @@ STARTS = {  # key, or the section that holds it: what DVC starts first; the long
 }
 
 NONE, NEW, EVERY = "no job", "new jobs alone", "every job"
-JOBS = {  # a change: the jobs of pretraining, finetuning, convergence and question answering that it redoes
-    ("pretraining.seeds", (1, 2, 3)): (NEW, NONE, NONE, NONE),  # and those that follow from the new models
-    ("pretraining.steps", 1400): (EVERY, NONE, NEW, NONE),  # the others, as their weights become others
-    ("pretraining.learning_rate", 1e-4): (EVERY, NONE, NONE, NONE),
-    ("finetuning.courtois2024.seeds", (1, 2, 3, 4)): (NONE, NEW, NONE, NONE),
-    ("finetuning.courtois2024.epochs", 6): (NONE, EVERY, EVERY, NONE),
-    ("finetuning.kowsher2025.epochs", 6): (NONE, NONE, NONE, NONE),
-    ("noise.tasks", ("mnli",)): (NONE, NONE, NONE, NONE),
-    ("cross_domain.tasks", ("mnli", "qnli")): (NONE, NONE, NONE, NONE),
-    ("convergence.steps", (200, 500, 1000)): (NONE, NONE, NEW, NONE),  # pre-training goes to step 200 again, no further
-    ("convergence.steps", (1000,)): (NONE, NONE, NONE, NONE),
-    ("convergence.seeds", (1, 2)): (NONE, NONE, NEW, NONE),
-    ("question_answering.seeds", (1, 2)): (NONE, NONE, NONE, NEW),
-    ("question_answering.null_threshold", 1.0): (NONE, NONE, NONE, EVERY),
+NOTHING = (NONE,) * 5
+REDOES = {  # as above: the jobs of pretraining, finetuning, convergence, question_answering and translation, of which
+    # each runs again, too, when the files that it reads have become others
+    **dict.fromkeys(("scale", "operators", "operators_file", "sizes", "protocols", "workers", "variants"), NOTHING),
+    **dict.fromkeys(("data", "corpus", "filtering", "tokenization", "tasks", "models", "finetuning"), NOTHING),
+    **dict.fromkeys(("noise", "cross_domain", "timing", "analysis", "report", "translation"), NOTHING),
+    "models.tiny": (EVERY, NONE, NONE, NONE, NONE),
+    "pretraining": (EVERY, NONE, NONE, NONE, NONE),
+    "pretraining.seeds": (NEW, NONE, NONE, NONE, NONE),
+    "pretraining.steps": (EVERY, NONE, NEW, NONE, NONE),  # what was fine-tuned from the last step is from another now
+    "finetuning.courtois2024": (NONE, EVERY, EVERY, NONE, NONE),
+    "finetuning.courtois2024.seeds": (NONE, NEW, NONE, NONE, NONE),
+    "question_answering": (NONE, NONE, NONE, EVERY, NONE),
+    "question_answering.tasks": (NONE, NONE, NONE, NEW, NONE),
+    "question_answering.seeds": (NONE, NONE, NONE, NEW, NONE),
+    "convergence.protocol": (NONE, NONE, EVERY, NONE, NONE),
+    "convergence.steps": (NONE, NONE, NEW, NONE, NONE),  # pre-training goes to the new step again, no further
+    "convergence.tasks": (NONE, NONE, NEW, NONE, NONE),
+    "convergence.seeds": (NONE, NONE, NEW, NONE, NONE),
+    "translation.protocols": (NONE, NONE, NONE, NONE, NEW),  # those of the protocol
+    "translation.protocols.blog.operators": NOTHING,
+    "translation.protocols.draft.operators": NOTHING,
+    "translation.sequence_tasks": (NONE, NONE, NONE, NONE, NEW),
+    "translation.sequence_tasks.operators": NOTHING,
+}
+LESS = {  # a value that asks for less than there is redoes nothing
+    "tasks.names": ("cola", "sst2", "qqp"),
+    "pretraining.seeds": (1,),
+    "finetuning.courtois2024.seeds": (2,),
+    "question_answering.tasks": ("squad1",),
+    "convergence.steps": (1200,),
+    "convergence.tasks": ("qqp",),
+    "translation.protocols.blog.seeds": (1,),
+}
+VALUES = {  # of keys that take no value but known ones
+    "tasks.names": ("cola", "sst2", "qqp", "mnli"),
+    "question_answering.tasks": ("squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa", "triviaqa"),
+    "convergence.protocol": "kowsher2025",
+    "convergence.tasks": ("cola", "sst2", "qqp", "rte"),
 }
 
 
@@ -105,14 +131,14 @@ def started(key: str) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("key", keys(PARAMS))
+@pytest.mark.parametrize("key", list(keys(PARAMS)))
 def test_every_key_starts_the_stages_of_the_table(key):
     sections = [name for name in STARTS if key == name or key.startswith(f"{name}.")]
     assert started(key) == set(STARTS[max(sections, key=len)].split())
 
 
 def planned(settings: Settings) -> list[set[str]]:
-    """The settings of all jobs of one command of four stages."""
+    """The settings of all jobs of one command of five stages."""
     operator, size, protocol = ITEM["operator"], ITEM["size"], ITEM["protocol"]
     trained = {(p, f): Path("after") / f"{p}-{f}" for p in (1, 2) for f in range(9)}
     plans = (
@@ -120,23 +146,66 @@ def planned(settings: Settings) -> list[set[str]]:
         finetuning.planned(settings, protocol, operator, size),
         [run for _, run in convergence.planned(settings, operator, size)],
         question_answering.planned(settings, operator, size, trained),
+        translation.planned(settings, operator),
     )
     return [{str({key: run[key] for key in run if key != "keep"}) for run in plan} for plan in plans]
 
 
-@pytest.mark.parametrize(("change", "redone"), JOBS.items(), ids=lambda value: str(value))
-def test_a_change_redoes_the_jobs_of_the_table(change, redone, tmp_path, monkeypatch):
+def other(value):
+    """A value of the same kind, more than before: whether it makes sense is nothing to the plan of jobs."""
+    match value:
+        case bool():
+            return not value
+        case int():
+            return value + 1
+        case float():
+            return 2 * value or 0.5
+        case None:
+            return 7
+        case str():
+            return f"{value}_other"
+        case tuple():
+            return (*value, other(value[-1]) if value else "other")
+    return value  # records
+
+
+def with_value(section, keys: list[str], value):
+    """A copy of the settings, or of a section, with another value at a key."""
+    key, *below = keys
+    present = section[key] if isinstance(section, dict) else getattr(section, key)
+    new = {key: with_value(present, below, value) if below else value}
+    return section | new if isinstance(section, dict) else section.model_copy(update=new)
+
+
+def value_of(section, keys: list[str]):
+    for key in keys:
+        section = section[key] if isinstance(section, dict) else getattr(section, key)
+    return section
+
+
+@pytest.fixture
+def settings(tmp_path, monkeypatch) -> Settings:
+    """Those of scale `laptop`, in a folder where two models are pre-trained."""
+    shutil.copyfile(ROOT / PARAMS["operators_file"], tmp_path / PARAMS["operators_file"])
     monkeypatch.chdir(tmp_path)
     for seed in (1, 2):
         (PRETRAINED / f"original-tiny/seed-{seed}").mkdir(parents=True)
-    params = deepcopy(PARAMS)
-    before = planned(Settings.model_validate(params))
-    *sections, last = change[0].split(".")
-    section = params
-    for name in sections:
-        section = section[name]
-    section[last] = list(change[1]) if isinstance(change[1], tuple) else change[1]
-    after = planned(Settings.model_validate(params))
-    for old, new, expected in zip(before, after, redone, strict=True):
-        found = NONE if new <= old else NEW if new & old else EVERY
-        assert found == expected
+    return Settings.model_validate(PARAMS)
+
+
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # values of another kind
+def test_another_value_of_every_key_redoes_the_jobs_of_the_table(settings):
+    before = planned(settings)
+    for key in keys(PARAMS):
+        place = key.split(".")
+        value = VALUES[key] if key in VALUES else other(value_of(settings, place))
+        after = planned(with_value(settings, place, value))
+        fitting = [name for name in REDOES if key == name or key.startswith(f"{name}.")]
+        found = [NONE if new <= old else NEW if new & old else EVERY for old, new in zip(before, after, strict=True)]
+        assert found == list(REDOES[max(fitting, key=len)]), key
+
+
+@pytest.mark.parametrize(("key", "value"), LESS.items())
+def test_asking_for_less_redoes_nothing(key, value, settings):
+    after = planned(with_value(settings, key.split("."), value))
+    assert all(new <= old for old, new in zip(planned(settings), after, strict=True))
