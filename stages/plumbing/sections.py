@@ -103,6 +103,7 @@ class Filtering(Record):
 
 class Tokenization(Record):
     vocabulary: str | None
+    vocabulary_revision: str
     vocabulary_size: Annotated[int, Field(ge=100, le=65_536)]  # ids are stored as uint16
     sequence_length: Annotated[int, Field(ge=8)]
     partial_blocks: Literal["keep", "drop_per_batch"]
