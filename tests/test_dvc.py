@@ -1,6 +1,7 @@
 """dvc.yaml says what is true: every stage's code and parameters are listed, so that an edit reruns what it must."""
 
 import ast
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,23 @@ def upstream(stage: str) -> set[str]:
 @pytest.mark.parametrize("stage", STAGES)
 def test_params_yaml_is_checked_before_any_other_stage_runs(stage):
     assert "settings" in upstream(stage)
+
+
+def test_an_edit_in_place_of_an_output_does_not_reach_dvcs_cache(tmp_path):
+    """Outputs are second names of what jobs have left; DVC's cache must be no third."""
+    command = "mkdir -p jobs data && printf whole > jobs/a && chmod 444 jobs/a && ln jobs/a data/a"
+    (tmp_path / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"s": {"cmd": command, "outs": ["data"]}}}))
+    (tmp_path / ".dvc").mkdir()
+    shutil.copyfile(ROOT / ".dvc" / "config", tmp_path / ".dvc" / "config")
+    dvc = str(Path(sys.executable).with_name("dvc"))
+    for words in (["git", "init", "--quiet"], [dvc, "repro", "--quiet"]):
+        subprocess.run(words, cwd=tmp_path, check=True, capture_output=True)
+    for name in ("data/a", "jobs/a"):
+        (tmp_path / name).chmod(0o644)
+        with (tmp_path / name).open("a") as file:
+            file.write(", and edited")
+    subprocess.run([dvc, "checkout", "--force", "--quiet"], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "data" / "a").read_text() == "whole"
 
 
 @pytest.mark.parametrize("stage", STAGES)

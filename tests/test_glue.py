@@ -251,6 +251,25 @@ def test_a_dataset_in_the_layout_of_the_hub_gives_the_same_tables(tmp_path, shar
     pd.testing.assert_frame_equal(theirs, ours)
 
 
+def test_the_hub_is_read_at_one_commit_which_the_statistics_name(tmp_path, monkeypatch):
+    import datasets
+
+    asked = []
+
+    def loaded(repository, name, *, split, revision):
+        asked.append((repository, revision))
+        features = datasets.Features(
+            sentence=datasets.Value("string"), label=datasets.ClassLabel(names=["negative", "positive"])
+        )
+        return datasets.Dataset.from_dict({"sentence": ["a", "b"], "label": [0, 1]}, features=features)
+
+    monkeypatch.setattr("datasets.load_dataset", loaded)
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: SimpleNamespace(sha="1234"))
+    task = TASKS["sst2"]
+    assert {glue.read_hub("some/glue", "main", task, split).source for split in task.splits} == {"some/glue@1234"}
+    assert set(asked) == {("some/glue", "1234")}
+
+
 def test_metrics_of_a_known_confusion():
     labels = np.array([1, 1, 1, 0, 0, 0, 0, 0])
     predictions = np.array([1, 1, 0, 1, 0, 0, 0, 0])  # 2 true, 1 false, 1 missed positive; 4 true negatives

@@ -360,7 +360,7 @@ def test_files_of_a_hub_repository_are_taken_byte_for_byte_each_a_shard(reposito
     assert [[*reading.lines(path)] for path in ours] == [[*reading.lines(path)] for path in theirs]
     assert records.annotations(next(reading.lines(ours[0]))).harmful_pp == 9.5
     found = origins.locate(2, origins.read(output)["part_3.jsonl.zst"])
-    assert found == (f"{repository}@main/en_meta/en_meta_part_10.jsonl.zst", 2)
+    assert found == (f"{repository}/en_meta/en_meta_part_10.jsonl.zst", 2)
 
 
 def test_files_of_a_hub_repository_are_read_up_to_a_number_of_documents(repository, output):

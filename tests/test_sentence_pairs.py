@@ -1,6 +1,7 @@
 """Stage sentence_pairs: the generated language, original files, and what becomes of bad pairs."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -75,6 +76,12 @@ WRONG = {
     "unequal files": ({"a_en": b"one\ntwo\n", "a_de": b"eins\n"}, "a", ["a.en has 2", "a.de has 1", "mend the files"]),
     "a missing file": ({"a_en": b"one\n"}, "a", ["a.de", "no such file"]),
     "a table without the language": ({"a_tsv": b"en\tpt\n"}, "a.tsv", ["a.tsv, line 1", "'de'", "en, pt"]),
+    "a table with a language twice": (
+        {"a_tsv": b"de\ten\tde\n"},
+        "a.tsv",
+        ["a.tsv, line 1", "'de' stands there twice"],
+    ),
+    "a folder in the place of a file": ({"a_en": b"", "b_de": b""}, ".", [".en: no such file"]),
     "an empty table": ({"a_tsv": b""}, "a.tsv", ["a.tsv, line 1", "'en'"]),
 }
 
@@ -86,6 +93,43 @@ def test_what_is_wrong_with_files_is_one_clear_error(files, name, said, tmp_path
         list(reading.from_files(tmp_path, name, LANGUAGES))
     for words in said:
         assert words in str(error.value)
+
+
+def test_a_byte_order_mark_before_a_table_does_no_harm(tmp_path):
+    write(tmp_path, a_tsv=b"\xef\xbb\xbfen\tde\r\none\teins\r\n")
+    assert reading.cleaned(reading.from_files(tmp_path, "a.tsv", LANGUAGES), None)[0] == [("one", "eins")]
+
+
+ROWS = [
+    {"translation": {"en": "one", "de": "eins"}},
+    {"translation": {"en": None, "de": "zwei"}},
+    {"translation": {"en": 3, "de": "drei"}},
+]
+
+
+def test_pairs_of_the_hub_are_read_at_one_commit_which_is_recorded_and_odd_ones_are_counted(monkeypatch, tmp_path):
+    asked = []
+
+    def rows(repository, *_, **options):
+        asked.append((repository, options["revision"]))
+        return iter(ROWS)
+
+    monkeypatch.setattr("datasets.load_dataset", rows)
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: SimpleNamespace(sha="5678"))
+    settings = settings_of(lambda params: params["data"].update(source="hub"))
+    protocol = settings.translation.protocols["blog"]
+    found, read = stage.texts_of(settings, protocol)
+    assert read == f"{protocol.hub.repository}@5678" and set(asked) == {(protocol.hub.repository, "5678")}
+    assert found["train"] == ([("one", "eins")], {"in": 3, "malformed": 2})
+
+
+@pytest.mark.parametrize("row", [{"translation": None}, {"translation": ["one", "eins"]}, {"pt": "um"}])
+def test_a_row_of_the_hub_without_both_languages_is_one_clear_error(row, monkeypatch):
+    monkeypatch.setattr("datasets.load_dataset", lambda *_, **__: iter([row]))
+    with pytest.raises(
+        ValueError, match=r"translation\.protocols\.\*\.hub: a/b \(c\), train .*row 0 has no 'en' among"
+    ):
+        list(reading.from_hub("a/b", None, "c", "train", LANGUAGES))
 
 
 def test_sub_words_give_the_sentence_back():

@@ -105,6 +105,13 @@ CHANGES = {
         {"above": 9.0, "below": 5.0},
         ["filtering.harmful_pp", "9.0"],
     ),
+    "noise beyond all measure": ("noise.levels", [0.0, 1e300], ["noise.levels.1", "1e+300", "1000"]),
+    "a batch beyond all measure": ("pretraining.batch_size", 10**12, ["pretraining.batch_size", "1000000000000"]),
+    "a batch of translation beyond all measure": (
+        "translation.sequence_tasks.batch_size",
+        10**12,
+        ["translation.sequence_tasks.batch_size", "1000000000000"],
+    ),
     "two rates, linear": ("finetuning.courtois2024.learning_rates", [1.0, 2.0], ["linear", "2"]),
 }
 

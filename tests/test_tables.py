@@ -149,6 +149,7 @@ def test_a_spreadsheet_takes_no_text_of_a_table_for_a_formula_and_every_number_s
     )
     assert back["text"].tolist() == [*(f"'{text}" for text in HOSTILE), *PLAIN]
     assert (back["value"] == -1.5).all()
+    assert csv_of(pd.DataFrame([["=1", 2]])) == "0,1\n'=1,2\n"  # columns without a name
     assert csv_of(frame[["value", "n"]]) == frame[["value", "n"]].to_csv(index=False, lineterminator="\n")
 
 

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import hypothesis
 import numpy as np
@@ -30,6 +31,7 @@ ROOT = Path(__file__).parents[1]
 def settings(**changes) -> Tokenization:
     values = {
         "vocabulary": None,
+        "vocabulary_revision": "main",
         "vocabulary_size": 150,
         "sequence_length": 8,
         "partial_blocks": "keep",
@@ -330,12 +332,30 @@ def test_a_vocabulary_file_gives_its_lines_in_order():
             r"vocab\.txt: the piece 'cat' stands in several of 8 lines",
         ),
         (["{", '"vocab": 1', "}"], r"vocab\.txt: no line \[PAD\]"),
+        ([*vocabulary.SPECIAL, "", "cat"], r"vocab\.txt, line 6: blank"),
+        ([], r"vocab\.txt, line 1: blank"),
+        ([*vocabulary.SPECIAL, "\udce9"], r"vocab\.txt, line 6: not UTF-8"),  # é in Latin-1
+        (["[PAD]", "\udced\udca0\udc80"], r"vocab\.txt, line 2: not UTF-8"),  # half of a surrogate pair
     ],
 )
 def test_a_file_that_is_no_bert_vocabulary_is_refused(lines, message):
-    Path("vocab.txt").write_text("\n".join(lines) + "\n")
+    Path("vocab.txt").write_bytes("\n".join([*lines, ""]).encode(errors="surrogateescape"))
     with pytest.raises(ValueError, match=message):
         vocabulary.from_file(Path("vocab.txt"))
+
+
+def test_a_byte_order_mark_and_blank_last_lines_add_no_piece():
+    Path("vocab.txt").write_text("\ufeff" + "\n".join([*vocabulary.SPECIAL, "cat", "", "\r", ""]))
+    tokenizer = vocabulary.from_file(Path("vocab.txt"))
+    assert tokenizer.get_vocab_size() == 6 and tokenizer.token_to_id("[PAD]") == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"[" * 5000, b'{"version": "1.0"}', b'{"version": "\xe9"}'])
+def test_a_damaged_tokenizer_in_the_layout_of_the_hub_is_one_error(content, tmp_path):
+    (tmp_path / "tokenizer.json").write_bytes(content)
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
+    with pytest.raises(ValueError, match=rf"tokenization\.vocabulary: {tmp_path} is no file"):
+        vocabulary.from_hub(str(tmp_path), "main")
 
 
 def test_a_vocabulary_that_is_nowhere_is_an_error():
@@ -361,10 +381,26 @@ def test_a_tokenizer_in_the_layout_of_the_hub_gives_the_same_ids(bert):
         )
     )
     PreTrainedTokenizerFast(tokenizer_object=bert, **named).save_pretrained("model")
-    loaded = vocabulary.from_hub("model")
+    loaded, read = vocabulary.from_hub("model", "main")
+    assert read == "model"
     text = "Señor Müller's 東京 trip cost $3,000."
     assert loaded.encode(text).ids == bert.encode(text).ids
     assert vocabulary.special_ids(loaded) == vocabulary.special_ids(bert)
+
+
+def test_a_vocabulary_of_the_hub_is_read_at_one_commit_which_is_given(monkeypatch):
+    asked = []
+
+    def loaded(name, revision):
+        asked.append((name, revision))
+        return SimpleNamespace(
+            backend_tokenizer=vocabulary.word_pieces({p: i for i, p in enumerate(vocabulary.SPECIAL)})
+        )
+
+    monkeypatch.setattr("transformers.AutoTokenizer.from_pretrained", loaded)
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: SimpleNamespace(sha="9abc"))
+    _, read = tokenization.choose_tokenizer(settings(vocabulary="some/bert"), None, [], 1)
+    assert read == "some/bert@9abc" and asked == [("some/bert", "9abc")]
 
 
 def test_the_real_vocabulary_tokenizes_as_hugging_face_does(bert, shared_data):

@@ -9,6 +9,7 @@ speed,claims,tally,plateau_arms,plateau_waiting,plateau_tests,plateau_probes}.cs
 
 import json
 from dataclasses import asdict
+from itertools import chain
 
 import pandas as pd
 
@@ -44,7 +45,7 @@ METRICS = REPORTS / "metrics.json"
 PLOTS = REPORTS / "plots"
 RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed", "finetuning_seed", "value"]
 ONE_PROTOCOL = ("question_answering", "convergence")  # of their own, whatever `protocols` names
-FURTHER = (*ONE_PROTOCOL, "noise", "cross_domain", "timing")  # stages that a pipeline may leave out
+BY_PROTOCOL = ("noise", "cross_domain")
 
 
 def observed(settings: Settings) -> pd.DataFrame:
@@ -58,13 +59,22 @@ def observed(settings: Settings) -> pd.DataFrame:
     if any((observations.FOLDER / f"{name}.csv").exists() for name in tuned):
         names += ["baselines", *tuned]
     rows = observations.read(observations.FOLDER / f"{name}.csv" for name in names)
-    paths = [path for stage in FURTHER for path in sorted(observations.FOLDER.glob(f"{stage}*.csv"))]
-    more = observations.read(paths)
+    more = observations.read(
+        path for name in further(settings) if (path := observations.FOLDER / f"{name}.csv").exists()
+    )
     asked = more["operator"].isin(settings.operators) & more["size"].isin(settings.sizes)
     asked &= more["protocol"].isin(settings.protocols) | more["protocol"].isna() | more["stage"].isin(ONE_PROTOCOL)
     more = more[asked].sort_values("operator", key=lambda names: names.map(settings.operators.index), kind="stable")
     parts = [rows, more, translated(settings), task_sizes()]
     return pd.concat([part for part in parts if len(part)], ignore_index=True)
+
+
+def further(settings: Settings) -> list[str]:
+    """Names of the observations of stages that a pipeline may leave out. A file of another name counts for nothing."""
+    runs = _runs(settings)
+    names = [sorted({f"{stage}-{trained}" for _, trained in runs}) for stage in ONE_PROTOCOL]
+    names += [sorted(f"{stage}-{protocol}-{trained}" for protocol, trained in runs) for stage in BY_PROTOCOL]
+    return [*chain.from_iterable(names), "timing"]
 
 
 def translated(settings: Settings) -> pd.DataFrame:

@@ -6,29 +6,15 @@ survive byte for byte; other datasets come as rows, streamed. Gated ones need a 
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from stages.common.records import reading, records
 from stages.corpus import sources
+from stages.plumbing.commits import explained, named
 from stages.plumbing.files import place
 
-REMEDY = (
-    "mend the name, set HF_TOKEN or run `hf auth login` where it is gated (and accept its terms on the hub), or use "
-    "another data.source"
-)
 METADATA = ("identification", "harmful_pp", "tlsh", "quality_warnings", "annotation", "categories")
-
-
-def commit(repository: str, revision: str) -> str:
-    """The commit that a branch or tag names now; of a local folder, `revision` itself. ValueError: not reachable."""
-    if Path(repository).is_dir():
-        return revision
-    from huggingface_hub import HfApi
-
-    with _explained(f"{repository} ({revision})"):
-        return HfApi().dataset_info(repository, revision=revision, timeout=30).sha
 
 
 def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> list[str]:
@@ -40,7 +26,7 @@ def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
     system, root = HfFileSystem(), f"datasets/{repository}@{revision}/"
     found: dict[Path, None] = {}
     for pattern in patterns:
-        with _explained(f"{repository} ({revision})"):
+        with explained(f"corpus.hub: {repository} ({revision})"):
             matches = [Path(match.removeprefix(root)) for match in system.glob(root + pattern)]
         if not matches:
             raise ValueError(f"corpus.hub.files: `{pattern}` matches no file of {repository} ({revision}); mend it")
@@ -55,7 +41,7 @@ def fetch(repository: str, revision: str, name: str, target: Path) -> None:
         return
     from huggingface_hub import HfFileSystem
 
-    with _explained(f"{repository} ({revision}), {name}"):
+    with explained(f"corpus.hub: {repository} ({revision}), {name}"):
         HfFileSystem().get_file(f"datasets/{repository}@{revision}/{name}", str(target))
 
 
@@ -65,7 +51,7 @@ def write_shard(settings: dict, folder: Path) -> dict:
     fetch(settings["repository"], settings["revision"], settings["name"], fetched)
     result = sources.write_shard({"parts": [[str(fetched), 0, None]]}, folder)
     fetched.unlink()
-    name = f"{settings['repository']}@{settings['revision']}/{settings['name']}"
+    name = f"{named(settings['repository'], settings['revision'])}/{settings['name']}"
     return result | {"origins": [(line, name, source_line) for line, _, source_line in result["origins"]]}
 
 
@@ -83,7 +69,7 @@ def row_records(repository: str, configuration: str | None, revision: str) -> It
     """Rows of the split `train`, streamed, as OSCAR records. ValueError for a dataset without texts."""
     import datasets
 
-    with _explained(f"{repository} ({configuration}, {revision})"):
+    with explained(f"corpus.hub: {repository} ({configuration}, {revision})"):
         rows = datasets.load_dataset(repository, configuration, split="train", streaming=True, revision=revision)
     for number, row in enumerate(rows):
         text = row.get("content", row.get("text"))
@@ -99,13 +85,3 @@ def row_records(repository: str, configuration: str | None, revision: str) -> It
         else:
             known = {name: row.get(name) for name in ("url", "id")}
             yield records.record(records.PlainDocument(text, **known))
-
-
-@contextmanager
-def _explained(what: str) -> Iterator[None]:
-    from huggingface_hub.errors import HTTPError  # of whatever library it speaks HTTP with
-
-    try:
-        yield
-    except (OSError, ValueError, HTTPError) as error:
-        raise ValueError(f"corpus.hub: {what} cannot be loaded ({error}); {REMEDY}") from None

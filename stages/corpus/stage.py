@@ -13,7 +13,7 @@ from pathlib import Path
 from stages.common.embedded.corpus import write_corpus
 from stages.common.records import origins, reading
 from stages.corpus import hub, sources
-from stages.plumbing import jobs
+from stages.plumbing import commits, jobs
 from stages.plumbing.files import CORPUS, place, temporary_sibling
 from stages.plumbing.sections import CorpusHub
 from stages.plumbing.settings import Settings
@@ -29,7 +29,7 @@ def main(settings: Settings) -> dict:
             case "files":
                 write_files(folder, settings)
             case "hub":
-                record["datasets"] = write_hub(folder, settings)
+                record["read"] = write_hub(folder, settings)
     return record
 
 
@@ -78,10 +78,10 @@ def write_hub(folder: Path, settings: Settings) -> list[str]:
     """
     corpus = settings.corpus
     pinned = [
-        dataset.model_copy(update={"revision": hub.commit(dataset.repository, dataset.revision)})
+        dataset.model_copy(update={"revision": commits.commit(dataset.repository, dataset.revision, "corpus.hub")})
         for dataset in corpus.hub
     ]
-    names = [f"{dataset.repository}@{dataset.revision}" for dataset in pinned]
+    names = [commits.named(dataset.repository, dataset.revision) for dataset in pinned]
     if corpus.documents is not None:
         write_stream(folder, chain.from_iterable(map(hub_records, pinned)), corpus.documents, corpus.shards)
         return names

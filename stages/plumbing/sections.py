@@ -33,6 +33,8 @@ Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Rate = Annotated[float, Field(gt=0)]
+Level = Annotated[float, Field(ge=0, le=1000)]  # of noise; nothing is left of a text or a vector far below
+Batch = Annotated[int, Field(ge=1, le=1_000_000)]  # examples whose ids fit into the memory of any machine
 Script = Annotated[str, Field(pattern=r"^\w[\w./-]*\.py$")]  # a Python file below this folder
 Scheduler = Annotated[str, Field(pattern=r"^(tcp|tls|ucx)://\S+:\d+$")]  # address of a Dask scheduler
 
@@ -101,6 +103,7 @@ class Filtering(Record):
 
 class Tokenization(Record):
     vocabulary: str | None
+    vocabulary_revision: str
     vocabulary_size: Annotated[int, Field(ge=100, le=65_536)]  # ids are stored as uint16
     sequence_length: Annotated[int, Field(ge=8)]
     partial_blocks: Literal["keep", "drop_per_batch"]
@@ -172,7 +175,7 @@ class Training(Record):
     """What pre-training and fine-tuning have in common."""
 
     seeds: Several[Seed]
-    batch_size: Count
+    batch_size: Batch
     betas: Pair[Share]
     epsilon: Rate
     weight_decay: Annotated[float, Field(ge=0)]
@@ -185,7 +188,7 @@ class Training(Record):
 class Pretraining(Training):
     steps: Count | None
     epochs: Count | None
-    micro_batch_size: Count | None
+    micro_batch_size: Batch | None
     warmup_steps: Annotated[int, Field(ge=0)]
     learning_rate: Rate
     initializer_range: Rate
@@ -246,7 +249,7 @@ Margin = Literal[
 
 class Noise(Record):
     tasks: Several[Task]
-    levels: Several[Annotated[float, Field(ge=0)]]
+    levels: Several[Level]
     kind: Literal["expected_norm", "exact_norm", "unit"]
     place: Literal["word_embeddings", "embedding_output"]
     special_tokens: bool
@@ -300,7 +303,7 @@ class Layers(Record):
     intermediate: Count
     positions: Annotated[int, Field(ge=4)]
     dropout: Share
-    batch_size: Count
+    batch_size: Batch
     warmup_steps: Count
     betas: Pair[Share]
     epsilon: Rate

@@ -4,12 +4,14 @@ Files: NAME.SOURCE and NAME.TARGET with a sentence a line (SOURCE and TARGET are
 whose first line names its columns, the languages among them.
 """
 
+import codecs
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-REMEDY = "mend the name, set HF_TOKEN or run `hf auth login` where it is gated, or use another data.source"
+from stages.plumbing import commits
+
 Sides = tuple[bytes | str | None, bytes | str | None]
 
 
@@ -48,11 +50,13 @@ def _lines(path: Path) -> list[bytes]:
 
 
 def _of_table(path: Path, lines: list[bytes], languages: tuple[str, str]) -> Iterator[Sides]:
-    header = [column.strip() for column in (lines[0] if lines else b"").split(b"\t")]
+    header = [column.strip() for column in (lines[0] if lines else b"").removeprefix(codecs.BOM_UTF8).split(b"\t")]
     missing = [language for language in languages if language.encode() not in header]
     if missing:
         there = b", ".join(header).decode(errors="replace")
         raise ValueError(f"{path}, line 1: no column {missing[0]!r} among {there}; name the columns by their languages")
+    if twice := [language for language in languages if header.count(language.encode()) > 1]:
+        raise ValueError(f"{path}, line 1: the column {twice[0]!r} stands there twice; delete or rename one")
     places = [header.index(language.encode()) for language in languages]
     for line in lines[1:]:
         cells = line.split(b"\t")
@@ -62,18 +66,15 @@ def _of_table(path: Path, lines: list[bytes], languages: tuple[str, str]) -> Ite
 def from_hub(repository: str, configuration: str | None, revision: str, split: str, languages: tuple[str, str]):
     """As `from_files`, of a dataset whose rows have a sentence a language, or a `translation` of such a record."""
     import datasets
-    from huggingface_hub.errors import HTTPError
 
-    try:
+    with commits.explained(f"translation.protocols.*.hub: {repository} ({revision}), {split}"):
         rows = datasets.load_dataset(repository, configuration, split=split, streaming=True, revision=revision)
         for number, row in enumerate(rows):
             texts = row.get("translation", row)
-            missing = [language for language in languages if language not in texts]
+            missing = [language for language in languages if not isinstance(texts, dict) or language not in texts]
             if missing:
-                raise ValueError(f"row {number} has no {missing[0]!r} among {', '.join(texts)}")
+                raise ValueError(f"row {number} has no {missing[0]!r} among {', '.join(texts or ('nothing',))}")
             yield tuple(texts[language] for language in languages)
-    except (OSError, ValueError, HTTPError) as error:
-        raise ValueError(f"translation: {repository} ({revision}), {split}: {error}; {REMEDY}") from None
 
 
 def cleaned(sides: Iterable[Sides], limit: int | None) -> tuple[list[tuple[str, str]], Counter]:
@@ -98,7 +99,7 @@ def cleaned(sides: Iterable[Sides], limit: int | None) -> tuple[list[tuple[str, 
 
 
 def _read(pair: Sides) -> tuple[tuple[str, ...], str | None]:
-    if None in pair:
+    if not all(isinstance(side, bytes | str) for side in pair):
         return (), "malformed"
     try:
         texts = [side.decode("utf-8") if isinstance(side, bytes) else side for side in pair]

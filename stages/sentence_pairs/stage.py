@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from stages.common.translation.pairs import END, SIDES, Pairs
+from stages.plumbing import commits
 from stages.plumbing.files import SENTENCE_PAIRS, temporary_sibling, write_table
 from stages.plumbing.sections import TranslationProtocol
 from stages.plumbing.settings import Settings
@@ -23,26 +24,32 @@ COLUMNS = ("protocol", "split", "fate", "reason", "pairs")
 Texts = list[tuple[str, str]]
 
 
-def texts_of(settings: Settings, protocol: TranslationProtocol) -> dict[str, tuple[Texts, Counter]]:
-    """Sound pairs of every split, and what was wrong with the others. ValueError where a split has none."""
+def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[str, tuple[Texts, Counter]], str]:
+    """Sound pairs of every split and what was wrong with the others, and where they are from.
+
+    ValueError where a split has none.
+    """
     limits = dict(zip(SPLITS, (protocol.train_pairs, *[protocol.held_out_pairs] * 2), strict=True))
     languages = protocol.source, protocol.target
     match settings.data.source:
         case "embedded":
-            sides = generated(limits, settings.translation.seed)
+            sides, read = generated(limits, settings.translation.seed), "embedded"
         case "files":
             root, names = Path(settings.data.root), protocol.files
             sides = {split: reading.from_files(root, getattr(names, split), languages) for split in SPLITS}
+            read = ", ".join(getattr(names, split) for split in SPLITS)
         case "hub":
+            hub = protocol.hub
+            commit = commits.commit(hub.repository, hub.revision, "translation.protocols.*.hub")
             sides = {
-                split: reading.from_hub(**protocol.hub.model_dump(), split=split, languages=languages)
-                for split in SPLITS
+                split: reading.from_hub(hub.repository, hub.configuration, commit, split, languages) for split in SPLITS
             }
+            read = commits.named(hub.repository, commit)
     found = {split: reading.cleaned(sides[split], limits[split]) for split in SPLITS}
     for split, (texts, fates) in found.items():
         if not texts:
-            raise ValueError(f"translation: the split {split} has no sound pair ({dict(fates)}); name other data")
-    return found
+            raise ValueError(f"translation: {split} of {read} has no sound pair ({dict(fates)}); name other data")
+    return found, read
 
 
 def generated(limits: dict[str, int | None], seed: int) -> dict[str, Texts]:
@@ -71,10 +78,10 @@ def cut(ids: np.ndarray, positions: int) -> np.ndarray:
     return ids if len(ids) <= positions else np.append(ids[: positions - 1], END)
 
 
-def prepare(settings: Settings, name: str, folder: Path) -> list[tuple]:
-    """Leaves the files of one protocol in `folder`; gives its lines of the ledger."""
+def prepare(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], str]:
+    """Leaves the files of one protocol in `folder`; gives its lines of the ledger, and where the pairs are from."""
     protocol = settings.translation.protocols[name]
-    found = texts_of(settings, protocol)
+    found, read = texts_of(settings, protocol)
     words = vocabulary.train(found["train"][0], protocol.vocabulary_size, protocol.vocabulary == "shared")
     vocabulary.save(words, folder)
     lines = []
@@ -92,12 +99,13 @@ def prepare(settings: Settings, name: str, folder: Path) -> list[tuple]:
         lines.append((name, split, "kept", "", len(pairs)))
         lines += [(name, split, "dropped", reason, number) for reason, number in sorted(fates.items())]
         lines.append((name, split, "dropped" if training else "cut", "over_long", long))
-    return lines
+    return lines, read
 
 
 def main(settings: Settings) -> dict:
     with temporary_sibling(SENTENCE_PAIRS) as output:
         output.mkdir()
-        lines = [line for name in settings.translation.protocols for line in prepare(settings, name, output / name)]
+        prepared = [prepare(settings, name, output / name) for name in settings.translation.protocols]
+        lines = [line for own, _ in prepared for line in own]
         write_table(output / "ledger.csv", pd.DataFrame(lines, columns=list(COLUMNS)))
-    return {}
+    return {"read": [read for _, read in prepared]}

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from stages.common.benchmarks.glue import HIGHEST_SIMILARITY, Split, Task
+from stages.plumbing import commits
 
 COLUMNS = ("example_id", "text_a", "text_b", "label")
 DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")  # Python would read more as a number, such as 0_4
@@ -74,20 +75,16 @@ def read_hub(repository: str, revision: str, task: Task, split: Split) -> Exampl
     """A split from the Hugging Face hub (nyu-mll/glue), or a local folder of the same layout."""
     import datasets
 
-    try:
-        data = datasets.load_dataset(repository, task.name, split=split.name, revision=revision)
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"tasks.hub: {repository} ({task.name}, {split.name}, {revision}) cannot be loaded ({error}); mend the "
-            "name, or use another data.source"
-        ) from None
+    commit = commits.commit(repository, revision, "tasks.hub")
+    with commits.explained(f"tasks.hub: {repository} ({task.name}, {split.name}, {commit})"):
+        data = datasets.load_dataset(repository, task.name, split=split.name, revision=commit)
     names = getattr(data.features["label"], "names", None)
     if names is not None and tuple(names) != task.classes:
         raise ValueError(f"tasks.hub.repository: {repository}, {task.name}: classes {names}, expected {task.classes}")
     texts = [data[name] for name in task.hub_texts or task.texts]
     second = texts[1] if len(texts) > 1 else [None] * len(data)
     rows = list(zip(map(str, range(len(data))), texts[0], second, data["label"], strict=True))
-    return Examples(as_frame(rows, task), repository)
+    return Examples(as_frame(rows, task), commits.named(repository, commit))
 
 
 def as_frame(rows: list[tuple], task: Task) -> pd.DataFrame:

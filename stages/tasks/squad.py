@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from stages.common.benchmarks.answers import normalised
+from stages.plumbing import commits
 
 COLUMNS = ("example_id", "context", "question", "answers", "starts")
 VERSIONS = {"squad1": "v1.1", "squad2": "v2.0"}
@@ -73,16 +74,16 @@ def read_hub(repository: str, configuration: str | None, revision: str, name: st
     Raises:
         ValueError: the dataset cannot be had, or a question has a fault.
     """
-    data = hub_split(repository, configuration, revision, split, f"tasks.questions.hub.{name}")
+    data, source = hub_split(repository, configuration, revision, split, f"tasks.questions.hub.{name}")
     texts = ("id", "context", "question")
     rows = (
         (*(row[name] for name in texts), row["answers"]["text"], row["answers"]["answer_start"], row["title"])
         for row in data
     )
-    return Questions(as_rows(rows, repository, name == "squad2"), repository)
+    return Questions(as_rows(rows, source, name == "squad2"), source)
 
 
-def hub_split(repository: str, configuration: str | None, revision: str, split: str, key: str):
+def hub_split(repository: str, configuration: str | None, revision: str, split: str, key: str) -> tuple:
     """Loads a split of a dataset of the Hugging Face hub.
 
     Args:
@@ -93,20 +94,17 @@ def hub_split(repository: str, configuration: str | None, revision: str, split: 
         key: the key of params.yaml that named the dataset, for the message of an error.
 
     Returns:
-        A `datasets.Dataset`.
+        A `datasets.Dataset`, and what it is: the repository at a commit.
 
     Raises:
         ValueError: the dataset cannot be had.
     """
     import datasets
 
-    try:
-        return datasets.load_dataset(repository, configuration, split=split, revision=revision)
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"{key}: {repository} ({configuration}, {split}, {revision}) cannot be loaded ({error}); mend the name, or "
-            "use another data.source"
-        ) from None
+    commit = commits.commit(repository, revision, key)
+    with commits.explained(f"{key}: {repository} ({configuration}, {split}, {commit})"):
+        data = datasets.load_dataset(repository, configuration, split=split, revision=commit)
+    return data, commits.named(repository, commit)
 
 
 def find_file(folders: Iterable[Path], stem: str) -> Path | None:

@@ -25,12 +25,12 @@ QUESTIONS = (*squad.VERSIONS, "triviaqa")
 def main(settings: Settings) -> dict:
     with temporary_sibling(TASK_FOLDER) as folder:
         folder.mkdir()
-        build(folder, settings)
-    return {}
+        statistics = build(folder, settings)
+    return {"read": sorted({row["source"] for row in statistics})}
 
 
-def build(folder: Path, settings: Settings) -> None:
-    """Writes every split of the named tasks, and the statistics."""
+def build(folder: Path, settings: Settings) -> list[dict]:
+    """Writes every split of the named tasks, and the statistics; gives these, a row a split."""
     root = Path(settings.data.root or ".")
     if settings.data.source == "embedded":
         root = folder / "source"
@@ -38,6 +38,7 @@ def build(folder: Path, settings: Settings) -> None:
     statistics = [*classification(folder, root, settings), *question_answering(folder, root, settings)]
     pd.DataFrame(statistics).to_csv(folder / STATISTICS.name, index=False, lineterminator="\n")
     shutil.rmtree(folder / "source", ignore_errors=True)
+    return statistics
 
 
 def classification(folder: Path, root: Path, settings: Settings) -> list[dict]:

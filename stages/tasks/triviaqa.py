@@ -39,7 +39,7 @@ def read_original(root: Path, split: str, words: int) -> Questions:
 
 def read_hub(repository: str, configuration: str | None, revision: str, split: str, words: int) -> Questions:
     """A split from the Hugging Face hub (mandarjoshi/trivia_qa, rc), or a local folder of the same layout."""
-    data = hub_split(repository, configuration, revision, split, "tasks.questions.hub.triviaqa")
+    data, source = hub_split(repository, configuration, revision, split, "tasks.questions.hub.triviaqa")
     entries = (
         (
             row["question_id"],
@@ -49,7 +49,7 @@ def read_hub(repository: str, configuration: str | None, revision: str, split: s
         )
         for row in data
     )
-    return with_spans(entries, f"{repository}, {configuration}", words, configuration != "rc")
+    return with_spans(entries, f"{source}, {configuration}", words, configuration != "rc")
 
 
 def with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool) -> Questions:

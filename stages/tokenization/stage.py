@@ -25,17 +25,17 @@ from stages.tokenization import vocabulary
 
 def main(settings: Settings) -> dict:
     root = Path(settings.data.root) if settings.data.root else None
-    build(FILTERED, TOKENS, settings.tokenization, root, settings.workers)
-    return {}
+    read = build(FILTERED, TOKENS, settings.tokenization, root, settings.workers)
+    return {"read": [read]}
 
 
 def build(
     filtered: Path, folder: Path, settings: Tokenization, root: Path | None, workers: int | str | None = None
-) -> None:
+) -> str:
     """Tokenizes and packs the shards of `filtered` into `folder`, anew; the index is written last.
 
-    root: where a vocabulary file is looked for. ValueError: too few documents, or shards that the ledger
-    contradicts.
+    root: where a vocabulary file is looked for. Gives where the vocabulary is from. ValueError: too few documents, or
+    shards that the ledger contradicts.
     """
     ledger = read_ledger(filtered / LEDGER.name)
     kept = {row.shard: row.documents for row in ledger if row.fate == "kept" and row.documents}
@@ -44,7 +44,7 @@ def build(
     shutil.rmtree(folder, ignore_errors=True)
     path = folder / "tokenizer" / "tokenizer.json"
     path.parent.mkdir(parents=True)
-    tokenizer = choose_tokenizer(settings, root, shards, workers)
+    tokenizer, read = choose_tokenizer(settings, root, shards, workers)
     tokenizer.save(str(path))
 
     made = tokenize(shards, list(kept.values()), path, settings, workers)
@@ -68,27 +68,28 @@ def build(
         "splits": splits,
     }
     write_atomically(folder / packing.INDEX, json.dumps(index, indent=1, sort_keys=True) + "\n")
+    return read
 
 
 def choose_tokenizer(
     settings: Tokenization, root: Path | None, shards: list[Path], workers: int | str | None
-) -> Tokenizer:
-    """By tokenization.vocabulary. ValueError when it has more pieces than 16 bits can number."""
+) -> tuple[Tokenizer, str]:
+    """By tokenization.vocabulary, and where it is from. ValueError when 16 bits cannot number its pieces."""
     if settings.vocabulary is None:
         work = {"shards": [str(shard) for shard in shards], "size": settings.vocabulary_size}
         job = jobs.Job("vocabulary", work, tuple(shards))
         [(made, _)] = jobs.run(vocabulary.train, [job], stage="tokenization", workers=workers)
-        tokenizer = Tokenizer.from_file(str(made / "tokenizer.json"))
+        tokenizer, read = Tokenizer.from_file(str(made / "tokenizer.json")), "trained on data/filtered"
     elif root and (root / settings.vocabulary).is_file():
-        tokenizer = vocabulary.from_file(root / settings.vocabulary)
+        tokenizer, read = vocabulary.from_file(root / settings.vocabulary), settings.vocabulary
     else:
-        tokenizer = vocabulary.from_hub(settings.vocabulary)
+        tokenizer, read = vocabulary.from_hub(settings.vocabulary, settings.vocabulary_revision)
     if tokenizer.get_vocab_size() > vocabulary.LARGEST:
         raise ValueError(
             f"tokenization.vocabulary: {settings.vocabulary} has {tokenizer.get_vocab_size()} pieces; ids "
             f"are stored in 16 bits, so at most {vocabulary.LARGEST} are allowed"
         )
-    return tokenizer
+    return tokenizer, read
 
 
 def tokenize(

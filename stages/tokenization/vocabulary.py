@@ -12,6 +12,7 @@ from pathlib import Path
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from stages.common.records import reading, records
+from stages.plumbing import commits
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PREFIX = "##"
@@ -50,9 +51,12 @@ def trained(shards: list[Path], size: int) -> Tokenizer:
 
 
 def from_file(path: Path) -> Tokenizer:
-    """A vocabulary file, one piece a line, the line's number its id. ValueError when it cannot be BERT's."""
-    pieces = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    pieces = [piece.removesuffix("\r") for piece in pieces]
+    """A vocabulary file, one piece a line, the line's number its id. ValueError when it cannot be BERT's.
+
+    A byte order mark at its beginning and blank lines at its end do no harm.
+    """
+    lines = path.read_bytes().removeprefix(reading.BYTE_ORDER_MARK).rstrip(b"\r\n").split(b"\n")
+    pieces = [_piece(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
     if len(vocabulary) != len(pieces):
         double = next(piece for piece, times in Counter(pieces).items() if times > 1)
@@ -65,13 +69,27 @@ def from_file(path: Path) -> Tokenizer:
     return tokenizer
 
 
-def from_hub(name: str) -> Tokenizer:
-    """A tokenizer of the hub, or of a folder in its layout. ValueError when there is none of BERT's kind."""
+def _piece(line: bytes, where: str) -> str:
+    try:
+        piece = line.decode().removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{where}: not UTF-8 ({error.reason}); save the vocabulary as UTF-8") from None
+    if not piece:
+        raise ValueError(f"{where}: blank; a line is a piece and its number an id, so restore it")
+    return piece
+
+
+def from_hub(name: str, revision: str) -> tuple[Tokenizer, str]:
+    """A tokenizer of the hub, or of a folder in its layout, and what it is: the repository at a commit.
+
+    ValueError when there is none of BERT's kind.
+    """
     from transformers import AutoTokenizer
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name).backend_tokenizer
-    except (OSError, ValueError, AttributeError) as error:
+        commit = commits.commit(name, revision, "tokenization.vocabulary", "model")
+        tokenizer = AutoTokenizer.from_pretrained(name, revision=commit).backend_tokenizer
+    except Exception as error:  # the library fails anywhere where a file is not as it expects
         raise ValueError(
             f"tokenization.vocabulary: {name} is no file below data.root, and no tokenizer of the hub that "
             f"can be loaded here ({error}); give a vocabulary file, or null to train one"
@@ -80,7 +98,7 @@ def from_hub(name: str) -> Tokenizer:
         raise ValueError(f"tokenization.vocabulary: {name} lacks {', '.join(missing)}; give the name of a BERT model")
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return tokenizer
+    return tokenizer, commits.named(name, commit)
 
 
 def word_pieces(vocabulary: dict[str, int]) -> Tokenizer:

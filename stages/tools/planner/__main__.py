@@ -234,7 +234,7 @@ def remarks(settings: Settings, known: Amounts, rows: list[Row], workers: int, s
     lines = [
         f"One H100: {duration(costs.on_h100(flops))} of training and testing, an estimate: {costs.H100 / 1e12:.0f} "
         f"TFLOP/s (bfloat16, dense), of which {costs.UTILISATION:.0%} assumed reached.",
-        f"Disk: {storage(need)} needed, in {COPIES} copies (output, DVC's cache); {storage(free)} free here."
+        f"Disk: {storage(need)} needed, in {COPIES} copies (data/jobs, output, DVC's cache); {storage(free)} free here."
         + (" WARNING: that is not enough; name fewer seeds, tasks or steps of convergence." if need > free else ""),
         f"Time here: {workers} at once, on {described()}; `original` timed, other operators by their FLOPs. Commands "
         "that dvc.lock has with these parameters are taken as done.",

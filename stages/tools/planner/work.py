@@ -28,7 +28,9 @@ from stages.tools.planner.amounts import Amounts
 from stages.translation.stage import planned as translations
 
 FLOAT32 = 4  # bytes
-COPIES = 2  # of what a job leaves: in data/jobs and the stage's output (one file with two names), in DVC's cache
+COPIES = (
+    3  # of what a job leaves: in data/jobs, the stage's output, DVC's cache; fewer where a file system has reflinks
+)
 RESUMED = 3  # weights and both moments of AdamW in the state to resume from, in data/jobs
 BEFORE = "triviaqa"
 SPECIAL = 3  # [CLS] and two [SEP] of a window

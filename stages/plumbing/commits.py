@@ -1,0 +1,53 @@
+"""What is read from the Hugging Face hub is read, and recorded, at one commit."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+COMMIT = re.compile(r"[0-9a-f]{40}")
+REMEDY = (
+    "mend the name, set HF_TOKEN or run `hf auth login` where it is gated (and accept its terms on the hub), give a "
+    "commit as the revision where there is no network, or use another data.source"
+)
+
+
+@cache
+def commit(repository: str, revision: str, key: str, kind: str = "dataset") -> str:
+    """Finds the commit that a branch or tag names now; a process asks once and keeps to the answer.
+
+    Args:
+        repository: a name on the hub, or a folder of the same layout.
+        revision: a commit, branch or tag.
+        key: the key of params.yaml that names the repository, for the message of an error.
+        kind: `dataset` or `model`.
+
+    Returns:
+        The commit; `revision` itself where it is one, and for a folder.
+
+    Raises:
+        ValueError: the hub cannot be reached, or has no such revision.
+    """
+    if Path(repository).is_dir() or COMMIT.fullmatch(revision):
+        return revision
+    from huggingface_hub import HfApi
+
+    with explained(f"{key}: {repository} ({revision})"):
+        return HfApi().repo_info(repository, revision=revision, repo_type=kind, timeout=30).sha
+
+
+def named(repository: str, revision: str) -> str:
+    """How a run records what it read: REPOSITORY@COMMIT, or the folder."""
+    return repository if Path(repository).is_dir() else f"{repository}@{revision}"
+
+
+@contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Makes one clear error of what the hub's libraries raise in the body. what: the key and what it names."""
+    from huggingface_hub.errors import HTTPError  # of whatever library it speaks HTTP with
+
+    try:
+        yield
+    except (OSError, ValueError, HTTPError) as error:
+        raise ValueError(f"{what} cannot be loaded ({error}); {REMEDY}") from None
