@@ -15,10 +15,11 @@ def csv_of(frame: pd.DataFrame) -> str:
         Its text, in which a cell that a spreadsheet would take for a formula (`=...`, or words after a plus, a minus
         or an @) begins with an apostrophe, the sign of spreadsheets for text. Numbers stand as they are.
     """
-    columns = frame.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes]]
-    return frame.assign(**{name: frame[name].map(_as_text) for name in columns}).to_csv(
-        index=False, lineterminator="\n"
-    )
+    columns = {
+        name: column if pd.api.types.is_numeric_dtype(column) else column.map(_as_text)
+        for name, column in frame.items()  # names may be numbers, such as levels of noise
+    }
+    return pd.DataFrame(columns, columns=frame.columns).to_csv(index=False, lineterminator="\n")
 
 
 def _as_text(cell: object) -> object:
