@@ -1,1 +1,1 @@
-"""What all training has in common: optimiser, seeds, precision, checkpoints, processes, the machine's pace."""
+"""What all training has in common: optimiser, seeds, precision, batches, checkpoints, processes, and its timing."""
