@@ -71,9 +71,9 @@ def observed(settings: Settings) -> pd.DataFrame:
 
 def further(settings: Settings) -> list[str]:
     """Names of the observations of stages that a pipeline may leave out. A file of another name counts for nothing."""
-    runs = _runs(settings)
-    names = [sorted({f"{stage}-{trained}" for _, trained in runs}) for stage in ONE_PROTOCOL]
-    names += [sorted(f"{stage}-{protocol}-{trained}" for protocol, trained in runs) for stage in BY_PROTOCOL]
+    models = _models(settings)
+    names = [sorted({f"{stage}-{operator}-{size}" for _, operator, size in models}) for stage in ONE_PROTOCOL]
+    names += [sorted(f"{stage}-{'-'.join(model)}" for model in models) for stage in BY_PROTOCOL]
     return [*chain.from_iterable(names), "timing"]
 
 
