@@ -15,7 +15,7 @@ from stages.common.attention import counts
 from stages.common.attention.base import SelfAttention
 from stages.common.attention.bert import OperatorBertForMaskedLM, configuration
 from stages.common.attention.descriptions import FOLDER, described
-from stages.common.attention.operators import OPERATORS, SELF_ATTENTION
+from stages.common.attention.operators import OPERATORS, SELF_ATTENTION, operator_class
 from stages.common.attention.over_parameters import AttentionOverParameters
 from stages.plumbing.files import sha256
 from tests.toy import OWN
@@ -443,6 +443,12 @@ def test_a_users_own_operator_is_counted_saved_and_loaded_as_the_others(tmp_path
         torch.testing.assert_close(loaded(ids).logits, model(ids).logits, rtol=0, atol=0)
 
 
+def test_a_users_file_that_cannot_be_imported_is_one_error_that_names_it(tmp_path):
+    variant = own(tmp_path, f"import no_such_package\n{OWN}")
+    with pytest.raises(ValueError, match=r"mine\.py: cannot be imported \(ModuleNotFoundError: .*no_such_package"):
+        operator_class(variant)
+
+
 def test_a_model_whose_operator_has_changed_since_is_not_loaded(tmp_path):
     variant = own(tmp_path)
     own(tmp_path, OWN.replace("X, self.key(X)", "-X, self.key(X)"))
@@ -456,10 +462,21 @@ def test_a_model_whose_operator_has_changed_since_is_not_loaded(tmp_path):
         (OWN.replace('    source = "an idea of mine"\n', ""), "class PlainQueries: no source"),
         (OWN.replace('"plain_queries"', '"shared"'), r"shared\.py has an operator 'shared' already"),
         ("class Plain(:", "line 1: not Python"),
+        (OWN + OWN.replace("class Plain", "class Other"), "class Other: .*mine.py has an operator 'plain' already"),
+        (OWN.replace("class Plain", "class Shared"), "class Shared: another file has a class of this name"),
+        (OWN.replace("Plain(SelfAttention)", "Plain(Plain)"), "class Plain: is its own base class"),
+        (OWN.replace('"plain"', "5"), "class Plain: name is 5, expected a text"),
+        ("x = " + "(" * 500, "not Python"),
+        ("x = " + "-" * 100_000 + "1", "not Python that can be read"),
+        ("# \udce9", "not Python that can be read: 'utf-8'"),
+        ("x = 1\0", "not Python.*null bytes"),
     ],
-    ids=["no source", "a name twice", "no Python"],
-)
+    ids=[
+        "no source", "a name twice", "no Python", "a name twice in the file", "a class twice", "a circle", "a number",
+        "brackets", "deep nesting", "latin-1", "a NUL byte",
+    ],
+)  # fmt: skip
 def test_a_mistake_in_a_users_file_is_one_clear_error(text, said, tmp_path):
-    own(tmp_path, text)
+    (tmp_path / "mine.py").write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(ValueError, match=rf"mine\.py.*{said}"):
         described(tmp_path / "mine.py")

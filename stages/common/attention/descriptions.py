@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
+TEXTS = ("name", "equation", "source")
 
 
 @dataclass(frozen=True)
@@ -36,20 +37,25 @@ def described(own: Path | None = None) -> dict[str, Description]:
 
     Raises:
         ValueError: the file is no Python, one of its operators lacks an equation or a source, or has the
-            name of another.
+            name of another, or one of its classes is called as one of this repository.
     """
     files = [*sorted(FOLDER.glob("*.py")), *([own] if own and own.exists() else [])]
     by_file = {file: _classes(file) for file in files}
-    classes = {label: content for found in by_file.values() for label, content in found.items()}
-    known = {}
+    classes, known = {}, {}
+    for file, found in by_file.items():
+        if taken := [label for label in found if label in classes]:
+            raise ValueError(f"{file}: class {taken[0]}: another file has a class of this name; give it another")
+        classes |= found
     for file, found in by_file.items():
         for label, (_, literals) in found.items():
             if "name" not in literals:
                 continue
-            name, values = literals["name"], _inherited(label, classes) | {"file": file}
+            name, values = literals["name"], _inherited(label, classes, file) | {"file": file}
             missing = [field.name for field in fields(Description) if field.name not in values]
             if missing:
                 raise ValueError(f"{file}: class {label}: no {', '.join(missing)}; give each as a literal")
+            if odd := [key for key in TEXTS if not isinstance(values[key], str)]:
+                raise ValueError(f"{file}: class {label}: {odd[0]} is {values[odd[0]]!r}, expected a text")
             if name in known:
                 raise ValueError(f"{file}: class {label}: {known[name].file} has an operator {name!r} already")
             known[name] = Description(**{field.name: values[field.name] for field in fields(Description)})
@@ -62,6 +68,8 @@ def _classes(file: Path) -> dict[str, tuple[list[str], dict]]:
         tree = ast.parse(file.read_text(encoding="utf-8"))
     except SyntaxError as error:
         raise ValueError(f"{file}, line {error.lineno}: not Python: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:  # not UTF-8, a NUL byte, nested too deeply
+        raise ValueError(f"{file}: not Python that can be read: {error}") from None
     return {
         node.name: ([base.id for base in node.bases if isinstance(base, ast.Name)], _literals(node))
         for node in tree.body
@@ -86,9 +94,12 @@ def _literals(node: ast.ClassDef) -> dict:
     return values
 
 
-def _inherited(label: str, classes: dict) -> dict:
+def _inherited(label: str, classes: dict, file: Path, below: tuple[str, ...] = ()) -> dict:
+    """What a class says of itself, or its base classes for it. below: the classes whose base it is, in `file`."""
+    if label in below:
+        raise ValueError(f"{file}: class {label}: is its own base class; give one of them another name")
     bases, literals = classes.get(label, ([], {}))
     values = {}
     for base in reversed(bases):
-        values |= _inherited(base, classes)
+        values |= _inherited(base, classes, file, (*below, label))
     return values | literals

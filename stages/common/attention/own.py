@@ -17,7 +17,7 @@ def own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention]]:
         sha256: what the content must hash to: that with which the settings were made, or the model was trained.
 
     Raises:
-        ValueError: there is no such file, or its content is another.
+        ValueError: there is no such file, its content is another, or it cannot be imported.
     """
     file = Path(path)
     if not file.is_file():
@@ -26,7 +26,10 @@ def own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention]]:
         raise ValueError(f"{path} has changed since the model was trained; `dvc repro` trains it again")
     specification = importlib.util.spec_from_file_location("own_operators", file)
     module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
+    try:
+        specification.loader.exec_module(module)
+    except Exception as error:  # of whatever the file does when it is imported
+        raise ValueError(f"{path}: cannot be imported ({type(error).__name__}: {error}); mend it") from error
     classes = (value for value in vars(module).values() if isinstance(value, type))
     own = [kind for kind in classes if issubclass(kind, SelfAttention) and kind.__module__ == module.__name__]
     return {kind.name: kind for kind in own if "name" in vars(kind)}
