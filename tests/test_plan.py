@@ -9,6 +9,7 @@ import yaml
 
 from stages.common.attention.bert import OperatorBertForMaskedLM, configuration
 from stages.common.attention.counts import training_flops
+from stages.common.attention.operators import OPERATORS
 from stages.plumbing.sections import Model
 from stages.plumbing.settings import Settings
 from stages.tools.planner import __main__ as plan
@@ -20,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 SCALES = sorted((ROOT / "stages" / "scales").glob("*.yaml"))
 KINDS = ("training", "evaluation", "load")
 SEQUENCES = {"train": 1000, "validation": 10}
-ORIGINAL = frozenset({"operator": "original"}.items())
+ORIGINAL = {"operator": "original"}
 
 
 def settings_of(edit=None, scale="laptop") -> Settings:
@@ -135,8 +136,18 @@ def test_parameters_are_the_bytes_of_a_saved_model(tmp_path):
         model = OperatorBertForMaskedLM(configuration(operator, **size.model_dump(), vocab_size=2000))
         model.save_pretrained(tmp_path / operator)
         saved = sum(path.stat().st_size for path in (tmp_path / operator).iterdir())
-        counted_here = work.parameters("masked_lm", frozenset({"operator": operator}.items()), size, 2000)
+        counted_here = work.parameters("masked_lm", {"operator": operator}, size, 2000)
         assert counted_here * 4 == pytest.approx(saved, rel=0.01)
+
+
+@pytest.mark.parametrize("head", work.HEADS)
+def test_parameters_are_those_of_a_built_model_with_any_operator(head):
+    size = Model(layers=2, hidden=32, heads=2, intermediate=128, positions=16)
+    for operator in OPERATORS:
+        with torch.device("meta"):
+            built = work.HEADS[head](configuration(operator, **size.model_dump(), vocab_size=100))
+        counted_here = work.parameters(head, {"operator": operator}, size, 100)
+        assert counted_here == sum(parameter.numel() for parameter in built.parameters()), operator
 
 
 def test_disk_counts_every_copy():

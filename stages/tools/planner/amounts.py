@@ -157,8 +157,8 @@ def _table(settings: Settings, name: str, split: str) -> pd.DataFrame | None:
     if made(settings, "tasks") and path.exists():
         return pd.read_parquet(path)
     root = Path(settings.data.root or "")
-    if settings.data.source != "files" or not root.is_dir():
-        return None
+    if settings.data.source != "files" or not any(path.is_dir() for path in root.glob("*")):
+        return None  # data/original of a fresh checkout has a page that says what it is for, and no folders
     if name in glue.TASKS:
         splits = {each.name: each for each in glue.TASKS[name].splits}
         return read_original(root, glue.TASKS[name], splits[split]).frame

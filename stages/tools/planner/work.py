@@ -19,7 +19,7 @@ from stages.common.attention.bert import (
     OperatorBertForSequenceClassification,
     configuration,
 )
-from stages.common.attention.counts import training_flops
+from stages.common.attention.counts import layer_parameters, training_flops
 from stages.common.benchmarks.glue import TASKS
 from stages.plumbing.sections import Finetuning, Model, QuestionAnswering
 from stages.plumbing.settings import Settings
@@ -238,14 +238,23 @@ def _validation(amounts: Amounts, task: str) -> int:
     return sum(amounts.examples[task, split.name] for split in TASKS[task].validation_splits)
 
 
-@cache
-def parameters(head: str, variant: frozenset, model: Model, vocabulary_size: int) -> int:
-    """Of a whole model, counted as it is saved: what is tied counts once.
+def parameters(head: str, variant: dict, model: Model, vocabulary_size: int) -> int:
+    """Of a whole model as it is saved: what is tied counts once.
 
-    head: a key of HEADS. variant: the items of Settings.variant.
+    head: a key of HEADS. variant: of Settings.variant.
     """
+    size = model.model_dump()
+    attention, feed_forward = layer_parameters(variant, size)
+    projection, norms = model.hidden * (model.hidden + 1), 4 * model.hidden  # of the attention's output; two LayerNorms
+    return _outside(head, model, vocabulary_size) + model.layers * (attention + feed_forward + projection + norms)
+
+
+@cache
+def _outside(head: str, model: Model, vocabulary_size: int) -> int:
+    """Parameters of the embeddings and of the head, counted in a model without layers."""
+    size = model.model_dump() | {"layers": 0}
     with torch.device("meta"):
-        built = HEADS[head](configuration(**dict(variant), **model.model_dump(), vocab_size=vocabulary_size))
+        built = HEADS[head](configuration("original", **size, vocab_size=vocabulary_size))
     return sum(parameter.numel() for parameter in built.parameters())
 
 
@@ -282,7 +291,7 @@ class _Count:
         )
 
     def bytes_of(self, head: str, operator: str) -> int:
-        variant = frozenset(self.settings.variant(operator).items())
+        variant = self.settings.variant(operator)
         return FLOAT32 * parameters(head, variant, self._model, self.amounts.vocabulary_size)
 
     def _a_token(self, length: float) -> float:
