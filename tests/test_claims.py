@@ -147,6 +147,25 @@ def test_stability_is_the_spread_within_a_pretraining_run_and_printed_as_a_ratio
     assert own["unit_of_inference"] == "9 fine-tuning runs within 3 pre-training seeds an arm"
 
 
+def test_single_runs_are_read_by_their_values_and_said_to_be(raw, checks):
+    made = ledger(checks, raw=raw).loc["released"]
+    assert "by their values alone, which have no interval." in made.loc["C24-18", "because"]
+    assert "no interval" not in made.loc["C24-23", "because"]
+    assert made.loc["C24-28", "unit_of_inference"] == "one fine-tuning run on one checkpoint an arm"
+    power_of_two = made.loc["C24-35", "power"]
+    assert "1 more of single runs has none" in power_of_two and "least certain" not in power_of_two
+
+
+def test_an_absolute_number_is_not_read_at_another_scale(checks):
+    run = [
+        row(stage="pretraining", protocol=None, operator="shared", metric="validation_loss", pretraining_seed=seed)
+        | {"condition": "step=100", "value": 5.0 + seed / 10}
+        for seed in (1, 2, 3)
+    ]
+    own = one("K-11", checks, run)
+    assert own["verdict"] == "not tested" and "Reading" not in own["because"] and pd.isna(own["estimate"])
+
+
 def test_counts_are_tested_at_any_scale_by_the_tolerance_of_printed_numbers(checks):
     run = counted(original=109514298, shared=95367738, pairwise=103017018)
     verdicts = {name: one(name, checks, run, where="counts")["verdict"] for name in ("K-03", "C24-02", "K-07")}

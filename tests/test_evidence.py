@@ -94,8 +94,22 @@ def test_the_published_gain_is_no_difference_at_five_per_cent_on_base(raw):
     assert whole.loc["base", "difference"] == pytest.approx(0.625, abs=0.001)
     assert whole.loc["base", "p"] == pytest.approx(0.099, abs=0.001)
     assert whole.loc["small", "p"] == pytest.approx(0.015, abs=0.001)
+    assert whole["direction"].to_dict() == {"base": "", "small": "higher"}
     columns = frame[(frame["size"] == "base") & (frame["operator"] == "pairwise")].iloc[1:]
     assert len(columns) == 9 and (columns["p_holm"] > 0.05).all()
+
+
+def test_the_confirmatory_test_is_adjusted_over_the_operators():
+    generator = np.random.default_rng(0)
+    scored = [
+        row(operator=operator, evaluated_on=scores.GLUE_SCORE, metric="score", pretraining_seed=seed, finetuning_seed=1)
+        | {"value": 0.6 + generator.normal(0, 0.01) + 0.02 * (operator == "a")}
+        for operator in ("original", "a", "b", "c")
+        for seed in range(5)
+    ]
+    frame = comparisons.against_original(pd.DataFrame(scored), 0.95, 0.05, MARGINS)
+    assert frame["p_holm"].min() == pytest.approx(3 * frame["p"].min())
+    assert ((frame["direction"] != "") == (frame["p_holm"] < 0.05)).all()
 
 
 def test_combined_columns_are_means_of_their_metrics():

@@ -188,6 +188,17 @@ def test_question_answering_is_reported_whatever_protocol_the_glue_tasks_have(re
             assert len(own) == 6 and own["reproduced_mean"].to_numpy() == pytest.approx(51.5)
 
 
+def test_times_to_losses_are_tested_and_drawn_with_the_power_beside(reports):
+    page = (reports / "report.html").read_text()
+    for name in ("loss_differences", "milestone_tests", "waiting"):
+        assert f'id="{name}"' in page
+    assert 'id="plateau"' not in page and "plateau_tests" not in page
+    tested = pd.read_csv(reports / "tables/milestone_tests.csv")
+    assert set(tested["source"]) == {"reproduced"} and set(tested["operator"]) == set(OPERATORS) - {"original"}
+    assert pd.read_csv(reports / "tables/loss_differences.csv")["detectable"].notna().all()
+    assert "would be found in 80 % of such runs" in page.replace("\N{NO-BREAK SPACE}", " ")
+
+
 def test_metrics_are_few_and_by_operator(reports):
     metrics = json.loads((reports / "metrics.json").read_text())
     assert set(metrics) == set(OPERATORS)

@@ -87,14 +87,32 @@ def test_pairs_of_seeds_take_out_what_they_share():
     assert set(tests["n"]) == {2} and set(tests["unit_of_inference"]) == {"pre-training seeds"}
 
 
-def test_holm_adjusts_over_the_levels_of_one_curve():
+def test_holm_adjusts_over_operators_and_levels():
     generator = np.random.default_rng(0)
-    rows = observed({"original": LINE, "shared": LINE}, seeds=[(1, f) for f in range(6)])
+    rows = observed({"original": LINE, "shared": LINE, "pairwise": LINE}, seeds=[(p, 1) for p in range(6)])
     rows["value"] += generator.normal(0, 0.01, len(rows)) + 0.02 * (rows["operator"] == "shared")
     tests = robustness.against_original(robustness.levels(rows))
-    assert set(tests["unit_of_inference"]) == {"fine-tuning seeds"}
+    assert set(tests["unit_of_inference"]) == {"pre-training seeds"}
     assert (tests["p_holm"] >= tests["p"]).all()
-    assert tests["p_holm"].min() == pytest.approx(3 * tests["p"].min())
+    assert tests["p_holm"].min() == pytest.approx(6 * tests["p"].min())
+
+
+def test_fine_tuning_seeds_of_one_checkpoint_test_no_operator():
+    rows = observed({"original": LINE, "shared": {key: value + 0.1 for key, value in LINE.items()}})
+    rows = rows[rows["pretraining_seed"] == 1]
+    rows["value"] += np.random.default_rng(0).normal(0, 0.001, len(rows))
+    rows = robustness.levels(rows)
+    tests = robustness.against_original(rows)
+    assert set(tests["unit_of_inference"]) == {"one checkpoint an arm"} and tests["p"].isna().all()
+    measured = robustness.summaries(robustness.measures(rows), 0.95)
+    for make in (tables.noise, tables.noise_lost):
+        grid = make(robustness.curves(rows, 0.95), measured, tests)
+        assert not any("smallest p" in note for note in grid.notes)
+    shown = {
+        group.label: group.lines[0].values[-1].text
+        for group in tables.noise(robustness.curves(rows, 0.95), measured, tests).groups
+    }
+    assert shown["BERT-tiny shared"] == "one checkpoint an arm"
 
 
 def test_transfer_and_probes_are_summarised_by_their_own_keys():

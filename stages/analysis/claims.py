@@ -235,7 +235,8 @@ def _trained(tests: list[dict], run: pd.DataFrame, scope: Scope, reason: str) ->
         found = evaluate(tests, run, None, scope.confidence, scope.alpha)
         return own | {"verdict": OF_RUN[found.verdict], "because": _because(found)} | _words(found)
     sizes = scope.sizes if any("sizes" in test for test in tests) else (None,)
-    told = [(size, evaluate(tests, run, size, scope.confidence, scope.alpha)) for size in sizes]
+    relative = all(test["test"] != "value" for test in tests)  # an absolute number says nothing elsewhere
+    told = [(size, evaluate(tests, run, size, scope.confidence, scope.alpha)) for size in sizes if relative]
     told = [(size, found) for size, found in told if found.verdict != NOTHING]
     data = [] if scope.comparable else ["generated data"]
     readings = [
@@ -254,7 +255,8 @@ def _because(found: Outcome) -> str:
     if found.verdict == NOTHING:
         return "This run has not all of the measurements."
     if found.verdict == ONE:
-        return f"{SAID[found.reading]}. One checkpoint an arm speaks for itself and not for its operator."
+        single = "" if found.interval else " by their values alone, which have no interval"
+        return f"{SAID[found.reading]}{single}. One checkpoint an arm speaks for itself and not for its operator."
     return f"{SAID[found.reading]}."
 
 

@@ -32,6 +32,7 @@ COLUMNS = (
     "margin",
     "detectable",
     "verdict",
+    "direction",
     "n",
     "n_original",
     "unit_of_inference",
@@ -44,10 +45,11 @@ def against_original(
 ) -> pd.DataFrame:
     """One row for every protocol, size, operator and column; differences in points. Columns: COLUMNS.
 
-    p_holm adjusts over the nine columns of one operator; the GLUE score, one test, keeps its p. verdict: that of
+    p_holm adjusts over the nine columns of one operator, and for the GLUE score over the operators. verdict: that of
     `statistics.verdict`, from the adjusted p values; `one checkpoint an arm` where the units are fine-tuning seeds, and
     `at chance` where both score no better than the most frequent answer (known if `baselines.beside` was asked).
-    detectable: the difference that so many units with this spread would show in 80 % of such runs.
+    detectable: the difference that so many units with this spread would show in 80 % of such runs. direction: `higher`
+    or `lower` where p_holm is below alpha, and empty otherwise.
 
     margins: None for results that the margins were made from, which they cannot judge: no equivalence is tested then.
     """
@@ -55,9 +57,13 @@ def against_original(
     rows = rows.assign(value=100 * rows["value"], column=rows["evaluated_on"])
     families = []
     for keys, pairs in _pairs(rows, FAMILY, (scores.GLUE_SCORE, *scores.COLUMNS)):
-        family = pd.DataFrame([keys | _compared(c, *pair, confidence, alpha, margins) for c, pair in pairs.items()])
-        families.append(_judged(family, family["column"] != scores.GLUE_SCORE, alpha))
-    return pd.concat(families)[list(COLUMNS)] if families else pd.DataFrame(columns=list(COLUMNS))
+        families += [keys | _compared(c, *pair, confidence, alpha, margins) for c, pair in pairs.items()]
+    if not families:
+        return pd.DataFrame(columns=list(COLUMNS))
+    made = pd.DataFrame(families)
+    whole = made["column"] == scores.GLUE_SCORE
+    parts = [*made[whole].groupby(FAMILY[:2], sort=False), *made[~whole].groupby(FAMILY, sort=False)]
+    return pd.concat([_judged(own, alpha) for _, own in parts]).sort_index()[list(COLUMNS)]
 
 
 def losses(
@@ -71,7 +77,7 @@ def losses(
     ]
     if not made:
         return pd.DataFrame(columns=list(COLUMNS))
-    sizes = [_judged(own, own["size"].notna(), alpha) for _, own in pd.DataFrame(made).groupby("size", sort=False)]
+    sizes = [_judged(own, alpha) for _, own in pd.DataFrame(made).groupby("size", sort=False)]
     return pd.concat(sizes).reindex(columns=list(COLUMNS))
 
 
@@ -122,11 +128,10 @@ def _detectable(first: np.ndarray, second: np.ndarray, alpha: float) -> float:
     return power.smallest_effect(float(np.sqrt(sum(parts))), float(freedom), alpha)
 
 
-def _judged(family: pd.DataFrame, adjusted: pd.Series, alpha: float) -> pd.DataFrame:
+def _judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """With p_holm, and verdicts at alpha for the family; equivalence too must be shown after Holm."""
-    family = family.assign(p_holm=family["p"], closer=family["p_equivalence"])
-    for name, source in (("p_holm", "p"), ("closer", "p_equivalence")):
-        family.loc[adjusted, name] = holm(family.loc[adjusted, source].to_numpy(float))
+    adjusted = {name: holm(family[name].to_numpy(float)) for name in ("p", "p_equivalence")}
+    family = family.assign(p_holm=adjusted["p"], closer=adjusted["p_equivalence"])
     verdicts = [
         AT_CHANCE
         if row.at_chance
@@ -135,4 +140,5 @@ def _judged(family: pd.DataFrame, adjusted: pd.Series, alpha: float) -> pd.DataF
         else verdict(row.closer, row.p_holm, alpha)
         for row in family.itertuples()
     ]
-    return family.assign(verdict=verdicts)
+    signs = np.where(family["difference"] > 0, "higher", "lower")
+    return family.assign(verdict=verdicts, direction=np.where(family["p_holm"] < alpha, signs, ""))

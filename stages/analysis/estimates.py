@@ -220,6 +220,8 @@ def unit_of_inference(estimate: Estimate) -> str:
     if estimate.unit == REPEATS:
         return f"{shown} timed repeats{arm} on one machine"
     if estimate.unit == FINETUNING:
+        if max(estimate.n) == 1:
+            return f"one fine-tuning run on one checkpoint{arm}"
         return f"{shown} fine-tuning seeds on one checkpoint{arm}"
     if estimate.unit == PRETRAINING:
         return f"{shown} pre-training seeds{arm}" if min(estimate.n) > 1 else f"one checkpoint{arm}"

@@ -13,8 +13,10 @@ def sentence(cells: list[tuple[dict, Estimate]], alpha: float) -> str:
     found = [_found(test, made, alpha) for test, made in cells if made.known]
     if not found:
         return ""
-    least = f" Of {len(cells)} places, this is the least certain one." if len(cells) > 1 else ""
-    return min(found)[1] + least
+    least = f" Of {len(found)} places, this is the least certain one." if len(found) > 1 else ""
+    silent = len(cells) - len(found)
+    rest = f" {silent} more of single runs {'has' if silent == 1 else 'have'} none." if silent else ""
+    return min(found)[1] + least + rest
 
 
 def _found(test: dict, made: Estimate, alpha: float) -> tuple[float, str]:

@@ -2,7 +2,8 @@
 
 Noise: the score by level, and a run's loss from clean to the strongest noise, area under the curve and slope. Each is
 computed for every run and then summarised over the units of inference (stages.common.evidence.statistics). Operators
-are compared with `original` level by level in pairs of equal seeds, which met the same noise, Holm over the levels.
+are compared with `original` level by level in pairs of equal pre-training seeds, which met the same noise; one
+checkpoint an arm is described and not tested, whatever the number of its fine-tuning seeds.
 """
 
 from dataclasses import asdict, fields
@@ -12,9 +13,10 @@ import pandas as pd
 from scipy import stats
 
 from stages.common.evidence import noise
-from stages.common.evidence.statistics import Summary, holm, summarise, units, varies
+from stages.common.evidence.statistics import ONE_CHECKPOINT, PRETRAINING, Summary, holm, summarise, units, varies
 
 CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
+FAMILY = ["protocol", "size", "kind"]
 RUN = ["pretraining_seed", "finetuning_seed"]
 
 
@@ -53,10 +55,11 @@ def summaries(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def against_original(rows: pd.DataFrame) -> pd.DataFrame:
-    """Paired t tests against `original`, one for every curve and level; p_holm adjusts over a curve's levels.
+    """Paired t tests against `original`, one for every curve and level.
 
-    rows: of `levels`. difference: mean over the pairs; n: pairs, of pre-training seeds where there are several,
-    otherwise of fine-tuning seeds. p is NaN with fewer than two pairs, or when all differ by the same.
+    rows: of `levels`. difference: mean over the pairs; n: pairs of pre-training seeds. p is NaN with fewer than two, or
+    when all differ by the same. p_holm adjusts over the operators, splits and levels of one protocol, size and kind of
+    noise. Pairs of fine-tuning seeds on one checkpoint an arm have a difference, that name as their unit, and no p.
     """
     reference = rows[rows["operator"] == "original"].drop(columns="operator")
     keys = [*CURVE, "level"]
@@ -67,11 +70,13 @@ def against_original(rows: pd.DataFrame) -> pd.DataFrame:
         if paired.empty:
             continue
         differences, unit = units(paired)
-        p = float(stats.ttest_1samp(differences, 0.0).pvalue) if varies(differences) else np.nan
+        tested = unit == PRETRAINING and varies(differences)
+        p = float(stats.ttest_1samp(differences, 0.0).pvalue) if tested else np.nan
+        unit = unit if unit == PRETRAINING and len(differences) > 1 else ONE_CHECKPOINT
         test = {"difference": float(differences.mean()), "p": p, "n": len(differences), "unit_of_inference": unit}
         made.append(dict(zip(keys, values, strict=True)) | test)
     tests = pd.DataFrame(made, columns=[*keys, "difference", "p", "n", "unit_of_inference"])
-    adjusted = tests.groupby(CURVE, sort=False)["p"].transform(lambda p: holm(p.to_numpy(float)))
+    adjusted = tests.groupby(FAMILY, sort=False)["p"].transform(lambda p: holm(p.to_numpy(float)))
     return tests.assign(p_holm=adjusted)
 
 

@@ -1,7 +1,7 @@
 """The first screen of the report: what is known about each operator, in sentences that follow from data.
 
-A sentence is made only where its numbers are there; a direction is named only where its interval excludes zero, and
-what several fine-tuning seeds of one checkpoint show is said of that checkpoint.
+A sentence is made only where its numbers are there; a direction is named only where the difference is shown after
+Holm's method over the operators, and what several fine-tuning seeds of one checkpoint show is said of that checkpoint.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from stages.report.tables import interval, number
 
 BIGGEST = PAPER_SIZES[-1]
 FINDINGS = 3
-FIELDS = {"source", "operator", "size", "column", "difference", "low", "high", "n", "unit_of_inference"}
+FIELDS = {"source", "operator", "size", "column", "difference", "low", "high", "direction", "n", "unit_of_inference"}
 
 
 @dataclass(frozen=True)
@@ -104,17 +104,20 @@ def _biggest_first(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def phrase(row, interval_name: str = "") -> str:
-    """A difference in words: a direction only where the interval excludes zero."""
+    """A difference in words: a direction only where it is shown over all operators together."""
     size = f"at BERT-{row.size}"
-    if row.low > 0:
+    if row.direction == "higher":
         return f"a gain of {number(row.difference, 2)} points {size} ({interval_name}{interval(row.low, row.high, 2)})"
-    if row.high < 0:
+    if row.direction == "lower":
         return (
             f"a loss of {number(-row.difference, 2)} points {size} ({interval_name}{interval(-row.high, -row.low, 2)})"
         )
     sign = "+" if row.difference > 0 else ""
     both = interval(row.low, row.high, 2)
-    return f"no detectable difference {size} ({sign}{number(row.difference, 2)} points, {interval_name}{both})"
+    together = " over all operators together" if row.low > 0 or row.high < 0 else ""
+    return (
+        f"no detectable difference{together} {size} ({sign}{number(row.difference, 2)} points, {interval_name}{both})"
+    )
 
 
 def _nothing(words: dict, checks: pd.DataFrame) -> str:

@@ -58,7 +58,7 @@ def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict
         "saved": number(float(counts.get("saved_percent", float("nan"))), 2),
         "seeds": ", ".join(map(str, settings.pretraining.seeds)),
         "first_seed": settings.pretraining.seeds[0],
-        "training": overview.description(settings)[0],
+        "training": overview.description(settings, tuned=(own["stage"] == "finetuning").any())[0],
         "source": overview.DATA[settings.data.source],
         "rows": _rows(own),
         "caution": "They were trained on generated text and know nothing of English." if generated else "",

@@ -1,11 +1,13 @@
-"""The report's table of milestones: when each operator leaves the plateau, reaches a loss, nears its final score."""
+"""When each operator leaves the plateau, reaches a loss, nears its final score: table, tests and waiting curves."""
 
 from dataclasses import replace
 
 import pandas as pd
+from matplotlib.axes import Axes
 
 from stages.report import names
-from stages.report.tables import MISSING, Grid, Heading, Value, number, plain, spread
+from stages.report.figures import WIDTH, Drawing, panels, steps_axis, style
+from stages.report.tables import MISSING, Grid, Heading, Value, interval, number, plain, probability, spread
 
 OTHERS = {
     "plateau_end_step": ("Plateau ends", "falls by more than 0.2 nats within four evaluations"),
@@ -16,10 +18,8 @@ OTHERS = {
 
 def milestones(reached: pd.DataFrame) -> Grid:
     """A line an operator, size and source; a column a milestone that anyone reaches."""
-    losses = sorted((name for name in set(reached["milestone"]) if name not in OTHERS), key=_level, reverse=True)
-    order = [*losses, *(name for name in OTHERS if name in set(reached["milestone"]))]
     columns = {"label": (Heading("Model"), str)}
-    columns |= {name: (_heading(name), _shown) for name in order}
+    columns |= {name: (_heading(name), _shown) for name in _order(reached)}
     lines = []
     for (source, size, operator), rows in reached.groupby(["source", "size", "operator"], sort=False):
         cells = {row["milestone"]: row for row in rows.to_dict("records")}
@@ -41,6 +41,106 @@ def milestones(reached: pd.DataFrame) -> Grid:
         notes=notes,
     )
     return replace(made, csv=reached)
+
+
+def tests(compared: pd.DataFrame, confidence: float, alpha: float) -> Grid:
+    """A line an operator, a column a milestone: steps more or less than the original operator; several runs an arm."""
+    tested = compared[compared[["p", "p_log_rank"]].notna().any(axis=1)]
+    columns = {"label": (Heading("Operator"), str)}
+    columns |= {name: (_heading(name), _value) for name in _order(tested)}
+    lines = []
+    for (source, size, operator), rows in tested.groupby(["source", "size", "operator"], sort=False):
+        cells = {row.milestone: _difference(row, alpha) for row in rows.itertuples()}
+        where = "" if source == "reproduced" else f", {source}"
+        lines.append({"label": f"{names.model(size, operator)}{where}"} | cells)
+    notes = (
+        f"Steps that an operator spends more than original before it gets there, up to the horizon of both (restricted "
+        f"means), with Welch's {confidence:.0%} interval over pre-training seeds. * marks p below {alpha:g} after "
+        "Holm over all operators and milestones of a size. An exact log-rank test of the whole curves stands in the "
+        "detail of a cell and in the CSV; it is not adjusted.",
+    )
+    made = plain(
+        pd.DataFrame(lines, columns=list(columns)),
+        columns,
+        name="milestone_tests",
+        title="Steps to losses and scores against the original operator",
+        stage="analysis",
+        notes=notes,
+    )
+    return replace(made, csv=tested)
+
+
+def waiting(curves: pd.DataFrame) -> list[Drawing]:
+    """Kaplan-Meier curves of this run's operators, a panel a milestone; none where every operator has one run."""
+    own = curves[curves["source"] == "reproduced"]
+    several = own.groupby(["size", "milestone"])["at_risk"].transform("max") > 1
+    own = own[several.astype(bool)]
+    groups = [
+        (f"{_words(name)}, BERT-{size}", rows)
+        for size, of_size in own.groupby("size", sort=False)
+        for name in _order(of_size)
+        if len(rows := of_size[of_size["milestone"] == name])
+    ]
+    if not groups:
+        return []
+    drawing = Drawing(
+        name="waiting",
+        place="",
+        title="Share of this run's pre-training runs that have not got there yet (Kaplan-Meier)",
+        stage="analysis",
+        alternative=" ".join(f"{title}: {_ends(rows)}." for title, rows in groups),
+        notes=("A curve that does not reach zero has runs that never got there; it is drawn as far as it is known.",),
+        **panels(groups, still_waiting, WIDTH, 2.3),
+        csv=own,
+    )
+    return [drawing]
+
+
+def still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
+    """One step curve an operator."""
+    last = frame["step"].max()
+    for operator, rows in frame.groupby("operator", sort=False):
+        colour, stroke = style(operator)
+        step, share = [*rows["step"], last], [*rows["waiting"], rows["waiting"].iloc[-1]]
+        axes.step(step, share, where="post", color=colour, linestyle=stroke, label=names.operator(operator))
+    axes.set_ylim(-0.03, 1.03)
+    axes.set_ylabel("share not there yet")
+    steps_axis(axes)
+
+
+def _ends(frame: pd.DataFrame) -> str:
+    """Of every operator, the share that is left in the end, and when the last run that got there did."""
+    return ", ".join(
+        f"{names.operator(operator)} {rows['waiting'].iloc[-1]:.0%} left after step {rows['step'].iloc[-1]:,.0f}"
+        for operator, rows in frame.groupby("operator", sort=False)
+    )
+
+
+def _order(frame: pd.DataFrame) -> list[str]:
+    """The milestones of a frame: losses from the highest on, then the others."""
+    there = set(frame["milestone"])
+    losses = sorted((name for name in there if name not in OTHERS), key=_level, reverse=True)
+    return [*losses, *(name for name in OTHERS if name in there)]
+
+
+def _words(name: str) -> str:
+    return _heading(name).label
+
+
+def _value(cell: object) -> Value:
+    return cell if isinstance(cell, Value) else Value(MISSING)
+
+
+def _difference(row, alpha: float) -> Value:
+    known = pd.notna(row.low)
+    star = "*" if row.p_holm < alpha else ""
+    detail = (
+        f"p = {probability(row.p)}, adjusted {probability(row.p_holm)}; log-rank p = {probability(row.p_log_rank)}; "
+        f"{row.never} and {row.never_reference} runs never got there"
+    )
+    return Value(
+        number(row.difference, 0) + star, f"({interval(row.low, row.high, 0)})" if known else "(no test)", detail
+    )
 
 
 def _level(name: str) -> float:

@@ -6,6 +6,7 @@ from math import isnan
 import pandas as pd
 
 from stages.common.evidence.scores import COLUMNS, GLUE_SCORE
+from stages.common.evidence.statistics import ONE_CHECKPOINT
 from stages.report import names
 from stages.report.deviations import differing
 from stages.report.tables import Grid, Heading, Value, interval, mean_sd, number, plain
@@ -15,6 +16,9 @@ DATA = {
     "files": "files on disk",
     "hub": "data sets of the Hugging Face hub",
 }
+
+
+WORDS = ("operator", "size", "protocol", "at_chance", "verdict", "direction")  # columns that hold no number
 
 
 def banner(settings) -> str:
@@ -89,10 +93,13 @@ def frame(summaries: pd.DataFrame, comparisons: pd.DataFrame, settings) -> pd.Da
                         "difference": difference.get("difference"),
                         "low": difference.get("low"),
                         "high": difference.get("high"),
+                        "detectable": difference.get("detectable"),
+                        "verdict": difference.get("verdict"),
+                        "direction": difference.get("direction"),
                     }
                 )
     frame = pd.DataFrame(rows)
-    return frame.astype({column: float for column in frame.columns.drop(["operator", "size", "protocol", "at_chance"])})
+    return frame.astype({column: float for column in frame.columns.drop([*WORDS])})
 
 
 def _row(frame: pd.DataFrame, key: tuple) -> dict:
@@ -143,11 +150,15 @@ def _difference(row) -> Value:
 
 
 def reading(row) -> str:
-    """What a row's interval of a difference in scores allows to say; scores at chance allow nothing."""
+    """What the test of a difference in scores allows to say; nothing of scores at chance and of single checkpoints."""
     if row.at_chance is True:
         return "at chance: not above the most frequent answer"
     if row.operator == "original":
         return "the reference"
     if isnan(row.low):
         return "no interval: needs all tasks and two seeds"
-    return "lower" if row.high < 0 else "higher" if row.low > 0 else "undecided: the interval holds zero"
+    if row.verdict == ONE_CHECKPOINT:
+        return f"{ONE_CHECKPOINT}: says nothing of the operator"
+    if row.direction in ("higher", "lower"):
+        return row.direction
+    return f"undecided; {row.detectable:.2g} points would be found in 80 % of such runs"

@@ -4,6 +4,7 @@ from functools import partial
 
 import pandas as pd
 
+from stages.common.evidence.statistics import ONE_CHECKPOINT
 from stages.report import names
 from stages.report.tables import Grid, Heading, Value, mean_sd, number, plain, probability, text
 
@@ -21,9 +22,10 @@ def noise(curves: pd.DataFrame, summaries: pd.DataFrame, tests: pd.DataFrame) ->
     keys = [*MODEL, "evaluated_on", "kind"]
     levels = sorted(curves["level"].unique())
     frame = _wide(curves, keys, "level").merge(_wide(summaries, keys, "measure"), on=keys, how="left")
-    strongest = tests[tests["level"] == max(levels, default=0)][[*keys, "p", "p_holm"]]
+    strongest = tests[tests["level"] == max(levels, default=0)][[*keys, "p_holm", "unit_of_inference"]]
     frame = frame.merge(strongest, on=keys, how="left")
     frame = frame.assign(label=_labels(frame), kind=frame["kind"].map(words_of_kind))
+    frame = frame.assign(test=[_tested(row) for row in frame.itertuples()])
     columns = {
         "label": (Heading("Model"), str),
         "evaluated_on": (Heading("Split"), _words),
@@ -34,14 +36,19 @@ def noise(curves: pd.DataFrame, summaries: pd.DataFrame, tests: pd.DataFrame) ->
         "lost": (Heading("Lost", "points, clean to strongest"), _mean_sd),
         "area": (Heading("Area", "mean over the range of levels, %"), _mean_sd),
         "slope": (Heading("Slope", "points for 1 % of noise"), lambda value: _mean_sd(value, scale=1)),
-        "p_holm": (Heading("p", "paired, strongest level, Holm over levels"), probability),
+        "test": (Heading("p", "paired, strongest level, after Holm"), lambda value: value),
     }
     notes = (
         "Mean ± standard deviation over the units of inference; the same draws of noise for every operator. A p value "
-        "compares with original in pairs of equal seeds; there is none with fewer than two pairs, or where all differ "
-        "by the same.",
+        "compares with original in pairs of equal pre-training seeds, adjusted over operators, splits and levels; "
+        "there is none where all pairs differ by the same. One checkpoint an arm says nothing of its operator, and is "
+        "not tested.",
     )
     return plain(frame, columns, name="noise", title="Accuracy under noise, this run", stage="noise", notes=notes)
+
+
+def _tested(row) -> Value:
+    return Value(ONE_CHECKPOINT if row.unit_of_inference == ONE_CHECKPOINT else probability(row.p_holm))
 
 
 def noise_lost(curves: pd.DataFrame, summaries: pd.DataFrame, tests: pd.DataFrame) -> Grid:
@@ -60,7 +67,7 @@ def noise_lost(curves: pd.DataFrame, summaries: pd.DataFrame, tests: pd.DataFram
     frame = frame.assign(label=_labels(frame))
     columns = {"label": (Heading("Model"), str)}
     columns |= {split: (Heading(names.task(split), "points lost"), _mean_sd) for split in splits}
-    p = tests[tests["level"] == strongest]["p_holm"].dropna() if len(tests) else tests
+    p = tests[(tests["level"] == strongest) & (tests["kind"] == "noise")]["p_holm"].dropna()
     least = f" The smallest p against original, in pairs and after Holm, is {probability(p.min())}." if len(p) else ""
     note = f"Accuracy without noise less accuracy at {100 * strongest:g} % of noise, mean ± standard deviation.{least}"
     return plain(
