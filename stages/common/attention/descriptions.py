@@ -6,6 +6,7 @@ checked, and the report can print equations, in a process that needs no torch.
 
 import ast
 from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
@@ -65,11 +66,16 @@ def described(own: Path | None = None) -> dict[str, Description]:
 def _classes(file: Path) -> dict[str, tuple[list[str], dict]]:
     """By class: the names of its base classes, and its attributes that are literals."""
     try:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+        return _classes_in(file.read_text(encoding="utf-8"))
     except SyntaxError as error:
         raise ValueError(f"{file}, line {error.lineno}: not Python: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:  # not UTF-8, a NUL byte, nested too deeply
         raise ValueError(f"{file}: not Python that can be read: {error}") from None
+
+
+@cache  # settings are checked, and variants looked up, again and again; a text says the same every time
+def _classes_in(text: str) -> dict[str, tuple[list[str], dict]]:
+    tree = ast.parse(text)
     return {
         node.name: ([base.id for base in node.bases if isinstance(base, ast.Name)], _literals(node))
         for node in tree.body
