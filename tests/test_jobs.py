@@ -11,7 +11,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
+from safetensors import SafetensorError
 
 from stages.plumbing import imports, jobs, observations, pool
 from stages.plumbing.jobs import Job
@@ -66,6 +68,10 @@ def diverged(settings: dict, folder: Path) -> dict:
 
 def too_large(settings: dict, folder: Path) -> dict:
     return {"mean": np.zeros(10**12).mean()}
+
+
+def on_a_full_disk(settings: dict, folder: Path) -> dict:
+    raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 
 
 def forever(settings: dict, folder: Path) -> dict:
@@ -185,12 +191,11 @@ def test_a_killed_worker_fails_its_job_by_name_and_the_others_are_done():
     assert len(list(jobs.FOLDER.rglob("result.json"))) == 3
 
 
-def python(program: str, folder: Path = ROOT) -> subprocess.Popen:
+def python(program: str, folder: Path = ROOT, **options) -> subprocess.Popen:
     """Starts another interpreter, with this repository on its path."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(
-        [sys.executable, "-c", program], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True
-    )
+    arguments = [sys.executable, "-c", program]
+    return subprocess.Popen(arguments, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, **options)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -222,10 +227,52 @@ def is_running(process: int) -> bool:
     return True
 
 
+MOMENTS = {
+    "while the jobs work": ("jobs.run(forever, squares(1, 2, inputs=()), 'jobs', 2)", "worker"),
+    "while libraries are imported": (
+        "list(pool.in_processes(surroundings, [('one', ())], 1, "
+        f"imports.modules(Path({str(ROOT / 'stages/common/classification/training.py')!r}))))",
+        "forkserver",
+    ),
+    "while a process imports for itself": (
+        "list(pool.in_processes(surroundings, [('one', ())], 1, None))",
+        "spawn",
+    ),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(("work", "awaited"), MOMENTS.values(), ids=list(MOMENTS))
+def test_an_interrupt_from_the_keyboard_is_one_line_at_any_moment(work, awaited, tmp_path):
+    imported = "from tests.test_jobs import *; from stages.plumbing.command import clear_errors"
+    program = f"{imported}\nwith clear_errors(): {work}"
+    stage = python(program, tmp_path, stderr=subprocess.PIPE, start_new_session=True)
+
+    def has_begun() -> bool:
+        if awaited == "worker":
+            return any(path.read_text() for path in jobs.FOLDER.rglob("worker"))
+        below = psutil.Process(stage.pid).children(recursive=True)
+        return any(awaited in " ".join(process.cmdline()) for process in below)
+
+    while not has_begun():
+        time.sleep(0.01)
+    time.sleep(0.1)
+    os.killpg(stage.pid, signal.SIGINT)  # as a terminal does
+    _, said = stage.communicate()
+    assert stage.returncode == 130
+    assert said.splitlines()[-1] == "interrupted; the same command goes on where it was"
+    assert "Traceback" not in said
+
+
 def test_a_result_with_a_number_that_is_not_finite_is_an_error_with_its_place():
     with pytest.raises(RuntimeError, match=r"its result, log, 1, loss is nan"):
         jobs.run(diverged, squares(1), "diverged")
     assert not list(jobs.FOLDER.rglob("result.json"))
+
+
+def test_a_job_that_finds_the_disk_full_is_one_line():
+    with pytest.raises(RuntimeError, match=r"x = 1\n  Error while serializing: .*No space left on device.*$"):
+        jobs.run(on_a_full_disk, squares(1), "full")
 
 
 def test_a_job_without_memory_enough_is_one_line():

@@ -33,6 +33,7 @@ from pathlib import Path
 
 import joblib
 from filelock import FileLock
+from safetensors import SafetensorError
 from tqdm import tqdm
 
 from stages.plumbing import imports, pool, results
@@ -40,7 +41,8 @@ from stages.plumbing.files import sha256
 
 FOLDER = Path("data/jobs")
 LIBRARIES = ("tokenizers", "torch", "transformers")  # whose versions decide what a job computes, to the last bit
-MENDABLE = (ValueError, OSError, MemoryError)  # what a user can mend: its message says how, and no traceback is shown
+# What a user can mend: its message says how, and no traceback is shown. A disk full of weights is a SafetensorError.
+MENDABLE = (ValueError, OSError, MemoryError, SafetensorError)
 
 
 @dataclass(frozen=True)

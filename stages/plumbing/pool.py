@@ -8,6 +8,7 @@ every process imports for itself.
 import gc
 import multiprocessing
 import multiprocessing.forkserver
+import multiprocessing.resource_tracker
 import os
 import signal
 import stat
@@ -18,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from itertools import count
 from multiprocessing.context import BaseContext
@@ -61,7 +62,8 @@ def in_processes(
                 while waiting and idle:
                     name, arguments = waiting.popleft()
                     process = idle.pop()
-                    at_work[process.submit(call, *arguments)] = name, process
+                    with _interrupts_later():
+                        at_work[process.submit(call, *arguments)] = name, process
                 for future in wait(at_work, return_when=FIRST_COMPLETED).done:
                     name, process = at_work.pop(future)
                     killed = isinstance(future.exception(), BrokenProcessPool)
@@ -70,6 +72,7 @@ def in_processes(
         except BaseException:  # such as Ctrl-C: nobody waits for the jobs at work
             for child in multiprocessing.active_children():
                 child.kill()
+            _end_server()
             raise
 
 
@@ -82,11 +85,44 @@ def _context(modules: list[str] | None) -> BaseContext:
     before = dict(os.environ)
     os.environ.update(ONE_THREAD)  # libraries read it when they are loaded, and then start no threads
     try:
-        multiprocessing.forkserver.ensure_running()
+        with _interrupts_later():
+            multiprocessing.forkserver.ensure_running()
     finally:
         os.environ.clear()
         os.environ.update(before)
     return context
+
+
+def _end_server() -> None:
+    """Ends the server of processes: one that is still importing would begin a process that finds nobody to work for.
+
+    The library has no public way to do it at once; it starts another server where one is asked for again.
+    """
+    server = multiprocessing.forkserver._forkserver._forkserver_pid
+    if server is not None:
+        with suppress(ProcessLookupError):
+            os.kill(server, signal.SIGKILL)
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Holds Ctrl-C back until the end of the body, so that a process that begins in it is known when all are ended.
+
+    Processes that begin in it inherit that the signal is blocked, and never hear it. Blocking it here is not enough: a
+    thread of a library may hear it in place of the main thread, which runs the handler all the same.
+    """
+    heard: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    multiprocessing.resource_tracker.ensure_running()  # when it begins, it lets interrupts through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if hasattr(signal, "pthread_sigmask") else None
+    try:
+        yield
+    finally:
+        if before is not None:  # Windows has no mask
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler)
+    if heard:
+        raise KeyboardInterrupt
 
 
 def _prepare() -> None:
