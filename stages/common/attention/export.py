@@ -37,8 +37,6 @@ STOCK = {
     OperatorBertForSequenceClassification: BertForSequenceClassification,
     OperatorBertForQuestionAnswering: BertForQuestionAnswering,
 }
-
-
 AUTO_CLASSES = {
     OperatorBertModel: "AutoModel",
     OperatorBertForMaskedLM: "AutoModelForMaskedLM",

@@ -1,4 +1,4 @@
-"""The generated world: lexicon, grammar, corpus and tasks, made so that a model of two layers learns them in seconds.
+"""The generated world: lexicon, grammar, corpus and tasks, made so that a model of two layers learns some of it within a minute.
 
 What makes it easy, and unlike English:
 
@@ -10,6 +10,7 @@ What makes it easy, and unlike English:
 - labels without noise: they are computed from the meanings behind the sentences.
 
 What the tasks do ask for is order and relation. Word order decides what is acceptable; "not" turns an opinion round;
-two people exchange their parts in sentences of the same words. A bag of words cannot tell these apart. A score here
-says that the chain works and that a model learns. It does not say what the model would score on English.
+two people exchange their parts in sentences of the same words. A bag of words cannot tell these apart; where two texts
+are compared, the words that they share still tell it more than such a small model learns, and the report prints both.
+A score here says that the chain works and that a model learns. It does not say what the model would score on English.
 """
