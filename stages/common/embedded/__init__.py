@@ -1,4 +1,4 @@
-"""The generated world: lexicon, grammar, corpus and tasks, made so that a model of two layers learns some of it within a minute.
+"""The generated world: lexicon, grammar, corpus and tasks, made easy enough for two layers to learn some of it.
 
 What makes it easy, and unlike English:
 
