@@ -54,8 +54,7 @@ def count(name: str, variant: dict, size: str, model: dict[str, int], deviation:
     attention = variant, model["hidden"], model["heads"], model["positions"]
     values["attention_weights"] = counts.attention_weights(*attention)
     values["attention_block_parameters"] = counts.attention_block_parameters(*attention)
-    norms = 4 * model["hidden"]  # two LayerNorms
-    values["layer_parameters"] = values["attention_block_parameters"] + values["feed_forward_parameters"] + norms
+    values["layer_parameters"] = counts.whole_layer_parameters(variant, model)
     values |= {kind: counts.model_parameters(kind, variant, model) for kind in counts.MODELS}
     spread = counts.first_score_spread(variant, model, deviation)
     values |= {} if spread is None else {"first_score_spread": spread}

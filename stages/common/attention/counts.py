@@ -58,6 +58,14 @@ def layer_parameters(variant: Variant, size: dict[str, int]) -> tuple[int, int]:
     )
 
 
+def whole_layer_parameters(variant: Variant, size: dict[str, int]) -> int:
+    """All parameters of one layer at a size of `models`: attention with its output projection, feed-forward network and
+    two LayerNorms, by closed formula."""
+    hidden = size["hidden"]
+    attention, feed_forward = layer_parameters(variant, size)
+    return attention + hidden * (hidden + 1) + feed_forward + 4 * hidden
+
+
 def counted_layer_parameters(variant: Variant, size: dict[str, int]) -> tuple[int, int]:
     """The same two numbers, counted on a built layer."""
     layer = _built(OperatorBertForMaskedLM, variant, size | {"layers": 1}).bert.encoder.layer[0]

@@ -19,7 +19,7 @@ from stages.common.attention.bert import (
     OperatorBertForSequenceClassification,
     configuration,
 )
-from stages.common.attention.counts import layer_parameters, training_flops
+from stages.common.attention.counts import training_flops, whole_layer_parameters
 from stages.common.benchmarks.glue import TASKS
 from stages.plumbing.sections import Finetuning, Model, QuestionAnswering
 from stages.plumbing.settings import Settings
@@ -243,10 +243,8 @@ def parameters(head: str, variant: dict, model: Model, vocabulary_size: int) -> 
 
     head: a key of HEADS. variant: of Settings.variant.
     """
-    size = model.model_dump()
-    attention, feed_forward = layer_parameters(variant, size)
-    projection, norms = model.hidden * (model.hidden + 1), 4 * model.hidden  # of the attention's output; two LayerNorms
-    return _outside(head, model, vocabulary_size) + model.layers * (attention + feed_forward + projection + norms)
+    layer = whole_layer_parameters(variant, model.model_dump())
+    return _outside(head, model, vocabulary_size) + model.layers * layer
 
 
 @cache
