@@ -1,9 +1,11 @@
 """When each operator leaves the plateau, reaches a loss, nears its final score: table, tests and waiting curves."""
 
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
+from pandas.core.groupby import DataFrameGroupBy
 
 from stages.report import names
 from stages.report.figures import WIDTH, Drawing, panels, steps_axis, style
@@ -18,12 +20,6 @@ OTHERS = {
 
 def milestones(reached: pd.DataFrame) -> Grid:
     """A line an operator, size and source; a column a milestone that anyone reaches."""
-    columns = {"label": (Heading("Model"), str)}
-    columns |= {name: (_heading(name), _shown) for name in _order(reached)}
-    lines = []
-    for (source, size, operator), rows in reached.groupby(["source", "size", "operator"], sort=False):
-        cells = {row["milestone"]: row for row in rows.to_dict("records")}
-        lines.append({"label": f"{names.model(size, operator)}, {source}"} | cells)
     notes = (
         "Mean of the steps ± standard deviation over pre-training seeds, where there are several. A run that never "
         "gets there counts with its last step, and how many those are is said: the mean is then restricted to the "
@@ -32,42 +28,43 @@ def milestones(reached: pd.DataFrame) -> Grid:
         "it; steps to a score are interpolated linearly between checkpoints. Intervals stand in the CSV. A dash: no "
         "run of any operator of that size gets there, or it was evaluated too seldom.",
     )
-    made = plain(
-        pd.DataFrame(lines, columns=list(columns)),
-        columns,
-        name="milestones",
-        title="Steps to losses and scores",
-        stage="convergence",
-        notes=notes,
+    columns = {"label": (Heading("Model"), str)} | {name: (_heading(name), _shown) for name in _order(reached)}
+    lines = [
+        {"label": f"{names.model(size, operator)}, {source}"}
+        | {row["milestone"]: row for row in rows.to_dict("records")}
+        for (source, size, operator), rows in _models(reached)
+    ]
+    return _table(
+        reached, lines, columns, name="milestones", title="Steps to losses and scores", stage="convergence", notes=notes
     )
-    return replace(made, csv=reached)
 
 
 def tests(compared: pd.DataFrame, confidence: float, alpha: float) -> Grid:
     """A line an operator, a column a milestone: steps more or less than the original operator; several runs an arm."""
     tested = compared[compared[["p", "p_log_rank"]].notna().any(axis=1)]
-    columns = {"label": (Heading("Operator"), str)}
-    columns |= {name: (_heading(name), _value) for name in _order(tested)}
-    lines = []
-    for (source, size, operator), rows in tested.groupby(["source", "size", "operator"], sort=False):
-        cells = {row.milestone: _difference(row, alpha) for row in rows.itertuples()}
-        where = "" if source == "reproduced" else f", {source}"
-        lines.append({"label": f"{names.model(size, operator)}{where}"} | cells)
     notes = (
         f"Steps that an operator spends more than original before it gets there, up to the horizon of both (restricted "
         f"means), with Welch's {confidence:.0%} interval over pre-training seeds. * marks p below {alpha:g} after "
         "Holm over all operators and milestones of a size. An exact log-rank test of the whole curves stands in the "
         "detail of a cell and in the CSV; it is not adjusted.",
     )
-    made = plain(
-        pd.DataFrame(lines, columns=list(columns)),
-        columns,
-        name="milestone_tests",
-        title="Steps to losses and scores against the original operator",
-        stage="analysis",
-        notes=notes,
-    )
-    return replace(made, csv=tested)
+    columns = {"label": (Heading("Operator"), str)} | {name: (_heading(name), _value) for name in _order(tested)}
+    lines = [
+        {"label": names.model(size, operator) + ("" if source == "reproduced" else f", {source}")}
+        | {row.milestone: _difference(row, alpha) for row in rows.itertuples()}
+        for (source, size, operator), rows in _models(tested)
+    ]
+    title = "Steps to losses and scores against the original operator"
+    return _table(tested, lines, columns, name="milestone_tests", title=title, stage="analysis", notes=notes)
+
+
+def _models(frame: pd.DataFrame) -> DataFrameGroupBy:
+    return frame.groupby(["source", "size", "operator"], sort=False)
+
+
+def _table(frame: pd.DataFrame, lines: list[dict], columns: dict, **about: Any) -> Grid:
+    """The lines as a table, whose CSV holds the frame that they were made from."""
+    return replace(plain(pd.DataFrame(lines, columns=list(columns)), columns, **about), csv=frame)
 
 
 def waiting(curves: pd.DataFrame) -> list[Drawing]:
