@@ -15,6 +15,11 @@ torch.set_num_threads(2)  # a job that took the threads that it is given, and no
 ROOT = Path(__file__).parents[1]
 
 
+def pytest_collection_modifyitems(items):
+    """Whole pipelines come first: where two tests run at a time, all others fit beside and after them."""
+    items.sort(key=lambda item: "pipeline" not in item.keywords)
+
+
 @pytest.fixture
 def shared_data() -> Path:
     """The folder of real GLUE, SQuAD, Wikipedia, OSCAR and UT1 data: the variable REAL_DATA, or ../shared/data."""
