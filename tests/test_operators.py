@@ -320,7 +320,7 @@ def test_heads_that_do_not_divide_the_width_are_an_error(operator):
 # the spread of the first scores
 
 SMALL = {"layers": 1, "hidden": 512, "heads": 8, "intermediate": 2048, "positions": 512, "initializer_range": 0.02}
-LAPTOP = {"layers": 1, "hidden": 96, "heads": 4, "intermediate": 384, "positions": 64, "initializer_range": 0.1}
+LAPTOP = {"layers": 1, "hidden": 64, "heads": 4, "intermediate": 256, "positions": 64, "initializer_range": 0.05}
 STARTS = [(operator, start) for operator, kind in SELF_ATTENTION.items() for start in kind.starts]
 
 
