@@ -1,6 +1,7 @@
 """Tables as they are shown, and their text in HTML and LaTeX."""
 
 import io
+from dataclasses import replace
 from math import nan
 
 import jinja2
@@ -94,6 +95,18 @@ def test_a_measured_row_of_the_paper_shows_mean_spread_and_seeds():
     assert "n = 2 pre-training seeds, 4 runs" in value.detail
     assert column(table, line, "QQP").text == "–"
     assert any("each the mean of 2 fine-tuning runs" in note for note in table.notes)
+
+
+def test_scores_at_chance_are_marked_each_in_its_cell():
+    run = [*scored("pairwise", "base", 0.5), *scored("symmetric", "base", 0.7)]
+    constant = {("most_frequent", "courtois2024", "rte", "score"): (0.55, 0.6)}
+    name = "courtois2024_table3_glue"
+    filled = cells.fill(TABLES[name], published.table(name, FOLDER), replace(evidence(run), without_model=constant))
+    table = from_cells(TABLES[name], filled, ["tiny"])
+    at_chance, above = (lines(table, f"BERT-base {operator}")["reproduced"] for operator in ("pairwise", "symmetric"))
+    assert column(table, at_chance, "RTE").text == "50.00°"
+    assert column(table, above, "RTE").text == "70.00"
+    assert any(note.startswith("° marks scores at chance") for note in table.notes)
 
 
 def test_a_row_outside_the_paper_is_labelled_and_has_no_published_line():

@@ -254,7 +254,7 @@ def _measured(cell) -> Value:
         )
     if cell.verdict not in (NOT_MEASURED, NOT_IN_PAPER, NOT_RUN, NO_MODEL):
         detail = "; ".join(part for part in (detail, _against(cell.verdict)) if part)
-    mark = CHANCE if cell.at_chance is True else ""
+    mark = CHANCE if pd.notna(cell.at_chance) and cell.at_chance else ""
     return Value(number(cell.reproduced, cell.decimals) + mark, spread(cell.reproduced_sd, cell.decimals), detail)
 
 
@@ -283,7 +283,7 @@ def _unit_notes(cells: pd.DataFrame) -> list[str]:
     for (unit, n, runs), _ in measured.groupby(["unit_of_inference", "reproduced_n", "runs"]):
         each = f", each the mean of {runs // n} fine-tuning runs" if runs > n else ""
         speaks = (
-            "the operator"
+            "the operator, at this size and on these data"
             if unit == PRETRAINING and n > 1
             else "this machine"
             if unit == REPEATS
