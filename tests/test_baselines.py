@@ -100,7 +100,20 @@ def test_a_mean_over_columns_is_surer_than_a_column_and_a_mean_of_two_metrics_is
     widths = found["high"] - found["value"]
     assert widths["glue_score"] < min(widths[list(scores.COLUMNS)])
     assert widths["mrpc"] >= widths["rte"]
-    assert found.loc["glue_score", "value"] == pytest.approx(7 / 9 * 0.5)
+    one_answer = (1 / 3 + 0.5) / 2  # always positive: accuracy is the share of positive examples, which F1 gives
+    assert found.loc["glue_score", "value"] == pytest.approx((5 * 0.5 + 2 * one_answer) / 9)
+
+
+@pytest.mark.parametrize(("task", "positive"), [("qqp", 0.37), ("qqp", 0.1), ("mrpc", 0.67)])
+def test_a_column_of_two_metrics_is_compared_with_one_constant_answer_the_better_one(task, positive):
+    truth = (np.arange(N) < positive * N).astype(int)
+    raw = stage.constant_scores(task, truth, truth)
+    constants = [np.mean([*metrics.scores(task, np.full(N, answer), truth).values()]) for answer in (0, 1)]
+    rows = observed({(task, metric): value for metric, value in raw.items()})
+    found = baselines.references(rows, 0.95)
+    found = found[(found["protocol"] == "courtois2024") & (found["metric"] == "score")].iloc[0]
+    assert found["value"] == pytest.approx(max(constants))
+    assert found["low"] < found["value"] < found["high"]
 
 
 def test_a_score_is_at_chance_unless_it_is_above_the_interval_of_the_most_frequent_answer():

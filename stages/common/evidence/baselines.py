@@ -8,7 +8,8 @@ report's confidence. The interval is that of drawing so many examples anew:
   are those of Wilson's interval for p;
 - Matthews, Pearson and Spearman correlation: Fisher's interval for a correlation of zero;
 - exact match and F1 of answers: Wilson's interval, which for F1, a mean of fractions, is rather too wide;
-- a column that is the mean of two metrics on the same examples: the means of their ends, as if both erred together;
+- a column that is the mean of two metrics on the same examples: the means of their ends, as if both erred together. Of
+  accuracy and F1 one constant answer must have both, the better of two: always positive, or always negative with F1 0;
 - a mean over columns, which have different examples: their errors added in squares.
 
 The model's own spread over seeds is left out: it says how sure a mean is, not whether it is a result.
@@ -79,7 +80,7 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     for protocol, wanted in scores.METRICS.items():
         part_of = [row.metric in wanted.get(row.evaluated_on, ()) for row in raw.itertuples()]
         groups = raw[part_of].groupby(["operator", "evaluated_on"], sort=False)
-        columns = groups[["value", "low", "high"]].mean().reset_index()
+        columns = groups[["metric", "value", "low", "high"]].apply(_column).reset_index()
         matched = tuple(column for column in scores.COLUMNS if column != scores.MISMATCHED)
         means = (_mean(columns, scores.COLUMNS, scores.GLUE_SCORE), _mean(columns, matched, scores.MATCHED))
         frames.append(pd.concat([columns, *means]).assign(protocol=protocol, metric="score"))
@@ -136,6 +137,16 @@ def beside(rows: pd.DataFrame, baselines: Known, value: str = "value") -> pd.Dat
     highs = columns[f"{MOST_FREQUENT}_high"]
     columns["at_chance"] = pd.array([at_chance(*pair) for pair in zip(rows[value], highs, strict=True)], "boolean")
     return pd.concat([rows, columns.astype(dict.fromkeys(columns.columns[:3], float))], axis=1)
+
+
+def _column(metrics: pd.DataFrame) -> pd.Series:
+    """The score of a baseline in a column of one task: the mean of its metrics."""
+    named = metrics.set_index("metric")[["value", "low", "high"]]
+    if set(named.index) != {"accuracy", "f1"} or named["low"].isna().any():  # a bag of words has one answer already
+        return named.mean()
+    positive = named.loc["f1"] / (2 - named.loc["f1"])  # their share p, which F1 = 2p / (1 + p) gives
+    always, never = (positive + named.loc["f1"]) / 2, named.loc["accuracy"] / 2
+    return always if always["value"] >= never["value"] else never
 
 
 def _mean(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
