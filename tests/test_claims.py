@@ -10,7 +10,8 @@ from scipy import stats
 
 from stages.analysis import claims
 from stages.analysis.claim_tests import CHANCE, NO, NOTHING, OPEN, YES, Cell, decide, evaluate
-from stages.analysis.estimates import compared, spreads
+from stages.analysis.estimates import compared, difference, spreads, unit_of_inference
+from stages.analysis.power_sentences import sentence
 from stages.audit import checks as audit
 from stages.common.evidence import baselines, measurements, power, published, released
 from stages.common.evidence.scores import COLUMNS, METRICS
@@ -350,3 +351,23 @@ def test_the_power_that_is_told_is_the_share_of_runs_in_which_an_effect_is_found
     assert stats.f.cdf(stats.f.ppf(ALPHA / 2, 8, 8) / ratio**2, 8, 8) == pytest.approx(0.8)
     inside = np.mean([verdict == YES for verdict in verdicts("equivalent", [0.0])])
     assert inside == pytest.approx(power.inside(4, 4, np.sqrt(2 / SEEDS), 2 * SEEDS - 2, ALPHA), abs=0.08)
+
+
+def test_models_of_translation_are_counted_by_their_training_seeds():
+    select = {"stage": "translation", "size": "blog", "metric": "beam_bleu"}
+    rows = pd.DataFrame(
+        [
+            row(**select, operator=operator, pretraining_seed=seed, value=20.0 + seed + gain)
+            for operator, gain in (("original", 0.0), ("hadamard", -1.0))
+            for seed in (1, 2)
+        ],
+        columns=measurements.FIELDS,
+    )
+    made = difference({"test": "difference", "of": "hadamard", "than": "original"}, rows, select, 0.95)
+    assert unit_of_inference(made) == "2 training seeds an arm"
+
+
+@pytest.mark.parametrize(("bound", "shown"), [(-2.0, "be shown to lie above −2 in 80 %"), (0.0, "be found in 80 %")])
+def test_power_without_a_claimed_effect_is_told_against_the_bound(bound, shown):
+    made = compared(np.array([1.0, 1.2, 1.1]), np.array([1.0, 0.9, 1.1]), 0.95)
+    assert shown in sentence([({"test": "difference", "above": bound}, made)], 0.05)

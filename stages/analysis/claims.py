@@ -46,10 +46,10 @@ OF_RUN = {
 DECIDED_BY_READING = ("ARITH", "PARAM", "LIT")  # procedures that train nothing
 SAID = {
     AS_CLAIMED: "The runs are as claimed",
-    NOT_AS_CLAIMED: "The runs are not as claimed",
-    OPPOSITE: "The runs differ in the opposite direction",
+    NOT_AS_CLAIMED: "In one place at least, the runs are not as claimed",
+    OPPOSITE: "In one place at least, the runs differ in the opposite direction",
     UNDECIDED: "The runs leave it undecided",
-    AT_CHANCE: "What is compared scores no better than the most frequent answer, so it says nothing",
+    AT_CHANCE: "In one place at least, all that is compared scores no better than the most frequent answer",
 }
 WORST_FIRST = (
     *(

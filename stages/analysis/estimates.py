@@ -26,6 +26,7 @@ from stages.common.evidence.statistics import (
 )
 
 WITHIN = "fine-tuning seeds within pre-training seeds"
+TRAINING = "training seeds"  # of a model that is trained on its task from new weights
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,12 @@ def value(test: dict, rows: pd.DataFrame, select: dict, confidence: float) -> Es
     made = summarise(found, confidence)
     if made.unit == EXACT:
         return Estimate(made.mean)
-    known = {"unit": made.unit, "n": (made.n,), "checkpoints": _checkpoints(found), "at_chance": _at_chance(found)}
+    known = {
+        "unit": _unit(select, found),
+        "n": (made.n,),
+        "checkpoints": _checkpoints(found),
+        "at_chance": _at_chance(found),
+    }
     values = units(found)[0]
     if not varies(values):
         return Estimate(made.mean, **known)
@@ -115,7 +121,7 @@ def difference(test: dict, rows: pd.DataFrame, select: dict, confidence: float) 
     )
     return replace(
         made,
-        unit=units(sides[0])[1],
+        unit=_unit(select, sides[0]),
         checkpoints=_fewest(sides),
         never=tuple(map(len, never)),
         at_chance=all(map(_at_chance, sides)),
@@ -211,6 +217,12 @@ def _fewest(sides: list[pd.DataFrame]) -> int | None:
     return None if None in counts else min(counts)
 
 
+def _unit(select: dict, rows: pd.DataFrame) -> str:
+    """What a number of `rows` stands for; translation trains from new weights, and pre-trains nothing."""
+    unit = units(rows)[1]
+    return TRAINING if unit == PRETRAINING and select.get("stage") == "translation" else unit
+
+
 def unit_of_inference(estimate: Estimate) -> str:
     """What the estimate rests on, in words."""
     if estimate.exact:
@@ -223,8 +235,8 @@ def unit_of_inference(estimate: Estimate) -> str:
         if max(estimate.n) == 1:
             return f"one fine-tuning run on one checkpoint{arm}"
         return f"{shown} fine-tuning seeds on one checkpoint{arm}"
-    if estimate.unit == PRETRAINING:
-        return f"{shown} pre-training seeds{arm}" if min(estimate.n) > 1 else f"one checkpoint{arm}"
+    if estimate.unit in (PRETRAINING, TRAINING):
+        return f"{shown} {estimate.unit}{arm}" if min(estimate.n) > 1 else f"one checkpoint{arm}"
     seeds = estimate.checkpoints
     runs = "one checkpoint" if seeds == 1 else f"{seeds} pre-training seeds"
     return f"{shown} fine-tuning runs within {runs}{arm}"

@@ -36,14 +36,14 @@ def _found(test: dict, made: Estimate, alpha: float) -> tuple[float, str]:
         share = power.inside(*ends, made.error, made.freedom, alpha / 2)
         return share, _words(made, f"{noun} of {_number(middle)}, amid the claimed range,", share)
     bound = low if isinf(high) else high
+    nothing = bound == (1 if made.log else 0)
+    shown = "be found" if nothing else f"be shown to lie {'above' if isinf(high) else 'below'} {_number(bound)}"
     if "size" in test:
         share = power.direction(abs(scale(test["size"]) - scale(bound)), made.error, made.freedom, alpha)
-        nothing = bound == (1 if made.log else 0)
-        shown = "be found" if nothing else f"be shown to lie {'above' if isinf(high) else 'below'} {_number(bound)}"
         return share, _words(made, f"{noun} of {_number(test['size'])}", share, shown)
     reach = power.smallest_effect(made.error, made.freedom, alpha) * (1 if isinf(high) else -1)
     reached = exp(log(bound) + reach) if made.log else bound + reach
-    return -abs(reach), _words(made, f"{noun} of {_number(reached)}", power.OFTEN)
+    return -abs(reach), _words(made, f"{noun} of {_number(reached)}", power.OFTEN, shown)
 
 
 def _words(made: Estimate, what: str, share: float, shown: str = "be found") -> str:
