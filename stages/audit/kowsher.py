@@ -154,7 +154,7 @@ def origins() -> Iterator[Finding]:
         "K.SOURCE.standard",
         "Section 2.4: the standard row is that of Devlin et al.",
         not same,
-        f"{same} of its 9 numbers are base original of Courtois et al.",
+        f"{same} of its 9 numbers are those of base original in Courtois et al.",
     )
 
 

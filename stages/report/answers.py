@@ -90,7 +90,7 @@ def _cost(rows: pd.DataFrame, confidence: float) -> str:
     unit = (
         "Each arm is several pre-training runs."
         if units == {PRETRAINING} and rows["n"].min() > 1
-        else "There is one pre-trained checkpoint an arm: this speaks for those checkpoints, not yet for the operator."
+        else "There is one pre-trained checkpoint an arm: this speaks for those checkpoints, not for the operator."
     )
     return f"In GLUE score the authors' released results show {' and '.join(shown)}. {unit}"
 
@@ -157,14 +157,15 @@ def this_run(settings, summaries: pd.DataFrame, comparisons: pd.DataFrame) -> li
     """
     reasons = limits(settings, chance(summaries, settings))
     counted = saving(summaries, settings.operators[-1]) is not None
-    can = ["It counts the parameters of every model anew; counts hold at any scale."] if counted else []
+    can = ["It counts the parameters of the papers' models anew, whatever its own scale."] if counted else []
     own = differences(comparisons, "reproduced")
     if not reasons and len(own):
         shown = [f"{names.operator(row.operator)}: {phrase(row)}" for row in own.itertuples()]
         can.append(f"In GLUE score against the original it finds, {'; '.join(shown)}.")
     cannot = f"It cannot test what the papers say about scores: {'; '.join(reasons)}." if reasons else ""
+    links = (("counts", "#parameters"), ("its scores", "#overview"))
     return [
-        *([Sentence("This run adds", " ".join(can), (("its scores", "#overview"),))] if can else []),
+        *([Sentence("This run adds", " ".join(can), links)] if can else []),
         *([Sentence("This run cannot", cannot)] if cannot else []),
     ]
 
@@ -216,13 +217,14 @@ def drawing(described: dict, summaries: pd.DataFrame, comparisons: pd.DataFrame,
     for operator in dict.fromkeys([*described, *rows["operator"]]):
         own = _biggest_first(rows[rows["operator"] == operator])
         saved = {size: saving(summaries, operator, size) for size in (*own["size"], BIGGEST)}
-        for row in own.itertuples():
-            listed.append(_mark(operator, row.size, row.source, row.difference, row.low, row.high, saved[row.size]))
         if own.empty or (own["source"] != "released").all():
             nan = float("nan")
             listed.append(_mark(operator, BIGGEST, "no results released", nan, nan, nan, saved[BIGGEST]))
+        for row in own.itertuples():
+            listed.append(_mark(operator, row.size, row.source, row.difference, row.low, row.high, saved[row.size]))
     frame = pd.DataFrame(listed)
-    own = " Hollow: this run." if (frame["source"] == "reproduced").any() else ""
+    own = " Hollow: this run, whose intervals may go on where a line ends in a triangle."
+    own = own if (frame["source"] == "reproduced").any() else ""
     note = (
         f"{settings.analysis.confidence:.0%} intervals; in brackets the share of the model's parameters that is saved."
     )

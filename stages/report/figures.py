@@ -293,15 +293,24 @@ def _bars(frame: pd.DataFrame) -> str:
 
 
 def answer(axes: Axes, frame: pd.DataFrame) -> None:
-    """Differences with their intervals, one below the other; a row without one says so at zero."""
+    """Differences with their intervals, one below the other; a row without one says so at its end.
+
+    The released differences give the scale: an interval of a small run that goes beyond it ends in a triangle.
+    """
+    scale = frame[frame["source"] == "released"]
+    reach = 2 * np.nanmax(np.abs((scale if len(scale) else frame)[["low", "high"]].to_numpy(dtype=float)), initial=0.5)
+    axes.set_xlim(-reach, reach)
     for place, row in enumerate(frame.itertuples()):
         colour, _ = style(row.operator)
         if np.isnan(row.difference):
-            axes.text(0.0, place, "  no results released", va="center", fontsize=8.5, style="italic")
+            axes.text(0.97 * reach, place, "no results released", ha="right", va="center", fontsize=8.5, style="italic")
             continue
         own = row.source == "reproduced"
         axes.hlines(place, row.low, row.high, color=colour, linewidth=2)
         axes.plot(row.difference, place, "o", color=colour, markersize=6, markerfacecolor="none" if own else colour)
+        for end, marker in ((row.low, "<"), (row.high, ">")):
+            if abs(end) > reach:
+                axes.plot(np.copysign(0.97 * reach, end), place, marker, color=colour, markersize=5)
     axes.axvline(0, color=INK, linewidth=0.8)
     axes.set_yticks(range(len(frame)), [_answer_label(row) for row in frame.itertuples()])
     axes.set_ylim(len(frame) - 0.5, -0.5)
@@ -334,7 +343,7 @@ def draw_answer(frame: pd.DataFrame, notes: tuple[str, ...]) -> Drawing:
     return Drawing(
         name="answer",
         place="",
-        title="What it costs in GLUE score: released results against the original operator",
+        title="What it costs in GLUE score: the difference to the original operator",
         stage="analysis",
         alternative="; ".join(parts) + ".",
         notes=notes,

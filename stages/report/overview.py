@@ -41,7 +41,8 @@ def description(settings, tuned: bool) -> list[str]:
     examples = settings.tasks.train_examples
     limit = f"at most {examples:,} training examples each" if examples else "all training examples"
     length = f"{training.epochs} epochs" if training.steps is None else f"{training.steps:,} steps"
-    after = f"; then {tuning}, on {len(settings.tasks.names)} GLUE tasks with {limit}" if tuned else ""
+    tasks = "generated tasks of GLUE's kinds" if settings.data.source == "embedded" else "GLUE tasks"
+    after = f"; then {tuning}, on {len(settings.tasks.names)} {tasks} with {limit}" if tuned else ""
     return [
         f"{sizes}: {length} in batches of {training.batch_size} sequences of "
         f"{settings.tokenization.sequence_length} tokens, {len(training.seeds)} pre-training seeds{after}."
@@ -151,7 +152,7 @@ def _difference(row) -> Value:
 
 def reading(row) -> str:
     """What the test of a difference in scores allows to say; nothing of scores at chance and of single checkpoints."""
-    if row.at_chance is True:
+    if pd.notna(row.at_chance) and row.at_chance:
         return "at chance: not above the most frequent answer"
     if row.operator == "original":
         return "the reference"
