@@ -175,23 +175,26 @@ def mend_files_of_dvc(folder: Path) -> None:
 
 
 def test_a_run_that_is_killed_again_and_again_gives_the_observations_of_one_that_is_not(finished, tmp_path):
-    """Two workers on a machine that lets each take two threads; DVC, stages and workers die at random."""
-    folder = clone(tmp_path / "killed")
-    change(folder, lambda params: params.update(workers=2))
+    """Two workers on a machine that lets each take two threads; DVC, stages and workers die at random.
+
+    A run that ends before it was killed often enough is followed by another, from nothing.
+    """
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "OMP_NUM_THREADS": "2"}
     chance, kills, targets = random.Random(1), 0, ("pretraining", "finetuning", "noise")
-    while True:
-        process = subprocess.Popen(["dvc", "repro", *targets], cwd=folder, env=environment, start_new_session=True)
-        if kills == KILLS or not kill_at_random(process, folder, chance):
-            break
-        kills += 1
-        mend_files_of_dvc(folder)
-    assert process.wait() == 0
-    assert kills == KILLS
-    rows, whole = observations(folder), undisturbed(finished)
-    assert {name: whole[name] for name in rows} == rows
-    assert {name.split("-")[0] for name in rows} >= set(targets)
-    assert not list((folder / "data").glob(".*"))
+    while kills < KILLS:
+        folder = clone(tmp_path / f"killed-{kills}")
+        change(folder, lambda params: params.update(workers=2))
+        while True:
+            process = subprocess.Popen(["dvc", "repro", *targets], cwd=folder, env=environment, start_new_session=True)
+            if kills == KILLS or not kill_at_random(process, folder, chance):
+                break
+            kills += 1
+            mend_files_of_dvc(folder)
+        assert process.wait() == 0
+        rows, whole = observations(folder), undisturbed(finished)
+        assert {name: whole[name] for name in rows} == rows
+        assert {name.split("-")[0] for name in rows} >= set(targets)
+        assert not list((folder / "data").glob(".*"))
 
 
 @pytest.mark.parametrize(
