@@ -17,6 +17,8 @@ from stages.analysis import stage as analysis
 from stages.common.evidence import baselines, specifications
 from stages.plumbing import observations
 from stages.plumbing.settings import load_settings
+from stages.report.figures import Drawing
+from stages.report.pages import pages as laid_out
 from stages.report.paper_tables import merged_name
 from stages.translation.stage import SEQUENCES
 from tests.toy_report import OPERATORS, make
@@ -254,6 +256,17 @@ def test_a_tiny_run_has_a_report_under_the_settings_of_every_scale(reports, tmp_
     Path("params.yaml").write_text(yaml.safe_dump(params))
     run_stage(["report"])
     assert f"Scale {scale}: BERT-tiny" in (tmp_path / "reports/report.html").read_text()
+
+
+@pytest.mark.parametrize("page", ["report", "appendix"])
+def test_a_figure_with_nothing_to_draw_stands_on_no_page(page):
+    empty, drawn = (
+        Drawing(name, "Appendix A", "", "filtering", "", (), {}, pieces, pd.DataFrame())
+        for name, pieces in (("empty", ()), ("drawn", (b"<svg/>",)))
+    )
+    section = {"id": "data", "title": "Data", "text": [], "tables": [], "figures": ["empty", "drawn"]}
+    made = laid_out({"pages": [{"file": page, "sections": [section]}]}, {}, {"empty": empty, "drawn": drawn}, {})
+    assert [item.name for part in made[0]["sections"] for item in part["items"]] == ["drawn"]
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")

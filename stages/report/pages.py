@@ -37,6 +37,7 @@ def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], va
             sections = [section for section in sections if section["items"]]
         if page["file"] == REST:
             sections = [*sections, LEFT_OUT | _split([item for item in rest if _shows(item)])]
+        sections = [_drawn(section) for section in sections]
         made.append(page | {"sections": [section for section in sections if section["items"]]})
     return made
 
@@ -74,6 +75,11 @@ def _split(items: list) -> dict:
         "tables": [item for item in items if isinstance(item, Grid)],
         "figures": [item for item in items if isinstance(item, Drawing)],
     }
+
+
+def _drawn(section: dict) -> dict:
+    """The section without figures in which there is nothing to draw, such as a ledger without drops."""
+    return section | _split([item for item in section["items"] if isinstance(item, Grid) or item.pieces])
 
 
 def _measured(section: dict) -> dict:
