@@ -58,18 +58,22 @@ def layer_parameters(variant: Variant, size: dict[str, int]) -> tuple[int, int]:
     )
 
 
-def whole_layer_parameters(variant: Variant, size: dict[str, int]) -> int:
-    """All parameters of one layer at a size of `models`: attention with its output projection, feed-forward network and
-    two LayerNorms, by closed formula."""
-    hidden = size["hidden"]
-    attention, feed_forward = layer_parameters(variant, size)
-    return attention + hidden * (hidden + 1) + feed_forward + 4 * hidden
-
-
 def counted_layer_parameters(variant: Variant, size: dict[str, int]) -> tuple[int, int]:
     """The same two numbers, counted on a built layer."""
     layer = _built(OperatorBertForMaskedLM, variant, size | {"layers": 1}).bert.encoder.layer[0]
     return _count(layer.attention.self), _count(layer.intermediate) + _count(layer.output.dense)
+
+
+def whole_layer_parameters(variant: Variant, size: dict[str, int]) -> int:
+    """Counts all parameters of one layer by closed formula: attention block, feed-forward network, two LayerNorms.
+
+    Args:
+        variant: an operator with its settings.
+        size: a size of `models`.
+    """
+    hidden, heads = size["hidden"], size["heads"]
+    block = attention_block_parameters(variant, hidden, heads, size["positions"])
+    return block + layer_parameters(variant, size)[1] + 4 * hidden
 
 
 def model_parameters(kind: str, variant: Variant, size: dict[str, int]) -> int:
