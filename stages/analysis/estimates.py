@@ -94,7 +94,7 @@ def value(test: dict, rows: pd.DataFrame, select: dict, confidence: float) -> Es
     if made.unit == EXACT:
         return Estimate(made.mean)
     known = {
-        "unit": _unit(select, found),
+        "unit": _unit(select, made.unit),
         "n": (made.n,),
         "checkpoints": _checkpoints(found),
         "at_chance": _at_chance(found),
@@ -121,7 +121,7 @@ def difference(test: dict, rows: pd.DataFrame, select: dict, confidence: float) 
     )
     return replace(
         made,
-        unit=_unit(select, sides[0]),
+        unit=_unit(select, units(sides[0])[1]),
         checkpoints=_fewest(sides),
         never=tuple(map(len, never)),
         at_chance=all(map(_at_chance, sides)),
@@ -217,9 +217,8 @@ def _fewest(sides: list[pd.DataFrame]) -> int | None:
     return None if None in counts else min(counts)
 
 
-def _unit(select: dict, rows: pd.DataFrame) -> str:
-    """What a number of `rows` stands for; translation trains from new weights, and pre-trains nothing."""
-    unit = units(rows)[1]
+def _unit(select: dict, unit: str) -> str:
+    """What n counts; translation trains from new weights, and pre-trains nothing."""
     return TRAINING if unit == PRETRAINING and select.get("stage") == "translation" else unit
 
 

@@ -223,12 +223,12 @@ def drawing(described: dict, summaries: pd.DataFrame, comparisons: pd.DataFrame,
         for row in own.itertuples():
             listed.append(_mark(operator, row.size, row.source, row.difference, row.low, row.high, saved[row.size]))
     frame = pd.DataFrame(listed)
-    own = " Hollow: this run, whose intervals may go on where a line ends in a triangle."
-    own = own if (frame["source"] == "reproduced").any() else ""
     note = (
         f"{settings.analysis.confidence:.0%} intervals; in brackets the share of the model's parameters that is saved."
     )
-    return draw_answer(frame, (note + own,))
+    if (frame["source"] == "reproduced").any():
+        note += " Hollow: this run, whose intervals may go on where a line ends in a triangle."
+    return draw_answer(frame, (note,))
 
 
 def _mark(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from pandas.core.groupby import DataFrameGroupBy
+from pandas.api.typing import DataFrameGroupBy
 
 from stages.report import names
 from stages.report.figures import WIDTH, Drawing, panels, steps_axis, style
