@@ -6,7 +6,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from dvc.schema import COMPILED_LOCKFILE_SCHEMA
 from voluptuous import Invalid
 
 from tests.toy_pipeline import (
+    ENVIRONMENT,
     HOSTILE,
     NAMED,
     change,
@@ -179,7 +179,7 @@ def test_a_run_that_is_killed_again_and_again_gives_the_observations_of_one_that
 
     A run that ends before it was killed often enough is followed by another, from nothing.
     """
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "OMP_NUM_THREADS": "2"}
+    environment = ENVIRONMENT | {"OMP_NUM_THREADS": "2"}
     chance, kills, targets = random.Random(1), 0, ("pretraining", "finetuning", "noise")
     while kills < KILLS:
         folder = clone(tmp_path / f"killed-{kills}")

@@ -10,13 +10,13 @@ import pandas as pd
 import yaml
 
 ROOT = Path(__file__).parents[1]
+ENVIRONMENT = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 HOSTILE = ("shared; touch pwned; echo", "$(touch pwned)", "`touch pwned`", "' & touch pwned & '", "../../pwned", "a b")
 NAMED = ("operators", "sizes", "protocols", "translation.operators")  # of which dvc.yaml makes names and paths
 
 
 def run(folder: Path, *command: str) -> str:
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -104,8 +104,7 @@ def is_refused_before_any_stage(folder: Path, key: str, name: str) -> bool:
     before = (folder / "params.yaml").read_text()
     change(folder, lambda params: extend(params, key, name))
     command = [str(Path(sys.executable).with_name("dvc")), "repro"]
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True)
     (folder / "params.yaml").write_text(before)
     said = done.stdout + done.stderr
     return done.returncode != 0 and not stages_run(said) and not list(folder.parent.rglob("*pwned*"))
