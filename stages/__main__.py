@@ -12,7 +12,7 @@ import os
 import sys
 from pathlib import Path
 
-from stages.plumbing import handover, observations
+from stages.plumbing import handover, observations, progress
 from stages.plumbing.command import clear_errors
 from stages.plumbing.settings import Settings, did_you_mean, load_settings
 
@@ -30,6 +30,8 @@ def main(words: list[str]) -> None:
             arguments = named_by_dvc(name, list(arguments))
         for argument, value in arguments.items():
             require(value, argument, name, settings)
+        if command := os.environ.get("DVC_STAGE", "").rpartition(":")[2]:
+            print(progress.line(settings, command), flush=True)
         handover.require_inputs(name, arguments)
         stage = importlib.import_module(f"stages.{name}.stage")
         with observations.provenance("-".join([name, *arguments.values()])) as record:

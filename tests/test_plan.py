@@ -10,10 +10,11 @@ import yaml
 from stages.common.attention.bert import OperatorBertForMaskedLM, configuration
 from stages.common.attention.counts import training_flops
 from stages.common.attention.operators import OPERATORS
+from stages.plumbing import done
 from stages.plumbing.sections import Model
 from stages.plumbing.settings import Settings
 from stages.tools.planner import __main__ as plan
-from stages.tools.planner import amounts, costs, done, pace, work
+from stages.tools.planner import amounts, costs, pace, work
 from stages.tools.planner.amounts import Amounts
 from tests.toy import LENGTH, TOY, TRAINING, VOCABULARY
 
@@ -232,21 +233,22 @@ def test_what_was_made_of_other_settings_is_not_counted(untimed):
     settings = settings_of()
     lock = {"stages": {"tasks": {"params": {"params.yaml": {"tasks": settings.tasks.model_dump(mode="json")}}}}}
     done.LOCK.write_text(yaml.safe_dump(lock))
-    assert done.made(settings, "tasks")
+    assert done.made(settings, "corpus", "tasks") == ["tasks"]
     assert not done.made(settings_of(lambda params: params["tasks"].update(seed=7)), "tasks")
-    assert not done.made(settings, "corpus")
 
 
 def test_commands_are_those_of_dvc_yaml_and_only_what_is_left_of_them_takes_time(untimed):
     settings = settings_of(lambda params: params.update(operators=["original", "shared"]))
     names = done.commands(settings, "finetuning", "tiny")
-    assert names == ["finetuning@courtois2024-original-tiny", "finetuning@courtois2024-shared-tiny"]
-    assert done.commands(settings, "corpus", "tiny") == ["corpus"]
+    expected = ["finetuning@courtois2024-original-tiny", "finetuning@courtois2024-shared-tiny"]
+    assert list(names) == list(done.commands(settings, "finetuning")) == expected
+    assert names[expected[1]] == {"protocol": "courtois2024", "operator": "shared", "size": "tiny"}
+    assert done.commands(settings, "corpus", "tiny") == {"corpus": {}}
     known = amounts.of(settings)
     planned = [each for each in work.planned(settings, known) if each.stage == "finetuning"]
     measured = plan.Pace({(each.size, each.recipe, kind): 1.0 for each in planned for kind in KINDS}, 1.0, 1.0, 1.0)
     [before] = plan.training_rows(settings, planned, measured, 2)
-    done.LOCK.write_text(yaml.safe_dump({"stages": {names[0]: {}}}))
+    done.LOCK.write_text(yaml.safe_dump({"stages": {expected[0]: {}}}))
     [after] = plan.training_rows(settings, planned, measured, 2)
     assert (before.done, after.done) == ("0/2", "1/2")
     assert after.seconds == before.seconds / 2

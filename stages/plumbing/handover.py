@@ -6,6 +6,7 @@ inputs more, files in parallel, at 0.6 GB a second on one core without instructi
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 from stages.plumbing.documents import read_yaml
@@ -25,9 +26,9 @@ def require_inputs(stage: str, arguments: dict[str, str]) -> None:
     Raises:
         ValueError: some of it has yet to be made, or a file is not what its stage left.
     """
-    stages = _stages()
-    inputs = [_filled(dep, arguments) for dep in stages.get(stage, {"deps": []})["deps"] if dep != CHECKED.as_posix()]
-    made = [_filled(out, arguments) for entry in stages.values() for out in entry["outs"] if isinstance(out, str)]
+    stages = pipeline()
+    inputs = [filled(dep, arguments) for dep in stages.get(stage, {"deps": []})["deps"] if dep != CHECKED.as_posix()]
+    made = [filled(out, arguments) for entry in stages.values() for out in entry["outs"] if isinstance(out, str)]
     for path in inputs:
         if path in made and not Path(path).exists():
             target = "@".join(filter(None, (stage, "-".join(arguments.values()))))
@@ -46,17 +47,20 @@ def require_inputs(stage: str, arguments: dict[str, str]) -> None:
 
 def left_by(stage: str, arguments: dict[str, str]) -> dict[str, str]:
     """The SHA-256 of every file that a stage has left, by its path; its record in data/runs is not among them."""
-    outs = [_filled(out, arguments) for out in _stages().get(stage, {"outs": []})["outs"] if isinstance(out, str)]
+    outs = [filled(out, arguments) for out in pipeline().get(stage, {"outs": []})["outs"] if isinstance(out, str)]
     paths = [Path(out) for out in outs if not Path(out).is_relative_to(RUNS)]
     files = [file.as_posix() for path in paths for file in (path, *sorted(path.rglob("*"))) if file.is_file()]
     return dict(zip(files, _digests(files), strict=True))
 
 
-def _stages() -> dict:
-    return read_yaml(PIPELINE)["stages"] if PIPELINE.exists() else {}  # a wheel holds the code alone
+@cache
+def pipeline() -> dict:
+    """The stages of dvc.yaml; none in a wheel, which holds the code alone."""
+    return read_yaml(PIPELINE)["stages"] if PIPELINE.exists() else {}
 
 
-def _filled(path: str, arguments: dict[str, str]) -> str:
+def filled(path: str, arguments: dict[str, str]) -> str:
+    """A path of dvc.yaml with the arguments of one command of a matrix in their places."""
     for argument, value in arguments.items():
         path = path.replace(f"${{item.{argument}}}", value)
     return path

@@ -1,7 +1,8 @@
 """Says what `dvc repro` will take, before anyone starts it: runs, tokens, operations, time here and disk, by stage.
 
 Reads params.yaml, data/published and, of what an earlier run has made of the same settings, dvc.lock, data/tokens and
-data/tasks. Times a few steps on this machine. Writes nothing but the table that it prints.
+data/tasks. Times a few steps on this machine. Prints a table and leaves the seconds of every command in data/plan.json,
+by which `dvc repro` says how long it still takes.
 """
 
 import argparse
@@ -9,8 +10,9 @@ import math
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import fmean
@@ -22,13 +24,15 @@ import yaml
 
 from stages.common.sequences import packing
 from stages.common.training.machine import clocked
-from stages.plumbing import jobs
+from stages.plumbing import done, jobs
 from stages.plumbing.command import clear_errors
+from stages.plumbing.handover import pipeline
+from stages.plumbing.progress import duration, write_plan
 from stages.plumbing.settings import Settings, load_settings
 from stages.tokenization import streams as tokens
-from stages.tools.planner import amounts, costs, done, pace, work
+from stages.tools.planner import amounts, costs, pace, work
 from stages.tools.planner.amounts import Amounts
-from stages.tools.planner.costs import duration, quantity, storage
+from stages.tools.planner.costs import quantity, storage
 from stages.tools.planner.work import COPIES, Work
 
 HUB_SCALES = ("courtois", "kowsher")  # whose report is to stand beside the papers
@@ -54,7 +58,8 @@ class Pace:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; None where a number is not known, or not counted. done: commands, of all."""
+    """One line of the table; None where a number is not known, or not counted. done: commands, of all. seconds: of the
+    commands that are still to be done; of_each: of every command, done or not."""
 
     stage: str
     size: str
@@ -64,6 +69,7 @@ class Row:
     flops: float | None = None
     seconds: float | None = None
     bytes: float | None = None
+    of_each: dict[str, float] = field(default_factory=dict)
 
 
 def main() -> None:
@@ -76,6 +82,7 @@ def main() -> None:
     print("\n".join([f"scale {settings.scale}", "", *at_first(planned)]), flush=True)
     measured = measure(settings, known, planned, workers)
     rows = [*data_rows(settings, known, workers, measured.start), *training_rows(settings, planned, measured, workers)]
+    write_plan(sum((Counter(row.of_each) for row in rows), Counter()))
     print("\n".join(["", *table(rows), "", *remarks(settings, known, rows, workers, measured.share)]))
     if settings.scale in HUB_SCALES:
         protocol = yaml.safe_load(amounts.PROTOCOL.read_text())
@@ -147,7 +154,7 @@ def training_rows(settings: Settings, planned: list[Work], measured: Pace, worke
         here = [each for each in planned if (each.stage, each.size) == (stage, size)]
         recipes = dict.fromkeys(each.recipe for each in here)
         names = done.commands(settings, stage, size)
-        made = done.made(settings, *names)
+        left = len(names) - len(done.made(settings, *names))
         groups = [[each for each in here if each.recipe == recipe] for recipe in recipes]
         seconds = total(seconds_of(group, measured, workers) for group in groups)
         rows.append(
@@ -157,9 +164,10 @@ def training_rows(settings: Settings, planned: list[Work], measured: Pace, worke
                 runs=sum(each.runs for each in here),
                 tokens=total(each.tokens for each in here),
                 flops=total(each.flops for each in here),
-                done=f"{made}/{len(names)}",
-                seconds=seconds and seconds * (1 - made / len(names)),
+                done=f"{len(names) - left}/{len(names)}",
+                seconds=seconds and seconds * left / len(names),
                 bytes=sum(each.bytes for each in here),
+                of_each=dict.fromkeys(names, seconds / len(names)) if seconds else {},
             )
         )
     return rows
@@ -229,7 +237,7 @@ def remarks(settings: Settings, known: Amounts, rows: list[Row], workers: int, s
     flops, need = sum(row.flops or 0 for row in rows), sum(row.bytes or 0 for row in rows)
     free = shutil.disk_usage(".").free
     counted = {row.stage for row in rows}
-    others = [stage for stage in yaml.safe_load(done.PIPELINE.read_text())["stages"] if stage not in counted]
+    others = [stage for stage in pipeline() if stage not in counted]
     tables = [name for name in (*known.lengths, *known.questions) if name not in known.counted]
     lines = [
         f"One H100: {duration(costs.on_h100(flops))} of training and testing, an estimate: {costs.H100 / 1e12:.0f} "

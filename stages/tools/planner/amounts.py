@@ -15,12 +15,12 @@ from tokenizers import Tokenizer
 
 from stages.common.benchmarks import glue
 from stages.common.sequences import packing
+from stages.plumbing.done import made
 from stages.plumbing.files import TASK_FOLDER, TOKENIZER
 from stages.plumbing.settings import Settings
 from stages.tasks import squad, triviaqa
 from stages.tasks.glue import read_original
 from stages.tokenization import vocabulary
-from stages.tools.planner.done import made
 
 BEFORE_TRAINING = ("corpus", "filtering", "tokenization")
 TOKENS = TOKENIZER.parents[1]
@@ -67,7 +67,7 @@ def of(settings: Settings) -> Amounts:
     if settings.data.source == "embedded" and settings.corpus.documents is None:
         raise ValueError("corpus.documents: null; source `embedded` needs the number of documents to generate")
     wanted = settings.tasks
-    packed = made(settings, *BEFORE_TRAINING) == len(BEFORE_TRAINING)
+    packed = made(settings, *BEFORE_TRAINING) == [*BEFORE_TRAINING]
     index = packing.read_index(TOKENS) if packed else None
     words = _tokenizer(settings, packed)
     examples, lengths, questions, counted = {}, {}, {}, set()

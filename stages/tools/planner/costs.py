@@ -2,6 +2,7 @@
 
 from stages.common.attention.bert import OperatorConfig
 from stages.common.attention.counts import training_flops
+from stages.plumbing.progress import duration
 from stages.tools.planner.amounts import number
 
 H100 = 989.4e12  # operations a second, bfloat16, dense: NVIDIA's data sheet of the H100 SXM
@@ -62,14 +63,6 @@ def quantity(value: float) -> str:
     """As in 1.6e19."""
     mantissa, exponent = f"{value:.1e}".split("e")
     return f"{mantissa}e{int(exponent)}" if value >= 1e4 else f"{value:.0f}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds as text in the largest unit that they fill: `1.5 h`."""
-    for unit, length in (("years", 31_557_600), ("d", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= length:
-            return f"{seconds / length:.1f} {unit}"
-    return f"{seconds:.1f} s"
 
 
 def storage(number_of_bytes: float) -> str:

@@ -1,0 +1,107 @@
+"""How far the whole chain is, and about how long it still takes: said whenever DVC starts a command.
+
+Still to come are the command itself, those that dvc.lock does not have with the parameters of today, and all that read
+what such a command writes; some of these may turn out to be done, where what they read has not changed. A command is
+expected to take what the planner has said of it and, where it was not asked since params.yaml was edited, what it took
+in a run of the default scale. What the commands before have taken corrects both.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from stages.plumbing import done
+from stages.plumbing.files import CHECKED, write_atomically
+from stages.plumbing.handover import filled, pipeline
+from stages.plumbing.observations import RUNS
+from stages.plumbing.settings import PATH, Settings
+
+PLAN = Path("data/plan.json")  # seconds by command, of the planner
+USUAL = {  # seconds of one command of a stage: scale `laptop`, two cores
+    "settings": 1, "corpus": 4, "filtering": 4, "tokenization": 5, "tasks": 4, "baselines": 6, "parameters": 7,
+    "pretraining": 41, "finetuning": 70, "noise": 21, "cross_domain": 15, "convergence": 18, "question_answering": 26,
+    "sentence_pairs": 3, "translation": 29, "timing": 28, "audit": 4, "analysis": 42, "report": 15,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of dvc.yaml: its stage, and the data that it reads and writes."""
+
+    stage: str
+    reads: tuple[Path, ...]
+    writes: tuple[Path, ...]
+
+
+def line(settings: Settings, name: str) -> str:
+    """What is said when a command starts.
+
+    Args:
+        settings: of params.yaml.
+        name: of the command, as DVC has it: `pretraining@original-tiny`.
+    """
+    known = every_command(settings)
+    left = still_to_come(settings, known, name)
+    seconds = expected(known, left)
+    to_go, whole = sum(seconds[each] for each in left), sum(seconds.values())
+    return (
+        f"{name} is {len(known) - len(left) + 1} of {len(known)}: {1 - to_go / whole:.0%} of the work is done, about "
+        f"{duration(to_go)} to go"
+    )
+
+
+def every_command(settings: Settings) -> dict[str, Command]:
+    """All commands of dvc.yaml by their names, in an order in which each comes after what it reads."""
+    found = {}
+    for stage, entry in pipeline().items():
+        reads, writes = ([path for path in entry[key] if isinstance(path, str)] for key in ("deps", "outs"))
+        for name, arguments in done.commands(settings, stage).items():
+            filled_in = (tuple(Path(filled(path, arguments)) for path in paths) for paths in (reads, writes))
+            found[name] = Command(stage, *filled_in)
+    return found
+
+
+def still_to_come(settings: Settings, known: dict[str, Command], name: str) -> list[str]:
+    """The command `name`, those that are not made, and those that read what one of them writes."""
+    left, changed = [], set()
+    made = set(done.made(settings, *known))
+    for each, command in known.items():
+        if each == name or each not in made or any(_touch(path, changed) for path in command.reads):
+            left.append(each)
+            changed |= set(command.writes) - {CHECKED}  # whose content is always the same
+    return left
+
+
+def _touch(path: Path, changed: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(other) or other.is_relative_to(path) for other in changed)
+
+
+def expected(known: dict[str, Command], left: list[str]) -> dict[str, float]:
+    """Seconds of every command, corrected by those of its stage that have ended or, where none has, by all others."""
+    fresh = PLAN.exists() and PLAN.stat().st_mtime >= PATH.stat().st_mtime
+    planned = json.loads(PLAN.read_text()) if fresh else {}
+    seconds = {name: planned.get(name, USUAL[command.stage]) for name, command in known.items()}
+    records = {name: RUNS / f"{name.replace('@', '-')}.json" for name in known if name not in left}
+    taken = {name: json.loads(path.read_text())["seconds"] for name, path in records.items() if path.exists()}
+
+    def correction(stages: set[str]) -> float | None:
+        ended = [name for name in taken if known[name].stage in stages]
+        return sum(taken[name] for name in ended) / sum(seconds[name] for name in ended) if ended else None
+
+    stages = {command.stage for command in known.values()}
+    overall = correction(stages) or 1.0
+    corrections = {stage: correction({stage}) or overall for stage in stages}
+    return {name: value * corrections[known[name].stage] for name, value in seconds.items()}
+
+
+def write_plan(seconds: dict[str, float]) -> None:
+    """Leaves what the planner says, seconds by command, for `line`."""
+    write_atomically(PLAN, json.dumps(seconds, indent=1, sort_keys=True) + "\n")
+
+
+def duration(seconds: float) -> str:
+    """Seconds as text, two digits, in the largest unit that they fill: `1.5 h`, `17 min`."""
+    units = (("years", 31_557_600), ("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
+    unit, length = next(((unit, length) for unit, length in units if seconds >= length), units[-1])
+    return f"{seconds / length:.{0 if seconds >= 10 * length else 1}f} {unit}"

@@ -1,0 +1,107 @@
+"""What is said at the start of a command: what is still to come, and how long it takes by what has been seen."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from stages.plumbing import done, progress
+from stages.plumbing.handover import pipeline
+from stages.plumbing.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+OPERATORS = ("original", "shared")
+TRAINED = [f"finetuning@courtois2024-{operator}-tiny" for operator in OPERATORS]
+TESTED = [name.replace("finetuning", stage) for stage in ("noise", "cross_domain") for name in TRAINED]
+
+
+@pytest.fixture
+def settings() -> Settings:
+    params = yaml.safe_load((ROOT / "stages/scales/laptop.yaml").read_text())
+    return Settings.model_validate(params | {"operators": OPERATORS})
+
+
+@pytest.fixture
+def known(settings, monkeypatch, tmp_path) -> dict[str, progress.Command]:
+    """Every command, in a folder where nothing has been made."""
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").touch()
+    monkeypatch.setattr(done, "made", lambda *_: [])
+    return progress.every_command(settings)
+
+
+def usual(names) -> float:
+    return sum(progress.USUAL[name.partition("@")[0]] for name in names)
+
+
+def took(name: str, seconds: float) -> None:
+    progress.RUNS.mkdir(parents=True, exist_ok=True)
+    (progress.RUNS / f"{name.replace('@', '-')}.json").write_text(json.dumps({"seconds": seconds}))
+
+
+def test_every_stage_has_a_usual_time():
+    assert progress.USUAL.keys() == pipeline().keys()
+
+
+def test_no_command_reads_what_a_later_one_writes(known):
+    names = list(known)
+    for place, name in enumerate(names):
+        later = {path for other in names[place + 1 :] for path in known[other].writes}
+        assert not any(progress._touch(path, later) for path in known[name].reads), name
+
+
+def test_in_a_fresh_clone_all_is_to_come_and_takes_its_usual_time(settings, known):
+    assert progress.still_to_come(settings, known, "settings") == list(known)
+    to_go = progress.duration(usual(known))
+    assert progress.line(settings, "settings") == (
+        f"settings is 1 of {len(known)}: 0% of the work is done, about {to_go} to go"
+    )
+
+
+@pytest.mark.parametrize(
+    ("running", "missing", "others"),
+    [
+        ("report", (), ()),
+        ("settings", (), ()),  # whose output never changes
+        ("noise@courtois2024-shared-tiny", (), ("analysis", "report")),
+        ("analysis", ("report",), ("report",)),
+        (TRAINED[0], TRAINED, (TRAINED[1], *TESTED, "analysis", "report")),
+    ],
+)
+def test_what_reads_something_that_changes_is_to_come_and_nothing_else(
+    running, missing, others, settings, known, monkeypatch
+):
+    monkeypatch.setattr(done, "made", lambda _, *asked: [name for name in asked if name not in missing])
+    assert progress.still_to_come(settings, known, running) == [name for name in known if name in {running, *others}]
+
+
+def test_commands_that_have_ended_correct_those_of_their_stage_and_together_all_others(known):
+    left = [name for name in known if name not in (TRAINED[0], "tasks")]
+    took(TRAINED[0], 3 * usual([TRAINED[0]]))
+    took("tasks", usual(["tasks"]))
+    took("report", 1e6)  # of an earlier run, and to be made anew
+    seconds = progress.expected(known, left)
+    both = usual([TRAINED[0], "tasks"])
+    assert seconds[TRAINED[1]] == pytest.approx(3 * usual([TRAINED[1]]))
+    assert seconds["tasks"] == usual(["tasks"])
+    assert seconds["report"] == pytest.approx(usual(["report"]) * (3 * usual([TRAINED[0]]) + usual(["tasks"])) / both)
+
+
+def test_the_planner_is_believed_until_params_yaml_is_edited(known):
+    progress.write_plan({"report": 5000.0})
+    os.utime("params.yaml", (0, 0))
+    assert progress.expected(known, list(known))["report"] == 5000.0
+    after = progress.PLAN.stat().st_mtime + 10
+    os.utime("params.yaml", (after, after))
+    assert progress.expected(known, list(known))["report"] == usual(["report"])
+    assert progress.expected(known, list(known))["audit"] == usual(["audit"])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(0.04, "0.0 s"), (9.94, "9.9 s"), (59.4, "59 s"), (90, "1.5 min"), (1000, "17 min"), (5400, "1.5 h")],
+)
+def test_a_duration_is_said_in_the_largest_unit_that_it_fills(seconds, said):
+    assert progress.duration(seconds) == said
