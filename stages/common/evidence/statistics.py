@@ -61,9 +61,9 @@ def units(rows: pd.DataFrame) -> tuple[np.ndarray, str]:
     if rows["pretraining_seed"].isna().all():
         timed = "stage" in rows and (rows["stage"] == "timing").any()
         return rows["value"].to_numpy(float), REPEATS if timed else EXACT
-    means = rows.groupby("pretraining_seed")["value"].mean()
+    _, _, means = _by_pretraining_seed(rows)
     if len(means) > 1 or rows["finetuning_seed"].isna().all():
-        return means.to_numpy(float), PRETRAINING
+        return means, PRETRAINING
     return rows["value"].to_numpy(float), FINETUNING
 
 
@@ -86,11 +86,20 @@ def mean_interval(values: np.ndarray, confidence: float) -> tuple[float, float, 
 
 def within_sd(rows: pd.DataFrame) -> float:
     """Standard deviation over fine-tuning seeds, pooled within pre-training seeds; NaN without two in one."""
-    rows = rows.dropna(subset=["pretraining_seed", "finetuning_seed"])
-    groups = rows.groupby("pretraining_seed")["value"]
-    freedom = int((groups.count() - 1).sum())
-    squares = float((rows["value"] - groups.transform("mean")).pow(2).sum())
-    return float(np.sqrt(squares / freedom)) if freedom else nan
+    values, group, means = _by_pretraining_seed(rows[rows["finetuning_seed"].notna()])
+    freedom = len(values) - len(means)
+    return float(np.sqrt(((values - means[group]) ** 2).sum() / freedom)) if freedom else nan
+
+
+def _by_pretraining_seed(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Values with such a seed [n], the place of each one's seed among all in order [n], and a mean a seed [seeds].
+
+    A report summarises thousands of cells of a few rows each: bincount takes a tenth of the time of groupby there.
+    """
+    place, seeds = pd.factorize(rows["pretraining_seed"], sort=True)
+    values, place = rows["value"].to_numpy(float)[place >= 0], place[place >= 0]
+    sums, counts = (np.bincount(place, weights, len(seeds)) for weights in (values, None))
+    return values, place, sums / counts
 
 
 def varies(values: np.ndarray) -> bool:
