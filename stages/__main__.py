@@ -30,9 +30,9 @@ def main(words: list[str]) -> None:
             arguments = named_by_dvc(name, list(arguments))
         for argument, value in arguments.items():
             require(value, argument, name, settings)
-        if command := os.environ.get("DVC_STAGE", "").rpartition(":")[2]:
-            print(progress.line(settings, command), flush=True)
         handover.require_inputs(name, arguments)
+        if command := os.environ.get("DVC_STAGE", "").rpartition(":")[2]:
+            progress.say(settings, command)
         stage = importlib.import_module(f"stages.{name}.stage")
         with observations.provenance("-".join([name, *arguments.values()])) as record:
             own = stage.main(settings, **arguments)

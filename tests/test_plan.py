@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
+from dvc.utils.serialize import dump_yaml
 
 from stages.common.attention.bert import OperatorBertForMaskedLM, configuration
 from stages.common.attention.counts import training_flops
@@ -183,7 +184,8 @@ def untimed(monkeypatch, tmp_path):
     monkeypatch.setattr(plan, "measure", lambda *_: plan.Pace(Everything(), 0.0, 0.0, 0.5))
     monkeypatch.setattr(pace, "sampled", lambda *_: ([1.0, 1.0, 1.0], [100, 50]))
     monkeypatch.setattr("sys.argv", ["planner"])
-    for name in ("dvc.yaml", "data"):
+    for name in ("dvc.yaml", "data/published", "data/original"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.setattr(done, "LOCK", tmp_path / "dvc.lock")
     monkeypatch.chdir(tmp_path)
@@ -229,10 +231,33 @@ def test_runs_go_in_rounds():
     assert plan.seconds_of([one], measured, 2) == 2 * (2 * 12 + 6)  # three runs of 12 seconds, two at once: two rounds
 
 
+def lock_of(**stages: dict) -> None:
+    dump_yaml(done.LOCK, {"schema": "2.0", "stages": stages})
+
+
+def test_numbers_that_dvc_writes_in_its_way_and_settings_that_are_left_out_are_those_of_today(untimed):
+    settings = settings_of()
+    params = yaml.safe_load((ROOT / "stages/scales/laptop.yaml").read_text())
+    used = {key: params[key] for key in ("pretraining", "variants", "translation")}
+    lock_of(parameters={"params": {"params.yaml": used}})
+    assert "1e-12" in done.LOCK.read_text()  # in YAML 1.1 a text
+    assert done.made(settings, "parameters") == ["parameters"]
+
+
+def test_what_has_read_something_that_was_written_anew_since_is_not_made(untimed):
+    settings, tokens = settings_of(), untimed / "data/tokens"
+    tokens.touch()
+    written, read = {"path": str(tokens), "md5": "1"}, {"path": str(tokens), "md5": "1"}
+    lock_of(tokenization={"outs": [written]}, timing={"deps": [read]})
+    assert done.made(settings, "tokenization", "timing") == ["tokenization", "timing"]
+    lock_of(tokenization={"outs": [written | {"md5": "2"}]}, timing={"deps": [read]})
+    assert done.made(settings, "tokenization", "timing") == ["tokenization"]
+
+
 def test_what_was_made_of_other_settings_is_not_counted(untimed):
     settings = settings_of()
-    lock = {"stages": {"tasks": {"params": {"params.yaml": {"tasks": settings.tasks.model_dump(mode="json")}}}}}
-    done.LOCK.write_text(yaml.safe_dump(lock))
+    used = {"tasks": settings.tasks.model_dump(mode="json")}
+    lock_of(tasks={"params": {"params.yaml": used}})
     assert done.made(settings, "corpus", "tasks") == ["tasks"]
     assert not done.made(settings_of(lambda params: params["tasks"].update(seed=7)), "tasks")
 
@@ -248,7 +273,7 @@ def test_commands_are_those_of_dvc_yaml_and_only_what_is_left_of_them_takes_time
     planned = [each for each in work.planned(settings, known) if each.stage == "finetuning"]
     measured = plan.Pace({(each.size, each.recipe, kind): 1.0 for each in planned for kind in KINDS}, 1.0, 1.0, 1.0)
     [before] = plan.training_rows(settings, planned, measured, 2)
-    done.LOCK.write_text(yaml.safe_dump({"stages": {expected[0]: {}}}))
+    lock_of(**{expected[0]: {}})
     [after] = plan.training_rows(settings, planned, measured, 2)
     assert (before.done, after.done) == ("0/2", "1/2")
     assert after.seconds == before.seconds / 2

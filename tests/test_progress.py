@@ -1,7 +1,6 @@
 """What is said at the start of a command: what is still to come, and how long it takes by what has been seen."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -52,12 +51,12 @@ def test_no_command_reads_what_a_later_one_writes(known):
         assert not any(progress._touch(path, later) for path in known[name].reads), name
 
 
-def test_in_a_fresh_clone_all_is_to_come_and_takes_its_usual_time(settings, known):
-    assert progress.still_to_come(settings, known, "settings") == list(known)
+def test_in_a_fresh_clone_all_is_to_come_and_takes_its_usual_time(settings, known, capsys):
+    progress.say(settings, "settings")
     to_go = progress.duration(usual(known))
-    assert progress.line(settings, "settings") == (
-        f"settings is 1 of {len(known)}: 0% of the work is done, about {to_go} to go"
-    )
+    assert capsys.readouterr().out == (f"settings is 1 of {len(known)}: 0% of the work is done, about {to_go} to go\n")
+    progress.say(settings, "a stage of somebody else's")
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(
@@ -91,12 +90,24 @@ def test_commands_that_have_ended_correct_those_of_their_stage_and_together_all_
 
 def test_the_planner_is_believed_until_params_yaml_is_edited(known):
     progress.write_plan({"report": 5000.0})
-    os.utime("params.yaml", (0, 0))
     assert progress.expected(known, list(known))["report"] == 5000.0
-    after = progress.PLAN.stat().st_mtime + 10
-    os.utime("params.yaml", (after, after))
-    assert progress.expected(known, list(known))["report"] == usual(["report"])
     assert progress.expected(known, list(known))["audit"] == usual(["audit"])
+    Path("params.yaml").write_text("edited")
+    assert progress.expected(known, list(known))["report"] == usual(["report"])
+
+
+def test_a_stage_that_was_not_planned_corrects_none_that_was(known):
+    progress.write_plan(dict.fromkeys(TRAINED, 5000.0))
+    took("corpus", 100 * usual(["corpus"]))
+    seconds = progress.expected(known, [name for name in known if name != "corpus"])
+    assert seconds[TRAINED[0]] == 5000.0 and seconds["filtering"] == pytest.approx(100 * usual(["filtering"]))
+
+
+def test_a_damaged_plan_is_named(known):
+    progress.PLAN.parent.mkdir()
+    progress.PLAN.write_text("{")
+    with pytest.raises(ValueError, match=r"data/plan\.json: damaged; delete it"):
+        progress.expected(known, list(known))
 
 
 @pytest.mark.parametrize(

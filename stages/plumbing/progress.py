@@ -1,9 +1,12 @@
 """How far the whole chain is, and about how long it still takes: said whenever DVC starts a command.
 
 Still to come are the command itself, those that dvc.lock does not have with the parameters of today, and all that read
-what such a command writes; some of these may turn out to be done, where what they read has not changed. A command is
-expected to take what the planner has said of it and, where it was not asked since params.yaml was edited, what it took
-in a run of the default scale. What the commands before have taken corrects both.
+what such a command writes; some of these may turn out to be done, where what they read has not changed. That is the
+whole chain, whatever targets were named, and without what `dvc repro -f` does again.
+
+A command is expected to take what the planner has said of it for this params.yaml or, where it has not, what its stage
+took in a run of the default scale. What the commands before have taken corrects both; of one that was killed and
+resumed, that is its last sitting alone.
 """
 
 import json
@@ -12,17 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stages.plumbing import done
-from stages.plumbing.files import CHECKED, write_atomically
+from stages.plumbing.files import CHECKED, sha256, write_atomically
 from stages.plumbing.handover import filled, pipeline
 from stages.plumbing.observations import RUNS
 from stages.plumbing.settings import PATH, Settings
 
-PLAN = Path("data/plan.json")  # seconds by command, of the planner
+PLAN = Path("data/plan.json")  # of the planner: seconds by command, and the SHA-256 of the params.yaml they are for
 USUAL = {  # seconds of one command of a stage: scale `laptop`, two cores
     "settings": 1, "corpus": 4, "filtering": 4, "tokenization": 5, "tasks": 4, "baselines": 6, "parameters": 7,
     "pretraining": 41, "finetuning": 70, "noise": 21, "cross_domain": 15, "convergence": 18, "question_answering": 26,
     "sentence_pairs": 3, "translation": 29, "timing": 28, "audit": 4, "analysis": 42, "report": 15,
 }  # fmt: skip
+OTHER = 10  # of a stage that somebody has added
 
 
 @dataclass(frozen=True)
@@ -34,20 +38,23 @@ class Command:
     writes: tuple[Path, ...]
 
 
-def line(settings: Settings, name: str) -> str:
-    """What is said when a command starts.
+def say(settings: Settings, name: str) -> None:
+    """Prints how far the chain is when a command starts; nothing for one that is not in dvc.yaml.
 
     Args:
         settings: of params.yaml.
         name: of the command, as DVC has it: `pretraining@original-tiny`.
     """
     known = every_command(settings)
+    if name not in known:
+        return
     left = still_to_come(settings, known, name)
     seconds = expected(known, left)
     to_go, whole = sum(seconds[each] for each in left), sum(seconds.values())
-    return (
+    print(
         f"{name} is {len(known) - len(left) + 1} of {len(known)}: {1 - to_go / whole:.0%} of the work is done, about "
-        f"{duration(to_go)} to go"
+        f"{duration(to_go)} to go",
+        flush=True,
     )
 
 
@@ -79,25 +86,42 @@ def _touch(path: Path, changed: Iterable[Path]) -> bool:
 
 def expected(known: dict[str, Command], left: list[str]) -> dict[str, float]:
     """Seconds of every command, corrected by those of its stage that have ended or, where none has, by all others."""
-    fresh = PLAN.exists() and PLAN.stat().st_mtime >= PATH.stat().st_mtime
-    planned = json.loads(PLAN.read_text()) if fresh else {}
-    seconds = {name: planned.get(name, USUAL[command.stage]) for name, command in known.items()}
-    records = {name: RUNS / f"{name.replace('@', '-')}.json" for name in known if name not in left}
-    taken = {name: json.loads(path.read_text())["seconds"] for name, path in records.items() if path.exists()}
+    planned = _plan()
+    seconds = {name: planned.get(name, USUAL.get(command.stage, OTHER)) for name, command in known.items()}
+    taken = {name: value for name in known if name not in left if (value := _taken(name)) is not None}
 
-    def correction(stages: set[str]) -> float | None:
-        ended = [name for name in taken if known[name].stage in stages]
+    def correction(names: Iterable[str]) -> float | None:
+        ended = [name for name in names if name in taken]
         return sum(taken[name] for name in ended) / sum(seconds[name] for name in ended) if ended else None
 
-    stages = {command.stage for command in known.values()}
-    overall = correction(stages) or 1.0
-    corrections = {stage: correction({stage}) or overall for stage in stages}
-    return {name: value * corrections[known[name].stage] for name, value in seconds.items()}
+    # what the planner says of this scale, and what the default scale took, are not wrong by the same factor
+    kinds = {kind: correction([name for name in known if (name in planned) == kind]) or 1.0 for kind in (True, False)}
+    stages = {command.stage: [] for command in known.values()}
+    for name, command in known.items():
+        stages[command.stage].append(name)
+    own = {stage: correction(names) for stage, names in stages.items()}
+    return {name: value * (own[known[name].stage] or kinds[name in planned]) for name, value in seconds.items()}
+
+
+def _taken(name: str) -> float | None:
+    """Seconds of a command that has ended, by its record, which `require_inputs` has found to be JSON."""
+    record = RUNS / f"{name.replace('@', '-')}.json"
+    return json.loads(record.read_text()).get("seconds") if record.exists() else None
+
+
+def _plan() -> dict[str, float]:
+    if not PLAN.exists():
+        return {}
+    try:
+        plan = json.loads(PLAN.read_text())
+        return plan["seconds"] if plan["params"] == sha256(PATH) else {}
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"{PLAN}: damaged; delete it, or run `python -m stages.tools.planner`") from None
 
 
 def write_plan(seconds: dict[str, float]) -> None:
-    """Leaves what the planner says, seconds by command, for `line`."""
-    write_atomically(PLAN, json.dumps(seconds, indent=1, sort_keys=True) + "\n")
+    """Leaves what the planner says of params.yaml, seconds by command, for `line`."""
+    write_atomically(PLAN, json.dumps({"params": sha256(PATH), "seconds": seconds}, indent=1, sort_keys=True) + "\n")
 
 
 def duration(seconds: float) -> str:

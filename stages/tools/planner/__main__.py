@@ -1,8 +1,8 @@
 """Says what `dvc repro` will take, before anyone starts it: runs, tokens, operations, time here and disk, by stage.
 
 Reads params.yaml, data/published and, of what an earlier run has made of the same settings, dvc.lock, data/tokens and
-data/tasks. Times a few steps on this machine. Prints a table and leaves the seconds of every command in data/plan.json,
-by which `dvc repro` says how long it still takes.
+data/tasks. Times a few steps on this machine. Prints a table and leaves the seconds of the commands that it can time
+in data/plan.json, by which `dvc repro` says how long it still takes.
 """
 
 import argparse
@@ -59,7 +59,7 @@ class Pace:
 @dataclass(frozen=True)
 class Row:
     """One line of the table; None where a number is not known, or not counted. done: commands, of all. seconds: of the
-    commands that are still to be done; of_each: of every command, done or not."""
+    commands that are still to be done; of_each: of every command, done or not, by its name."""
 
     stage: str
     size: str
@@ -201,10 +201,16 @@ def data_rows(settings: Settings, known: Amounts, workers: int, start: float) ->
         seconds, sizes = pace.sampled(settings, Path(folder), documents)
     times = settings.corpus.documents / documents
     shared = min(workers, settings.corpus.shards)
+    took = {
+        "corpus": start + seconds[0] * times,
+        "filtering": start + seconds[1] * times / shared,
+        "tokenization": start + seconds[2] * times / shared,
+    }
+    left = {"corpus": COPIES * sizes[0] * times, "filtering": COPIES * sizes[1] * times, "tokenization": disk}
+    tokens_of = {"tokenization": words}
     return [
-        Row("corpus", "-", seconds=start + seconds[0] * times, bytes=COPIES * sizes[0] * times),
-        Row("filtering", "-", seconds=start + seconds[1] * times / shared, bytes=COPIES * sizes[1] * times),
-        Row("tokenization", "-", tokens=words, seconds=start + seconds[2] * times / shared, bytes=disk),
+        Row(name, "-", tokens=tokens_of.get(name), seconds=value, bytes=left[name], of_each={name: value})
+        for name, value in took.items()
     ]
 
 
