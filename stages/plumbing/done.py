@@ -40,10 +40,10 @@ def commands(settings: Settings, stage: str, size: str | None = None) -> dict[st
 
 
 def made(settings: Settings, *names: str) -> list[str]:
-    """Those of the commands whose parameters in dvc.lock are those of today, whose outputs are there, and that have read
-    what the commands before them have last written.
+    """Those of the commands that dvc.lock has with the parameters of today and with inputs that were not written since.
 
-    Edited code or data of others do not count here; `dvc status` compares them, too, and takes its time.
+    Their outputs are there. Edited code and original data do not count here; `dvc status` compares them, too, and takes
+    its time.
 
     Args:
         settings: of params.yaml.

@@ -2,11 +2,12 @@
 
 Recurrence: x(t+1) = k0 x(t) + k1 x(t-1) + k2 x(t-2). Given x up to t, every position predicts the next value. The
 weights of the lags are the same at every position, so attention that looks only at positions is enough; the post names
-this task for its fixed attention. Error: the root of the mean squared error, over the standard deviation of the values.
+this task for its fixed attention. The first values are drawn, and never asked for. Error: the root of the mean
+squared error, over the standard deviation of the values.
 
 Copy: every position holds a key and a value, drawn anew in every sequence; the last holds a key alone, whose value is
 asked for. Where that key stands differs from sequence to sequence, so position alone cannot tell. Error: the share of
-wrong values; guessing among the values of the sequence is wrong in about 1 - 1 / positions.
+wrong values; the commonest value of a sequence of 12 positions, which needs no key, is wrong in 0.78 of them.
 """
 
 import math
@@ -27,12 +28,9 @@ from stages.common.training.optimisation import (
 from stages.common.translation.steps import NO_CLIPPING, attention, feed_forward
 from stages.common.translation.transformer import EncoderLayer, sinusoids, start
 
-COEFFICIENTS = (
-    2.06,
-    -1.74,
-    0.48,
-)  # k0, k1, k2: one root about 0.5, two about 0.98 exp(+-0.65i), a wave that hardly fades
+COEFFICIENTS = (2.06, -1.74, 0.48)  # k0, k1, k2: a root 0.5; two of 0.98 exp(+-0.65i), a wave that hardly fades
 LAGS = len(COEFFICIENTS)
+FIRST = LAGS - 1  # position from which on the next value follows from those that are given
 KEYS, VALUES = 16, 16
 HELD_OUT = 1000  # sequences
 HELD_OUT_STEP = 2**31  # names the draw of the held-out sequences
@@ -83,6 +81,7 @@ def train(job: dict) -> dict:
         inputs, wanted = drawn(job["task"], training["batch_size"], training["positions"], seed, step)
         rate = linear_rate(step, training["steps"], training["warmup_steps"], training["learning_rate"])
         update(model, adam, loss_of(model(inputs), wanted), rate, NO_CLIPPING, f"{job['name']}, step {step + 1}")
+    model.eval()
     with torch.no_grad():
         inputs, wanted = drawn(job["task"], HELD_OUT, training["positions"], seed, HELD_OUT_STEP)
         return {"error": error_of(model(inputs), wanted)}
@@ -91,14 +90,14 @@ def train(job: dict) -> dict:
 def loss_of(outputs: Tensor, wanted: Tensor) -> Tensor:
     """Mean squared error of values, cross-entropy of classes."""
     if outputs.shape == wanted.shape:
-        return functional.mse_loss(outputs, wanted)
+        return functional.mse_loss(outputs[:, FIRST:], wanted[:, FIRST:])
     return functional.cross_entropy(outputs, wanted)
 
 
 def error_of(outputs: Tensor, wanted: Tensor) -> float:
     """Relative error of values, share of wrong classes."""
     if outputs.shape == wanted.shape:
-        return (functional.mse_loss(outputs, wanted).sqrt() / wanted.std()).item()
+        return (loss_of(outputs, wanted).sqrt() / wanted[:, FIRST:].std()).item()
     return (outputs.argmax(-1) != wanted).float().mean().item()
 
 
@@ -110,10 +109,7 @@ def drawn(task: str, number: int, positions: int, seed: int, step: int) -> tuple
 
 
 def recurrence(number: int, positions: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """x(t) and x(t+1), both [number, positions]; before the first position, LAGS values from N(0, 1) are drawn.
-
-    Positions whose lags lie before the first one cannot be exact; they are the same few for every operator.
-    """
+    """x(t) and x(t+1), both [number, positions]. The first LAGS values are drawn from N(0, 1)."""
     values = list(torch.randn(LAGS, number, generator=generator))
     while len(values) < positions + 1:
         values.append(sum(k * x for k, x in zip(COEFFICIENTS, reversed(values[-LAGS:]), strict=True)))

@@ -81,8 +81,8 @@ def translations(job: dict, result: dict) -> pd.DataFrame:
 
 def main(settings: Settings, operator: str) -> dict:
     plan = planned(settings, operator)
-    inputs = {"translation": (SENTENCE_PAIRS,)}
-    work = [jobs.Job(job["name"], job, inputs.get(job["task"], ())) for job in plan]
+    inputs = {name: (SENTENCE_PAIRS / name,) for name in settings.translation.protocols}
+    work = [jobs.Job(job["name"], job, inputs.get(job["protocol"], ())) for job in plan]
     done = jobs.run(compute, work, "translation", settings.workers, on_gpu=True)
     results = [(job, result) for job, (_, result) in zip(plan, done, strict=True)]
     observations.write(
