@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stages.analysis import plateau
+from stages.analysis import plateau, plateau_tests
 from stages.plumbing.settings import load_settings
 from stages.report import plateau as told
 from tests import toy_plateau
@@ -26,7 +26,7 @@ def runs(effects: dict[str, float], seeds: int = 6, spread: float = 40.0, last: 
     """Runs of operators at three spreads; effects: steps that all runs of an operator take longer."""
     generator = np.random.default_rng(seed)
     rows = [
-        ("tiny", f"{operator}_{start}", operator, plateau.SCALED, start, run, 500 + effect + 50 * start + own)
+        ("tiny", f"{operator}_{start}", operator, plateau_tests.SCALED, start, run, 500 + effect + 50 * start + own)
         for operator, effect in effects.items()
         for run in range(seeds)
         for start, own in zip(SPREADS, generator.normal(0, spread) + generator.normal(0, spread, 3), strict=True)
@@ -36,22 +36,30 @@ def runs(effects: dict[str, float], seeds: int = 6, spread: float = 40.0, last: 
 
 
 def operators(frame: pd.DataFrame) -> pd.DataFrame:
-    tests = plateau.tests(frame, 0.95, 0.05).assign(size="tiny")
-    return tests[tests["question"] == "operator"].set_index("term")
+    tests = plateau_tests.tests(frame, 0.95, 0.05).assign(size="tiny")
+    return tests[(tests["question"] == "operator") & (tests["place"] == "")].set_index("term")
 
 
 def said(frame: pd.DataFrame) -> str:
     means = plateau.survival.restricted_means(frame, ["size"], 0.95, "arm")
-    return told.answer(plateau.tests(frame, 0.95, 0.05).assign(size="tiny"), means, 0.95)
+    return told.answer(plateau_tests.tests(frame, 0.95, 0.05).assign(size="tiny"), means, 0.95)
 
 
 def test_a_run_of_pretraining_alone_has_a_report_that_answers(reports):
     page = (reports / "report.html").read_text()
     words = html.unescape(re.sub(r"<[^>]+>", " ", page))
-    assert "At equal spread of the first scores pairwise leaves the plateau" in words and "steps sooner" in words
+    assert "At equal spread of the first scores pairwise spends" in words and "steps fewer on the plateau" in words
     assert "no difference to original is shown for shared and one matrix for all three" in words
+    assert "As their sources start them" in words and "With a learning rate of its own" in words
     assert "it fine-tunes no model" in words and "fine-tuning seeds by the recipe" not in words
-    for name in ("plateau_time", "plateau_waiting", "plateau_probes", "plateau_tests", "plateau_arms"):
+    for name in (
+        "plateau_time",
+        "plateau_waiting",
+        "plateau_probes",
+        "plateau_tests",
+        "plateau_places",
+        "plateau_arms",
+    ):
         assert f'id="{name}"' in page
     tests = pd.read_csv(reports / "tables/plateau_tests.csv").set_index(["question", "term"])
     assert tests.loc[("operator", "pairwise"), ["verdict", "seeds", "places"]].tolist() == ["sooner", 5, 3]
@@ -81,7 +89,7 @@ def test_the_scales_of_the_study_set_its_level_and_no_other_does():
 def test_pairs_of_seeds_are_counted_and_not_runs():
     row = operators(runs({"original": 0, "pairwise": -200})).loc["pairwise"]
     assert (row["seeds"], row["runs"], row["places"]) == (6, 18, 3)
-    assert row["low"] < -200 < row["high"] < 0 and row["verdict"] == plateau.SOONER
+    assert row["low"] < -200 < row["high"] < 0 and row["verdict"] == plateau_tests.SOONER
 
 
 def test_a_comparison_is_made_at_the_spreads_that_both_have():
@@ -94,8 +102,8 @@ def test_equal_operators_are_told_apart_no_more_often_than_alpha():
     found = []
     for seed in range(30):
         frame = runs({"original": 0, "a": 0, "b": 0}, seed=seed)
-        tests = plateau.compared("operator", frame, "operator", "original", "spread", 0.95, 0.05)
-        found.append((tests["verdict"] != plateau.UNDECIDED).any())
+        tests = plateau_tests.compared("operator", frame, "operator", "original", "spread", 0.95)
+        found.append((plateau_tests.judged(tests, 0.05)["verdict"] != plateau_tests.UNDECIDED).any())
     assert np.mean(found) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 30)
 
 
@@ -103,18 +111,18 @@ def test_a_run_that_never_leaves_counts_with_the_whole_of_its_length():
     frame = runs({"original": 0, "shared": 0})
     frame.loc[(frame["operator"] == "shared") & (frame["seed"] == 0), ["step", "reached"]] = [1000.0, False]
     row = operators(frame).loc["shared"]
-    assert row["never"] == 3 and row["difference"] > 0 and row["verdict"] == plateau.UNDECIDED
+    assert row["never"] == 3 and row["difference"] > 0 and row["verdict"] == plateau_tests.UNDECIDED
     assert "no difference to original is shown for shared, where" in said(frame)
 
 
 def test_the_hazard_ratio_must_agree_where_there_is_one():
     row = operators(runs({"original": 0, "shared": 150})).loc["shared"]
-    assert row["verdict"] == plateau.LATER
+    assert row["verdict"] == plateau_tests.LATER
     against = row.copy()
     against["hazard_p"], against["hazard_p_holm"], against["hazard_ratio"] = 0.01, 0.01, 2.0
-    assert plateau.verdict(against, 0.05) == plateau.UNDECIDED
+    assert plateau_tests.verdict(against, 0.05) == plateau_tests.UNDECIDED
     against["hazard_p"] = np.nan  # no finite answer
-    assert plateau.verdict(against, 0.05) == plateau.LATER
+    assert plateau_tests.verdict(against, 0.05) == plateau_tests.LATER
 
 
 @pytest.mark.parametrize(
@@ -128,4 +136,43 @@ def test_the_hazard_ratio_must_agree_where_there_is_one():
 )
 def test_a_study_that_cannot_tell_says_so(frame, reason):
     assert reason in said(frame)
-    assert "steps sooner" not in said(frame) and "steps later" not in said(frame)
+    assert "plateau than" not in said(frame) and "leave within" not in said(frame)
+
+
+def never(frame: pd.DataFrame, operator: str, spreads: tuple[float, ...] = SPREADS) -> pd.DataFrame:
+    """The same runs, but no run of an operator leaves at these spreads."""
+    stays = (frame["operator"] == operator) & frame["spread"].isin(spreads)
+    return frame.assign(reached=frame["reached"] & ~stays, step=frame["step"].mask(stays, 1000.0))
+
+
+def test_where_no_run_leaves_runs_are_told_and_no_steps():
+    frame = never(runs({"original": 0, "shared": 0}), "shared")
+    row = operators(frame).loc["shared"]
+    assert row["verdict"] == plateau_tests.LATER and np.isnan(row["detectable"])
+    assert "0 of 18 runs of shared leave within 1,000 steps, 18 of 18 of original" in said(frame)
+    assert "shown by itself at 0.3 and 1 and 3" in said(frame)
+
+
+def test_where_neither_side_leaves_nothing_is_estimated():
+    frame = never(never(runs({"original": 0, "a": 0, "b": -100}), "original"), "a")
+    row = operators(frame).loc["a"]
+    assert row["verdict"] == plateau_tests.NEITHER and row[["difference", "p", "detectable"]].isna().all()
+    assert "no run of a leaves, and none of original" in said(frame)
+
+
+def test_an_average_says_at_how_many_spreads_any_run_leaves():
+    frame = never(never(runs({"original": 0, "shared": 200}), "original", (0.3, 3.0)), "shared", (0.3, 3.0))
+    row = operators(frame).loc["shared"]
+    assert (row["informative"], row["places"]) == (1, 3)
+    places = plateau_tests.tests(frame, 0.95, 0.05)
+    [single] = places[(places["question"] == "operator") & (places["place"] == "1")].to_dict("records")
+    assert single["difference"] == pytest.approx(3 * row["difference"])
+
+
+def test_opposite_effects_at_two_spreads_are_not_averaged_away_in_words():
+    frame = runs({"original": 0, "shared": 0}, spread=10.0)
+    shift = np.select([frame["spread"] == 0.3, frame["spread"] == 1.0], [-400, 100], 0) * (
+        frame["operator"] == "shared"
+    )
+    frame = frame.assign(step=frame["step"] + shift)
+    assert "shared leaves later at 1 and sooner at 0.3, against original" in said(frame)

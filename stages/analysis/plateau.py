@@ -5,37 +5,24 @@ was set before the run; one that never does is right-censored at its last step. 
 operator as its source starts it, or a variant of one with first scores of a given spread, or with a learning rate of
 its own for what makes the scores.
 
-Everything is compared at an equal value of what else was varied, in pairs of equal seeds, whose runs see the same
-batches: the time that a run spends before it leaves, up to the horizon, averaged over that value, is one number a seed
-and arm, and a t test on the differences counts seeds. Beside it stands the hazard ratio of Cox's model. Holm's method
-adjusts over the comparisons of one question.
+plateau_tests.py compares the arms.
 """
 
-from math import isnan, nan
+from math import nan
 
-import numpy as np
 import pandas as pd
-from scipy import stats
 
-from stages.common.evidence import convergence, power, survival
-from stages.common.evidence.statistics import holm, mean_interval, varies
+from stages.analysis import plateau_tests
+from stages.analysis.plateau_tests import RATE, SCALED, SOURCE, TESTS
+from stages.common.evidence import convergence, survival
 from stages.plumbing.sections import Variant
 
-SCALED, SOURCE, RATE, OTHER = "scaled", "as its source", "rate of its own", "other start"  # kinds of arms
-MIDDLE = 1.0  # the spread that others are compared with, or the one nearest to it
+OTHER = "other start"  # a kind of arms beside those of plateau_tests
 PROBES = ("score_spread", "attention_entropy", "self_weight")
 ARM = ["size", "arm", "operator", "kind", "spread"]
 ARMS = [*ARM, *survival.MEANS, "loss", "loss_sd", "moved"]
 WAITING = [*ARM, *survival.CURVE]
 LINES = [*ARM, "metric", "step", "mean", "minimum", "maximum", "n"]
-PAIRED = ["difference", "low", "high", "p"]
-TESTS = [
-    *("question", "size", "term", "reference", "places", "seeds", *PAIRED, "p_holm", "detectable"),
-    *("hazard_ratio", "hazard_low", "hazard_high", "hazard_p", "hazard_p_holm"),
-    *(f"loss_{name}" for name in (*PAIRED, "p_holm")),
-    *("runs", "never", "runs_reference", "never_reference", "verdict"),
-]
-SOONER, LATER, UNDECIDED = "sooner", "later", "undecided"
 
 
 def study(
@@ -69,7 +56,10 @@ def study(
         "plateau_arms": summarised(runs, rows, confidence),
         "plateau_waiting": survival.curves(runs, ARM),
         "plateau_tests": pd.concat(
-            [tests(own, confidence, alpha).assign(size=size) for size, own in runs.groupby("size", sort=False)]
+            [
+                plateau_tests.tests(own, confidence, alpha).assign(size=size)
+                for size, own in runs.groupby("size", sort=False)
+            ]
         )[TESTS],
         "plateau_probes": probed(rows, arms),
     }
@@ -125,99 +115,6 @@ def _by_step(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of pre-training with their `step` as a number, and `arm` for operator."""
     rows = rows[rows["stage"] == "pretraining"]
     return rows.assign(arm=rows["operator"], step=rows["condition"].str.removeprefix("step=").astype(int))
-
-
-def tests(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:
-    """All comparisons of one size, question by question."""
-    scaled = runs[runs["kind"] == SCALED]
-    spreads = np.sort(scaled["spread"].unique())
-    middle = float(spreads[np.argmin(np.abs(np.log(spreads / MIDDLE)))])
-    rated = runs[runs["kind"] == RATE]
-    unrated = runs[(runs["kind"] == SOURCE) & runs["operator"].isin(rated["operator"])]
-    both = scaled[scaled["operator"].isin(("shared", "tied_qkv"))]
-    questions = [
-        ("operator", scaled, "operator", "original", "spread"),
-        ("spread", scaled, "spread", middle, "operator"),
-        ("source", runs[runs["kind"] == SOURCE], "operator", "original", "kind"),
-        ("rate", pd.concat([unrated, rated]), "kind", SOURCE, "operator"),
-        ("diagonals", both, "operator", "tied_qkv", "spread"),
-    ]
-    made = [compared(*question, confidence, alpha) for question in questions]
-    return pd.concat([frame for frame in made if len(frame)] or made[:1])
-
-
-def compared(
-    question: str,
-    runs: pd.DataFrame,
-    arm: str,
-    reference: str | float,
-    factor: str,
-    confidence: float,
-    alpha: float,
-) -> pd.DataFrame:
-    """Every value of the column `arm` against the reference, at equal values of the column `factor`."""
-    other = runs[runs[arm] == reference]
-    made = []
-    for term in sorted(set(runs[arm]) - {reference}, key=runs[arm].tolist().index):
-        own = runs[runs[arm] == term]
-        places = set(own[factor]) & set(other[factor])
-        pair = [side[side[factor].isin(places)] for side in (own, other)]
-        if not places:
-            continue
-        both = pd.concat(pair)
-        until = survival.horizon(both)
-        [hazard] = survival.proportional_hazards(both, factor, confidence, arm, reference).to_dict("records")
-        steps = paired(*(side.assign(value=survival.restricted(side, until)) for side in pair), factor, confidence)
-        loss = paired(*(side.assign(value=side["loss"]) for side in pair), factor, confidence)
-        counts = [count for side in pair for count in (len(side), int((~side["reached"]).sum()))]
-        made.append(
-            {"question": question, "term": _name(term), "reference": _name(reference), "places": len(places)}
-            | steps
-            | {f"loss_{name}": loss[name] for name in PAIRED}
-            | {"hazard_ratio": hazard["hazard_ratio"], "hazard_low": hazard["low"]}
-            | {"hazard_high": hazard["high"], "hazard_p": hazard["p"]}
-            | dict(zip(("runs", "never", "runs_reference", "never_reference"), counts, strict=True))
-        )
-    frame = pd.DataFrame(made, columns=[*TESTS, "error"])
-    for p in ("p", "hazard_p", "loss_p"):
-        frame[f"{p}_holm"] = holm(frame[p].to_numpy(float))
-    strict = alpha / max(len(frame), 1)  # the first step of Holm's method, which a difference must pass by itself
-    frame["detectable"] = [
-        nan if isnan(row.error) else power.smallest_effect(row.error, row.seeds - 1, strict)
-        for row in frame.itertuples()
-    ]
-    frame["verdict"] = [verdict(row, alpha) for row in frame.itertuples()]
-    return frame.reindex(columns=TESTS)
-
-
-def _name(arm: str | float) -> str:
-    return arm if isinstance(arm, str) else f"{arm:g}"
-
-
-def paired(own: pd.DataFrame, other: pd.DataFrame, factor: str, confidence: float) -> dict:
-    """The mean difference over pairs of equal seeds, of `value` averaged over the values of the factor.
-
-    A seed counts where both sides have it at every value. Without two pairs that differ, there is no interval.
-    """
-    tables = [side.pivot_table(index="seed", columns=factor, values="value") for side in (own, other)]
-    means = [table.dropna().mean(axis=1) for table in tables]
-    differences = (means[0] - means[1]).dropna().to_numpy(float)
-    found = dict.fromkeys(("difference", "low", "high", "p", "error"), nan) | {"seeds": len(differences)}
-    if not varies(differences):
-        return found | ({"difference": float(differences.mean())} if len(differences) else {})
-    mean, sd, low, high = mean_interval(differences, confidence)
-    p = float(stats.ttest_1samp(differences, 0.0).pvalue)
-    return found | {"difference": mean, "low": low, "high": high, "p": p, "error": sd / np.sqrt(len(differences))}
-
-
-def verdict(row, alpha: float) -> str:
-    """SOONER or LATER where the paired test shows it and the hazard ratio, where there is one, shows the same."""
-    if not row.p_holm < alpha:
-        return UNDECIDED
-    sooner = row.difference < 0
-    if not isnan(row.hazard_p) and not (row.hazard_p_holm < alpha and (row.hazard_ratio > 1) == sooner):
-        return UNDECIDED
-    return SOONER if sooner else LATER
 
 
 def probed(rows: pd.DataFrame, arms: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The study of the plateau in the report: its comparisons, its arms, and its answer in one sentence."""
+"""The study of the plateau in the report: its comparisons, its arms, and its answer in a sentence a question."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,26 +9,45 @@ from stages.report import names
 from stages.report.answers import Sentence
 from stages.report.tables import Grid, Heading, Value, interval, mean_sd, number, plain, probability, text
 
-UNDECIDED = "undecided"
+SOONER, LATER, UNDECIDED, NEITHER = "sooner", "later", "undecided", "neither leaves"
 ENOUGH = 0.9  # of the runs of the best arm must leave the plateau, or the runs are too short
-QUESTIONS: dict[str, Callable[[object], str]] = {  # of a row: what is compared
-    "operator": lambda row: f"{names.operator(row.term)} against {names.operator(row.reference)}, equal spread",
-    "spread": lambda row: f"spread {row.term} against {row.reference}, equal operator",
-    "source": lambda row: f"{names.operator(row.term)} against {row.reference}, as their sources start",
-    "rate": lambda row: "scores with a learning rate of their own against without",
-    "diagonals": lambda row: f"{names.operator(row.term)} against {names.operator(row.reference)}, equal spread",
-}
+TEXTS = {"place": "str", "term": "str", "reference": "str"}  # columns of the comparisons that may hold numbers
 
 
-def comparisons(tests: pd.DataFrame, confidence: float, alpha: float) -> Grid:
-    """Every comparison of the study: steps, hazard ratio, final loss, and what could have been found."""
+def comparisons(tests: pd.DataFrame, confidence: float, alpha: float) -> tuple[Grid, Grid]:
+    """Every comparison of the study: averaged over what is held equal, and at each single spread and operator."""
+    averages, singles = tests[tests["place"] == ""], tests[tests["place"] != ""]
+    notes = (
+        f"{confidence:.0%} intervals. Steps: the time before a run leaves, up to the horizon, which ends that of a run "
+        "that does not leave; averaged over what is held equal, in pairs of equal seeds, which see the same batches; a "
+        "t test counts seeds. Places: those of them at which any run leaves; the others add nothing but zeros to the "
+        "average, so a difference at one place alone is as many times larger as there are places. Hazard ratio: Cox's "
+        "model within each place, runs of one seed and operator taken as one cluster; a dash where it has no finite "
+        "answer. Sooner, and later or never, are said where the paired test shows it at "
+        f"{alpha:g} after Holm over the comparisons of one question, and the hazard ratio, where there is one, shows "
+        "the same; comparisons without an interval are no members of that family. Found in 80 %: the smallest "
+        "difference that so many seeds with this spread would show so often, at the first step of Holm; a dash where "
+        "no run of a side leaves. Final loss is secondary; its p is adjusted in the same way.",
+    )
+    single = (
+        "As above, at each single spread and for each operator. Holm's method goes over all rows of one question.",
+    )
+    return (
+        _compared(averages, "plateau_tests", "What makes a run leave the plateau", notes),
+        _compared(singles, "plateau_places", "The same at single spreads, and for single operators", single),
+    )
+
+
+def _compared(tests: pd.DataFrame, name: str, title: str, notes: tuple[str, ...]) -> Grid:
+    several = tests["size"].nunique() > 1
     shown = tests.assign(
-        label=[_label(row, tests) for row in tests.itertuples()],
+        label=[_label(row, several) for row in tests.rename(columns={"size": "size_"}).itertuples()],
         steps=[_estimate(row.difference, row.low, row.high, 0) for row in tests.itertuples()],
         hazard=[_estimate(row.hazard_ratio, row.hazard_low, row.hazard_high, 2) for row in tests.itertuples()],
         loss=[_estimate(row.loss_difference, row.loss_low, row.loss_high, 3) for row in tests.itertuples()],
-        never=[
-            text(f"{row.never} of {row.runs}, {row.never_reference} of {row.runs_reference}")
+        where=[text(f"{row.informative} of {row.places}") for row in tests.itertuples()],
+        left=[
+            text(f"{_left(row.never, row.runs)}, {_left(row.never_reference, row.runs_reference)}")
             for row in tests.itertuples()
         ],
     )
@@ -38,28 +57,24 @@ def comparisons(tests: pd.DataFrame, confidence: float, alpha: float) -> Grid:
         "steps": (Heading("Steps", "of the first less those of the second"), lambda value: value),
         "p_holm": (Heading("p", "after Holm"), probability),
         "hazard": (Heading("Hazard ratio", "above 1: sooner"), lambda value: value),
-        "never": (Heading("Never left", "of the runs of each side"), lambda value: value),
+        "left": (Heading("Left", "of the runs of each side"), lambda value: value),
+        "where": (Heading("Places"), lambda value: value),
         "detectable": (Heading("Found in 80 %", "steps"), lambda value: number(value, 0)),
         "loss": (Heading("Final loss", "nats, difference"), lambda value: value),
+        "loss_p_holm": (Heading("p of the loss", "after Holm"), probability),
     }
-    notes = (
-        f"{confidence:.0%} intervals. Steps: the time before a run leaves, up to the horizon (restricted mean), "
-        "averaged over what is held equal, in pairs of equal seeds, which see the same batches; a t test counts seeds. "
-        "Hazard ratio: Cox's model within each value of what is held equal, runs of one seed and operator taken as one "
-        "cluster; a dash where it has no finite answer. Sooner and later are said where the paired test shows it at "
-        f"{alpha:g} after Holm over the comparisons of one question, and the hazard ratio, where there is one, shows "
-        "the same. Found in 80 %: the smallest difference that so many seeds with this spread would show so often, at "
-        "the first step of Holm. Final loss is secondary, and its intervals are not adjusted.",
-    )
-    made = plain(
-        shown,
-        columns,
-        name="plateau_tests",
-        title="What makes a run leave the plateau",
-        stage="analysis",
-        notes=notes,
-    )
-    return replace(made, csv=tests)
+    return replace(plain(shown, columns, name=name, title=title, stage="analysis", notes=notes), csv=tests)
+
+
+def _label(row, several: bool) -> str:
+    """What is compared with what, at what."""
+    if row.question == "spread":
+        label = f"{names.operator(row.place) + ': ' if row.place else ''}spread {row.term} against {row.reference}"
+    else:
+        at = {"source": "as their sources start", "rate": "as its source starts"}.get(row.question, "equal spread")
+        at = f"spread {row.place}" if row.place else at
+        label = f"{names.operator(row.term)} against {names.operator(row.reference)}, {at}"
+    return label[0].upper() + label[1:] + (f" (BERT-{row.size_})" if several else "")
 
 
 def arms(frame: pd.DataFrame) -> Grid:
@@ -69,9 +84,15 @@ def arms(frame: pd.DataFrame) -> Grid:
             f"{names.model(row.size_, row.operator)}, {_start(row)}"
             for row in frame.rename(columns={"size": "size_"}).itertuples()
         ],
-        steps=[mean_sd((row.mean, row.sd, 0)) for row in frame.itertuples()],
-        between=[Value(interval(row.low, row.high, 0)) for row in frame.itertuples()],
-        never=[Value(f"{row.never} of {row.runs}") for row in frame.itertuples()],
+        steps=[
+            mean_sd((row.mean, row.sd, 0)) if row.never < row.runs else Value(f"≥ {number(row.horizon, 0)}")
+            for row in frame.itertuples()
+        ],
+        between=[
+            Value(interval(row.low, min(row.high, row.horizon), 0) if row.never < row.runs else "")
+            for row in frame.itertuples()
+        ],
+        left=[Value(_left(row.never, row.runs)) for row in frame.itertuples()],
         final=[mean_sd((row.loss, row.loss_sd, 3)) for row in frame.itertuples()],
     )
     columns = {
@@ -79,7 +100,7 @@ def arms(frame: pd.DataFrame) -> Grid:
         "spread": (Heading("Spread", "of the first scores"), lambda value: f"{value:.3g}"),
         "steps": (Heading("Steps", "restricted mean ± standard deviation"), lambda value: value),
         "between": (Heading("Interval", "of the mean"), lambda value: value),
-        "never": (Heading("Never left"), lambda value: value),
+        "left": (Heading("Left"), lambda value: value),
         "final": (Heading("Final loss", "nats"), lambda value: value),
         "moved": (Heading("Weights moved", "relative to their start, at the end"), text),
     }
@@ -89,7 +110,10 @@ def arms(frame: pd.DataFrame) -> Grid:
         name="plateau_arms",
         title="Arms of the study",
         stage="analysis",
-        notes=("A run that never leaves counts with the horizon, the last step up to which all runs are known.",),
+        notes=(
+            "A run that does not leave counts with the horizon, the last step up to which all runs are known. The "
+            "learning rate falls to 0 at the last step, so what longer training would bring is not asked.",
+        ),
     )
     return replace(made, csv=frame)
 
@@ -99,7 +123,7 @@ def _start(row) -> str:
 
 
 def answer(tests: pd.DataFrame, frame: pd.DataFrame, confidence: float) -> str:
-    """The answer of the study in one sentence, that of every size; empty without a study.
+    """The answer of the study, that of every size, a sentence a question; empty without a study.
 
     Nothing is said to be equal: what is not shown is told with the difference that would have been found. No answer is
     given where the best arm leaves too seldom, or where no comparison of operators has an interval.
@@ -116,46 +140,80 @@ def answer(tests: pd.DataFrame, frame: pd.DataFrame, confidence: float) -> str:
 def _answer(tests: pd.DataFrame, frame: pd.DataFrame, confidence: float) -> str:
     best = frame.sort_values(["never", "mean"]).iloc[0]
     if 1 - best["never"] / best["runs"] < ENOUGH:
-        left = f"{best['runs'] - best['never']} of {best['runs']}"
+        left = _left(best["never"], best["runs"])
         return f"The study decides nothing: even in its best arm only {left} runs leave the plateau."
-    operators = tests[tests["question"] == "operator"]
-    if operators["low"].isna().all():
+    averages, singles = tests[tests["place"] == ""], tests[tests["place"] != ""]
+    if averages.loc[averages["question"] == "operator", "low"].isna().all():
         return "The study decides nothing: its comparisons of operators have no interval."
-    parts = [f"At equal spread of the first scores {_listed(operators, confidence)}"]
-    spreads = tests[tests["question"] == "spread"]
-    if spreads["low"].notna().any():
-        parts.append(f"at equal operator {_listed(spreads, confidence)}")
-    return "; ".join(parts) + "."
+    openings = {
+        "operator": "At equal spread of the first scores",
+        "spread": "At equal operator",
+        "source": "As their sources start them",
+        "rate": "With a learning rate of its own for what makes the scores",
+    }
+    made = []
+    for question, opening in openings.items():
+        own = averages[averages["question"] == question]
+        if len(own):
+            made.append(f"{opening} {_listed(own, singles[singles['question'] == question], confidence)}.")
+    return " ".join(made)
 
 
-def _listed(rows: pd.DataFrame, confidence: float) -> str:
-    """What is shown, with its interval; then what is not, with what would have been."""
+def _listed(rows: pd.DataFrame, singles: pd.DataFrame, confidence: float) -> str:
+    """What is not the same everywhere; what is shown, with its interval; what is not; and what cannot be told.
+
+    singles: the same question at single places. What they show at some and its opposite at others, no average tells.
+    """
     spread = rows["question"].iloc[0] == "spread"
     name = (lambda term: f"a spread of {term}") if spread else names.operator
-    reference = name(rows["reference"].iloc[0])
-    shown = [
-        f"{name(row.term)} leaves the plateau {number(abs(row.difference), 0)} steps {row.verdict} than {reference} "
-        f"({confidence:.0%} interval {interval(*sorted((abs(row.low), abs(row.high))), 0)})"
-        for row in rows.itertuples()
-        if row.verdict != UNDECIDED
-    ]
-    rest = rows[rows["verdict"] == UNDECIDED]
-    if len(rest):
-        reach = rest["detectable"].max()
-        power = f", where {number(reach, 0)} steps would be found in 80 % of such studies" if reach > 0 else ""
-        shown.append(f"no difference to {reference} is shown for {' and '.join(map(name, rest['term']))}{power}")
-    return ", ".join(shown)
+    singles = singles[singles["verdict"].isin((SOONER, LATER))]
+    places = {term: own for term, own in singles.groupby("term", sort=False)}
+    opposed = [term for term, own in places.items() if own["verdict"].nunique() > 1]
+    parts = []
+    for reference, own in rows.groupby("reference", sort=False):
+        for term in own.loc[own["term"].isin(opposed), "term"]:
+            found = [f"{word} at {_all(at['place'], names.operator)}" for word, at in places[term].groupby("verdict")]
+            parts.append(f"{name(term)} leaves {' and '.join(found)}, against {name(reference)}")
+        own = own[~own["term"].isin(opposed)]
+        shown = own[own["verdict"].isin((SOONER, LATER))]
+        parts += [_shown(row, places.get(row.term), name, confidence) for row in shown.itertuples()]
+        undecided, neither = (own[own["verdict"] == word] for word in (UNDECIDED, NEITHER))
+        if len(undecided):
+            reach = undecided["detectable"].max()
+            power = f", where {number(reach, 0)} steps would be found in 80 % of such studies" if reach > 0 else ""
+            parts.append(f"no difference to {name(reference)} is shown for {_all(undecided['term'], name)}{power}")
+        if len(neither):
+            parts.append(f"no run of {_all(neither['term'], name)} leaves, and none of {name(reference)}")
+    return "; ".join(parts)
+
+
+def _shown(row, places: pd.DataFrame | None, name: Callable[[str], str], confidence: float) -> str:
+    """A difference that is shown: in steps where both sides leave, else in runs; and the places that show it too."""
+    term, reference, horizon = name(row.term), name(row.reference), number(row.horizon, 0)
+    if row.never == row.runs or row.never_reference == row.runs_reference:
+        said = f"{_left(row.never, row.runs)} runs of {term} leave within {horizon} steps, "
+        said += f"{_left(row.never_reference, row.runs_reference)} of {reference}"
+    else:
+        ends = interval(*sorted((abs(row.low), abs(row.high))), 0)
+        more = "fewer" if row.verdict == SOONER else "more"
+        said = (
+            f"{term} spends {number(abs(row.difference), 0)} of the first {horizon} steps {more} on the plateau than "
+        )
+        said += f"{reference} ({confidence:.0%} interval {ends})"
+    return said if places is None else f"{said}, shown by itself at {_all(places['place'], names.operator)}"
+
+
+def _all(terms: pd.Series, name: Callable[[str], str]) -> str:
+    return " and ".join(map(name, terms))
+
+
+def _left(never: int, runs: int) -> str:
+    return f"{runs - never} of {runs}"
 
 
 def sentences(said: str) -> list[Sentence]:
     """The answer as a sentence of the first screen; none without a study."""
     return [Sentence("Leaving the plateau", said, (("the study", "#plateau"),))] if said else []
-
-
-def _label(row, tests: pd.DataFrame) -> str:
-    several = tests["size"].nunique() > 1
-    label = QUESTIONS[row.question](row)
-    return label[0].upper() + label[1:] + (f" (BERT-{tests.at[row.Index, 'size']})" if several else "")
 
 
 def _estimate(value: float, low: float, high: float, decimals: int) -> Value:

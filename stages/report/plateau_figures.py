@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from stages.report import names
 from stages.report.figures import INK, WIDTH, Drawing, panels, steps_axis, style
 
-SCALED, SOURCE = "scaled", "as its source"
+SCALED, SOURCE, RATE = "scaled", "as its source", "rate of its own"
+MARKERS = {SCALED: "o", SOURCE: "D", RATE: "s"}
 STROKES = ((0, (1, 1.5)), (0, (3, 1.5)), "dashdot", "dashed", "solid")  # of spreads, the widest one solid
 APART = 1.05  # factor between operators on the axis of spreads, so that intervals stand side by side
 PROBES = {
@@ -35,36 +36,40 @@ def _time(arms: pd.DataFrame) -> Drawing:
         2 * WIDTH if len(groups) == 1 else WIDTH,
         3.4,
         (
-            "Restricted means with their intervals. Hollow: some runs of the arm never left, and how many of all "
-            "stands beside the mark; the true mean is later. Diamonds: operators as their sources start them.",
+            "Restricted means with their intervals, up to the last step. Hollow: some runs of the arm did not leave, "
+            "and how many of all did stands beside the mark. Triangles above the last step: no run of the arm did. "
+            "Diamonds: operators as their sources start them; squares: with a larger learning rate for the scores.",
         ),
         lambda rows: ", ".join(
             f"{names.operator(row.operator)} {row.mean:.0f} steps at {row.spread:.3g} ({row.kind}), "
-            f"{row.never} of {row.runs} never"
+            f"{row.runs - row.never} of {row.runs} left"
             for row in rows.itertuples()
         ),
     )
 
 
 def time_to_leave(axes: Axes, frame: pd.DataFrame) -> None:
-    """One line an operator over its scaled arms, and a diamond for it as its source starts it."""
-    operators = list(dict.fromkeys(frame["operator"]))
+    """One line an operator over its scaled arms, and a mark for each of its other arms; those that stay, on top."""
+    operators, last = list(dict.fromkeys(frame["operator"])), frame["horizon"].max()
+    axes.axhline(last, color=INK, linewidth=0.6, linestyle=":")
     for place, operator in enumerate(operators):
         colour, stroke = style(operator)
         shift = APART ** (place - (len(operators) - 1) / 2)
-        own = frame[(frame["operator"] == operator) & frame["kind"].isin((SCALED, SOURCE))]
+        own = frame[(frame["operator"] == operator) & frame["kind"].isin(MARKERS)]
         scaled = own[own["kind"] == SCALED].sort_values("spread")
-        axes.plot(scaled["spread"] * shift, scaled["mean"], color=colour, linestyle=stroke, linewidth=1.2)
+        line = scaled["mean"].where(scaled["never"] < scaled["runs"])
+        axes.plot(scaled["spread"] * shift, line, color=colour, linestyle=stroke, linewidth=1.2)
         for row in own.itertuples():
-            x, hollow = row.spread * shift, row.never > 0
-            look = {"marker": "D" if row.kind == SOURCE else "o", "markersize": 5, "linestyle": "none"}
-            face = "none" if hollow else colour
-            axes.vlines(x, row.low, row.high, color=colour, linewidth=1)
-            axes.plot(x, row.mean, color=colour, markerfacecolor=face, **look)
-            if hollow:
-                axes.annotate(
-                    f"{row.never}/{row.runs}", (x, row.mean), (3, 4), textcoords="offset points", fontsize=6.5
-                )
+            x, look = row.spread * shift, {"color": colour, "markersize": 5, "linestyle": "none"}
+            if row.never == row.runs:  # a column of marks above the last step, one an operator
+                axes.plot(x, last * (1.03 + 0.03 * place), marker="^", markerfacecolor="none", **look)
+                continue
+            face = "none" if row.never else colour
+            axes.vlines(x, row.low, min(row.high, last), color=colour, linewidth=1)
+            axes.plot(x, row.mean, marker=MARKERS[row.kind], markerfacecolor=face, **look)
+            if row.never:
+                left = f"{row.runs - row.never}/{row.runs}"
+                axes.annotate(left, (x, row.mean), (3, 4), textcoords="offset points", fontsize=6.5)
         axes.plot([], [], color=colour, linestyle=stroke, marker="o", markersize=5, label=names.operator(operator))
     axes.set_xscale("log")
     ticks = sorted(frame.loc[frame["kind"] == SCALED, "spread"].unique())
@@ -87,7 +92,10 @@ def _waiting(waiting: pd.DataFrame) -> Drawing:
         still_waiting,
         WIDTH,
         2.5,
-        ("The thin line is the operator as its source starts it.",),
+        (
+            "The thin line is the operator as its source starts it. Curves of one panel stand a hundredth apart, so "
+            "that equal ones can be told.",
+        ),
         lambda rows: ", ".join(
             f"spread {spread:.3g} ({kind}) {own['waiting'].iloc[-1]:.0%} in the end"
             for (_, kind, spread), own in rows.groupby(["arm", "kind", "spread"], sort=False)
@@ -99,17 +107,17 @@ def still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
     """One step curve an arm of one operator; the wider the first scores, the fuller and wider its line."""
     colour, _ = style(frame["operator"].iloc[0])
     spreads = sorted(frame.loc[frame["kind"] == SCALED, "spread"].unique())
-    for (_, kind, spread), own in frame.groupby(["arm", "kind", "spread"], sort=False):
-        if kind not in (SCALED, SOURCE):
-            continue
-        step, share = [*own["step"], own["horizon"].iloc[0]], [*own["waiting"], own["waiting"].iloc[-1]]
+    drawn = frame[frame["kind"].isin((SCALED, SOURCE))]
+    for above, ((_, kind, spread), own) in enumerate(drawn.groupby(["arm", "kind", "spread"], sort=False)):
+        step = [*own["step"], own["horizon"].iloc[0]]
+        share = np.array([*own["waiting"], own["waiting"].iloc[-1]]) + 0.01 * above
         look = {"color": INK, "linewidth": 0.8, "label": SOURCE + " starts it"}
         if kind == SCALED:
             place = spreads.index(spread) + len(STROKES) - min(len(spreads), len(STROKES))
             look = {"color": colour, "linestyle": STROKES[min(place, len(STROKES) - 1)], "label": f"spread {spread:g}"}
             look |= {"linewidth": 1 + 0.25 * spreads.index(spread)}
         axes.step(step, share, where="post", **look)
-    axes.set_ylim(-0.03, 1.03)
+    axes.set_ylim(-0.03, 1.08)
     steps_axis(axes)
     axes.set_ylabel("share on the plateau")
 

@@ -78,7 +78,7 @@ def tables(settings: Settings) -> dict[str, Grid]:
         *robustness_tables(),
         milestones.milestones(general(read("milestones"))),
         milestones.tests(general(read("milestone_tests")), confidence, alpha),
-        plateau.comparisons(read("plateau_tests"), confidence, alpha),
+        *plateau.comparisons(plateau_tests(), confidence, alpha),
         plateau.arms(read("plateau_arms")),
         speed.training_speed(read("speed")),
         translation.scores(read("translation")),
@@ -164,6 +164,11 @@ def read(name: str, **options) -> pd.DataFrame:
     return pd.read_csv(ANALYSIS / f"{name}.csv", **options)
 
 
+def plateau_tests() -> pd.DataFrame:
+    """The comparisons of the study of the plateau, with empty text where there is no single place."""
+    return read("plateau_tests", dtype=plateau.TEXTS).fillna({"place": ""})
+
+
 def audited() -> pd.DataFrame:
     """The checks of the published numbers, as the stage audit left them."""
     return pd.read_csv(AUDIT, keep_default_na=False)
@@ -229,7 +234,7 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
     """What the templates are filled with: what all pages share, and the pages."""
     content = pages.layout(TEMPLATES)
     counted, comparisons, checks = summaries(), read("comparisons"), audited()
-    study = plateau.answer(read("plateau_tests"), read("plateau_arms"), settings.analysis.confidence)
+    study = plateau.answer(plateau_tests(), read("plateau_arms"), settings.analysis.confidence)
     values = {
         "plateau": study,
         "plateau_loss": settings.analysis.plateau_loss,
