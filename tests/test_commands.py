@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from stages.plumbing.documents import read_yaml
-from stages.plumbing.files import temporary_sibling, write_atomically
+from stages.plumbing.files import read_once, temporary_sibling, write_atomically
 
 ROOT = Path(__file__).parents[1]
 LEVELS = "".join(f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcde", "bcdef", strict=True))
@@ -43,6 +43,22 @@ def test_what_a_killed_process_has_left_for_a_path_is_cleared_by_the_next_and_no
         folder.mkdir()
     write_atomically(tmp_path / "corpus2", "whole")
     assert {path.name for path in tmp_path.iterdir()} == {"corpus", "corpus2", other.name}
+
+
+def test_a_file_is_read_again_when_it_has_changed_and_under_the_same_name_in_another_folder(tmp_path, monkeypatch):
+    calls = []
+
+    @read_once(2)
+    def read(path: Path, ending: str) -> str:
+        calls.append(path)
+        return path.read_text() + ending
+
+    for place, content in (("a", "1"), ("a", "12"), ("b", "3")):
+        (tmp_path / place).mkdir(exist_ok=True)
+        monkeypatch.chdir(tmp_path / place)
+        Path("table").write_text(content)
+        assert [read(Path("table"), "."), read(Path("table"), ".")] == [f"{content}."] * 2
+    assert len(calls) == 3
 
 
 COMMANDS = {

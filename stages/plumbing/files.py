@@ -8,10 +8,11 @@ import hashlib
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +91,35 @@ def place(source: Path | str, target: Path | str) -> None:
         os.link(source, target)
     except OSError:
         shutil.copyfile(source, target)
+
+
+def read_once(number: int) -> Callable[[Callable], Callable]:
+    """Keeps what a function has made of its last arguments, for as long as the files among them stay as they are.
+
+    The jobs of a worker share what they read. Workers of a cluster outlive a stage, and may serve several checkouts.
+
+    Args:
+        number: of results that are kept.
+    """
+
+    def keeping(function: Callable) -> Callable:
+        @lru_cache(maxsize=number)
+        def made(states: tuple, *arguments: Any) -> Any:
+            return function(*arguments)
+
+        @wraps(function)
+        def call(*arguments: Any) -> Any:
+            return made(tuple(_state(path) for path in arguments if isinstance(path, Path)), *arguments)
+
+        call.cache_clear = made.cache_clear
+        return call
+
+    return keeping
+
+
+def _state(path: Path) -> tuple[Path, int, int, int]:
+    found = path.stat()
+    return path.resolve(), found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def sha256(path: Path) -> str:

@@ -7,13 +7,15 @@ text, so an answer can be read from the text itself.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
 from tokenizers import Tokenizer
+
+from stages.plumbing.files import read_once
 
 STEP = 8  # tokens; few lengths, for the library keeps what it compiles for each
 
@@ -47,7 +49,7 @@ class Windows:
         return max(self.lengths)
 
 
-@lru_cache(maxsize=4)  # the runs of one worker share their windows
+@read_once(4)
 def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: int, stride: int) -> Windows:
     """Reads a table of questions (context, question, answers, starts) and tokenises it.
 

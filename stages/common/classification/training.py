@@ -8,7 +8,6 @@ their longest, not to the maximum.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from stages.common.training.optimisation import (
     scheduled_rate,
     update,
 )
+from stages.plumbing.files import read_once
 
 EVALUATION_BATCH = 128  # examples
 
@@ -80,7 +80,7 @@ def finetune(
     return predictions, seconds
 
 
-@lru_cache(maxsize=8)  # the runs of one worker share their examples
+@read_once(8)
 def encode(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
     """Reads a task table (text_a, text_b or null, label) and tokenises it.
 

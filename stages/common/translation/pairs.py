@@ -1,13 +1,12 @@
 """Sentence pairs as token ids: how they lie on the disk, and how a batch of them is padded."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from stages.plumbing.files import temporary_sibling
+from stages.plumbing.files import read_once, temporary_sibling
 
 PAD, UNKNOWN, BEGIN, END = range(4)
 SPECIAL = ("[PAD]", "[UNK]", "[BEGIN]", "[END]")  # their ids are the places in this list
@@ -49,9 +48,9 @@ class Pairs:
         return cls(*(tuple(np.split(tensors[f"{side}_ids"], tensors[f"{side}_ends"][:-1])) for side in SIDES))
 
 
-@lru_cache(maxsize=8)  # the jobs of one worker share them
+@read_once(8)
 def load(path: Path) -> Pairs:
-    """The pairs of a file, read once by a process."""
+    """The pairs of a file."""
     return Pairs.load(path)
 
 
