@@ -245,7 +245,9 @@ def main(settings: Settings) -> dict:
             (raw, None),  # the margins were made from these
         )
     ]
-    losses = comparisons.losses(run, options.confidence, options.alpha, options.margins)
+    # the arms of a study are compared by the study: families of general tests are those of operators as they are
+    general = run if options.plateau_loss is None else run[~run["operator"].isin(list(settings.variants))]
+    losses = comparisons.losses(general, options.confidence, options.alpha, options.margins)
     scored = [
         frame.loc[(frame["metric"] == "score") & (frame["stage"] == "finetuning"), RUN_COLUMNS] for frame in (run, raw)
     ]
@@ -262,7 +264,7 @@ def main(settings: Settings) -> dict:
         "runs": with_source(*scored),
         "summaries": summaries,
         "milestones": with_source(*reached),
-        "milestone_tests": with_source(*(milestones.tests(frame, options.confidence) for frame in (run, raw))),
+        "milestone_tests": with_source(*(milestones.tests(frame, options.confidence) for frame in (general, raw))),
         "waiting": with_source(*(milestones.waiting(frame) for frame in (run, raw))),
         "curves": pd.concat([with_source(curves, raw_curves), figure_numbers.published_curve()]),
         "bars": figure_numbers.time_saved(run),
