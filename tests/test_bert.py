@@ -16,8 +16,8 @@ from stages.common.attention.bert import (
     OperatorBertForQuestionAnswering,
     OperatorBertForSequenceClassification,
     OperatorBertModel,
-    configuration,
 )
+from stages.common.attention.configuration import configuration
 from stages.common.attention.counts import counted_layer_parameters, layer_parameters, model_parameters
 from stages.common.attention.export import to_stock_bert
 from stages.common.attention.operators import OPERATORS

@@ -25,7 +25,8 @@ import torch
 from stages.common import attention
 for module in pkgutil.iter_modules(attention.__path__):
     importlib.import_module(f"stages.common.attention.{module.name}")
-from stages.common.attention.bert import OperatorBertForMaskedLM, configuration
+from stages.common.attention.bert import OperatorBertForMaskedLM
+from stages.common.attention.configuration import configuration
 from stages.common.attention.export import to_stock_bert
 size = dict(layers=1, hidden=8, heads=2, intermediate=8, positions=8, vocab_size=16)
 model = OperatorBertForMaskedLM(configuration("pairwise", **size)).eval()

@@ -9,11 +9,8 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import get_linear_schedule_with_warmup
 
-from stages.common.attention.bert import (
-    OperatorBertForMaskedLM,
-    OperatorBertForSequenceClassification,
-    configuration,
-)
+from stages.common.attention.bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification
+from stages.common.attention.configuration import configuration
 from stages.common.attention.operators import OPERATORS
 from stages.common.classification import training as finetuning
 from stages.common.masked_lm.masking import MaskedLMLoss, mask_tokens, sparse_targets

@@ -11,7 +11,8 @@ from tokenizers import Tokenizer
 from transformers import AutoModelForMaskedLM, AutoTokenizer, pipeline
 
 from stages.common.attention import export
-from stages.common.attention.bert import OperatorBertForMaskedLM, configuration
+from stages.common.attention.bert import OperatorBertForMaskedLM
+from stages.common.attention.configuration import configuration
 from stages.plumbing.model_folders import card, complete
 from stages.tokenization.vocabulary import SPECIAL, word_pieces
 from tests.toy import TOY

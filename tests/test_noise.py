@@ -8,7 +8,8 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from stages.common.attention.bert import OperatorBertForSequenceClassification, configuration
+from stages.common.attention.bert import OperatorBertForSequenceClassification
+from stages.common.attention.configuration import configuration
 from stages.common.attention.operators import OPERATORS
 from stages.common.classification import kept_models as kept
 from stages.common.classification.training import Encoded, predict

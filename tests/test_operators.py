@@ -13,7 +13,8 @@ from torch import nn
 
 from stages.common.attention import counts
 from stages.common.attention.base import SelfAttention
-from stages.common.attention.bert import OperatorBertForMaskedLM, configuration
+from stages.common.attention.bert import OperatorBertForMaskedLM
+from stages.common.attention.configuration import configuration
 from stages.common.attention.descriptions import FOLDER, described
 from stages.common.attention.operators import OPERATORS, SELF_ATTENTION, operator_class
 from stages.common.attention.over_parameters import AttentionOverParameters

@@ -8,7 +8,8 @@ import torch
 import yaml
 from dvc.utils.serialize import dump_yaml
 
-from stages.common.attention.bert import OperatorBertForMaskedLM, configuration
+from stages.common.attention.bert import OperatorBertForMaskedLM
+from stages.common.attention.configuration import configuration
 from stages.common.attention.counts import training_flops
 from stages.common.attention.operators import OPERATORS
 from stages.plumbing import done

@@ -14,7 +14,8 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from stages.common.attention.bert import OperatorBertForMaskedLM, configuration
+from stages.common.attention.bert import OperatorBertForMaskedLM
+from stages.common.attention.configuration import configuration
 from stages.common.masked_lm import steps as masked_lm
 from stages.common.masked_lm.corpus import batch_indices
 from stages.common.masked_lm.masking import MaskedLMLoss, sparse_targets

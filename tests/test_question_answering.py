@@ -11,7 +11,8 @@ import yaml
 from tokenizers import Tokenizer
 
 from stages.__main__ import main as run_stage
-from stages.common.attention.bert import OperatorBertForMaskedLM, configuration
+from stages.common.attention.bert import OperatorBertForMaskedLM
+from stages.common.attention.configuration import configuration
 from stages.common.benchmarks.answers import scores
 from stages.common.embedded.comprehension import write_squad, write_triviaqa
 from stages.plumbing import observations

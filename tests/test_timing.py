@@ -9,7 +9,8 @@ import toy
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from torch.utils.flop_counter import FlopCounterMode
 
-from stages.common.attention.bert import OperatorBertForMaskedLM, configuration
+from stages.common.attention.bert import OperatorBertForMaskedLM
+from stages.common.attention.configuration import configuration
 from stages.common.attention.counts import training_flops
 from stages.common.attention.operators import OPERATORS
 from stages.common.evidence import measurements, speed

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from stages.common.attention.bert import configuration
+from stages.common.attention.configuration import configuration
 from stages.common.attention.operators import SELF_ATTENTION
 
 HIDDEN, HEADS, POSITIONS = 24, 4, 9

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import torch
 
-from stages.common.attention.bert import OperatorBertForSequenceClassification, configuration
+from stages.common.attention.bert import OperatorBertForSequenceClassification
+from stages.common.attention.configuration import configuration
 from stages.common.classification import training as finetuning
 from stages.common.classification.training import Encoded
 from stages.common.masked_lm import steps as masked_lm

@@ -10,12 +10,8 @@ from typing import Any
 
 import torch
 
-from stages.common.attention.bert import (
-    OperatorBertForMaskedLM,
-    OperatorBertForSequenceClassification,
-    WithOperator,
-    configuration,
-)
+from stages.common.attention.bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification, WithOperator
+from stages.common.attention.configuration import configuration
 from stages.common.attention.operators import operator_class
 
 MODELS: dict[str, type[WithOperator]] = {

@@ -27,9 +27,9 @@ from stages.common.attention.bert import (
     OperatorBertForQuestionAnswering,
     OperatorBertForSequenceClassification,
     OperatorBertModel,
-    OperatorConfig,
     WithOperator,
 )
+from stages.common.attention.configuration import OperatorConfig
 
 STOCK = {
     OperatorBertModel: BertModel,

@@ -18,7 +18,8 @@ from tokenizers import Tokenizer
 from torch.nn import functional
 from transformers.utils import logging
 
-from stages.common.attention.bert import OperatorBertForSequenceClassification, OperatorConfig, WithOperator
+from stages.common.attention.bert import OperatorBertForSequenceClassification, WithOperator
+from stages.common.attention.configuration import OperatorConfig
 from stages.common.training.batches import batches
 from stages.common.training.optimisation import (
     DROPOUT,

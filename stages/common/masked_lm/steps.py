@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from stages.common.attention.bert import OperatorBertForMaskedLM, configuration
+from stages.common.attention.bert import OperatorBertForMaskedLM
+from stages.common.attention.configuration import configuration
 from stages.common.masked_lm.corpus import Corpus, batch_indices
 from stages.common.masked_lm.masking import MaskedLMLoss, sparse_targets
 from stages.common.training import distributed

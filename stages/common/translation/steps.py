@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from stages.common.attention.bert import OperatorConfig, configuration
+from stages.common.attention.configuration import OperatorConfig, configuration
 from stages.common.training.optimisation import DROPOUT, INITIALISATION, autocast, derived_seed, device, update
 from stages.common.translation.pairs import PAD, Pairs, padded
 from stages.common.translation.transformer import Attention, DecoderLayer, EncoderLayer, FeedForward, Transformer

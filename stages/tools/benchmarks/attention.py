@@ -20,7 +20,8 @@ from transformers import BertModel
 from transformers.models.bert.modeling_bert import BertAttention
 
 from stages.common.attention.base import SelfAttention
-from stages.common.attention.bert import Attention, OperatorBertModel, configuration
+from stages.common.attention.bert import Attention, OperatorBertModel
+from stages.common.attention.configuration import configuration
 from stages.common.attention.counts import block_work
 from stages.common.attention.operators import SELF_ATTENTION
 from stages.common.attention.products import merge, split

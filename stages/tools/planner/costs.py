@@ -1,6 +1,6 @@
 """What the papers' own pre-training takes, as data/published/protocol.yaml has it; and units to say it in."""
 
-from stages.common.attention.bert import OperatorConfig
+from stages.common.attention.configuration import OperatorConfig
 from stages.common.attention.counts import training_flops
 from stages.plumbing.progress import duration
 from stages.tools.planner.amounts import number

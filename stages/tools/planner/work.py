@@ -17,8 +17,8 @@ from stages.common.attention.bert import (
     OperatorBertForMaskedLM,
     OperatorBertForQuestionAnswering,
     OperatorBertForSequenceClassification,
-    configuration,
 )
+from stages.common.attention.configuration import configuration
 from stages.common.attention.counts import training_flops, whole_layer_parameters
 from stages.common.benchmarks.glue import TASKS
 from stages.plumbing.sections import Finetuning, Model, QuestionAnswering
