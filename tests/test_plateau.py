@@ -48,9 +48,9 @@ def said(frame: pd.DataFrame) -> str:
 def test_a_run_of_pretraining_alone_has_a_report_that_answers(reports):
     page = (reports / "report.html").read_text()
     words = html.unescape(re.sub(r"<[^>]+>", " ", page))
-    assert "At equal spread of the first scores pairwise spends" in words and "steps fewer on the plateau" in words
+    assert "At equal spread of the first scores, a run with pairwise spends" in words and "fewer of the first" in words
     assert "no difference to original is shown for shared and one matrix for all three" in words
-    assert "As their sources start them" in words and "With a learning rate of its own" in words
+    assert "As their sources start them" in words and "With a larger learning rate" in words
     assert "it fine-tunes no model" in words and "fine-tuning seeds by the recipe" not in words
     for name in (
         "plateau_time",
@@ -149,15 +149,15 @@ def test_where_no_run_leaves_runs_are_told_and_no_steps():
     frame = never(runs({"original": 0, "shared": 0}), "shared")
     row = operators(frame).loc["shared"]
     assert row["verdict"] == plateau_tests.LATER and np.isnan(row["detectable"])
-    assert "0 of 18 runs of shared leave within 1,000 steps, 18 of 18 of original" in said(frame)
-    assert "shown by itself at 0.3 and 1 and 3" in said(frame)
+    assert "0 of 18 runs with shared leave within 1,000 steps, 18 of 18 with original" in said(frame)
+    assert "shown singly at spreads of 0.3, 1 and 3" in said(frame)
 
 
 def test_where_neither_side_leaves_nothing_is_estimated():
     frame = never(never(runs({"original": 0, "a": 0, "b": -100}), "original"), "a")
     row = operators(frame).loc["a"]
     assert row["verdict"] == plateau_tests.NEITHER and row[["difference", "p", "detectable"]].isna().all()
-    assert "no run of a leaves, and none of original" in said(frame)
+    assert "no run with a leaves, and none with original" in said(frame)
 
 
 def test_an_average_says_at_how_many_spreads_any_run_leaves():

@@ -256,7 +256,7 @@ def main(settings: Settings) -> dict:
         milestones.reached(own, points, options.confidence) for own, points in ((run, curves), (raw, raw_curves))
     ]
     tables = {
-        "cells": fill_tables(run, raw, known, settings),
+        "cells": fill_tables(general, raw, known, settings),
         "baselines": without_model,
         "comparisons": with_source(*compared),
         "losses": losses,

@@ -146,10 +146,10 @@ def _answer(tests: pd.DataFrame, frame: pd.DataFrame, confidence: float) -> str:
     if averages.loc[averages["question"] == "operator", "low"].isna().all():
         return "The study decides nothing: its comparisons of operators have no interval."
     openings = {
-        "operator": "At equal spread of the first scores",
-        "spread": "At equal operator",
-        "source": "As their sources start them",
-        "rate": "With a learning rate of its own for what makes the scores",
+        "source": "As their sources start them,",
+        "operator": "At equal spread of the first scores,",
+        "spread": "At equal operator,",
+        "rate": "With a larger learning rate for what makes the scores,",
     }
     made = []
     for question, opening in openings.items():
@@ -165,7 +165,7 @@ def _listed(rows: pd.DataFrame, singles: pd.DataFrame, confidence: float) -> str
     singles: the same question at single places. What they show at some and its opposite at others, no average tells.
     """
     spread = rows["question"].iloc[0] == "spread"
-    name = (lambda term: f"a spread of {term}") if spread else names.operator
+    name = (lambda term: f"a first spread of {term}") if spread else names.operator
     singles = singles[singles["verdict"].isin((SOONER, LATER))]
     places = {term: own for term, own in singles.groupby("term", sort=False)}
     opposed = [term for term, own in places.items() if own["verdict"].nunique() > 1]
@@ -183,7 +183,7 @@ def _listed(rows: pd.DataFrame, singles: pd.DataFrame, confidence: float) -> str
             power = f", where {number(reach, 0)} steps would be found in 80 % of such studies" if reach > 0 else ""
             parts.append(f"no difference to {name(reference)} is shown for {_all(undecided['term'], name)}{power}")
         if len(neither):
-            parts.append(f"no run of {_all(neither['term'], name)} leaves, and none of {name(reference)}")
+            parts.append(f"no run with {_all(neither['term'], name)} leaves, and none with {name(reference)}")
     return "; ".join(parts)
 
 
@@ -191,20 +191,22 @@ def _shown(row, places: pd.DataFrame | None, name: Callable[[str], str], confide
     """A difference that is shown: in steps where both sides leave, else in runs; and the places that show it too."""
     term, reference, horizon = name(row.term), name(row.reference), number(row.horizon, 0)
     if row.never == row.runs or row.never_reference == row.runs_reference:
-        said = f"{_left(row.never, row.runs)} runs of {term} leave within {horizon} steps, "
-        said += f"{_left(row.never_reference, row.runs_reference)} of {reference}"
+        said = f"{_left(row.never, row.runs)} runs with {term} leave within {horizon} steps, "
+        said += f"{_left(row.never_reference, row.runs_reference)} with {reference}"
     else:
         ends = interval(*sorted((abs(row.low), abs(row.high))), 0)
         more = "fewer" if row.verdict == SOONER else "more"
-        said = (
-            f"{term} spends {number(abs(row.difference), 0)} of the first {horizon} steps {more} on the plateau than "
-        )
-        said += f"{reference} ({confidence:.0%} interval {ends})"
-    return said if places is None else f"{said}, shown by itself at {_all(places['place'], names.operator)}"
+        said = f"a run with {term} spends {number(abs(row.difference), 0)} {more} of the first {horizon} steps on the "
+        said += f"plateau than with {reference} ({confidence:.0%} interval {ends})"
+    if places is None:
+        return said
+    at = "for" if row.question == "spread" else "at spreads of" if len(places) > 1 else "at a spread of"
+    return f"{said}, shown singly {at} {_all(places['place'], names.operator)}"
 
 
 def _all(terms: pd.Series, name: Callable[[str], str]) -> str:
-    return " and ".join(map(name, terms))
+    *others, last = map(name, terms)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _left(never: int, runs: int) -> str:

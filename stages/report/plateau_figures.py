@@ -107,7 +107,7 @@ def still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
     """One step curve an arm of one operator; the wider the first scores, the fuller and wider its line."""
     colour, _ = style(frame["operator"].iloc[0])
     spreads = sorted(frame.loc[frame["kind"] == SCALED, "spread"].unique())
-    drawn = frame[frame["kind"].isin((SCALED, SOURCE))]
+    drawn = frame[frame["kind"].isin((SCALED, SOURCE))].sort_values(["kind", "spread"], ascending=[False, True])
     for above, ((_, kind, spread), own) in enumerate(drawn.groupby(["arm", "kind", "spread"], sort=False)):
         step = [*own["step"], own["horizon"].iloc[0]]
         share = np.array([*own["waiting"], own["waiting"].iloc[-1]]) + 0.01 * above
