@@ -82,10 +82,10 @@ def test_commands_that_have_ended_correct_those_of_their_stage_and_together_all_
     took("tasks", usual(["tasks"]))
     took("report", 1e6)  # of an earlier run, and to be made anew
     seconds = progress.expected(known, left)
-    both = usual([TRAINED[0], "tasks"])
+    factor = (60 + 3 * usual([TRAINED[0]]) + usual(["tasks"])) / (60 + usual([TRAINED[0], "tasks"]))
     assert seconds[TRAINED[1]] == pytest.approx(3 * usual([TRAINED[1]]))
     assert seconds["tasks"] == usual(["tasks"])
-    assert seconds["report"] == pytest.approx(usual(["report"]) * (3 * usual([TRAINED[0]]) + usual(["tasks"])) / both)
+    assert seconds["report"] == pytest.approx(usual(["report"]) * factor)
 
 
 def test_the_planner_is_believed_until_params_yaml_is_edited(known):
@@ -98,9 +98,9 @@ def test_the_planner_is_believed_until_params_yaml_is_edited(known):
 
 def test_a_stage_that_was_not_planned_corrects_none_that_was(known):
     progress.write_plan(dict.fromkeys(TRAINED, 5000.0))
-    took("corpus", 100 * usual(["corpus"]))
+    took("corpus", 7200)
     seconds = progress.expected(known, [name for name in known if name != "corpus"])
-    assert seconds[TRAINED[0]] == 5000.0 and seconds["filtering"] == pytest.approx(100 * usual(["filtering"]))
+    assert seconds[TRAINED[0]] == 5000.0 and seconds["filtering"] > 100 * usual(["filtering"])
 
 
 def test_a_damaged_plan_is_named(known):

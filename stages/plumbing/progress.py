@@ -27,6 +27,7 @@ USUAL = {  # seconds of one command of a stage: scale `laptop`, two cores
     "sentence_pairs": 3, "translation": 29, "timing": 28, "audit": 4, "analysis": 42, "report": 15,
 }  # fmt: skip
 OTHER = 10  # of a stage that somebody has added
+BELIEVED = 60.0  # seconds that the others must have taken to weigh as much as what was expected of a stage
 
 
 @dataclass(frozen=True)
@@ -90,12 +91,15 @@ def expected(known: dict[str, Command], left: list[str]) -> dict[str, float]:
     seconds = {name: planned.get(name, USUAL.get(command.stage, OTHER)) for name, command in known.items()}
     taken = {name: value for name in known if name not in left if (value := _taken(name)) is not None}
 
-    def correction(names: Iterable[str]) -> float | None:
+    def correction(names: Iterable[str], believed: float = 0.0) -> float | None:
         ended = [name for name in names if name in taken]
-        return sum(taken[name] for name in ended) / sum(seconds[name] for name in ended) if ended else None
+        before = believed + sum(seconds[name] for name in ended)
+        return (believed + sum(taken[name] for name in ended)) / before if before else None
 
     # what the planner says of this scale, and what the default scale took, are not wrong by the same factor
-    kinds = {kind: correction([name for name in known if (name in planned) == kind]) or 1.0 for kind in (True, False)}
+    kinds = {
+        kind: correction([name for name in known if (name in planned) == kind], BELIEVED) for kind in (True, False)
+    }
     stages = {command.stage: [] for command in known.values()}
     for name, command in known.items():
         stages[command.stage].append(name)
