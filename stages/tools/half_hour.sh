@@ -36,7 +36,7 @@ bring() { # bring SCALE: what the study has measured so far; several operators e
     mv "$work/out/.$1.$BASHPID.tar.gz" "$work/out/$1.tar.gz"
 }
 
-on_cores() { # on_cores SCALE SIZE: pre-training of every operator, three operators at a time, four seeds each
+on_cores() { # on_cores SCALE SIZE: pre-training of every operator, three operators at a time, four jobs each
   study "$1" "$1"
   export CUDA_VISIBLE_DEVICES=""
   sed -i 's/^workers: null/workers: 4   /' "$work/$1/params.yaml"

@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from stages.common.attention.bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification, WithOperator
-from stages.common.attention.configuration import configuration
-from stages.common.attention.operators import operator_class
+from .bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification, WithOperator
+from .configuration import configuration
+from .operators import operator_class
 
 MODELS: dict[str, type[WithOperator]] = {
     "masked_lm_parameters": OperatorBertForMaskedLM,

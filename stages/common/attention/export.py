@@ -22,14 +22,14 @@ from transformers import (
     PreTrainedModel,
 )
 
-from stages.common.attention.bert import (
+from .bert import (
     OperatorBertForMaskedLM,
     OperatorBertForQuestionAnswering,
     OperatorBertForSequenceClassification,
     OperatorBertModel,
     WithOperator,
 )
-from stages.common.attention.configuration import OperatorConfig
+from .configuration import OperatorConfig
 
 STOCK = {
     OperatorBertModel: BertModel,
