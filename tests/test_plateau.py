@@ -175,4 +175,6 @@ def test_opposite_effects_at_two_spreads_are_not_averaged_away_in_words():
         frame["operator"] == "shared"
     )
     frame = frame.assign(step=frame["step"] + shift)
-    assert "shared leaves later at 1 and sooner at 0.3, against original" in said(frame)
+    assert "runs with shared leave later at a spread of 1 and sooner at a spread of 0.3 than with original" in said(
+        frame
+    )

@@ -172,11 +172,13 @@ def _listed(rows: pd.DataFrame, singles: pd.DataFrame, confidence: float) -> str
     parts = []
     for reference, own in rows.groupby("reference", sort=False):
         for term in own.loc[own["term"].isin(opposed), "term"]:
-            found = [f"{word} at {_all(at['place'], names.operator)}" for word, at in places[term].groupby("verdict")]
-            parts.append(f"{name(term)} leaves {' and '.join(found)}, against {name(reference)}")
+            found = [f"{word} {_where(rows, at['place'])}" for word, at in places[term].groupby("verdict")]
+            parts.append(f"runs with {name(term)} leave {' and '.join(found)} than with {name(reference)}")
         own = own[~own["term"].isin(opposed)]
         shown = own[own["verdict"].isin((SOONER, LATER))]
-        parts += [_shown(row, places.get(row.term), name, confidence) for row in shown.itertuples()]
+        for row in shown.itertuples():
+            singly = f", shown singly {_where(rows, places[row.term]['place'])}" if row.term in places else ""
+            parts.append(_shown(row, name, confidence) + singly)
         undecided, neither = (own[own["verdict"] == word] for word in (UNDECIDED, NEITHER))
         if len(undecided):
             reach = undecided["detectable"].max()
@@ -187,21 +189,25 @@ def _listed(rows: pd.DataFrame, singles: pd.DataFrame, confidence: float) -> str
     return "; ".join(parts)
 
 
-def _shown(row, places: pd.DataFrame | None, name: Callable[[str], str], confidence: float) -> str:
-    """A difference that is shown: in steps where both sides leave, else in runs; and the places that show it too."""
+def _where(rows: pd.DataFrame, places: pd.Series) -> str:
+    """The places of a question in words: operators, or spreads."""
+    spread = rows["question"].iloc[0] == "spread"
+    at = "for" if spread else "at spreads of" if len(places) > 1 else "at a spread of"
+    return f"{at} {_all(places, names.operator)}"
+
+
+def _shown(row, name: Callable[[str], str], confidence: float) -> str:
+    """A difference that is shown: in steps where both sides leave, else in runs."""
     term, reference, horizon = name(row.term), name(row.reference), number(row.horizon, 0)
     if row.never == row.runs or row.never_reference == row.runs_reference:
-        said = f"{_left(row.never, row.runs)} runs with {term} leave within {horizon} steps, "
-        said += f"{_left(row.never_reference, row.runs_reference)} with {reference}"
-    else:
-        ends = interval(*sorted((abs(row.low), abs(row.high))), 0)
-        more = "fewer" if row.verdict == SOONER else "more"
-        said = f"a run with {term} spends {number(abs(row.difference), 0)} {more} of the first {horizon} steps on the "
-        said += f"plateau than with {reference} ({confidence:.0%} interval {ends})"
-    if places is None:
-        return said
-    at = "for" if row.question == "spread" else "at spreads of" if len(places) > 1 else "at a spread of"
-    return f"{said}, shown singly {at} {_all(places['place'], names.operator)}"
+        left, reference_left = _left(row.never, row.runs), _left(row.never_reference, row.runs_reference)
+        return f"{left} runs with {term} leave within {horizon} steps, {reference_left} with {reference}"
+    steps, ends = number(abs(row.difference), 0), interval(*sorted((abs(row.low), abs(row.high))), 0)
+    more = "fewer" if row.verdict == SOONER else "more"
+    return (
+        f"a run with {term} spends {steps} {more} of the first {horizon} steps on the plateau than with {reference} "
+        f"({confidence:.0%} interval {ends})"
+    )
 
 
 def _all(terms: pd.Series, name: Callable[[str], str]) -> str:
