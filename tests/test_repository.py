@@ -1,9 +1,10 @@
-"""The rules of CONTRIBUTING.md that a test can hold."""
+"""The rules of CONTRIBUTING.md that a test can hold, and the numbers that the README takes from a report."""
 
 import ast
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -46,3 +47,21 @@ def test_the_workflow_and_the_hooks_call_what_is_here():
         for hook in repository["hooks"]
     ]
     assert {hook["entry"].split()[0] for hook in hooks} == {"ruff"}
+
+
+def test_the_readme_has_the_verdicts_and_numbers_of_the_study_that_it_shows():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("−", "-")
+    tests = pd.read_csv(ROOT / "reports/examples/plateau/tables/plateau_tests.csv").set_index(["question", "term"])
+    names = {
+        "symmetric": "symmetric",
+        "pairwise": "pairwise",
+        "shared": "shared",
+        "tied_qkv": "one matrix for all three",
+    }
+    for term, name in names.items():
+        [line] = [line for line in readme.splitlines() if line.startswith(f"| {name} ")]
+        row, source = tests.loc[("operator", term)], tests.loc[("source", term)]
+        numbers = f"{row['difference']:.0f} ({row['low']:.0f} to {row['high']:.0f})"
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        assert cells[1].startswith(f"{source['runs'] - source['never']} of {source['runs']}")
+        assert cells[2:] == [numbers, row["verdict"]]
