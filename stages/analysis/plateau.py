@@ -65,6 +65,11 @@ def study(
     }
 
 
+def general(frame: pd.DataFrame, arms: pd.DataFrame) -> pd.DataFrame:
+    """The rows of operators as their sources start them: the other arms of a study are compared by the study alone."""
+    return frame[~frame["operator"].isin(arms.loc[arms["kind"] != SOURCE, "arm"])]
+
+
 def described(rows: pd.DataFrame, operators: tuple[str, ...], variants: dict[str, Variant]) -> pd.DataFrame:
     """Every arm and size with its operator, its kind, and the spread of its first scores. Columns: ARM."""
     counted = rows[(rows["metric"] == "first_score_spread") & rows["operator"].isin(operators)]

@@ -245,15 +245,18 @@ def main(settings: Settings) -> dict:
             (raw, None),  # the margins were made from these
         )
     ]
-    # the arms of a study are compared by the study: families of general tests are those of operators as they are
-    general = run if options.plateau_loss is None else run[~run["operator"].isin(list(settings.variants))]
+    study = plateau.study(
+        rows, settings.operators, settings.variants, options.plateau_loss, options.confidence, options.alpha
+    )
+    general, general_curves = (plateau.general(frame, study["plateau_arms"]) for frame in (run, curves))
     losses = comparisons.losses(general, options.confidence, options.alpha, options.margins)
     scored = [
         frame.loc[(frame["metric"] == "score") & (frame["stage"] == "finetuning"), RUN_COLUMNS] for frame in (run, raw)
     ]
     entries = judged(baselines.beside(run, known), raw, pd.read_csv(AUDIT, keep_default_na=False), settings)
     reached = [
-        milestones.reached(own, points, options.confidence) for own, points in ((run, curves), (raw, raw_curves))
+        milestones.reached(own, points, options.confidence)
+        for own, points in ((general, general_curves), (raw, raw_curves))
     ]
     tables = {
         "cells": fill_tables(general, raw, known, settings),
@@ -265,8 +268,8 @@ def main(settings: Settings) -> dict:
         "summaries": summaries,
         "milestones": with_source(*reached),
         "milestone_tests": with_source(*(milestones.tests(frame, options.confidence) for frame in (general, raw))),
-        "waiting": with_source(*(milestones.waiting(frame) for frame in (run, raw))),
-        "curves": pd.concat([with_source(curves, raw_curves), figure_numbers.published_curve()]),
+        "waiting": with_source(*(milestones.waiting(frame) for frame in (general, raw))),
+        "curves": pd.concat([with_source(general_curves, raw_curves), figure_numbers.published_curve()]),
         "bars": figure_numbers.time_saved(run),
         **robust(rows, options.confidence),
         "speed": speed.summaries(rows),
@@ -274,9 +277,7 @@ def main(settings: Settings) -> dict:
         "translation_curves": translation.curves(rows),
         "claims": entries,
         "tally": claims.tally(entries),
-        **plateau.study(
-            rows, settings.operators, settings.variants, options.plateau_loss, options.confidence, options.alpha
-        ),
+        **study,
     }
     for name, frame in tables.items():
         write_table(ANALYSIS / f"{name}.csv", frame)

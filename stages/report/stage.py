@@ -68,7 +68,7 @@ def tables(settings: Settings) -> dict[str, Grid]:
         *published_tables(filled, settings),
         overview.grid(overview.frame(summaries(), comparisons, settings), confidence),
         details.against_original(comparisons, confidence, alpha),
-        details.loss_differences(general(read("losses")), confidence, alpha),
+        details.loss_differences(read("losses"), confidence, alpha),
         verdicts.multibootstrap(read("multibootstrap"), confidence, settings.analysis.resamples),
         details.margins(settings.analysis.margins),
         verdicts.summary(read("tally")),
@@ -76,8 +76,8 @@ def tables(settings: Settings) -> dict[str, Grid]:
         verdicts.audit(checks),
         verdicts.errata(yaml.safe_load(ERRATA.read_text(encoding="utf-8"))),
         *robustness_tables(),
-        milestones.milestones(general(read("milestones"))),
-        milestones.tests(general(read("milestone_tests")), confidence, alpha),
+        milestones.milestones(read("milestones")),
+        milestones.tests(read("milestone_tests"), confidence, alpha),
         *plateau.comparisons(plateau_tests(), confidence, alpha),
         plateau.arms(read("plateau_arms")),
         speed.training_speed(read("speed")),
@@ -86,12 +86,6 @@ def tables(settings: Settings) -> dict[str, Grid]:
         *run_tables(settings),
     ]
     return {grid.name: grid for grid in grids}
-
-
-def general(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of operators as they are; variants of the study of the plateau have tables and figures of their own."""
-    arms = read("plateau_arms")
-    return frame[~frame["operator"].isin(arms.loc[arms["kind"] != plateau_figures.SOURCE, "arm"])]
 
 
 def published_tables(filled: pd.DataFrame, settings: Settings) -> list[Grid]:
@@ -206,7 +200,7 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     constant = {protocol: constant_answers("score", protocol).get(scores.GLUE_SCORE) for protocol in settings.protocols}
     runs["constant"] = runs["protocol"].map(constant).where(runs["source"] == "reproduced").astype(float)
     frames = {
-        "curves": general(read("curves")),
+        "curves": read("curves"),
         "dots": runs.drop(columns=["evaluated_on", "value"]).assign(quantity=scores.GLUE_SCORE),
         "bars": pd.concat([read("bars"), details.shares(pd.read_csv(LEDGER))]),
     }
@@ -215,7 +209,7 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     made += robustness_figures.noise(read("noise_curves"), filled, constant_answers("accuracy"))
     made += robustness_figures.transfer(read("transfer"), filled)
     made += translation.curves(read("translation_curves"))
-    made += milestones.waiting(general(read("waiting")))
+    made += milestones.waiting(read("waiting"))
     made += plateau_figures.drawings(read("plateau_arms"), read("plateau_waiting"), read("plateau_probes"))
     described = pages.layout(TEMPLATES)["operators"]
     made.append(answers.drawing(described, summaries(), read("comparisons"), settings))
