@@ -5,6 +5,7 @@ computed nothing: no thread and no GPU is inherited. Where that cannot be had (m
 every process imports for itself.
 """
 
+import atexit
 import gc
 import multiprocessing
 import multiprocessing.forkserver
@@ -81,7 +82,8 @@ def _context(modules: list[str] | None) -> BaseContext:
     if modules is None or sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, *modules])
+    context.set_forkserver_preload(["stages.plumbing.preloading", __name__, *modules])
+    _end_server_at_exit()
     before = dict(os.environ)
     os.environ.update(ONE_THREAD)  # libraries read it when they are loaded, and then start no threads
     try:
@@ -102,6 +104,12 @@ def _end_server() -> None:
     if server is not None:
         with suppress(ProcessLookupError):
             os.kill(server, signal.SIGKILL)
+
+
+@cache
+def _end_server_at_exit() -> None:
+    """Has the server killed when this process ends: to take down all that it has imported takes it 2 seconds."""
+    atexit.register(_end_server)
 
 
 @contextmanager
@@ -130,6 +138,7 @@ def _prepare() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     gc.freeze()  # what was imported stays; looking at it again would copy its memory
+    gc.enable()  # the server has turned it off (preloading.py)
 
 
 def _end_with_parent() -> None:

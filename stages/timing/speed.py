@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import torch
-
 from stages.common.attention.bert import OperatorBertForSequenceClassification
 from stages.common.attention.configuration import configuration
 from stages.common.classification import training as finetuning
@@ -11,7 +9,7 @@ from stages.common.classification.training import Encoded
 from stages.common.masked_lm import steps as masked_lm
 from stages.common.masked_lm.corpus import Corpus
 from stages.common.training.machine import clocked
-from stages.common.training.optimisation import INITIALISATION, derived_seed, device, optimiser
+from stages.common.training.optimisation import INITIALISATION, device, optimiser, seed_torch
 
 
 class Pretraining:
@@ -49,7 +47,7 @@ class Finetuning:
 
     def __init__(self, run: dict, variant: dict, size: dict[str, int], vocabulary_size: int):
         settings = run["training"]
-        torch.manual_seed(derived_seed(run["seed"], INITIALISATION))
+        seed_torch(run["seed"], INITIALISATION)
         config = configuration(
             **variant,
             **size,

@@ -23,6 +23,7 @@ from stages.common.training.optimisation import (
     device,
     linear_rate,
     optimiser,
+    seed_torch,
     update,
 )
 from stages.common.translation.steps import NO_CLIPPING, attention, feed_forward
@@ -74,7 +75,7 @@ def train(job: dict) -> dict:
         job: name, operator, seed, task and training (the record `translation.sequence_tasks`).
     """
     training, seed = job["training"], job["seed"]
-    torch.manual_seed(derived_seed(seed, INITIALISATION))
+    seed_torch(seed, INITIALISATION)
     model = SequenceModel(job).to(device())
     adam = optimiser(model, training["betas"], training["epsilon"], weight_decay=0.0)
     for step in range(training["steps"]):

@@ -31,6 +31,7 @@ from stages.common.training.optimisation import (
     optimiser,
     require_finite,
     scheduled_rate,
+    seed_torch,
     update,
 )
 from stages.plumbing.files import read_once
@@ -110,7 +111,7 @@ def loaded(model: type[WithOperator], run: dict, weights: Path, **others: Any) -
         weights: folder of the pre-trained model.
         others: further values of the model's configuration, such as `num_labels`.
     """
-    torch.manual_seed(derived_seed(run["seed"], INITIALISATION))
+    seed_torch(run["seed"], INITIALISATION)
     config = OperatorConfig.from_pretrained(
         weights,
         hidden_dropout_prob=run["training"]["hidden_dropout"],
@@ -150,7 +151,7 @@ def train_epochs(
     step = 0
     for epoch in range(settings["epochs"]):
         for indices in batches(lengths, settings["batch_size"], derived_seed(seed, ORDER, epoch)):
-            torch.manual_seed(derived_seed(seed, DROPOUT, step))
+            seed_torch(seed, DROPOUT, step)
             rate, where = scheduled_rate(settings, step, steps, warmup), f"fine-tuning {run['name']}, step {step + 1}"
             update(model, adamw, loss_of(indices), rate, settings["gradient_clipping"], where)
             step += 1

@@ -24,6 +24,7 @@ from stages.common.training.optimisation import (
     derived_seed,
     device,
     linear_rate,
+    seed_torch,
 )
 from stages.plumbing.jobs import processes, rank
 
@@ -51,7 +52,7 @@ def built(run: dict, vocabulary_size: int) -> OperatorBertForMaskedLM:
         run: the settings of the job: variant, model, training and seed.
         vocabulary_size: word pieces.
     """
-    torch.manual_seed(derived_seed(run["seed"], INITIALISATION))
+    seed_torch(run["seed"], INITIALISATION)
     return OperatorBertForMaskedLM(
         configuration(
             **run["variant"],
@@ -84,7 +85,7 @@ def advance(
     generator = torch.Generator().manual_seed(derived_seed(seed, MASKING, step))
     inputs, chosen = corpus.masked(sequences, settings["mask_probability"], generator)
     count = _at_least_one(int(chosen.sum()), f"step {step + 1}")
-    torch.manual_seed(derived_seed(seed, DROPOUT, step * processes() + rank()))
+    seed_torch(seed, DROPOUT, step * processes() + rank())
     model.train()
     total = _backward(loss_of, *(distributed.share(T) for T in (inputs, sequences, chosen)), count, settings)
     rate = linear_rate(step, steps, settings["warmup_steps"], settings["learning_rate"])

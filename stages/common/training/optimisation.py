@@ -37,6 +37,19 @@ def derived_seed(seed: int, purpose: int, step: int = 0) -> int:
     return int(np.random.SeedSequence([seed, purpose, step]).generate_state(1)[0])
 
 
+def seed_torch(seed: int, purpose: int, step: int = 0) -> None:
+    """Seeds what PyTorch draws from here on with the `derived_seed` of these three.
+
+    Without a GPU that is the CPU's generator alone. `torch.manual_seed` would also note down for every kind of device
+    that is missing what to seed it with, and the stack of its caller: 1.3 ms, a twelfth of a small model's step.
+    """
+    number = derived_seed(seed, purpose, step)
+    if device().type == "cpu":
+        torch.default_generator.manual_seed(number)
+    else:
+        torch.manual_seed(number)
+
+
 def optimiser(model: nn.Module, betas: tuple[float, float], epsilon: float, weight_decay: float) -> torch.optim.AdamW:
     """Decoupled AdamW, fused; no decay on biases and LayerNorm (the released code of Courtois et al.).
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stages.common.attention.configuration import OperatorConfig, configuration
-from stages.common.training.optimisation import DROPOUT, INITIALISATION, autocast, derived_seed, device, update
+from stages.common.training.optimisation import DROPOUT, INITIALISATION, autocast, device, seed_torch, update
 from stages.common.translation.pairs import PAD, Pairs, padded
 from stages.common.translation.transformer import Attention, DecoderLayer, EncoderLayer, FeedForward, Transformer
 
@@ -41,7 +41,7 @@ def built(job: dict, words: tuple[int, int]) -> Transformer:
         job: operator, seed and training (a protocol of `translation`).
         words: sizes of the source and the target vocabulary.
     """
-    torch.manual_seed(derived_seed(job["seed"], INITIALISATION))
+    seed_torch(job["seed"], INITIALISATION)
     return assembled(job, words).to(device())
 
 
@@ -89,7 +89,7 @@ def advance(model: Transformer, adam: torch.optim.AdamW, step: int, pairs: Pairs
     Counts are of the model in training, with dropout, as the tutorial's accuracy is.
     """
     training = job["training"]
-    torch.manual_seed(derived_seed(job["seed"], DROPOUT, step))
+    seed_torch(job["seed"], DROPOUT, step)
     model.train()
     with autocast(training["precision"]):
         scores, labels = scored(model, pairs, indices)
