@@ -370,4 +370,16 @@ def test_models_of_translation_are_counted_by_their_training_seeds():
 @pytest.mark.parametrize(("bound", "shown"), [(-2.0, "be shown to lie above −2 in 80 %"), (0.0, "be found in 80 %")])
 def test_power_without_a_claimed_effect_is_told_against_the_bound(bound, shown):
     made = compared(np.array([1.0, 1.2, 1.1]), np.array([1.0, 0.9, 1.1]), 0.95)
-    assert shown in sentence([({"test": "difference", "above": bound}, made)], 0.05)
+    assert shown in sentence([({"test": "difference", "select": {"metric": "score"}, "above": bound}, made)], 0.05)
+
+
+def test_powers_and_effects_in_several_units_are_not_ranked_against_each_other():
+    made = compared(np.array([1.0, 1.2, 1.1]), np.array([1.0, 0.9, 1.1]), 0.95)
+    tests = [
+        {"test": "difference", "select": {"metric": metric}, "above": bound}
+        for metric, bound in (("error", 0.0), ("error", -2.0), ("beam_bleu", 0.0))
+    ]
+    tests.append({"test": "difference", "select": {"metric": "error"}, "within": 0.05})
+    said = sentence([(test, made) for test in tests], 0.05)
+    assert said.count("With ") == 3 and said.count("Of 2 places of this kind, this is the least certain one.") == 1
+    assert "equivalence of equal operators within 0.05" in said

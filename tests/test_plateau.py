@@ -50,7 +50,7 @@ def test_a_run_of_pretraining_alone_has_a_report_that_answers(reports):
     words = html.unescape(re.sub(r"<[^>]+>", " ", page))
     assert "At equal spread of the first scores, a run with pairwise spends" in words and "fewer of the first" in words
     assert "no difference to original is shown for shared and one matrix for all three" in words
-    assert "As their sources start them" in words and "With a larger learning rate" in words
+    assert "With their own parameters started as in their sources" in words and "With a larger learning rate" in words
     assert "it fine-tunes no model" in words and "fine-tuning seeds by the recipe" not in words
     for name in (
         "plateau_time",

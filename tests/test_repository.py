@@ -51,7 +51,9 @@ def test_the_workflow_and_the_hooks_call_what_is_here():
 
 def test_the_readme_has_the_verdicts_and_numbers_of_the_study_that_it_shows():
     readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("−", "-")
-    tests = pd.read_csv(ROOT / "reports/examples/plateau/tables/plateau_tests.csv").set_index(["question", "term"])
+    tables = ROOT / "reports/examples/plateau/tables"
+    tests = pd.read_csv(tables / "plateau_tests.csv").set_index(["question", "term"])
+    places = pd.read_csv(tables / "plateau_places.csv", dtype={"place": str}).set_index(["question", "term", "place"])
     names = {
         "symmetric": "symmetric",
         "pairwise": "pairwise",
@@ -62,6 +64,7 @@ def test_the_readme_has_the_verdicts_and_numbers_of_the_study_that_it_shows():
         [line] = [line for line in readme.splitlines() if line.startswith(f"| {name} ")]
         row, source = tests.loc[("operator", term)], tests.loc[("source", term)]
         numbers = f"{row['difference']:.0f} ({row['low']:.0f} to {row['high']:.0f})"
+        singly = [f"{places.loc[('operator', term, place), 'difference']:.0f}" for place in ("0.05", "0.3", "1")]
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        assert cells[1].startswith(f"{source['runs'] - source['never']} of {source['runs']}")
-        assert cells[2:] == [numbers, row["verdict"]]
+        assert cells[1:6] == [numbers, *singly, row["verdict"]]
+        assert cells[6].startswith(f"{source['runs'] - source['never']} of {source['runs']}")

@@ -46,7 +46,8 @@ def tests(compared: pd.DataFrame, confidence: float, alpha: float) -> Grid:
         f"Steps that an operator spends more than original before it gets there, up to the horizon of both (restricted "
         f"means), with Welch's {confidence:.0%} interval over pre-training seeds. * marks p below {alpha:g} after "
         "Holm over all operators and milestones of a size. An exact log-rank test of the whole curves stands in the "
-        "detail of a cell and in the CSV; it is not adjusted.",
+        "detail of a cell and in the CSV; it is not adjusted. A study of the plateau compares its own arms in pairs of "
+        "equal seeds, in a family of their own, and may show there what this table does not.",
     )
     columns = {"label": (Heading("Operator"), str)} | {name: (_heading(name), _value) for name in _order(tested)}
     lines = [

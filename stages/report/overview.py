@@ -156,8 +156,10 @@ def reading(row) -> str:
         return "at chance: not above the most frequent answer"
     if row.operator == "original":
         return "the reference"
+    if isnan(row.glue_score):
+        return "not fine-tuned on all tasks"
     if isnan(row.low):
-        return "no interval: needs all tasks and two seeds"
+        return "no interval: needs two seeds"
     if row.verdict == ONE_CHECKPOINT:
         return f"{ONE_CHECKPOINT}: says nothing of the operator"
     if row.direction in ("higher", "lower"):

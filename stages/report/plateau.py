@@ -10,6 +10,13 @@ from stages.report.answers import Sentence
 from stages.report.tables import Grid, Heading, Value, interval, mean_sd, number, plain, probability, text
 
 SOONER, LATER, UNDECIDED, NEITHER = "sooner", "later", "undecided", "neither leaves"
+OPENINGS = {  # by question; the first is the main test
+    "operator": "At equal spread of the first scores,",
+    "source": "With their own parameters started as in their sources,",
+    "spread": "At equal operator,",
+    "rate": "With a larger learning rate for what makes the scores,",
+}
+FIRST_SCREEN = ("operator", "source")
 ENOUGH = 0.9  # of the runs of the best arm must leave the plateau, or the runs are too short
 TEXTS = {"place": "str", "term": "str", "reference": "str"}  # columns of the comparisons that may hold numbers
 
@@ -71,7 +78,7 @@ def _label(row, several: bool) -> str:
     if row.question == "spread":
         label = f"{names.operator(row.place) + ': ' if row.place else ''}spread {row.term} against {row.reference}"
     else:
-        at = {"source": "as their sources start", "rate": "as its source starts"}.get(row.question, "equal spread")
+        at = "equal spread" if row.question in ("operator", "diagonals") else "own parameters as in their sources"
         at = f"spread {row.place}" if row.place else at
         label = f"{names.operator(row.term)} against {names.operator(row.reference)}, {at}"
     return label[0].upper() + label[1:] + (f" (BERT-{row.size_})" if several else "")
@@ -122,8 +129,10 @@ def _start(row) -> str:
     return f"first spread {row.spread:g}" if row.kind == "scaled" else row.kind
 
 
-def answer(tests: pd.DataFrame, frame: pd.DataFrame, confidence: float) -> str:
-    """The answer of the study, that of every size, a sentence a question; empty without a study.
+def answer(
+    tests: pd.DataFrame, frame: pd.DataFrame, confidence: float, questions: tuple[str, ...] = tuple(OPENINGS)
+) -> str:
+    """The answer of the study, that of every size, a sentence for each of some questions; empty without a study.
 
     Nothing is said to be equal: what is not shown is told with the difference that would have been found. No answer is
     given where the best arm leaves too seldom, or where no comparison of operators has an interval.
@@ -131,13 +140,13 @@ def answer(tests: pd.DataFrame, frame: pd.DataFrame, confidence: float) -> str:
     sizes = frame["size"].drop_duplicates()
     made = [
         (f"At BERT-{size}: " if len(sizes) > 1 else "")
-        + _answer(tests[tests["size"] == size], frame[frame["size"] == size], confidence)
+        + _answer(tests[tests["size"] == size], frame[frame["size"] == size], confidence, questions)
         for size in sizes
     ]
     return names.unbroken(" ".join(made))
 
 
-def _answer(tests: pd.DataFrame, frame: pd.DataFrame, confidence: float) -> str:
+def _answer(tests: pd.DataFrame, frame: pd.DataFrame, confidence: float, questions: tuple[str, ...]) -> str:
     best = frame.sort_values(["never", "mean"]).iloc[0]
     if 1 - best["never"] / best["runs"] < ENOUGH:
         left = _left(best["never"], best["runs"])
@@ -145,17 +154,11 @@ def _answer(tests: pd.DataFrame, frame: pd.DataFrame, confidence: float) -> str:
     averages, singles = tests[tests["place"] == ""], tests[tests["place"] != ""]
     if averages.loc[averages["question"] == "operator", "low"].isna().all():
         return "The study decides nothing: its comparisons of operators have no interval."
-    openings = {
-        "source": "As their sources start them,",
-        "operator": "At equal spread of the first scores,",
-        "spread": "At equal operator,",
-        "rate": "With a larger learning rate for what makes the scores,",
-    }
     made = []
-    for question, opening in openings.items():
+    for question in questions:
         own = averages[averages["question"] == question]
         if len(own):
-            made.append(f"{opening} {_listed(own, singles[singles['question'] == question], confidence)}.")
+            made.append(f"{OPENINGS[question]} {_listed(own, singles[singles['question'] == question], confidence)}.")
     return " ".join(made)
 
 
@@ -183,10 +186,18 @@ def _listed(rows: pd.DataFrame, singles: pd.DataFrame, confidence: float) -> str
         if len(undecided):
             reach = undecided["detectable"].max()
             power = f", where {number(reach, 0)} steps would be found in 80 % of such studies" if reach > 0 else ""
-            parts.append(f"no difference to {name(reference)} is shown for {_all(undecided['term'], name)}{power}")
+            told = f"no difference to {name(reference)} is shown for {_all(undecided['term'], name)}{power}"
+            parts.append(told + "".join(_although(rows, places[t], name) for t in undecided["term"] if t in places))
         if len(neither):
             parts.append(f"no run with {_all(neither['term'], name)} leaves, and none with {name(reference)}")
     return "; ".join(parts)
+
+
+def _although(rows: pd.DataFrame, found: pd.DataFrame, name: Callable[[str], str]) -> str:
+    """What single places show, all in one direction, of a term whose average shows nothing."""
+    return f", though runs with {name(found['term'].iloc[0])} leave {found['verdict'].iloc[0]} " + _where(
+        rows, found["place"]
+    )
 
 
 def _where(rows: pd.DataFrame, places: pd.Series) -> str:
@@ -219,9 +230,12 @@ def _left(never: int, runs: int) -> str:
     return f"{runs - never} of {runs}"
 
 
-def sentences(said: str) -> list[Sentence]:
-    """The answer as a sentence of the first screen; none without a study."""
-    return [Sentence("Leaving the plateau", said, (("the study", "#plateau"),))] if said else []
+def sentences(tests: pd.DataFrame, frame: pd.DataFrame, confidence: float) -> list[Sentence]:
+    """The answer to the first questions, for the first screen, without single places; none without a study."""
+    leads, tests = ("Leaving the plateau", "Started as in the sources"), tests[tests["place"] == ""]
+    said = [answer(tests, frame, confidence, (question,)) for question in FIRST_SCREEN]
+    link = ("the study", "#plateau")
+    return [Sentence(lead, text, (link,)) for lead, text in zip(leads, dict.fromkeys(said), strict=False) if text]
 
 
 def _estimate(value: float, low: float, high: float, decimals: int) -> Value:

@@ -37,8 +37,9 @@ def _time(arms: pd.DataFrame) -> Drawing:
         3.4,
         (
             "Restricted means with their intervals, up to the last step. Hollow: some runs of the arm did not leave, "
-            "and how many of all did stands beside the mark. Triangles above the last step: no run of the arm did. "
-            "Diamonds: operators as their sources start them; squares: with a larger learning rate for the scores.",
+            "and how many of all did stands beside the mark. Above the last step: no run of the arm did; height there "
+            "means nothing. Circles: started at a given spread; diamonds: own parameters as in their sources; squares: "
+            "the same with a larger learning rate for the scores.",
         ),
         lambda rows: ", ".join(
             f"{names.operator(row.operator)} {row.mean:.0f} steps at {row.spread:.3g} ({row.kind}), "
@@ -62,7 +63,8 @@ def time_to_leave(axes: Axes, frame: pd.DataFrame) -> None:
         for row in own.itertuples():
             x, look = row.spread * shift, {"color": colour, "markersize": 5, "linestyle": "none"}
             if row.never == row.runs:  # a column of marks above the last step, one an operator
-                axes.plot(x, last * (1.03 + 0.03 * place), marker="^", markerfacecolor="none", **look)
+                above = last * (1.03 + 0.03 * place + (0.015 if row.kind == RATE else 0))
+                axes.plot(x, above, marker=MARKERS[row.kind], markerfacecolor="none", **look)
                 continue
             face = "none" if row.never else colour
             axes.vlines(x, row.low, min(row.high, last), color=colour, linewidth=1)
@@ -75,6 +77,10 @@ def time_to_leave(axes: Axes, frame: pd.DataFrame) -> None:
     ticks = sorted(frame.loc[frame["kind"] == SCALED, "spread"].unique())
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
+    axes.set_yticks([tick for tick in axes.get_yticks() if tick <= last])
+    if (frame["never"] == frame["runs"]).any():
+        middle, beside = last * (1.03 + 0.03 * (len(operators) - 1) / 2), axes.get_yaxis_transform()
+        axes.text(-0.015, middle, "no run\nleaves", transform=beside, ha="right", va="center", fontsize=7)
     axes.set_xlabel("spread of the first scores")
     axes.set_ylabel("steps before leaving")
 

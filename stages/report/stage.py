@@ -66,7 +66,7 @@ def tables(settings: Settings) -> dict[str, Grid]:
     claims, checks = read("claims").fillna(""), audited()
     grids = [
         *published_tables(filled, settings),
-        overview.grid(overview.frame(summaries(), comparisons, settings), confidence),
+        overview.grid(without_arms(overview.frame(summaries(), comparisons, settings)), confidence),
         details.against_original(comparisons, confidence, alpha),
         details.loss_differences(read("losses"), confidence, alpha),
         verdicts.multibootstrap(read("multibootstrap"), confidence, settings.analysis.resamples),
@@ -158,6 +158,12 @@ def read(name: str, **options) -> pd.DataFrame:
     return pd.read_csv(ANALYSIS / f"{name}.csv", **options)
 
 
+def without_arms(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows without those arms of a study of the plateau that start otherwise: its own tables compare them."""
+    arms = read("plateau_arms")
+    return frame[~frame["operator"].isin(arms.loc[arms["kind"] != plateau_figures.SOURCE, "arm"])]
+
+
 def plateau_tests() -> pd.DataFrame:
     """The comparisons of the study of the plateau, with empty text where there is no single place."""
     return read("plateau_tests", dtype=plateau.TEXTS).fillna({"place": ""})
@@ -178,13 +184,13 @@ def stage_names(settings: Settings) -> list[str]:
     trained = [f"{operator}-{size}" for size in settings.sizes for operator in settings.operators]
     tuned = [f"{protocol}-{name}" for protocol in settings.protocols for name in trained]
     return [
-        *("corpus", "filtering", "tokenization", "tasks", "parameters"),
+        *("corpus", "filtering", "tokenization", "tasks", "baselines", "parameters"),
         *(f"pretraining-{name}" for name in trained),
         *(f"{stage}-{name}" for stage in ("finetuning", "noise", "cross_domain") for name in tuned),
         *(f"{stage}-{name}" for stage in ("convergence", "question_answering") for name in trained),
         "sentence_pairs",
         *(f"translation-{operator}" for operator in settings.translation.operators),
-        *("timing", "analysis"),
+        *("timing", "audit", "analysis"),
     ]
 
 
@@ -228,9 +234,10 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
     """What the templates are filled with: what all pages share, and the pages."""
     content = pages.layout(TEMPLATES)
     counted, comparisons, checks = summaries(), read("comparisons"), audited()
-    study = plateau.answer(plateau_tests(), read("plateau_arms"), settings.analysis.confidence)
+    study = plateau_tests(), read("plateau_arms"), settings.analysis.confidence
     values = {
-        "plateau": study,
+        "plateau": plateau.answer(*study),
+        "initializer_range": settings.pretraining.initializer_range,
         "plateau_loss": settings.analysis.plateau_loss,
         "confidence": f"{settings.analysis.confidence:.0%}",
         "alpha": settings.analysis.alpha,
@@ -245,7 +252,7 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
         "description": overview.description(settings, tuned=(counted["stage"] == "finetuning").any()),
         "cautions": overview.cautions(settings, compared(settings)["courtois2024"], task_statistics()),
         "answers": answers.operators(content["operators"], counted, comparisons, checks, settings.analysis.confidence),
-        "run": [*plateau.sentences(study), *answers.this_run(settings, counted, comparisons)],
+        "run": [*plateau.sentences(*study), *answers.this_run(settings, counted, comparisons)],
         "findings": answers.findings(content["findings"], checks),
         "answer": figures["answer"],
         "pages": made,
