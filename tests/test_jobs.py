@@ -371,13 +371,17 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
 
 
 def test_gpus_are_found_by_the_driver_and_named_so_that_their_order_does_not_matter(monkeypatch):
+    monkeypatch.setattr(pool, "built_without_cuda", lambda: False)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     for name, value in {"Init": None, "Shutdown": None, "DeviceGetCount": 2}.items():
         monkeypatch.setattr(pool.pynvml, f"nvml{name}", lambda value=value: value)
     monkeypatch.setattr(pool.pynvml, "nvmlDeviceGetHandleByIndex", lambda number: number)
     monkeypatch.setattr(pool.pynvml, "nvmlDeviceGetUUID", lambda handle: f"GPU-{handle}")
     assert pool.gpus() == ("GPU-0", "GPU-1")
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    for visible, names in {"": (), "-1": (), "NoDevFiles": (), "1,-1,0": ("1",), "GPU-a, 3": ("GPU-a", "3")}.items():
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        assert pool.gpus() == names
+    monkeypatch.setattr(pool, "built_without_cuda", lambda: True)
     assert pool.gpus() == ()
 
 
@@ -401,6 +405,7 @@ def test_the_lock_of_a_gpu_is_not_followed_to_where_another_has_put_a_link(trap,
 
 
 def test_every_worker_that_trains_has_a_gpu_of_its_own(monkeypatch):
+    monkeypatch.setattr(pool, "built_without_cuda", lambda: False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
     results = [result for _, result in jobs.run(gpu, squares(1, 2, 3, 4, 5, 6), "gpus", on_gpu=True)]
     assert {result["gpu"] for result in results} == {"5", "7"}

@@ -112,6 +112,16 @@ CHANGES = {
         10**12,
         ["translation.sequence_tasks.batch_size", "1000000000000"],
     ),
+    "a warm-up without an end": (
+        "translation.sequence_tasks.warmup_steps",
+        250,
+        ["translation.sequence_tasks", "warmup_steps: 250 leaves nothing of steps: 250"],
+    ),
+    "no room for attention over parameters": (
+        "translation.sequence_tasks.operators",
+        ["original", "over_parameters_wide"],
+        ["translation.sequence_tasks", "intermediate: 64 must exceed 2 x hidden: 32"],
+    ),
     "two rates, linear": ("finetuning.courtois2024.learning_rates", [1.0, 2.0], ["linear", "2"]),
 }
 

@@ -22,7 +22,8 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
-from itertools import count
+from importlib import metadata
+from itertools import count, takewhile
 from multiprocessing.context import BaseContext
 from pathlib import Path
 
@@ -179,10 +180,17 @@ def on_cluster(call: Callable[..., Outcome], work: list[tuple[str, tuple]], addr
 
 
 def gpus() -> tuple[str, ...]:
-    """What CUDA_VISIBLE_DEVICES calls the GPUs of this machine; found without loading a library that would take one."""
+    """What CUDA_VISIBLE_DEVICES calls the GPUs of this machine; found without loading a library that would take one.
+
+    A PyTorch that is built without CUDA has none. Of a list CUDA takes what stands before the first name that is none,
+    such as -1 or Slurm's NoDevFiles.
+    """
+    if built_without_cuda():
+        return ()
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
-        return tuple(filter(None, visible.split(",")))
+        names = (name.strip() for name in visible.split(","))
+        return tuple(takewhile(lambda name: name.isdecimal() or name.startswith(("GPU-", "MIG-")), names))
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError:  # no driver
@@ -192,6 +200,11 @@ def gpus() -> tuple[str, ...]:
         return tuple(pynvml.nvmlDeviceGetUUID(handle) for handle in handles)  # CUDA numbers them in another order
     finally:
         pynvml.nvmlShutdown()
+
+
+def built_without_cuda() -> bool:
+    """Whether the installed PyTorch is the build that computes on CPUs alone."""
+    return metadata.version("torch").endswith("+cpu")
 
 
 @cache

@@ -314,6 +314,14 @@ class Layers(Record):
             raise ValueError(f"heads: {self.heads} does not divide hidden: {self.hidden}")
         return self
 
+    @model_validator(mode="after")
+    def _room_for_attention_over_parameters(self):
+        if "over_parameters_wide" in self.operators and self.intermediate <= 2 * self.hidden:
+            raise ValueError(
+                f"intermediate: {self.intermediate} must exceed 2 x hidden: {self.hidden} for over_parameters_wide"
+            )
+        return self
+
 
 class PairFiles(Record):
     train: str
@@ -341,6 +349,12 @@ class TranslationProtocol(Layers):
 class SequenceTasks(Layers):
     steps: Count
     learning_rate: Rate
+
+    @model_validator(mode="after")
+    def _warmed_up_before_the_end(self):
+        if self.warmup_steps >= self.steps:
+            raise ValueError(f"warmup_steps: {self.warmup_steps} leaves nothing of steps: {self.steps}")
+        return self
 
     @model_validator(mode="after")
     def _a_key_for_every_position(self):

@@ -103,10 +103,15 @@ class Finetuning:
         self.model = BertForSequenceClassification(configured(size, vocab_size=vocabulary_size, num_labels=labels))
 
     def train(self, examples: Encoded, batch_size: int, epochs: int, rate: float) -> float:
-        """Trains the model; gives the seconds of an epoch, from the end of its first step on, scaled to all steps."""
+        """Trains the model; gives the seconds of an epoch, from the end of its first step on, scaled to all steps.
+
+        ValueError for a single step, which no other follows.
+        """
         schedule = {"num_train_epochs": epochs, "learning_rate": rate, "warmup_steps": WARMUP, "seed": self.seed}
         data = self.padded(examples)
         ends = trained(self.model, data, default_data_collator, self.precision, batch_size, **schedule)
+        if len(ends) < 2:
+            raise ValueError("timing.tasks: an epoch of one step cannot be timed; ask for more tasks.train_examples")
         return (ends[-1] - ends[0]) / (len(ends) - 1) * len(ends) / epochs
 
     def predict(self, examples: Encoded) -> np.ndarray:

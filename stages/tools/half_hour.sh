@@ -63,11 +63,12 @@ same_bits() { # a short job of BERT-small three times: twice undisturbed, once k
       "$folder/params.yaml"
     if [ "$try" = killed ]; then
       (cd "$folder" && exec setsid python3 -m stages pretraining original small > killed.log 2>&1) &
+      group=$!  # setsid makes the process the leader of a group of its own
       for _ in $(seq 240); do
         sleep 0.5
         compgen -G "$folder/data/jobs/pretraining/*/checkpoint.safetensors" > /dev/null && break
       done
-      pkill -9 -f "[s]tages pretraining original small"
+      kill -9 -- "-$group"
       say "killed with a checkpoint of $(ls "$folder"/data/jobs/pretraining/*/ | tr '\n' ' ')"
     fi
     (cd "$folder" && python3 -m stages pretraining original small) >> "$work/out/bits.log" 2>&1

@@ -34,7 +34,7 @@ from stages.common.training.optimisation import (
     seed_torch,
     update,
 )
-from stages.plumbing.files import read_once
+from stages.plumbing.files import read_once, temporary_sibling
 
 EVALUATION_BATCH = 128  # examples
 
@@ -78,7 +78,8 @@ def finetune(
         for name, path in validation.items()
     }
     if kept:
-        model.save_pretrained(kept)
+        with temporary_sibling(kept) as folder:  # whole or not at all: what is there counts as left by the job
+            model.save_pretrained(folder)
     return predictions, seconds
 
 
