@@ -124,7 +124,7 @@ def _plan() -> dict[str, float]:
 
 
 def write_plan(seconds: dict[str, float]) -> None:
-    """Leaves what the planner says of params.yaml, seconds by command, for `line`."""
+    """Leaves what the planner says of params.yaml, seconds by command, for `say`."""
     write_atomically(PLAN, json.dumps({"params": sha256(PATH), "seconds": seconds}, indent=1, sort_keys=True) + "\n")
 
 

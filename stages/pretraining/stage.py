@@ -6,7 +6,7 @@ data/observations/pretraining-OPERATOR-SIZE.csv: training and validation loss by
 from its last checkpoint (data/jobs). data/live.csv has the curves of all runs while they go on: losses, learning rate,
 gradient norm, tokens a second, share of the machine's peak.
 
-Several GPUs share a run under `torchrun --nproc-per-node N -m stages.pretraining OPERATOR SIZE`, or under
+Several GPUs share a run under `torchrun --nproc-per-node N -m stages pretraining OPERATOR SIZE`, or under
 `accelerate launch`.
 """
 

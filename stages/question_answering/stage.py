@@ -2,7 +2,8 @@
 
 Reads data/pretraining/OPERATOR-SIZE, data/tasks and the tokenizer of data/tokens. Writes
 data/observations/question_answering-OPERATOR-SIZE.csv (exact match and F1 of every task x pre-training seed x
-fine-tuning seed) and data/question_answering/OPERATOR-SIZE/predictions.parquet (every predicted answer behind them).
+fine-tuning seed) and data/answers/OPERATOR-SIZE.parquet (every predicted answer behind them). The models that were
+fine-tuned on TriviaQA first stay in data/jobs.
 """
 
 import json

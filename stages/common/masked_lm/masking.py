@@ -1,7 +1,8 @@
 """The masked-LM objective: which tokens are hidden, and the loss at those tokens alone.
 
-15 % of the tokens that are not special are chosen by independent coin flips; of these 80 % become [MASK], 10 % a random
-token, 10 % stay (Devlin et al. 2018, section 3.1; drawn afresh for every batch, as Courtois et al.'s code does).
+A share of the tokens that are not special, BERT's is 15 %, is chosen by independent coin flips; of these 80 % become
+[MASK], 10 % a random token, 10 % stay (Devlin et al. 2018, section 3.1; drawn afresh for every batch, as Courtois et
+al.'s code does).
 """
 
 import torch
@@ -49,7 +50,7 @@ class MaskedLMLoss(nn.Module):
     """The masked-LM loss of a model as a module, so that it can be compiled and trained on several devices.
 
     The head, which projects to the whole vocabulary, sees the chosen positions only: same loss and gradients as over
-    all positions, at 15 % of the work.
+    all positions, at that share of the work.
     """
 
     def __init__(self, model: nn.Module):

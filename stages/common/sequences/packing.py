@@ -2,7 +2,7 @@
 
 On disk: FOLDER/SPLIT/part_N.bin, uint16 little endian, [sequences, sequence_length], and FOLDER/index.json
 with, for each split, the shards' sizes and checksums. Sequences run over the borders of documents and shards;
-only the last partial sequence of a split is dropped (and what tokens.py cut off before, where that is asked for).
+only the last partial sequence of a split is dropped (and what streams.py cut off before, where that is asked for).
 """
 
 import json
