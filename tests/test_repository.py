@@ -49,7 +49,7 @@ def test_the_workflow_and_the_hooks_call_what_is_here():
     assert {hook["entry"].split()[0] for hook in hooks} == {"ruff"}
 
 
-def test_the_readme_has_the_verdicts_and_numbers_of_the_study_that_it_shows():
+def test_the_readme_has_the_verdicts_and_numbers_of_the_studies_that_it_shows():
     readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("−", "-")
     tables = ROOT / "reports/examples/plateau/tables"
     tests = pd.read_csv(tables / "plateau_tests.csv").set_index(["question", "term"])
@@ -61,10 +61,17 @@ def test_the_readme_has_the_verdicts_and_numbers_of_the_study_that_it_shows():
         "tied_qkv": "one matrix for all three",
     }
     for term, name in names.items():
-        [line] = [line for line in readme.splitlines() if line.startswith(f"| {name} ")]
+        [line] = [line for line in readme.splitlines() if line.startswith(f"| {name} ") and line.count("|") == 8]
         row, source = tests.loc[("operator", term)], tests.loc[("source", term)]
         numbers = f"{row['difference']:.0f} ({row['low']:.0f} to {row['high']:.0f})"
         singly = [f"{places.loc[('operator', term, place), 'difference']:.0f}" for place in ("0.05", "0.3", "1")]
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         assert cells[1:6] == [numbers, *singly, row["verdict"]]
         assert cells[6].startswith(f"{source['runs'] - source['never']} of {source['runs']}")
+    for row in pd.read_csv(ROOT / "reports/examples/files/tables/overview.csv").itertuples():
+        name = names.get(row.operator, row.operator)
+        [line] = [line for line in readme.splitlines() if line.startswith(f"| {name} |") and line.count("|") == 5]
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        assert cells[1] == f"{row.glue_score:.1f}"
+        if row.operator != "original":
+            assert cells[2:] == [f"{row.difference:.1f} ({row.low:.1f} to {row.high:.1f})", row.verdict]

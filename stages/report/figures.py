@@ -199,7 +199,8 @@ def dots(axes: Axes, frame: pd.DataFrame) -> None:
         axes.hlines(mean, place - 0.36, place + 0.36, color=colour, linewidth=1.6)
     if frame["constant"].notna().any():
         axes.axhline(frame["constant"].max(), color=INK, linewidth=0.8, linestyle=DASHED, label=CONSTANT)
-    axes.set_xticks(range(len(operators)), [names.operator(operator).replace(" ", "\n") for operator in operators])
+    named = [names.operator(operator).replace(" ", "\n") for operator in operators]
+    axes.set_xticks(range(len(operators)), named, fontsize=6.5 if len(operators) > 4 else None)
     axes.set_xlim(-0.6, len(operators) - 0.4)
 
 
