@@ -75,3 +75,22 @@ def test_the_readme_has_the_verdicts_and_numbers_of_the_studies_that_it_shows():
         assert cells[1] == f"{row.glue_score:.1f}"
         if row.operator != "original":
             assert cells[2:] == [f"{row.difference:.1f} ({row.low:.1f} to {row.high:.1f})", row.verdict]
+
+
+def test_the_readme_takes_every_other_number_of_the_studies_from_their_tables():
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    plateau, files = (ROOT / "reports/examples" / name / "tables" for name in ("plateau", "files"))
+    arms = pd.read_csv(plateau / "plateau_arms.csv").set_index("arm")
+    assert len(arms) == 31 and "31 arms and eight seeds" in readme and set(arms["runs"]) == {8}
+    assert f"gives pairwise a spread of {arms.loc['pairwise', 'spread']:.2f}" in readme
+    hot = arms[(arms["kind"] == "scaled") & arms["spread"].isin([3.0, 8.0])]
+    assert (hot["runs"].sum(), (hot["runs"] - hot["never"]).sum()) == (80, 1) and "one of 80" in readme
+    steps = pd.read_csv(plateau / "milestones.csv").query("source == 'released' and size == 'base'")
+    leaving = steps[steps["milestone"] == "plateau_end_step"].set_index("operator")["mean"]
+    assert f"leave at step {leaving['pairwise']:,.0f}, those of the original at {leaving['original']:,.0f}" in readme
+    against = pd.read_csv(files / "against_original.csv").query("source == 'reproduced'")
+    lost = against[(against["operator"] == "pairwise") & (against["column"] == "glue_score")]
+    assert f"(p = {lost['p_holm'].item():.2f})" in readme
+    assert {"cola", "mrpc", "rte"} == set(
+        against.loc[against["at_chance"], "column"]
+    ) and "at chance on CoLA, MRPC and RTE" in readme

@@ -2,8 +2,8 @@
 
 A run leaves the plateau at the first evaluation whose validation loss is below `analysis.plateau_loss`, a level that
 was set before the run; one that never does is right-censored at its last step. Its arm is a name in `operators`: an
-operator as its source starts it, or a variant of one with first scores of a given spread, or with a learning rate of
-its own for what makes the scores.
+operator whose own parameters start as in its source, or a variant of one with first scores of a given spread, or with a
+learning rate of its own for what makes the scores.
 
 plateau_tests.py compares the arms.
 """
@@ -13,11 +13,12 @@ from math import nan
 import pandas as pd
 
 from stages.analysis import plateau_tests
-from stages.analysis.plateau_tests import RATE, SCALED, SOURCE, TESTS
+from stages.analysis.plateau_tests import TESTS
 from stages.common.evidence import convergence, survival
+from stages.common.evidence.arms import RATE, SCALED, SOURCE
 from stages.plumbing.sections import Variant
 
-OTHER = "other start"  # a kind of arms beside those of plateau_tests
+OTHER = "other start"  # a kind of arms that the study shows and does not compare
 PROBES = ("score_spread", "attention_entropy", "self_weight")
 ARM = ["size", "arm", "operator", "kind", "spread"]
 ARMS = [*ARM, *survival.MEANS, "loss", "loss_sd", "moved"]
@@ -63,11 +64,6 @@ def study(
         )[TESTS],
         "plateau_probes": probed(rows, arms),
     }
-
-
-def general(frame: pd.DataFrame, arms: pd.DataFrame) -> pd.DataFrame:
-    """The rows of operators as their sources start them: the other arms of a study are compared by the study alone."""
-    return frame[~frame["operator"].isin(arms.loc[arms["kind"] != SOURCE, "arm"])]
 
 
 def described(rows: pd.DataFrame, operators: tuple[str, ...], variants: dict[str, Variant]) -> pd.DataFrame:

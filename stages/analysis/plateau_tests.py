@@ -14,9 +14,9 @@ import pandas as pd
 from scipy import stats
 
 from stages.common.evidence import power, survival
+from stages.common.evidence.arms import RATE, SCALED, SOURCE
 from stages.common.evidence.statistics import holm, mean_interval, varies
 
-SCALED, SOURCE, RATE = "scaled", "as its source", "rate of its own"  # kinds of arms
 MIDDLE = 1.0  # the spread that others are compared with, or the one nearest to it
 PAIRED = ["difference", "low", "high", "p"]
 TESTS = [

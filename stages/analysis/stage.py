@@ -27,6 +27,7 @@ from stages.common.evidence import (
     translation,
 )
 from stages.common.evidence import measurements as quantities
+from stages.common.evidence.arms import without_arms
 from stages.common.evidence.statistics import summarise
 from stages.plumbing import observations
 from stages.plumbing.files import (
@@ -248,7 +249,7 @@ def main(settings: Settings) -> dict:
     study = plateau.study(
         rows, settings.operators, settings.variants, options.plateau_loss, options.confidence, options.alpha
     )
-    general, general_curves = (plateau.general(frame, study["plateau_arms"]) for frame in (run, curves))
+    general, general_curves = (without_arms(frame, study["plateau_arms"]) for frame in (run, curves))
     losses = comparisons.losses(general, options.confidence, options.alpha, options.margins)
     scored = [
         frame.loc[(frame["metric"] == "score") & (frame["stage"] == "finetuning"), RUN_COLUMNS] for frame in (run, raw)

@@ -39,6 +39,12 @@ Script = Annotated[str, Field(pattern=r"^\w[\w./-]*\.py$")]  # a Python file bel
 Scheduler = Annotated[str, Field(pattern=r"^(tcp|tls|ucx)://\S+:\d+$")]  # address of a Dask scheduler
 
 
+def _require_steps_after_warmup(warmup_steps: int, steps: int) -> None:
+    """ValueError for a warm-up that fills the run: the rate would never fall, or be divided by nothing."""
+    if warmup_steps >= steps:
+        raise ValueError(f"warmup_steps: {warmup_steps} leaves nothing of steps: {steps}")
+
+
 class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -136,7 +142,9 @@ class Tasks(Record):
     questions: Questions
 
 
-class Model(Record):
+class Sized(Record):
+    """The size of a Transformer, in encoder and, where it has one, decoder alike."""
+
     layers: Count
     hidden: Count
     heads: Count
@@ -151,12 +159,20 @@ class Model(Record):
 
     @model_validator(mode="after")
     def _room_for_attention_over_parameters(self):
-        if self.intermediate <= 2 * self.hidden:
+        if self.has_pairs_over_parameters() and self.intermediate <= 2 * self.hidden:
             raise ValueError(
                 f"intermediate: {self.intermediate} must exceed 2 x hidden: {self.hidden}, the width at which "
                 "over_parameters_wide has no pairs left (BERT: 4 x hidden)"
             )
         return self
+
+    def has_pairs_over_parameters(self) -> bool:
+        """Whether attention over parameters, of the wide kind, may be built in this size."""
+        return True
+
+
+class Model(Sized):
+    """A BERT of params.yaml's `models`, which any operator may be built in."""
 
 
 class Variant(Record):
@@ -205,8 +221,8 @@ class Pretraining(Training):
 
     @model_validator(mode="after")
     def _warmup_ends(self):
-        if self.steps is not None and self.warmup_steps >= self.steps:
-            raise ValueError(f"warmup_steps: {self.warmup_steps} leaves nothing of steps: {self.steps}")
+        if self.steps is not None:
+            _require_steps_after_warmup(self.warmup_steps, self.steps)
         return self
 
 
@@ -292,15 +308,12 @@ class Timing(Record):
     steps: Count
 
 
-class Layers(Record):
+class Layers(Sized):
     """The size and the optimiser of a model of the stage translation."""
 
     operators: Several[Name]
     seeds: Several[Seed]
-    layers: Count
     hidden: Annotated[int, Field(ge=2, multiple_of=2)]  # sine and cosine channels in pairs
-    heads: Count
-    intermediate: Count
     positions: Annotated[int, Field(ge=4)]
     dropout: Share
     batch_size: Batch
@@ -308,19 +321,8 @@ class Layers(Record):
     betas: Pair[Share]
     epsilon: Rate
 
-    @model_validator(mode="after")
-    def _heads_divide_hidden(self):
-        if self.hidden % self.heads:
-            raise ValueError(f"heads: {self.heads} does not divide hidden: {self.hidden}")
-        return self
-
-    @model_validator(mode="after")
-    def _room_for_attention_over_parameters(self):
-        if "over_parameters_wide" in self.operators and self.intermediate <= 2 * self.hidden:
-            raise ValueError(
-                f"intermediate: {self.intermediate} must exceed 2 x hidden: {self.hidden} for over_parameters_wide"
-            )
-        return self
+    def has_pairs_over_parameters(self) -> bool:
+        return "over_parameters_wide" in self.operators
 
 
 class PairFiles(Record):
@@ -351,9 +353,8 @@ class SequenceTasks(Layers):
     learning_rate: Rate
 
     @model_validator(mode="after")
-    def _warmed_up_before_the_end(self):
-        if self.warmup_steps >= self.steps:
-            raise ValueError(f"warmup_steps: {self.warmup_steps} leaves nothing of steps: {self.steps}")
+    def _warmup_ends(self):
+        _require_steps_after_warmup(self.warmup_steps, self.steps)
         return self
 
     @model_validator(mode="after")

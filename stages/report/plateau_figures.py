@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from stages.common.evidence.arms import RATE, SCALED, SOURCE
 from stages.report import names
 from stages.report.figures import INK, WIDTH, Drawing, panels, steps_axis, style
 
-SCALED, SOURCE, RATE = "scaled", "as its source", "rate of its own"
 MARKERS = {SCALED: "o", SOURCE: "D", RATE: "s"}
 STROKES = ((0, (1, 1.5)), (0, (3, 1.5)), "dashdot", "dashed", "solid")  # of spreads, the widest one solid
 APART = 1.05  # factor between operators on the axis of spreads, so that intervals stand side by side

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from stages.common.evidence import baselines, cells, published, scores, specifications
+from stages.common.evidence import arms, baselines, cells, published, scores, specifications
 from stages.plumbing import observations
 from stages.plumbing.files import (
     ANALYSIS,
@@ -159,9 +159,8 @@ def read(name: str, **options) -> pd.DataFrame:
 
 
 def without_arms(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows without those arms of a study of the plateau that start otherwise: its own tables compare them."""
-    arms = read("plateau_arms")
-    return frame[~frame["operator"].isin(arms.loc[arms["kind"] != plateau_figures.SOURCE, "arm"])]
+    """The rows without those arms of a study of the plateau that start otherwise."""
+    return arms.without_arms(frame, read("plateau_arms"))
 
 
 def plateau_tests() -> pd.DataFrame:

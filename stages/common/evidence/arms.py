@@ -1,0 +1,15 @@
+"""The arms of a study of the plateau: operators, each started and trained in one of several ways."""
+
+import pandas as pd
+
+SCALED, SOURCE, RATE = "scaled", "as its source", "rate of its own"  # kinds of arms that such a study compares
+
+
+def without_arms(frame: pd.DataFrame, arms: pd.DataFrame) -> pd.DataFrame:
+    """The rows of operators whose own parameters start as in their sources: the study alone compares the other arms.
+
+    Args:
+        frame: a table with the column `operator`.
+        arms: the arms of the run, each with its `kind`; an operator that is none of them keeps its rows.
+    """
+    return frame[~frame["operator"].isin(arms.loc[arms["kind"] != SOURCE, "arm"])]
