@@ -12,7 +12,7 @@ import os
 import sys
 from pathlib import Path
 
-from stages.plumbing import handover, observations, progress
+from stages.plumbing import jobs
 from stages.plumbing.command import clear_errors
 from stages.plumbing.settings import Settings, did_you_mean, load_settings
 
@@ -26,6 +26,9 @@ def main(words: list[str]) -> None:
     name = arguments.pop("stage")
     with clear_errors():
         settings = load_settings()
+        jobs.prepare(FOLDER / name / "stage.py", settings.workers)
+        from stages.plumbing import handover, observations, progress  # after it, as pandas takes its time to load
+
         if None in arguments.values():
             arguments = named_by_dvc(name, list(arguments))
         for argument, value in arguments.items():

@@ -34,7 +34,7 @@ def closure(source: Path) -> frozenset[Path]:
 def imported(source: Path) -> frozenset[Path]:
     """Finds the files of this repository that `source` imports itself, at its top or inside its functions."""
     modules = set()
-    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+    for node in ast.walk(_tree(source)):
         if isinstance(node, ast.ImportFrom) and node.module:
             above = source.relative_to(ROOT).parts[: -node.level] if node.level else ()
             module = ".".join((*above, node.module))
@@ -43,6 +43,16 @@ def imported(source: Path) -> frozenset[Path]:
             modules |= {alias.name for alias in node.names}
     files = {file for module in modules if module.split(".")[0] == "stages" and (file := _file_of(module))}
     return frozenset(file for file in files if file.parent != PLUMBING)
+
+
+def runs_jobs(source: Path) -> bool:
+    """Whether `source`, or a file of its closure, hands work to `jobs.run`."""
+    return any(_calls_run(file) for file in closure(source) if file.suffix == ".py")
+
+
+def _calls_run(source: Path) -> bool:
+    calls = (node.func for node in ast.walk(_tree(source)) if isinstance(node, ast.Call))
+    return any(ast.unparse(called) == "jobs.run" for called in calls if isinstance(called, ast.Attribute))
 
 
 def modules(source: Path) -> list[str]:
@@ -58,6 +68,11 @@ def digest(source: Path) -> str:
         name = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file.name
         hashed.update(f"{name} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
     return hashed.hexdigest()
+
+
+@cache
+def _tree(source: Path) -> ast.Module:
+    return ast.parse(source.read_text(encoding="utf-8"))
 
 
 def _file_of(module: str) -> Path | None:

@@ -100,6 +100,20 @@ def run(
     return list(zip(folders, computed, strict=True))
 
 
+def prepare(stage: Path, workers: int | str | None) -> None:
+    """Has the processes for a stage's jobs, where this machine's cores will compute them, load what the jobs import.
+
+    That takes as long as the stage itself takes to load what it needs and to look at its inputs, so both are done at
+    once. `run` then finds the server of processes (pool.py) begun.
+
+    Args:
+        stage: the file of the stage.
+        workers: as in `run`.
+    """
+    if processes() == 1 and not isinstance(workers, str) and imports.runs_jobs(stage) and not pool.gpus():
+        pool.begin_server(imports.modules(stage))
+
+
 def _found(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None]:
     """The results of finished jobs, None for the others. A damaged job is named, and one of the others.
 

@@ -82,8 +82,15 @@ def _context(modules: list[str] | None) -> BaseContext:
     """How processes are started: forked from a server that has imported `modules`, or each anew."""
     if modules is None or sys.platform != "linux":
         return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["stages.plumbing.preloading", __name__, *modules])
+    begin_server(modules)
+    return multiprocessing.get_context("forkserver")
+
+
+def begin_server(modules: list[str]) -> None:
+    """Starts the server of processes, which then imports `modules`, unless it has been started before."""
+    if sys.platform != "linux":
+        return
+    multiprocessing.get_context("forkserver").set_forkserver_preload(["stages.plumbing.preloading", __name__, *modules])
     _end_server_at_exit()
     before = dict(os.environ)
     os.environ.update(ONE_THREAD)  # libraries read it when they are loaded, and then start no threads
@@ -93,7 +100,6 @@ def _context(modules: list[str] | None) -> BaseContext:
     finally:
         os.environ.clear()
         os.environ.update(before)
-    return context
 
 
 def _end_server() -> None:
