@@ -93,7 +93,7 @@ LESS = {  # a value that asks for less than there is redoes nothing
     "pretraining.seeds": (1,),
     "finetuning.courtois2024.seeds": (2,),
     "question_answering.tasks": ("squad1",),
-    "convergence.steps": (700,),
+    "convergence.steps": (400,),
     "convergence.tasks": ("sst2",),
     "translation.protocols.blog.seeds": (1,),
 }

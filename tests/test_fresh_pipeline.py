@@ -22,7 +22,8 @@ from tests.toy_pipeline import (
     stages_run,
 )
 
-ABOVE_CHANCE, ABOVE_WORDS = 4, 1  # tasks of eight, at least
+ABOVE_CHANCE, ABOVE_WORDS = 6, 3  # tasks of eight, at least
+COMPARED = ["stsb", "qqp"]  # tasks that compare the words of two texts, which is what pre-training teaches
 pytestmark = pytest.mark.pipeline
 
 
@@ -110,13 +111,13 @@ def learn(params: dict) -> None:
 
 
 def learn_from_scratch(params: dict) -> None:
-    """The same without pre-training, on the task of acceptability alone."""
+    """The same without pre-training, on the tasks of COMPARED alone."""
     learn(params)
     params["pretraining"] |= {"steps": 2, "warmup_steps": 1, "learning_rate": 1.0e-9}
     params["convergence"]["steps"] = [2]
-    params["noise"]["tasks"] = params["timing"]["tasks"] = params["convergence"]["tasks"] = ["cola"]
-    params["cross_domain"] |= {"tasks": ["cola"], "positive_labels": {"cola": ["1"]}}
-    params["tasks"]["names"] = ["cola"]
+    params["noise"]["tasks"] = params["timing"]["tasks"] = params["convergence"]["tasks"] = COMPARED
+    params["cross_domain"] |= {"tasks": ["qqp"], "positive_labels": {"qqp": ["1"]}}
+    params["tasks"]["names"] = COMPARED
 
 
 def scored(folder: Path, *stages: str) -> pd.DataFrame:
@@ -141,4 +142,4 @@ def test_at_the_laptop_scale_a_model_learns_and_pre_training_matters(tmp_path):
     fresh = clone(tmp_path / "scratch", learn_from_scratch)
     run(fresh, "dvc", "repro", "finetuning", "baselines")
     scratch = scored(fresh, "finetuning-courtois2024")
-    assert scratch.loc["cola", "value"] < glue.loc["cola", "value"] - 0.1  # order of words is what pre-training teaches
+    assert (scratch.loc[COMPARED, "value"] < glue.loc[COMPARED, "value"] - 0.03).all()

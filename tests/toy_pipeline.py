@@ -49,7 +49,7 @@ def shrink(params: dict) -> None:
     params["question_answering"] |= {"seeds": [1, 2], "epochs": 1}
     params["noise"] |= {"tasks": ["sst2", "mnli"], "levels": [0.0, 0.4], "seeds": [1, 2]}
     params["cross_domain"]["tasks"] = ["mnli", "qnli"]
-    params["models"]["tiny"] |= {"layers": 1, "hidden": 16, "intermediate": 64}
+    params["models"]["tiny"] |= {"layers": 1, "hidden": 16, "heads": 4, "intermediate": 64}
     params["pretraining"] |= {
         "steps": 12,
         "warmup_steps": 2,

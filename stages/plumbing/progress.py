@@ -22,9 +22,9 @@ from stages.plumbing.settings import PATH, Settings
 
 PLAN = Path("data/plan.json")  # of the planner: seconds by command, and the SHA-256 of the params.yaml they are for
 USUAL = {  # seconds of one command of a stage: scale `laptop`, two cores
-    "settings": 1, "corpus": 4, "filtering": 4, "tokenization": 5, "tasks": 4, "baselines": 6, "parameters": 7,
-    "pretraining": 41, "finetuning": 70, "noise": 21, "cross_domain": 15, "convergence": 18, "question_answering": 26,
-    "sentence_pairs": 3, "translation": 29, "timing": 28, "audit": 4, "analysis": 42, "report": 15,
+    "settings": 1, "corpus": 4, "filtering": 3, "tokenization": 4, "tasks": 7, "baselines": 4, "parameters": 7,
+    "pretraining": 20, "finetuning": 55, "noise": 14, "cross_domain": 10, "convergence": 10, "question_answering": 20,
+    "sentence_pairs": 3, "translation": 15, "timing": 42, "audit": 4, "analysis": 15, "report": 15,
 }  # fmt: skip
 OTHER = 10  # of a stage that somebody has added
 BELIEVED = 60.0  # seconds that the others must have taken to weigh as much as what was expected of a stage
