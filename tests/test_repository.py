@@ -54,6 +54,11 @@ def test_the_readme_has_the_verdicts_and_numbers_of_the_studies_that_it_shows():
     tables = ROOT / "reports/examples/plateau/tables"
     tests = pd.read_csv(tables / "plateau_tests.csv").set_index(["question", "term"])
     places = pd.read_csv(tables / "plateau_places.csv", dtype={"place": str}).set_index(["question", "term", "place"])
+
+    def single(place: pd.Series) -> str:
+        mark = "*" if place["verdict"] == "undecided" else ""
+        return f"{mark}{place['difference']:.0f}{mark}"
+
     names = {
         "symmetric": "symmetric",
         "pairwise": "pairwise",
@@ -64,7 +69,7 @@ def test_the_readme_has_the_verdicts_and_numbers_of_the_studies_that_it_shows():
         [line] = [line for line in readme.splitlines() if line.startswith(f"| {name} ") and line.count("|") == 8]
         row, source = tests.loc[("operator", term)], tests.loc[("source", term)]
         numbers = f"{row['difference']:.0f} ({row['low']:.0f} to {row['high']:.0f})"
-        singly = [f"{places.loc[('operator', term, place), 'difference']:.0f}" for place in ("0.05", "0.3", "1")]
+        singly = [single(places.loc[("operator", term, place)]) for place in ("0.05", "0.3", "1")]
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         assert cells[1:6] == [numbers, *singly, row["verdict"]]
         assert cells[6].startswith(f"{source['runs'] - source['never']} of {source['runs']}")
@@ -77,7 +82,7 @@ def test_the_readme_has_the_verdicts_and_numbers_of_the_studies_that_it_shows():
             assert cells[2:] == [f"{row.difference:.1f} ({row.low:.1f} to {row.high:.1f})", row.verdict]
 
 
-def test_the_readme_takes_every_other_number_of_the_studies_from_their_tables():
+def test_the_readme_takes_further_numbers_of_the_studies_from_their_tables():
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     plateau, files = (ROOT / "reports/examples" / name / "tables" for name in ("plateau", "files"))
     arms = pd.read_csv(plateau / "plateau_arms.csv").set_index("arm")
@@ -87,7 +92,7 @@ def test_the_readme_takes_every_other_number_of_the_studies_from_their_tables():
     assert (hot["runs"].sum(), (hot["runs"] - hot["never"]).sum()) == (80, 1) and "one of 80" in readme
     steps = pd.read_csv(plateau / "milestones.csv").query("source == 'released' and size == 'base'")
     leaving = steps[steps["milestone"] == "plateau_end_step"].set_index("operator")["mean"]
-    assert f"leave at step {leaving['pairwise']:,.0f}, those of the original at {leaving['original']:,.0f}" in readme
+    assert f"leaves at step {leaving['pairwise']:,.0f}, that of the original at {leaving['original']:,.0f}" in readme
     against = pd.read_csv(files / "against_original.csv").query("source == 'reproduced'")
     lost = against[(against["operator"] == "pairwise") & (against["column"] == "glue_score")]
     assert f"(p = {lost['p_holm'].item():.2f})" in readme
