@@ -65,7 +65,7 @@ CHANGES = {
         float("nan"),
         ["pretraining.learning_rate", "nan", "finite"],
     ),
-    "heads do not divide": ("models.tiny.heads", 7, ["models.tiny", "7", "64"]),
+    "heads do not divide": ("models.tiny.heads", 7, ["models.tiny", "7", "128"]),
     "unknown operator": (
         "operators",
         ["original", "sharde"],
@@ -82,6 +82,7 @@ CHANGES = {
     "words for a number": ("finetuning.courtois2024.epochs", "five", ["epochs", "'five'", "integer"]),
     "a near operator": ("operators", ["original", "symetric"], ["operators.1", "did you mean `symmetric`?"]),
     "a near protocol": ("protocols", ["courtois2042"], ["protocols.0", "did you mean `courtois2024`?"]),
+    "a near key of a record made of another": ("pretraining.warmup_stepz", 5, ["did you mean `warmup_steps`?"]),
     "a near key": ("pretraining.step", 5, ["pretraining.step", "did you mean `steps`?"]),
     "no baseline": ("operators", ["shared"], ["operators", "original"]),
     "unknown task": ("tasks.names", ["cola", "wnli"], ["tasks.names.1", "'wnli'", "'cola'"]),

@@ -159,15 +159,15 @@ class Sized(Record):
 
     @model_validator(mode="after")
     def _room_for_attention_over_parameters(self):
-        if self.has_pairs_over_parameters() and self.intermediate <= 2 * self.hidden:
+        if self.may_be_over_parameters_wide() and self.intermediate <= 2 * self.hidden:
             raise ValueError(
                 f"intermediate: {self.intermediate} must exceed 2 x hidden: {self.hidden}, the width at which "
                 "over_parameters_wide has no pairs left (BERT: 4 x hidden)"
             )
         return self
 
-    def has_pairs_over_parameters(self) -> bool:
-        """Whether attention over parameters, of the wide kind, may be built in this size."""
+    def may_be_over_parameters_wide(self) -> bool:
+        """Whether that operator may be built in this size."""
         return True
 
 
@@ -321,7 +321,7 @@ class Layers(Sized):
     betas: Pair[Share]
     epsilon: Rate
 
-    def has_pairs_over_parameters(self) -> bool:
+    def may_be_over_parameters_wide(self) -> bool:
         return "over_parameters_wide" in self.operators
 
 

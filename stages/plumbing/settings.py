@@ -184,8 +184,8 @@ def did_you_mean(given: str, allowed: Iterable[str]) -> str:
 
 
 def _keys(record: type[Record]) -> set[str]:
-    """Every key that may stand in params.yaml."""
-    return {name for section in Record.__subclasses__() for name in section.model_fields} | {*record.model_fields}
+    """Every key of a kind of record and of those derived from it; of `Record`, all that may stand in params.yaml."""
+    return {*record.model_fields}.union(*map(_keys, record.__subclasses__()))
 
 
 def _problem(details: dict) -> str:
@@ -193,7 +193,7 @@ def _problem(details: dict) -> str:
     key = ".".join(str(part) for part in details["loc"] if part != "[key]") or "the file"
     match details["type"]:
         case "extra_forbidden":
-            near = did_you_mean(key.rpartition(".")[2], _keys(Settings)) or "; remove it or mend the spelling"
+            near = did_you_mean(key.rpartition(".")[2], _keys(Record)) or "; remove it or mend the spelling"
             return f"  {key}: unknown key (given: {details['input']!r}){near}"
         case "missing":
             return f"  {key}: missing; stages/scales/laptop.yaml shows every key"
