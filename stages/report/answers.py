@@ -14,7 +14,7 @@ from stages.common.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.common.evidence.statistics import PRETRAINING
 from stages.report import names
 from stages.report.figures import Drawing, draw_answer
-from stages.report.tables import interval, number
+from stages.report.tables import interval, number, probability, signed
 
 BIGGEST = PAPER_SIZES[-1]
 FINDINGS = 3
@@ -112,12 +112,9 @@ def phrase(row, interval_name: str = "") -> str:
         return (
             f"a loss of {number(-row.difference, 2)} points {size} ({interval_name}{interval(-row.high, -row.low, 2)})"
         )
-    sign = "+" if row.difference > 0 else ""
     both = interval(row.low, row.high, 2)
     together = " over all operators together" if row.low > 0 or row.high < 0 else ""
-    return (
-        f"no detectable difference{together} {size} ({sign}{number(row.difference, 2)} points, {interval_name}{both})"
-    )
+    return f"no detectable difference{together} {size} ({signed(row.difference, 2)} points, {interval_name}{both})"
 
 
 def _nothing(words: dict, checks: pd.DataFrame) -> str:
@@ -227,7 +224,14 @@ def drawing(described: dict, summaries: pd.DataFrame, comparisons: pd.DataFrame,
         f"{settings.analysis.confidence:.0%} intervals; in brackets the share of the model's parameters that is saved."
     )
     if (frame["source"] == "reproduced").any():
-        note += " Hollow: this run, whose intervals may go on where a line ends in a triangle."
+        note += (
+            " Hollow: this run. Where its interval goes beyond the scale, the line ends in a triangle; an estimate "
+            "beyond it is given as a number. Intervals are not adjusted for several operators"
+        )
+        p = comparisons.loc[
+            (comparisons["source"] == "reproduced") & (comparisons["column"] == GLUE_SCORE), "p_holm"
+        ].dropna()
+        note += f"; after Holm's method the smallest p of this run is {probability(p.min())}." if len(p) else "."
     return draw_answer(frame, (note,))
 
 

@@ -126,7 +126,8 @@ def _row(key: str, value: object, entry: dict, source: str, params: dict, facts:
         row["verdict"] = same if _same(entry, rule, value, reference) and _others(rule, source, params) else different
     elif rule["open"] not in (item["item"] for item in facts["unspecified"]):
         raise ValueError(f"{PATH.name}: {key}: {source} leaves nothing open that is called {rule['open']!r}")
-    if missing := unknown.get(entry.get("rule"), 0):
+    dropped = entry.get("rule") == "harmful_pp" and params["filtering"]["missing_harmful_pp"] == "drop"
+    if not dropped and (missing := unknown.get(entry.get("rule"), 0)):
         row |= {"run": f"{row['run']}; {missing:,} documents have no such metadata and pass", "verdict": DIFFERS}
     if reason := _idle(entry, params):
         row |= {"run": f"{row['run']} ({reason})", "verdict": NO_EFFECT}

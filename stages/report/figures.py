@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from stages.common.evidence import specifications
 from stages.report import names
-from stages.report.tables import command
+from stages.report.tables import command, number, signed
 
 INK = "#24292f"
 GRID = "#d5dade"
@@ -296,7 +296,8 @@ def _bars(frame: pd.DataFrame) -> str:
 def answer(axes: Axes, frame: pd.DataFrame) -> None:
     """Differences with their intervals, one below the other; a row without one says so at its end.
 
-    The released differences give the scale: an interval of a small run that goes beyond it ends in a triangle.
+    The released differences give the scale: an interval of a small run that goes beyond it ends in a triangle, and an
+    estimate beyond it stands there as a number.
     """
     scale = frame[frame["source"] == "released"]
     reach = 2 * np.nanmax(np.abs((scale if len(scale) else frame)[["low", "high"]].to_numpy(dtype=float)), initial=0.5)
@@ -308,7 +309,12 @@ def answer(axes: Axes, frame: pd.DataFrame) -> None:
             continue
         own = row.source == "reproduced"
         axes.hlines(place, row.low, row.high, color=colour, linewidth=2)
-        axes.plot(row.difference, place, "o", color=colour, markersize=6, markerfacecolor="none" if own else colour)
+        if abs(row.difference) > reach:
+            side = "right" if row.difference > 0 else "left"
+            edge = np.copysign(0.97 * reach, row.difference)
+            axes.text(edge, place - 0.17, signed(row.difference, 1), ha=side, va="bottom", fontsize=8.5, color=colour)
+        else:
+            axes.plot(row.difference, place, "o", color=colour, markersize=6, markerfacecolor="none" if own else colour)
         for end, marker in ((row.low, "<"), (row.high, ">")):
             if abs(end) > reach:
                 axes.plot(np.copysign(0.97 * reach, end), place, marker, color=colour, markersize=5)
@@ -337,7 +343,7 @@ def draw_answer(frame: pd.DataFrame, notes: tuple[str, ...]) -> Drawing:
         + (
             "no results released"
             if np.isnan(row.difference)
-            else f"{row.difference:+.2f}, {row.low:.2f} to {row.high:.2f}"
+            else f"{signed(row.difference, 2)}, {number(row.low, 2)} to {number(row.high, 2)}"
         )
         for row in frame.itertuples()
     ]

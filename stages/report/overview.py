@@ -90,6 +90,7 @@ def frame(summaries: pd.DataFrame, comparisons: pd.DataFrame, settings) -> pd.Da
                         "glue_score": 100 * score.get("mean", float("nan")),
                         "glue_score_sd": 100 * score.get("sd", float("nan")),
                         "n": score.get("n"),
+                        "bag_of_words": 100 * score.get("bag_of_words", float("nan")),
                         "at_chance": score.get("at_chance"),
                         "difference": difference.get("difference"),
                         "low": difference.get("low"),
@@ -135,8 +136,21 @@ def grid(rows: pd.DataFrame, confidence: float) -> Grid:
         "saved": Heading("Saved, %"),
     }
     columns = {name: (heading, lambda value: value) for name, heading in headings.items()}
-    made = plain(shown, columns, name="overview", title="This run, operator by operator", stage="finetuning")
+    made = plain(
+        shown, columns, name="overview", title="This run, operator by operator", stage="finetuning", notes=_words(rows)
+    )
     return replace(made, csv=rows)
+
+
+def _words(rows: pd.DataFrame) -> tuple[str, ...]:
+    """What a bag of words scores, beside the operators."""
+    scored = rows.dropna(subset=["bag_of_words", "glue_score"])
+    if scored.empty:
+        return ()
+    above = int((scored["glue_score"] > scored["bag_of_words"]).sum())
+    which = "above all" if not above else f"below {above}"
+    words = number(scored["bag_of_words"].iloc[0], 2)
+    return (f"A bag of words scores {words} without any attention: {which} of the {len(scored)} GLUE scores.",)
 
 
 def _with_spread(rows: pd.DataFrame, name: str, decimals: int) -> list[Value]:

@@ -104,7 +104,7 @@ def robustness_tables() -> list[Grid]:
     """Noise, transfer and probes of this run; without lines where params.yaml leaves a stage's models out."""
     return [
         robustness.noise(read("noise_curves"), read("noise_measures"), read("noise_tests")),
-        robustness.noise_lost(read("noise_curves"), read("noise_measures"), read("noise_tests")),
+        robustness.noise_lost(read("noise_curves"), read("noise_measures")),
         robustness.transfer(read("transfer")),
         robustness.probes(read("probes")),
     ]
@@ -159,7 +159,7 @@ def read(name: str, **options) -> pd.DataFrame:
 
 
 def without_arms(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows without those arms of a study of the plateau that start otherwise."""
+    """The rows without those arms of a study of the plateau that start, or learn, otherwise."""
     return arms.without_arms(frame, read("plateau_arms"))
 
 

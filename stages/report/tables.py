@@ -145,6 +145,11 @@ def number(value: float, decimals: int) -> str:
     return MISSING if isnan(value) else f"{value:,.{decimals}f}".replace("-", "−")
 
 
+def signed(value: float, decimals: int) -> str:
+    """A difference, with its sign: `+0.63`, `−20.5`."""
+    return f"{'+' if value > 0 else ''}{number(value, decimals)}"
+
+
 def spread(value: float, decimals: int) -> str:
     """A standard deviation as it stands behind a mean, `± 0.37`; nothing for NaN."""
     return "" if isnan(value) else f"± {number(value, decimals)}"
