@@ -27,7 +27,8 @@ def main(words: list[str]) -> None:
     with clear_errors():
         settings = load_settings()
         jobs.prepare(FOLDER / name / "stage.py", settings.workers)
-        from stages.plumbing import handover, observations, progress  # after it, as pandas takes its time to load
+        # these load pandas, and the server of processes loads meanwhile
+        from stages.plumbing import handover, observations, progress
 
         if None in arguments.values():
             arguments = named_by_dvc(name, list(arguments))

@@ -145,7 +145,37 @@ def test_an_edit_of_what_a_module_imports_changes_its_digest_and_no_other_edit_d
     before = imports.digest(modules["job"])
     modules[edited].write_text(modules[edited].read_text() + "x = 1\n")
     imports.imported.cache_clear()
+    imports._tree.cache_clear()
     assert (imports.digest(modules["job"]) != before) == changes
+
+
+def test_the_stages_that_hand_out_jobs_are_told_by_their_code():
+    found = {path.parent.name for path in (ROOT / "stages").glob("*/stage.py") if imports.runs_jobs(path)}
+    assert found == {
+        *("corpus", "filtering", "tokenization", "pretraining", "finetuning", "noise", "cross_domain", "convergence"),
+        *("question_answering", "translation"),  # not timing, which wants the machine for itself
+    }
+
+
+@pytest.mark.parametrize(
+    ("stage", "workers", "world", "gpus", "begun"),
+    [
+        ("noise", None, "1", (), True),
+        ("analysis", None, "1", (), False),
+        ("noise", "tcp://a:8786", "1", (), False),
+        ("noise", None, "2", (), False),
+        ("noise", None, "1", ("0",), False),
+    ],
+)
+def test_processes_load_what_jobs_import_while_the_stage_loads_where_the_cores_compute_them(
+    stage, workers, world, gpus, begun, monkeypatch
+):
+    begins = []
+    monkeypatch.setenv("WORLD_SIZE", world)
+    monkeypatch.setattr(pool, "gpus", lambda: gpus)
+    monkeypatch.setattr(pool, "begin_server", begins.append)
+    jobs.prepare(ROOT / "stages" / stage / "stage.py", workers)
+    assert [f"stages.{stage}.stage" in modules for modules in begins] == [True] * begun
 
 
 def test_the_fingerprint_of_a_job_follows_the_digest_of_its_code(monkeypatch):

@@ -321,7 +321,7 @@ def test_heads_that_do_not_divide_the_width_are_an_error(operator):
 # the spread of the first scores
 
 SMALL = {"layers": 1, "hidden": 512, "heads": 8, "intermediate": 2048, "positions": 512, "initializer_range": 0.02}
-LAPTOP = {"layers": 1, "hidden": 64, "heads": 4, "intermediate": 256, "positions": 64, "initializer_range": 0.05}
+NARROW = {"layers": 1, "hidden": 64, "heads": 4, "intermediate": 256, "positions": 64, "initializer_range": 0.05}
 STARTS = [(operator, start) for operator, kind in SELF_ATTENTION.items() for start in kind.starts]
 
 
@@ -341,14 +341,14 @@ def measured_spread(operator: str, module: SelfAttention) -> float:
     return torch.stack(heads)[:, different].std().item()
 
 
-@pytest.mark.parametrize("size", [SMALL, LAPTOP], ids=["small", "laptop"])
+@pytest.mark.parametrize("size", [SMALL, NARROW], ids=["small", "narrow"])
 @pytest.mark.parametrize(("operator", "start"), STARTS)
 def test_the_first_scores_spread_as_the_closed_formula_says(operator, start, size):
     module = in_a_new_model(operator, size, start=start)
     assert measured_spread(operator, module) == pytest.approx(module.first_spread(size["initializer_range"]), rel=0.07)
 
 
-@pytest.mark.parametrize("size", [SMALL, LAPTOP], ids=["small", "laptop"])
+@pytest.mark.parametrize("size", [SMALL, NARROW], ids=["small", "narrow"])
 @pytest.mark.parametrize(("operator", "start"), STARTS)
 def test_the_first_scores_spread_as_asked(operator, start, size):
     module = in_a_new_model(operator, size, start=start, score_spread=1.6)
@@ -363,13 +363,13 @@ MOVED = {  # what a score_spread moves
 
 
 def test_a_tied_start_ties_in_a_whole_model_too():
-    module = in_a_new_model("original", LAPTOP, start="tied", score_spread=3.0)
+    module = in_a_new_model("original", NARROW, start="tied", score_spread=3.0)
     assert torch.equal(module.key.weight, module.query.weight)
 
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
 def test_a_score_spread_moves_nothing_else(operator):
-    plain, spread = (in_a_new_model(operator, LAPTOP, score_spread=value).state_dict() for value in (None, 3.0))
+    plain, spread = (in_a_new_model(operator, NARROW, score_spread=value).state_dict() for value in (None, 3.0))
     assert {name for name in plain if not torch.equal(plain[name], spread[name])} == MOVED[operator]
 
 
@@ -432,7 +432,7 @@ def own(folder, text=OWN) -> dict:
 
 def test_a_users_own_operator_is_counted_saved_and_loaded_as_the_others(tmp_path):
     variant = own(tmp_path)
-    size = {key: value for key, value in LAPTOP.items() if key != "initializer_range"}
+    size = {key: value for key, value in NARROW.items() if key != "initializer_range"}
     assert counts.layer_parameters(variant, size) == counts.counted_layer_parameters(variant, size)
     assert counts.block_work(variant, 96, 4, 64) == counts.block_work("symmetric", 96, 4, 64)
     assert counts.first_score_spread(variant, size, 0.1) is None
@@ -454,7 +454,7 @@ def test_a_model_whose_operator_has_changed_since_is_not_loaded(tmp_path):
     variant = own(tmp_path)
     own(tmp_path, OWN.replace("X, self.key(X)", "-X, self.key(X)"))
     with pytest.raises(ValueError, match=r"mine\.py has changed since the model was trained"):
-        configuration(**variant, **{key: value for key, value in LAPTOP.items() if key != "initializer_range"})
+        configuration(**variant, **{key: value for key, value in NARROW.items() if key != "initializer_range"})
 
 
 @pytest.mark.parametrize(

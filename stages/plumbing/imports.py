@@ -46,13 +46,13 @@ def imported(source: Path) -> frozenset[Path]:
 
 
 def runs_jobs(source: Path) -> bool:
-    """Whether `source`, or a file of its closure, hands work to `jobs.run`."""
-    return any(_calls_run(file) for file in closure(source) if file.suffix == ".py")
+    """Whether `source`, or a file of its closure, hands work to `jobs.run`, under that name."""
+    return any(_names_run(file) for file in closure(source) if file.suffix == ".py")
 
 
-def _calls_run(source: Path) -> bool:
-    calls = (node.func for node in ast.walk(_tree(source)) if isinstance(node, ast.Call))
-    return any(ast.unparse(called) == "jobs.run" for called in calls if isinstance(called, ast.Attribute))
+def _names_run(source: Path) -> bool:
+    names = (node for node in ast.walk(_tree(source)) if isinstance(node, ast.Attribute) and node.attr == "run")
+    return any(isinstance(node.value, ast.Name) and node.value.id == "jobs" for node in names)
 
 
 def modules(source: Path) -> list[str]:

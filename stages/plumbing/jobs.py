@@ -101,10 +101,11 @@ def run(
 
 
 def prepare(stage: Path, workers: int | str | None) -> None:
-    """Has the processes for a stage's jobs, where this machine's cores will compute them, load what the jobs import.
+    """Has the server of processes (pool.py) load what the jobs of a stage import, while the stage itself still loads.
 
-    That takes as long as the stage itself takes to load what it needs and to look at its inputs, so both are done at
-    once. `run` then finds the server of processes (pool.py) begun.
+    That takes longer than all that a stage does before its jobs, so both are done at once; `run` then finds the server
+    begun. Whether there are jobs to compute is not known yet: where there are none, the server ends with the stage.
+    Nothing is done where `run` may need no server: on a cluster, in one of several processes, beside a GPU.
 
     Args:
         stage: the file of the stage.

@@ -87,7 +87,10 @@ def _context(modules: list[str] | None) -> BaseContext:
 
 
 def begin_server(modules: list[str]) -> None:
-    """Starts the server of processes, which then imports `modules`, unless it has been started before."""
+    """Starts the server of processes, which then imports `modules`.
+
+    One that is at work already stays as it is; off Linux there is none.
+    """
     if sys.platform != "linux":
         return
     multiprocessing.get_context("forkserver").set_forkserver_preload(["stages.plumbing.preloading", __name__, *modules])

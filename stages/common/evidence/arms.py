@@ -6,7 +6,7 @@ SCALED, SOURCE, RATE = "scaled", "as its source", "rate of its own"  # kinds of 
 
 
 def without_arms(frame: pd.DataFrame, arms: pd.DataFrame) -> pd.DataFrame:
-    """The rows of operators whose own parameters start as in their sources: the study alone compares the other arms.
+    """The rows of operators that start and learn as their sources have it: the study alone compares the other arms.
 
     Args:
         frame: a table with the column `operator`.

@@ -36,10 +36,10 @@ from stages.tools.planner.costs import quantity, storage
 from stages.tools.planner.work import COPIES, Work
 
 HUB_SCALES = ("courtois", "kowsher")  # whose report is to stand beside the papers
-STARTED = (
-    "stages.__main__",
+STARTED = (  # a stage; workers
+    "stages.__main__, stages.plumbing.handover, stages.plumbing.observations, stages.plumbing.progress",
     "stages.pretraining.loop",
-)  # a stage; workers
+)
 BUSY = 0.9  # share of the cores below which the timing is said to be disturbed
 DOCUMENTS = 1000  # embedded ones that the stages of data are timed on, at most
 HEADER = ("stage", "size", "done", "runs", "tokens", "FLOPs", "time here", "disk")
