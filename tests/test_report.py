@@ -17,7 +17,7 @@ from stages.analysis import stage as analysis
 from stages.common.evidence import baselines, specifications
 from stages.plumbing import observations
 from stages.plumbing.settings import load_settings
-from stages.report.figures import Drawing
+from stages.report.drawing import Drawing
 from stages.report.pages import pages as laid_out
 from stages.report.paper_tables import merged_name
 from stages.translation.stage import SEQUENCES

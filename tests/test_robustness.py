@@ -11,7 +11,7 @@ from stages.common.evidence import cells, measurements, published, specification
 from stages.plumbing.settings import load_settings
 from stages.report import robustness as tables
 from stages.report import robustness_figures as figures
-from stages.report.figures import inline
+from stages.report.drawing import inline
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "data/published"

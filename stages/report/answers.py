@@ -13,7 +13,8 @@ from stages.common.evidence.cells import PAPER_SIZES
 from stages.common.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.common.evidence.statistics import PRETRAINING
 from stages.report import names
-from stages.report.figures import Drawing, draw_answer
+from stages.report.answer_figure import draw_answer
+from stages.report.drawing import Drawing
 from stages.report.tables import interval, number, probability, signed
 
 BIGGEST = PAPER_SIZES[-1]
@@ -168,7 +169,7 @@ def this_run(settings, summaries: pd.DataFrame, comparisons: pd.DataFrame) -> li
 
 
 def chance(summaries: pd.DataFrame, settings) -> str:
-    """Which of a run's scores do not rise above the most frequent answer, as a reason not to read them as results.
+    """Which of a run's scores do not rise above a constant answer, as a reason not to read them as results.
 
     Judged by the GLUE score, and by its columns where a run has not all of them. Empty where all scores are above;
     where it is not known whether they are, that is the reason.

@@ -9,7 +9,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
-from stages.report import figures
+from stages.report import drawing
 from stages.report.markup import formula
 
 TONES = {
@@ -55,4 +55,4 @@ def html_formula(text: str) -> Markup:
 
 def inline_svg(svg: bytes, name: str) -> Markup:
     """Our own figure, as an element of the page."""
-    return Markup(figures.inline(svg, name))
+    return Markup(drawing.inline(svg, name))

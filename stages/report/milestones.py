@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from pandas.api.typing import DataFrameGroupBy
 
 from stages.report import names
-from stages.report.figures import WIDTH, Drawing, panels, steps_axis, style
+from stages.report.drawing import WIDTH, Drawing, panels, steps_axis, style
 from stages.report.tables import MISSING, Grid, Heading, Value, interval, number, plain, probability, spread
 
 OTHERS = {

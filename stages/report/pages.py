@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 
-from stages.report.figures import Drawing
+from stages.report.drawing import Drawing
 from stages.report.tables import Grid
 
 MAIN, REST = "report", "appendix"

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 
 from stages.common.evidence.arms import RATE, SCALED, SOURCE
 from stages.report import names
-from stages.report.figures import INK, WIDTH, Drawing, panels, steps_axis, style
+from stages.report.drawing import INK, WIDTH, Drawing, panels, steps_axis, style
 
 MARKERS = {SCALED: "o", SOURCE: "D", RATE: "s"}
 STROKES = ((0, (1, 1.5)), (0, (3, 1.5)), "dashdot", "dashed", "solid")  # of spreads, the widest one solid

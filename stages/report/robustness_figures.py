@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 from stages.common.evidence import specifications
 from stages.common.evidence.scores import MISMATCHED
 from stages.report import names
-from stages.report.figures import CONSTANT, DASHED, HEAT, INK, WIDTH, Drawing, panels, style
+from stages.report.drawing import CONSTANT, DASHED, HEAT, INK, WIDTH, Drawing, panels, style
 from stages.report.robustness import words_of_kind
 
 NOISE, TRANSFER = "kowsher2025_naacl_table5_noise", "kowsher2025_naacl_table6_cross_domain"

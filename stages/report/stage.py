@@ -48,7 +48,8 @@ from stages.report import (
     translation,
     verdicts,
 )
-from stages.report.figures import Drawing, draw
+from stages.report.drawing import Drawing
+from stages.report.figures import draw
 from stages.report.spreadsheets import csv_of
 from stages.report.tables import Grid
 
@@ -222,7 +223,7 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
 
 
 def constant_answers(metric: str, protocol: str = "") -> dict[str, float]:
-    """Split -> score of the most frequent answer, in per cent."""
+    """Split -> score of a constant answer, in per cent."""
     rows = read("baselines").fillna({"protocol": ""})
     rows = rows[(rows["operator"] == baselines.MOST_FREQUENT) & (rows["metric"] == metric)]
     rows = rows[rows["protocol"] == protocol]

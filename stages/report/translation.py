@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 from matplotlib.axes import Axes
 
-from stages.report.figures import HEIGHT, WIDTH, Drawing, panels, style
+from stages.report.drawing import HEIGHT, WIDTH, Drawing, panels, style
 from stages.report.tables import Grid, Heading, mean_sd, plain
 
 MEASURES = {  # heading, what it means, factor, decimals

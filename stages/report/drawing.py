@@ -1,0 +1,161 @@
+"""What every figure shares: panels as SVG and PDF, of equal bytes for equal numbers; colours; SVG for a page.
+
+Inside a page the colours are CSS variables, so that light and dark schemes both read; the text stays text.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import BytesIO
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from stages.report.tables import command
+
+INK = "#24292f"
+GRID = "#d5dade"
+HEAT = "#3d5a98"  # of heat maps, by its opacity
+STYLES = {  # colour-blind safe (Okabe and Ito), and told apart in print by their strokes
+    "original": ("#5b6570", "solid"),
+    "symmetric": ("#0072b2", "dashed"),
+    "pairwise": ("#d55e00", "dashdot"),
+    "shared": ("#009e73", (0, (1, 1))),
+    "partial_qk": ("#cc79a7", "solid"),
+    "hadamard": ("#b58900", "dashed"),
+    "fixed": ("#7a68c8", "dashdot"),
+    "over_parameters": ("#3aa0a0", "solid"),
+    "over_parameters_wide": ("#3aa0a0", "dashed"),
+    "tied_qkv": ("#b07d62", (0, (5, 1, 1, 1))),
+}
+OTHER = ("#999999", "solid")  # controls, which a plot of runs names on its axis
+WIDTH, HEIGHT, ROW = 3.3, 2.7, 2  # inches a panel, panels a row of a printed page
+NAMES = 6  # names in a row of the legend
+DASHED, CONSTANT = (0, (4, 3)), "constant answer"  # its line, dashed
+SETTINGS = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 9.5,
+    "axes.titlecolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": GRID,
+    "legend.frameon": False,
+    "legend.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "figures",
+    "pdf.fonttype": 42,
+}
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """alternative: in words, what the figure shows. notes: what a reader must know of it.
+
+    files: its bytes by format. pieces: every panel as an SVG by itself, for pages of any width. csv: the numbers drawn.
+    measured: whether this run, or what the authors released, has a number in it.
+    """
+
+    name: str
+    place: str
+    title: str
+    stage: str
+    alternative: str
+    notes: tuple[str, ...]
+    files: dict[str, bytes]
+    pieces: tuple[bytes, ...]
+    csv: pd.DataFrame
+    measured: bool = True
+    links: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def command(self) -> str:
+        return command(self.stage)
+
+
+def style(operator: str) -> tuple:
+    """Colour and stroke of an operator, the same in every figure."""
+    return STYLES.get(operator, OTHER)
+
+
+def panels(
+    groups: list[tuple[str, pd.DataFrame]], draw: Callable[[Axes, pd.DataFrame], None], width: float, height: float
+) -> dict:
+    """One panel of this size in inches a group (title, rows), drawn by `draw`, and one legend.
+
+    Returns:
+        `files`: all panels together, by format; `pieces`: every panel as an SVG by itself.
+    """
+    whole = _figure(groups, draw, width, height)
+    pieces = tuple(_saved(_figure([group], draw, width, height), "svg") for group in groups)
+    return {"files": {form: _saved(whole, form) for form in ("svg", "pdf")}, "pieces": pieces}
+
+
+def _figure(
+    groups: list[tuple[str, pd.DataFrame]], draw: Callable[[Axes, pd.DataFrame], None], width: float, height: float
+) -> Figure:
+    columns = min(ROW, len(groups))
+    rows = -(-len(groups) // columns)
+    with mpl.rc_context(SETTINGS):
+        figure = Figure(figsize=(width * columns, height * rows + 0.35), layout="constrained")
+        grid = figure.subplots(rows, columns, squeeze=False).flat
+        for axes, (title, frame) in zip(grid, groups, strict=False):
+            axes.set_title(title, loc="left")
+            axes.grid(axis="y", linewidth=0.6)
+            axes.set_axisbelow(True)
+            draw(axes, frame)
+        for axes in grid[len(groups) :]:
+            axes.set_axis_off()
+        handles = {
+            label: handle
+            for axes in figure.axes
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        if handles:
+            names_a_row = min(len(handles), NAMES, 2 * columns)
+            figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=names_a_row)
+        return figure
+
+
+def _saved(figure: Figure, form: str) -> bytes:
+    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    buffer = BytesIO()
+    with mpl.rc_context(SETTINGS):
+        figure.savefig(buffer, format=form, metadata=dates[form], transparent=True)
+    return buffer.getvalue()
+
+
+def steps_axis(axes: Axes) -> None:
+    """An axis of training steps, with few ticks and separators."""
+    axes.set_xlabel("training step")
+    axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
+    axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:,.0f}"))
+
+
+def inline(svg: bytes, name: str) -> str:
+    """The SVG element alone, for use inside a page: identifiers of its own, and colours as CSS variables."""
+    text = svg.decode()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
+    width = float(re.search(r'viewBox="0 0 ([\d.]+)', text)[1])
+    size = f"--wide: {width:.0f}"  # points on paper; style.css makes of it what fits a screen
+    text = re.sub(
+        r'<svg [^>]*?(viewBox="[^"]*")[^>]*>',
+        rf'<svg \1 aria-hidden="true" focusable="false" style="{size}">',
+        text,
+        count=1,
+    )
+    colours = {INK: "currentColor", GRID: "var(--rule)", HEAT: f"var(--heat, {HEAT})"}
+    colours |= {colour: f"var(--{operator}, {colour})" for operator, (colour, _) in STYLES.items()}
+    for colour, variable in colours.items():
+        text = re.sub(rf"(: ?){colour}\b", rf"\g<1>{variable}", text)
+    return text
