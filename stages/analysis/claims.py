@@ -49,7 +49,7 @@ SAID = {
     NOT_AS_CLAIMED: "In one place at least, the runs are not as claimed",
     OPPOSITE: "In one place at least, the runs differ in the opposite direction",
     UNDECIDED: "The runs leave it undecided",
-    AT_CHANCE: "In one place at least, all that is compared scores no better than the most frequent answer",
+    AT_CHANCE: "In one place at least, all that is compared scores no better than a constant answer",
 }
 WORST_FIRST = (
     *(

@@ -47,7 +47,7 @@ def against_original(
 
     p_holm adjusts over the nine columns of one operator, and for the GLUE score over the operators. verdict: that of
     `statistics.verdict`, from the adjusted p values; `one checkpoint an arm` where the units are fine-tuning seeds, and
-    `at chance` where both score no better than the most frequent answer (known if `baselines.beside` was asked).
+    `at chance` where both score no better than a constant answer (known if `baselines.beside` was asked).
     detectable: the difference that so many units with this spread would show in 80 % of such runs. direction: `higher`
     or `lower` where p_holm is below alpha, and empty otherwise.
 

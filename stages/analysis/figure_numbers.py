@@ -25,7 +25,7 @@ def published_curve() -> pd.DataFrame:
 def time_saved(run: pd.DataFrame) -> pd.DataFrame:
     """Per cent of time that an operator saves an epoch, by task: their Figure 3, and this run's where it was timed.
 
-    Columns: source, quantity, operator, size, label, value.
+    Columns: source, quantity, operator, size, label, value, and n, the rounds whose mean a value of this run is.
     """
     numbers = _numbers()
     said = numbers[numbers.index.get_level_values(1) == "time_reduction"].reset_index()
@@ -33,8 +33,9 @@ def time_saved(run: pd.DataFrame) -> pd.DataFrame:
         label=said["row_key"].str.removeprefix("time."), operator="shared", size="base", source="published"
     )
     own = run[run["metric"] == "time_saved_percent"]
-    means = own.groupby(["operator", "size", "task"], sort=False)["value"].mean().reset_index()
+    rounds = own.groupby(["operator", "size", "task"], sort=False)["value"]
+    means = rounds.agg(value="mean", n="size").reset_index()
     own = means.rename(columns={"task": "label"}).assign(source="reproduced")
     frames = [said, own] if len(own) else [said]
-    columns = ["source", "quantity", "operator", "size", "label", "value"]
-    return pd.concat(frames).assign(quantity="time_saved_percent")[columns]
+    columns = ["source", "quantity", "operator", "size", "label", "value", "n"]
+    return pd.concat(frames).assign(quantity="time_saved_percent").reindex(columns=columns)

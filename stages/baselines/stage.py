@@ -1,4 +1,4 @@
-"""Scores two answers that need no model, on every task: the most frequent answer, and a bag of words.
+"""Scores two answers that need no model, on every task: a constant answer, and a bag of words.
 
 Reads data/tasks. Writes data/observations/baselines.csv: every metric of every validation split, under the operators
 `most_frequent` (the answer that the training examples have most often, given to every example) and, for GLUE,

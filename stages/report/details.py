@@ -8,7 +8,7 @@ import pandas as pd
 from stages.common.evidence import specifications
 from stages.common.evidence.statistics import DIFFERENT, EQUIVALENT, INCONCLUSIVE
 from stages.report import names
-from stages.report.tables import MISSING, Grid, Heading, Value, interval, number, plain, probability, text
+from stages.report.tables import MISSING, Grid, Heading, Value, found, interval, number, plain, probability, text
 
 FATES = {
     "in": "read",
@@ -103,7 +103,7 @@ def _difference(row, alpha: float) -> Value:
         f"p = {probability(row.p)}, adjusted {probability(row.p_holm)}; n = {row.n} against {row.n_original};"
         f" {row.verdict}"
         + (f" within {row.margin:g} points" if row.verdict in MARGINED else "")
-        + (f"; {row.detectable:.2g} points would be found in 80 % of such runs" if row.detectable > 0 else "")
+        + (f"; {found(row.detectable)}" if row.detectable > 0 else "")
     )
     return Value(number(row.difference, 2) + star, spread, detail)
 

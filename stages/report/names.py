@@ -13,6 +13,7 @@ TASKS = {
     "qqp": "QQP",
     "qnli": "QNLI",
     "rte": "RTE",
+    "squad": "SQuAD",
     "squad1": "SQuAD 1.1",
     "squad2": "SQuAD 2.0",
     "squad1_triviaqa": "SQuAD 1.1 after TriviaQA",
@@ -33,6 +34,7 @@ OPERATORS = {
 PROTOCOLS = {"courtois2024": "Courtois et al.", "kowsher2025": "Kowsher et al."}
 KEYS = re.compile(r"(?<![\w.])(" + "|".join(sorted(TASKS, key=len, reverse=True)) + r")(?![\w])")
 BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%)")
+LABELLED = re.compile(r"[^ ,]+")  # words of a label
 MINUS = re.compile(r"(?<![\w.\-])-(?=\d)")
 
 
@@ -57,9 +59,12 @@ def model(size: str, key: str) -> str:
 
 
 def label(text: str) -> str:
-    """The label of a row, whose last word may be an operator's key: `BERT-base partial_qk`."""
-    words = [operator(word) if "_" in word else TASKS.get(word, word) for word in text.split(" ")]
-    return " ".join(words)
+    """The label of a row, among whose words may be keys: `BERT-base partial_qk`, `BERT-tiny, mnli_m, courtois2024`."""
+    return LABELLED.sub(lambda match: _known(match[0]), text)
+
+
+def _known(key: str) -> str:
+    return TASKS.get(key) or PROTOCOLS.get(key) or (operator(key) if "_" in key else key)
 
 
 def prose(text: str) -> str:

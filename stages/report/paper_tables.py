@@ -21,7 +21,7 @@ from stages.report import names
 from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value, command, interval, number, spread
 
 CHANGED = "†"  # a cell that the paper's other edition prints otherwise
-CHANCE = "°"  # a score that is not above what the most frequent answer has
+CHANCE = "°"  # a score that is not above what a constant answer has
 EDITIONS = {"kowsher2024_arxiv": "arXiv 2024", "kowsher2025_naacl": "NAACL 2025"}
 LINKS = {  # where a source can be read, by the beginning of a table's name
     "courtois2024": ("ACL Anthology", "https://aclanthology.org/2024.findings-acl.476/"),
@@ -146,8 +146,11 @@ def _size(pattern: str, key: str) -> str | None:
 
 
 def _matrix(own: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool]:
-    """Up to three lines for every row of the paper, four where its editions differ."""
-    columns = pd.concat(list(own.values())).drop_duplicates("column_key")
+    """Up to three lines for every row of the paper, four where its editions differ.
+
+    A column is headed as in the last edition, whose cells the lines below the published ones have.
+    """
+    columns = pd.concat(list(own.values())[::-1]).drop_duplicates("column_key")
     keys = list(columns["column_key"])
     groups = []
     for key in dict.fromkeys(row for cells in own.values() for row in cells["row_key"]):
@@ -238,8 +241,9 @@ def _reproduced(row: list) -> Line | None:
         return None
     if any(cell.verdict == NO_MODEL for cell in there):
         return Line("computed", tuple(_measured(cell) if cell else Value(MISSING) for cell in row))
-    exact = any(cell.unit_of_inference == EXACT for cell in there)
-    label = "counted" if exact else _with_n("reproduced", [cell.reproduced_n for cell in there])
+    trained = [cell.reproduced_n for cell in there if cell.unit_of_inference != EXACT]
+    counted = "counted" if len(trained) < len(there) else ""
+    label = " and ".join(part for part in (counted, _with_n("reproduced", trained) if trained else "") if part)
     return Line(label, tuple(_measured(cell) if cell else Value(MISSING) for cell in row))
 
 
@@ -271,7 +275,8 @@ def _chance_notes(cells: pd.DataFrame) -> list[str]:
     if not cells["at_chance"].eq(True).any():
         return []
     return [
-        f"{CHANCE} marks scores {AT_CHANCE}: not above the interval of the most frequent answer. They are no result."
+        f"{CHANCE} marks scores {AT_CHANCE}: not above the interval of a constant answer (the most frequent one; for "
+        "F1, always the positive one). They are no result."
     ]
 
 

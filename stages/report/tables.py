@@ -6,7 +6,7 @@ all others.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isnan
+from math import ceil, isnan
 
 import pandas as pd
 
@@ -143,6 +143,11 @@ def command(stage: str) -> str:
 def number(value: float, decimals: int) -> str:
     """Fixed decimals, thousands separated; a true minus sign; a dash for NaN."""
     return MISSING if isnan(value) else f"{value:,.{decimals}f}".replace("-", "−")
+
+
+def found(points: float) -> str:
+    """In words, the difference that 80 % of such runs would find; rounded up, never down."""
+    return f"{number(ceil(10 * points) / 10, 1)} points would be found in 80 % of such runs, before Holm's correction"
 
 
 def signed(value: float, decimals: int) -> str:

@@ -1,7 +1,8 @@
-"""What a score must be above to be a result: the most frequent answer, with its interval; and a bag of words.
+"""What a score must be above to be a result: a constant answer, with its interval; and a bag of words.
 
-The rule. A score is at chance where it is not above the upper end of the interval of the most frequent answer, at the
-report's confidence. The interval is that of drawing so many examples anew:
+The constant answer is the one that training examples have most often; for F1, always the positive class; for STS-B,
+their mean. The rule. A score is at chance where it is not above the upper end of that answer's interval, at the
+confidence of the report. The interval is that of drawing so many examples anew:
 
 - accuracy, of two classes or more: Wilson's interval for the share of the most frequent class;
 - F1 of the answer that is always positive: 2p / (1 + p), which grows with the share p of positive examples, so its ends
@@ -27,7 +28,7 @@ from stages.common.evidence import scores
 STAGE = "baselines"
 MOST_FREQUENT = "most_frequent"
 BAG_OF_WORDS = "bag_of_words"
-LABELS = {MOST_FREQUENT: "most frequent answer", BAG_OF_WORDS: "bag of words"}
+LABELS = {MOST_FREQUENT: "constant answer", BAG_OF_WORDS: "bag of words"}
 AT_CHANCE = "at chance"
 CORRELATIONS = ("matthews_correlation", "pearson", "spearmanr")
 COLUMNS = ("operator", "protocol", "evaluated_on", "metric", "value", "low", "high")
