@@ -23,9 +23,13 @@ def sentence(cells: list[tuple[dict, Estimate]], alpha: float) -> str:
         own = [(certainty, words) for other, certainty, words in found if other == kind]
         places = f"{len(own)} places" + (" of this kind" if len(kinds) > 1 else "")
         parts.append(min(own)[1] + (f" Of {places}, this is the least certain one." if len(own) > 1 else ""))
-    silent = len(cells) - len(found)
-    rest = f" {silent} more of single runs {'has' if silent == 1 else 'have'} none." if silent else ""
-    return " ".join(parts) + rest
+    silent = [min(made.n, default=1) for _, made in cells if not made.known]
+    single, equal = sum(n < 2 for n in silent), sum(n > 1 for n in silent)
+    if single:
+        parts.append(f"{single} more of single runs {'has' if single == 1 else 'have'} none.")
+    if equal:
+        parts.append(f"{equal} more {'has' if equal == 1 else 'have'} none, as all runs of one side are equal.")
+    return " ".join(parts)
 
 
 def _found(test: dict, made: Estimate, alpha: float) -> tuple[str, float, str]:
