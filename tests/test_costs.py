@@ -58,6 +58,7 @@ STARTS = {  # key, or the section that holds it: what DVC starts first; the long
     "convergence": "convergence",
     "convergence.steps": "pretraining convergence",
     "translation": "sentence_pairs translation analysis",
+    "translation.protocols": "sentence_pairs translation timing analysis",
     "timing": "timing",
     "analysis": "analysis",
 }

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -14,6 +15,7 @@ from stages.common.attention.configuration import configuration
 from stages.common.attention.counts import training_flops
 from stages.common.attention.operators import OPERATORS
 from stages.common.evidence import measurements, speed
+from stages.common.translation.pairs import BEGIN, END, SIDES, Pairs
 from stages.plumbing import observations
 from stages.plumbing.settings import PATH, load_settings
 from stages.report.speed import training_speed
@@ -88,6 +90,14 @@ def pipeline(tmp_path, monkeypatch):
     task.mkdir(parents=True)
     frame = pd.DataFrame({"text_a": ["w7 w8", "w9", "w5 w6 w7"] * 8, "text_b": None, "label": [0, 1, 1] * 8})
     frame.to_parquet(task / "train.parquet")
+    pairs = tmp_path / "data" / "sentence_pairs" / "blog"
+    pairs.mkdir(parents=True)
+    sentences = tuple(np.array([BEGIN, 4 + i % 8, 5, END]) for i in range(12))
+    Pairs(sentences, sentences).save(pairs / "train.safetensors")
+    for side in SIDES:
+        words.save(str(pairs / f"{side}.json"))
+    translating = {"operators": ("original", "fixed"), "hidden": 16, "heads": 2, "intermediate": 16, "batch_size": 4}
+    blog = settings.translation.protocols["blog"].model_copy(update=translating)
     size = settings.models["tiny"].model_copy(update=toy.TOY)
     finetuning = settings.finetuning["kowsher2025"].model_copy(update={"maximum_length": 12, "batch_size": 8})
     return settings.model_copy(
@@ -97,6 +107,7 @@ def pipeline(tmp_path, monkeypatch):
             "models": {"tiny": size},
             "pretraining": settings.pretraining.model_copy(update={"batch_size": 4}),
             "finetuning": {"kowsher2025": finetuning},
+            "translation": settings.translation.model_copy(update={"protocols": {"blog": blog}}),
             "timing": settings.timing.model_copy(update={"tasks": ("cola",), "repeats": 2, "steps": 1}),
         }
     )
@@ -107,6 +118,12 @@ def test_the_stage_times_every_operator_and_stock_bert_as_often_as_asked(pipelin
     record = timing.main(pipeline)
     rows = observations.read([observations.FOLDER / "timing.csv"])
     assert (rows["value"] > 0).all()
+    steps = rows[rows["metric"] == "seconds_per_step"]
+    assert set(zip(steps["operator"], steps["size"], steps["protocol"], strict=True)) == {
+        ("original", "blog", "blog"), ("fixed", "blog", "blog"),
+    }  # fmt: skip
+    assert len(steps) == 4
+    rows = rows.drop(steps.index)
     summaries = speed.summaries(rows)
     assert set(zip(summaries["operator"], summaries["stock"], strict=True)) == {
         ("original", ""), ("shared", ""), ("original", "float32"), ("original", "bfloat16"),

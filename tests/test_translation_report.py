@@ -1,6 +1,7 @@
 """From observations of translation to its quantities, its claims and its part of the report."""
 
 from dataclasses import asdict
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from stages.analysis import claims
 from stages.common.evidence import measurements, published, translation
 from stages.plumbing.observations import COLUMNS, TYPES, Observation
+from stages.plumbing.settings import load_settings
 from stages.report import translation as shown
 
 BY_EPOCH = {
@@ -56,9 +58,9 @@ def test_a_run_counts_by_its_best_and_by_its_last_epoch():
     assert made["condition"].isna().all()
 
 
-def judged(rows: pd.DataFrame, comparable: bool) -> pd.DataFrame:
+def judged(rows: pd.DataFrame, comparable: bool, otherwise: dict[str, str] | None = None) -> pd.DataFrame:
     made = measurements.measurements(rows)
-    scope = claims.Scope(("tiny",), comparable, 0.95, 0.05)
+    scope = claims.Scope(("tiny",), comparable, 0.95, 0.05, otherwise or {})
     audit = pd.DataFrame(columns=["check", "verdict", "statement", "arithmetic"], dtype="str")
     ledger = claims.ledger(published.claims(), claims.rules(), audit, made.iloc[:0], made, scope)
     return ledger[ledger["ledger"] == claims.TRAINING].set_index("id")
@@ -84,13 +86,59 @@ def test_translation_claims_are_judged_on_real_sentences():
     assert ledger.loc["H-04", "verdict"] == "reproduced"
 
 
+def test_a_protocol_that_ran_otherwise_than_its_source_tests_no_claim_of_it():
+    asked = {"blog": {"source": "pt", "layers": 4}, "draft": {"layers": 6}}
+    run = {"blog": {"source": "en", "layers": 4, "heads": 8}, "draft": {"layers": 6, "heads": 8}}
+    said = claims.run_otherwise(asked, run)
+    assert said == {"blog": "Its models are not the source's: source en (source: pt)."}
+    ledger = judged(observed(BLEU, ERRORS), comparable=True, otherwise=said)
+    assert ledger.loc["H-10", "verdict"] == "not tested"
+    assert ledger.loc["H-10", "because"].startswith(f"{said['blog']} Reading: ")
+    assert ledger.loc["H-02", "verdict"] == "reproduced"
+
+
+def test_the_protocols_that_a_claim_asks_for_are_those_of_the_papers_own_scale():
+    settings = load_settings(Path(__file__).parents[1] / "stages/scales/courtois.yaml")
+    protocols = {name: protocol.model_dump() for name, protocol in settings.translation.protocols.items()}
+    assert claims.run_otherwise(claims.rules()["translation"], protocols) == {}
+
+
+def times(seconds: dict[str, float]) -> pd.DataFrame:
+    """Two rounds, of which the second is twice as slow for all."""
+    rows = [
+        Observation(
+            stage="timing",
+            operator=operator,
+            size="draft",
+            protocol="draft",
+            metric="seconds_per_step",
+            condition=f"round={number}",
+            value=number * value,
+        )
+        for operator, value in seconds.items()
+        for number in (1, 2)
+    ]
+    return pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS)).astype(TYPES)
+
+
+def test_a_longer_step_is_told_against_the_originals_of_the_same_round():
+    measured = measurements.measurements(times({"original": 0.1, "over_parameters": 0.13}))
+    summaries = translation.summaries(measured, 0.95).set_index(["operator", "metric"])
+    assert summaries.loc[("over_parameters", "longer_step_percent"), "mean"] == pytest.approx(30)
+    assert summaries.loc[("over_parameters", "longer_step_percent"), "sd"] == pytest.approx(0)
+    [first, second] = shown.scores(summaries.reset_index()).groups
+    assert first.label == "draft, original"
+    assert second.label == "draft, attention over parameters"
+    assert [value.text for value in second.lines[0].values[-2:]] == ["195.0", "30"]
+
+
 def test_the_tables_show_every_operator_with_its_spread_over_seeds():
-    summaries = translation.summaries(measurements.measurements(observed(BLEU, ERRORS)))
+    summaries = translation.summaries(measurements.measurements(observed(BLEU, ERRORS)), 0.95)
     [line] = shown.scores(summaries).groups[0].lines
     texts = [value.text for value in line.values]
     assert (texts[0], texts[1], texts[4], texts[5]) == ("31.05", "40.06", "–", "30.3")
     assert line.values[5].spread == "± 0.1"
-    copies = {group.label: group.lines[0].values[1].text for group in shown.sequences(summaries).groups}
+    copies = {group.label: group.lines[0].values[1].text for group in shown.sequences(summaries, 0.95).groups}
     assert copies == {"original": "0.023", "hadamard": "0.103", "fixed": "0.803"}
 
 

@@ -19,6 +19,7 @@ from stages.analysis.estimates import ESTIMATES, Estimate, bounds, unit_of_infer
 from stages.analysis.power_sentences import sentence
 from stages.common.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge
 from stages.common.evidence.baselines import AT_CHANCE
+from stages.common.evidence.translation import model
 
 YES, NO, OPEN, ONE, CHANCE, NOTHING = "yes", "no", "open", "one checkpoint", AT_CHANCE, "nothing"
 AS_CLAIMED, NOT_AS_CLAIMED, OPPOSITE, UNDECIDED = "as claimed", "not as claimed", "opposite direction", "undecided"
@@ -92,7 +93,7 @@ def _label(test: dict, select: dict, size: str | None) -> str:
     where = [select.get(key) for key in ("operator", "evaluated_on", "task", "condition", "metric")]
     several = "operator" in select or "each" in test or "condition" in select
     names = [str(name).replace("_", " ") for name in where[: 4 if "metric" not in test.get("each", {}) else 5] if name]
-    return " ".join([*filter(None, [_subject(test)]), *(names if several else []), *([f"BERT-{size}"] if size else [])])
+    return " ".join([*filter(None, [_subject(test)]), *(names if several else []), *([model(size)] if size else [])])
 
 
 def _subject(test: dict) -> str:
@@ -210,7 +211,7 @@ def describe(test: dict) -> str:
     )
     subject = f"{_subject(test)}: " if "of" in test else ""
     each = f", each {next(iter(test['each']))}" if "each" in test else ""
-    sizes = ", ".join(f"BERT-{size}" for size in test.get("sizes", [select.get("size")]) if size)
+    sizes = ", ".join(model(size) for size in test.get("sizes", [select.get("size")]) if size)
     return f"{subject}{_kind(test)}{quantity}{each} ({sizes}) {_asked(test)}".replace("_", " ")
 
 

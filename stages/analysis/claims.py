@@ -3,11 +3,12 @@
 `counts` holds what arithmetic decides: printed numbers against each other and against counted parameters. `released`
 holds what the raw results that Courtois et al. released say of their own claims. `training` holds what this run says.
 The claims are those of data/published/claims.yaml; the tests that decide them stand in claim_rules.yaml and are done by
-claim_tests.py. A run at another size, or on generated data, tests no claim about scores, losses or times: what it found
-is told beside the verdict `not tested`.
+claim_tests.py. A run at another size, in other languages, or on generated data, tests no claim about scores, losses or
+times: what it found is told beside the verdict `not tested`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
@@ -78,18 +79,40 @@ class Scope:
     """What this run can speak of, and how strictly its claims are tested.
 
     sizes: the names of the model sizes that were run. comparable: whether the data are of the papers' kind, and not
-    generated. confidence: the level of the intervals. alpha: the level of the tests.
+    generated. confidence: the level of the intervals. alpha: the level of the tests. otherwise: of the protocols of
+    translation that ran otherwise than their source's, what `run_otherwise` says.
     """
 
     sizes: tuple[str, ...]
     comparable: bool
     confidence: float
     alpha: float
+    otherwise: Mapping[str, str] = field(default_factory=dict)
 
 
 def rules() -> dict:
     """The content of claim_rules.yaml."""
     return yaml.safe_load(PATH.read_text(encoding="utf-8"))
+
+
+def run_otherwise(sources: Mapping[str, dict], protocols: Mapping[str, dict]) -> dict[str, str]:
+    """Says of each protocol of translation what it has otherwise than its source.
+
+    Args:
+        sources: what a protocol must have for the claims of its source to be tested, as claim_rules.yaml lists it.
+        protocols: the protocols of this run, as in params.yaml.
+
+    Returns:
+        A sentence for every protocol that differs; none for one that does not.
+    """
+    said = {}
+    for name, protocol in protocols.items():
+        differing = [
+            f"{key} {protocol[key]} (source: {value})" for key, value in sources[name].items() if protocol[key] != value
+        ]
+        if differing:
+            said[name] = f"Its models are not the source's: {', '.join(differing)}."
+    return said
 
 
 def ledger(
@@ -268,8 +291,9 @@ def _read(found: Outcome) -> str:
 def _obstacle(tests: list[dict], run: pd.DataFrame, scope: Scope) -> str | None:
     """Says in a sentence why this run cannot test a claim; gives None if it can.
 
-    The first of three reasons counts: a stage was not run, a size was not run, or the data are generated. Tests that
-    count parameters need no stage and no data, and tests of the size GENERATED are about generated data themselves.
+    The first of four reasons counts: a stage was not run, a size was not run, the data are generated, or a protocol of
+    translation ran otherwise than its source's. Tests that count parameters need no stage and no data, and tests of the
+    size GENERATED are about generated data themselves.
     """
     missing = sorted({str(test["select"].get("stage")) for test in tests if not _is_count(test)} - set(run["stage"]))
     if missing:
@@ -278,4 +302,6 @@ def _obstacle(tests: list[dict], run: pd.DataFrame, scope: Scope) -> str | None:
     if sizes:
         return f"{' and '.join(f'BERT-{size}' for size in sizes)} {'was' if len(sizes) == 1 else 'were'} not run."
     of_data = [test for test in tests if not _is_count(test) and test["select"].get("size") != GENERATED]
-    return "The data are generated." if of_data and not scope.comparable else None
+    if of_data and not scope.comparable:
+        return "The data are generated."
+    return next((said for test in of_data if (said := scope.otherwise.get(test["select"].get("size")))), None)

@@ -79,8 +79,11 @@ def further(settings: Settings) -> list[str]:
 
 
 def translated(settings: Settings) -> pd.DataFrame:
-    """Observations of stage translation: of its own operators and protocols; none where it was left out."""
-    names = [f"translation-{operator}.csv" for operator in settings.translation.operators]
+    """Observations of translation, of its own operators and protocols; none where it was left out.
+
+    The stage `timing` has the times of its steps.
+    """
+    names = [*(f"translation-{operator}.csv" for operator in settings.translation.operators), "timing.csv"]
     rows = observations.read(path for name in names if (path := observations.FOLDER / name).exists())
     return rows[rows["protocol"].isin((*settings.translation.protocols, "sequences"))]
 
@@ -177,8 +180,16 @@ def robust(rows: pd.DataFrame, confidence: float) -> dict[str, pd.DataFrame]:
 def judged(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     """The ledger of claims."""
     options = settings.analysis
-    scope = claims.Scope(settings.sizes, settings.data.source != "embedded", options.confidence, options.alpha)
-    return claims.ledger(published.claims(), claims.rules(), checks, raw, run, scope)
+    content = claims.rules()
+    protocols = {name: protocol.model_dump() for name, protocol in settings.translation.protocols.items()}
+    scope = claims.Scope(
+        sizes=settings.sizes,
+        comparable=settings.data.source != "embedded",
+        confidence=options.confidence,
+        alpha=options.alpha,
+        otherwise=claims.run_otherwise(content["translation"], protocols),
+    )
+    return claims.ledger(published.claims(), content, checks, raw, run, scope)
 
 
 def with_source(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
@@ -274,7 +285,7 @@ def main(settings: Settings) -> dict:
         "bars": figure_numbers.time_saved(run),
         **robust(rows, options.confidence),
         "speed": speed.summaries(rows),
-        "translation": translation.summaries(run),
+        "translation": translation.summaries(run, settings.analysis.confidence),
         "translation_curves": translation.curves(rows),
         "claims": entries,
         "tally": claims.tally(entries),

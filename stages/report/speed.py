@@ -13,9 +13,12 @@ MEASURES = {  # heading, what it means, factor, decimals
 }
 
 
+STEPS = "seconds_per_step"  # of translation, which has a table of its own
+
+
 def training_speed(summaries: pd.DataFrame) -> Grid:
     """A line an operator and implementation: speed of pre-training, share of the peak, seconds of an epoch by task."""
-    summaries = summaries.fillna({"stock": "", "task": ""})
+    summaries = summaries[summaries["metric"] != STEPS].fillna({"stock": "", "task": ""})
     tasks = [task for task in dict.fromkeys(summaries["task"]) if task]
     columns = {"label": (Heading("Model"), str)}
     columns |= {metric: (Heading(name, unit), mean_sd) for metric, (name, unit, _, _) in MEASURES.items()}

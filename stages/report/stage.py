@@ -83,7 +83,7 @@ def tables(settings: Settings) -> dict[str, Grid]:
         plateau.arms(read("plateau_arms")),
         speed.training_speed(read("speed")),
         translation.scores(read("translation")),
-        translation.sequences(read("translation")),
+        translation.sequences(read("translation"), confidence),
         *run_tables(settings),
     ]
     return {grid.name: grid for grid in grids}

@@ -1,5 +1,6 @@
 """How fast our training runs: steps and epochs of fresh models, for speed does not depend on what one has learned."""
 
+from itertools import cycle
 from pathlib import Path
 
 from stages.common.attention.bert import OperatorBertForSequenceClassification
@@ -8,8 +9,11 @@ from stages.common.classification import training as finetuning
 from stages.common.classification.training import Encoded
 from stages.common.masked_lm import steps as masked_lm
 from stages.common.masked_lm.corpus import Corpus
+from stages.common.training.batches import batches
 from stages.common.training.machine import clocked
 from stages.common.training.optimisation import INITIALISATION, device, optimiser, seed_torch
+from stages.common.translation import pairs as sentence_pairs
+from stages.common.translation import steps as translation
 
 
 class Pretraining:
@@ -61,3 +65,30 @@ class Finetuning:
     def train(self, examples: Encoded) -> float:
         """Trains the model; gives the seconds of an epoch."""
         return clocked(lambda: finetuning.train_model(self.model, examples, self.run)) / self.run["training"]["epochs"]
+
+
+class Translation:
+    """Our training of a fresh encoder-decoder, timed on the same batches for every operator.
+
+    Args:
+        job: name, operator, seed, training (a record of `translation.protocols`).
+        data: the folder of the protocol's sentence pairs.
+    """
+
+    def __init__(self, job: dict, data: Path):
+        settings = job["training"]
+        self.job, self.done = job, 0
+        self.pairs = sentence_pairs.load(data / "train.safetensors")
+        self.batches = cycle(batches(self.pairs.lengths, settings["batch_size"], job["seed"]))
+        self.model = translation.built(job, sentence_pairs.vocabulary_sizes(data))
+        self.adam = optimiser(self.model, settings["betas"], settings["epsilon"], weight_decay=0.0)
+
+    def seconds(self, steps: int) -> float:
+        """Of one step: the mean of `steps` after a first one."""
+        self.step()
+        return clocked(lambda: [self.step() for _ in range(steps)]) / steps
+
+    def step(self) -> None:
+        """One update."""
+        translation.advance(self.model, self.adam, self.done, self.pairs, next(self.batches), self.job)
+        self.done += 1

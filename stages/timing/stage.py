@@ -1,14 +1,17 @@
 """Times training: one epoch of fine-tuning by task and operator, and steps of pre-training, beside stock BERT.
 
-Reads data/tasks, and sequences and tokenizer of data/tokens; models start from new weights, for speed does not depend
-on them. Writes data/observations/timing.csv: seconds_per_epoch (Kowsher et al., Figure 3), tokens_per_second and
-share_of_peak, `timing.repeats` rounds of each. condition: `round=N` for ours, `implementation=trainer precision=P
-round=N` for Hugging Face's BERT and Trainer, in the rows of `original`. Everything is timed in turn within a round, so
-that a machine's drift falls on all alike; the peaks of matrix products are in data/runs/timing.json. A CPU computes
-with one thread, as in every other stage: several would wait for each other wherever another process takes a core.
+Reads data/tasks, sequences and tokenizer of data/tokens, and data/sentence_pairs; models start from new weights, for
+speed does not depend on them. Writes data/observations/timing.csv: seconds_per_epoch (Kowsher et al., Figure 3),
+tokens_per_second and share_of_peak, and seconds_per_step of the encoder-decoders of every protocol of `translation`
+(size: the protocol), `timing.repeats` rounds of each. condition: `round=N` for ours, `implementation=trainer
+precision=P round=N` for Hugging Face's BERT and Trainer, in the rows of `original`. Everything is timed in turn within
+a round, so that a machine's drift falls on all alike; the peaks of matrix products are in data/runs/timing.json. A CPU
+computes with one thread, as in every other stage: several would wait for each other wherever another process takes a
+core.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -21,7 +24,7 @@ from stages.common.masked_lm.corpus import Corpus
 from stages.common.training import machine
 from stages.common.training.rounds import interleaved
 from stages.plumbing import observations
-from stages.plumbing.files import TASK_FOLDER, TOKENIZER, TOKENS
+from stages.plumbing.files import SENTENCE_PAIRS, TASK_FOLDER, TOKENIZER, TOKENS
 from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
 from stages.timing import peers, speed
@@ -94,6 +97,22 @@ def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observatio
     ]
 
 
+def translation_rows(settings: Settings, protocol: str) -> list[Observation]:
+    """seconds_per_step of the operators that a protocol of `translation` trains."""
+    recipe = settings.translation.protocols[protocol]
+    training = recipe.model_dump(mode="json", exclude={"operators", "seeds"})
+    job = {"name": f"timing of {protocol}", "seed": 1, "training": training}
+    calls = {
+        operator: partial(
+            speed.Translation(job | {"operator": operator}, SENTENCE_PAIRS / protocol).seconds, settings.timing.steps
+        )
+        for operator in recipe.operators
+    }
+    values = interleaved(calls, settings.timing.repeats)
+    made = [row for operator in calls for row in timed(operator, OURS, protocol, "seconds_per_step", values[operator])]
+    return [replace(row, protocol=protocol) for row in made]
+
+
 def timed(
     operator: str, stock: str, size: str, metric: str, values: list[float], task: str | None = None
 ) -> list[Observation]:
@@ -120,5 +139,6 @@ def main(settings: Settings) -> dict:
         steps, peaks[size] = pretraining_rows(settings, size)
         rows += steps
         rows += [row for task in settings.timing.tasks for row in finetuning_rows(settings, size, task)]
+    rows += [row for protocol in settings.translation.protocols for row in translation_rows(settings, protocol)]
     observations.write(observations.FOLDER / "timing.csv", rows)
     return {"peak_flops": peaks}

@@ -8,14 +8,13 @@ from math import exp
 from pathlib import Path
 
 import pandas as pd
-from tokenizers import Tokenizer
 from tqdm import tqdm
 
 from stages.common.training import checkpoints
 from stages.common.training.batches import batches
 from stages.common.training.optimisation import ORDER, derived_seed, optimiser
 from stages.common.translation import pairs as sentence_pairs
-from stages.common.translation.pairs import SIDES, Pairs
+from stages.common.translation.pairs import Pairs
 from stages.common.translation.steps import Counts, advance, built, held_out
 from stages.common.translation.transformer import Transformer
 from stages.translation.decoding import translate
@@ -35,8 +34,7 @@ def train(job: dict, data: Path, folder: Path) -> dict:
         copy_bleu, of the source left as it is: from 0 to 100. signature: sacrebleu's. seconds: of training.
     """
     training = job["training"]
-    words = tuple(Tokenizer.from_file(str(data / f"{side}.json")).get_vocab_size() for side in SIDES)
-    model = built(job, words)
+    model = built(job, sentence_pairs.vocabulary_sizes(data))
     adam = optimiser(model, training["betas"], training["epsilon"], weight_decay=0.0)
     path, progress = folder / "checkpoint.safetensors", {"epoch": 0, "step": 0, "log": [], "seconds": 0.0}
     checkpoints.clear(folder)

@@ -119,8 +119,11 @@ def transfer_measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def time_measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """Per cent of time that an operator saves an epoch against `original`, and per cent that it is faster."""
+    """Per cent of time that an operator saves an epoch against `original`, that it is faster, and that a step of
+    translation takes longer."""
     pairs = beside(rows, own="seconds_per_epoch", other="seconds_per_epoch")
     shorter = pairs.assign(metric="time_saved_percent", value=100 * (1 - pairs["value"] / pairs["reference"]))
     faster = pairs.assign(metric="faster_percent", value=100 * (pairs["reference"] / pairs["value"] - 1))
-    return pd.concat([shorter, faster])[FIELDS]
+    steps = beside(rows, own="seconds_per_step", other="seconds_per_step")
+    longer = steps.assign(metric="longer_step_percent", value=100 * (steps["value"] / steps["reference"] - 1))
+    return pd.concat([shorter, faster, longer])[FIELDS]

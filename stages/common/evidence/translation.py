@@ -2,11 +2,15 @@
 
 import pandas as pd
 
+from stages.common.evidence.statistics import mean_interval
+
 STAGE = "translation"
+STEPS = ("seconds_per_step", "longer_step_percent")  # as the stage `timing` measures them, by protocol
+SIZES = ("blog", "draft", "sequences")  # of these models: their protocols
 BY_EPOCH = r"epoch=(\d+)"
 PEAK = "training_accuracy"  # the blog post prints the best of all epochs
 CURVES = ("training_accuracy", "accuracy_ceiling", "accuracy", "perplexity")
-SUMMARY = ["protocol", "operator", "metric", "mean", "sd", "n"]
+SUMMARY = ["protocol", "operator", "metric", "n", "mean", "sd", "low", "high"]
 
 
 def measures(rows: pd.DataFrame) -> pd.DataFrame:
@@ -39,6 +43,11 @@ def with_epochs(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[kept].assign(epoch=epochs[kept].astype(int))
 
 
+def model(size: str) -> str:
+    """What a model of this size is called: an encoder-decoder by its protocol, every other one BERT."""
+    return f"Transformer, {size}" if size in SIZES else f"BERT-{size}"
+
+
 def curves(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean, minimum and maximum over the seeds: protocol, operator, metric, epoch, mean, minimum, maximum, n."""
     by_epoch = with_epochs(rows)
@@ -48,9 +57,13 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
     return made.reset_index()
 
 
-def summaries(measured: pd.DataFrame) -> pd.DataFrame:
-    """SUMMARY of what `measures` gives; protocol: for the sequence tasks, the task."""
-    measured = measured[measured["stage"] == STAGE]
+def summaries(measured: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """SUMMARY of what `measures` gives and of the times a step; protocol: for the sequence tasks, the task.
+
+    low and high: the t interval of the mean; NaN for a single run.
+    """
+    measured = measured[(measured["stage"] == STAGE) | measured["metric"].isin(STEPS)]
     names = measured["protocol"].where(measured["metric"] != "error", measured["task"])
     groups = measured.assign(protocol=names).groupby(["protocol", "operator", "metric"], sort=False)["value"]
-    return groups.agg(mean="mean", sd="std", n="count").reset_index()[SUMMARY]
+    made = [(*keys, len(values), *mean_interval(values.to_numpy(float), confidence)) for keys, values in groups]
+    return pd.DataFrame(made, columns=SUMMARY)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
+from tokenizers import Tokenizer
 
 from stages.plumbing.files import read_once, temporary_sibling
 
@@ -52,6 +53,11 @@ class Pairs:
 def load(path: Path) -> Pairs:
     """The pairs of a file."""
     return Pairs.load(path)
+
+
+def vocabulary_sizes(data: Path) -> tuple[int, ...]:
+    """Sub-words of the source and of the target, in the folder of a protocol's sentence pairs."""
+    return tuple(Tokenizer.from_file(str(data / f"{side}.json")).get_vocab_size() for side in SIDES)
 
 
 def padded(sentences: list[np.ndarray]) -> np.ndarray:
