@@ -22,7 +22,7 @@ from stages.common.evidence.statistics import summarise
 from tests.toy_evidence import FOLDER, MARGINS, evidence, row
 
 ROOT = Path(__file__).parents[1]
-TABLES, FIGURES = specifications.load()
+TABLES, _ = specifications.load()
 TABLE3 = published.table("courtois2024_table3_glue", FOLDER)
 CELLS = pd.read_csv(FOLDER / "INDEX.csv").set_index("file")["cells"]
 NAMES = [name.removesuffix(".csv") for name in CELLS.index]

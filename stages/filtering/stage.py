@@ -1,10 +1,10 @@
 """Stage `filtering`: the documents that pass the three rules of Courtois et al. (2024, Appendix A).
 
-Reads data/corpus. Writes data/filtered/part_N.jsonl.zst (kept records, byte for byte), ledger.csv (every
-document and byte accounted for; stages/filtering/shards.py describes its columns) and malformed.csv (file,
-line and reason of each line that is no record; file and line of the source, or of data/corpus for lines that were
-streamed). Stops when more lines are malformed than
-filtering.malformed_share.
+Reads data/corpus, and the blocklists and the KenLM model that params.yaml may name. Writes
+data/filtered/part_N.jsonl.zst (kept records, byte for byte), ledger.csv (every document and byte accounted for;
+stages/filtering/shards.py describes its columns) and malformed.csv (file, line and reason of each line that is no
+record; file and line of the source, or of data/corpus for lines that were streamed). Stops when more lines are
+malformed than filtering.malformed_share.
 """
 
 import csv

@@ -32,7 +32,7 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
     Args:
         curves: as robustness.curves gives them, scores as fractions.
         cells: of all published tables.
-        constant: split -> accuracy of the most frequent answer, in per cent, on the data of this run.
+        constant: split -> accuracy of a constant answer, in per cent, on the data of this run.
     """
     curves = curves[curves["evaluated_on"] != MISMATCHED]
     curves = curves.assign(source="reproduced", **{name: 100 * curves[name] for name in ("mean", "minimum", "maximum")})
@@ -61,7 +61,7 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
                 notes=(
                     *([_units(own)] if len(own) else []),
                     "Hollow markers: published, BERT-base on the whole tasks, NAACL edition. One scale for all; the "
-                    "dashed line is the most frequent answer on this run's data. MNLI is the matched split.",
+                    "dashed line is a constant answer on this run's data. MNLI is the matched split.",
                 ),
                 **panels(groups, paint, WIDTH, 2.5),
                 measured=bool(len(own)),

@@ -43,9 +43,9 @@ def table(name: str, folder: Path = FOLDER) -> pd.DataFrame:
     return frame
 
 
-def texts(name: str, folder: Path = FOLDER) -> pd.DataFrame:
+def texts(name: str) -> pd.DataFrame:
     """The same cells with all columns as the text that the file holds, empty where nothing stands."""
-    return pd.read_csv(folder / f"{name}.csv", dtype="str", keep_default_na=False)
+    return pd.read_csv(FOLDER / f"{name}.csv", dtype="str", keep_default_na=False)
 
 
 def claims(folder: Path = FOLDER) -> list[dict]:

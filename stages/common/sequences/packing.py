@@ -95,13 +95,6 @@ class Sequences:
             result[here] = self._parts[number][indices[here] - start]
         return result
 
-    def verify(self) -> None:
-        """Reads every shard. ValueError when a checksum differs from the index."""
-        for shard in self._shards:
-            path = self._folder / shard["name"]
-            if sha256(path) != shard["sha256"]:
-                raise ValueError(f"{path}: its content is not what {INDEX} says (sha256); {REMEDY}")
-
     def _open(self, shard: dict) -> np.ndarray:
         path = self._folder / shard["name"]
         shape = (shard["sequences"], self.sequence_length)
