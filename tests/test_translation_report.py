@@ -10,6 +10,7 @@ from stages.analysis import claims
 from stages.common.evidence import measurements, published, translation
 from stages.plumbing.observations import COLUMNS, TYPES, Observation
 from stages.plumbing.settings import load_settings
+from stages.report import details
 from stages.report import translation as shown
 
 BY_EPOCH = {
@@ -126,7 +127,7 @@ def test_a_longer_step_is_told_against_the_originals_of_the_same_round():
     summaries = translation.summaries(measured, 0.95).set_index(["operator", "metric"])
     assert summaries.loc[("over_parameters", "longer_step_percent"), "mean"] == pytest.approx(30)
     assert summaries.loc[("over_parameters", "longer_step_percent"), "sd"] == pytest.approx(0)
-    [first, second] = shown.scores(summaries.reset_index()).groups
+    [first, second] = shown.scores(summaries.reset_index(), []).groups
     assert first.label == "draft, original"
     assert second.label == "draft, attention over parameters"
     assert [value.text for value in second.lines[0].values[-2:]] == ["195.0", "30"]
@@ -134,7 +135,7 @@ def test_a_longer_step_is_told_against_the_originals_of_the_same_round():
 
 def test_the_tables_show_every_operator_with_its_spread_over_seeds():
     summaries = translation.summaries(measurements.measurements(observed(BLEU, ERRORS)), 0.95)
-    [line] = shown.scores(summaries).groups[0].lines
+    [line] = shown.scores(summaries, ["nrefs:1|case:mixed"]).groups[0].lines
     texts = [value.text for value in line.values]
     assert (texts[0], texts[1], texts[4], texts[5]) == ("31.05", "40.06", "–", "30.3")
     assert line.values[5].spread == "± 0.1"
@@ -147,3 +148,23 @@ def test_the_figure_says_where_every_curve_ends():
     assert "original ends at 70.1" in drawing.alternative
     assert drawing.files["svg"].startswith(b"<?xml") and len(drawing.csv) == 3 * 4 * 3
     assert shown.curves(translation.curves(observed({}, {}))) == []
+
+
+def test_every_sentence_pair_of_the_ledger_stands_in_the_report():
+    ledger = pd.DataFrame(
+        [
+            ("blog", "train", "in", None, 10),
+            ("blog", "train", "kept", None, 8),
+            ("blog", "train", "dropped", "over_long", 2),
+            ("blog", "test", "in", None, 5),
+            ("blog", "test", "kept", None, 5),
+        ],
+        columns=["protocol", "split", "fate", "reason", "pairs"],
+    )
+    grid = details.sentence_pairs(ledger)
+    assert [heading.label for heading in grid.headings] == ["Split", "In", "Kept", "Dropped: over long"]
+    assert [[value.text for value in group.lines[0].values] for group in grid.groups] == [
+        ["train", "10", "8", "2"],
+        ["test", "5", "5", "–"],
+    ]
+    assert details.sentence_pairs(ledger[:0]).groups[0].lines[0].note

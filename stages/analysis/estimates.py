@@ -36,8 +36,8 @@ class Estimate:
     unit: what n counts on each side. checkpoints: pre-training runs on the smaller side; None where no model was
     pre-trained, as in counts and times. error, freedom: of the t distribution (`log`: of logarithms), or of the F
     distribution, whose freedom is a pair. at_least, at_most: the true value may only be larger, or only smaller, since
-    runs ended before they got there. never: how many on each side. at_chance: no side scores above the most frequent
-    answer, so that there is nothing to compare.
+    runs ended before they got there. never: how many on each side. at_chance: no side scores above a constant answer,
+    so that there is nothing to compare.
     """
 
     value: float

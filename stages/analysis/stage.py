@@ -2,9 +2,8 @@
 
 Reads data/observations/ (exactly the operators, sizes and protocols of params.yaml; files of others are left alone),
 data/predictions/*.parquet, data/audit, data/tasks/, data/published/ and data/released/. Writes
-data/analysis/{cells,comparisons,losses,multibootstrap,runs,summaries,milestones,milestone_tests,waiting,curves,bars,
-speed,claims,tally,plateau_arms,plateau_waiting,plateau_tests,plateau_probes}.csv and results.parquet
-(all observations), reports/metrics.json (for `dvc metrics show`) and reports/plots/ (for `dvc plots show`).
+data/analysis/results.parquet (all observations) and a CSV for every table and figure that the report draws,
+reports/metrics.json (for `dvc metrics show`) and reports/plots/ (for `dvc plots show`).
 """
 
 import json

@@ -176,6 +176,22 @@ def tokens(index: dict) -> Grid:
     return plain(frame, columns, name="tokens", title="Tokens for pre-training", stage="tokenization", notes=(note,))
 
 
+def sentence_pairs(ledger: pd.DataFrame) -> Grid:
+    """What became of every sentence pair, a line a protocol of translation and split."""
+    fates = ledger["fate"].where(ledger["reason"].isna(), ledger["fate"] + ": " + ledger["reason"].fillna(""))
+    wide = ledger.assign(fate=fates).pivot_table("pairs", ["protocol", "split"], "fate", sort=False).reset_index()
+    names = [name for name in dict.fromkeys(fates) if wide[name].fillna(0).any()]
+    columns = {"protocol": (Heading("Protocol"), str), "split": (Heading("Split"), str)}
+    columns |= {name: (Heading(name.replace("_", " ").capitalize()), count) for name in names}
+    notes = (
+        "In = kept + dropped. A pair that is over-long, for the positions of params.yaml, is dropped in training and "
+        "cut to them elsewhere.",
+    )
+    title = "Sentence pairs for translation"
+    made = plain(wide, columns, name="sentence_pairs", title=title, stage="sentence_pairs", notes=notes)
+    return replace(made, csv=ledger)
+
+
 def tasks(statistics: pd.DataFrame) -> Grid:
     """Examples of every task and split; subsets of the original data, samples and what was left out are named."""
     frame = statistics.assign(

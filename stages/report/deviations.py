@@ -83,7 +83,7 @@ def own(params: dict) -> pd.DataFrame:
         A frame of setting (its name in words), key, and run (its value as text).
     """
     rows = [
-        {"setting": _name(entry, key), "key": key, "run": _shown(params, key, value, entry)}
+        {"setting": _name(entry, key), "key": key, "run": _shown(params, value, entry)}
         for key, value, entry in matched(params)
         if not any(source in entry for source in SOURCES)
     ]
@@ -117,7 +117,7 @@ def matched(tree: dict, above: str = "") -> Iterator[tuple[str, object, dict]]:
 def _row(key: str, value: object, entry: dict, source: str, params: dict, facts: dict, unknown: Mapping) -> dict:
     rule = entry[source]
     row = {"setting": _name(entry, key), "key": key, "paper": "not stated", "code": ""}
-    row |= {"run": _shown(params, key, value, entry), "verdict": OPEN}
+    row |= {"run": _shown(params, value, entry), "verdict": OPEN}
     kind = next((kind for kind in REFERENCES if kind in rule), None)
     if kind:
         place, same, different = REFERENCES[kind]
@@ -191,7 +191,7 @@ def _name(entry: dict, key: str) -> str:
     return entry["setting"].format(name=key.rpartition(".")[2].replace("_", " "))
 
 
-def _shown(params: dict, key: str, value: object, entry: dict) -> str:
+def _shown(params: dict, value: object, entry: dict) -> str:
     return filled(entry["absent"], params) if value is None and "absent" in entry else shown(value)
 
 
@@ -261,7 +261,7 @@ def filled(sentence: str, params: dict) -> str:
 
 
 def _setting(params: dict, key: str) -> str:
-    return _shown(params, key, _find(params, key, key), content()["settings"].get(key, {}))
+    return _shown(params, _find(params, key, key), content()["settings"].get(key, {}))
 
 
 def _find(tree: dict, place: str, key: str) -> object:

@@ -21,6 +21,7 @@ from stages.plumbing.files import (
     AUDIT,
     LEDGER,
     REPORTS,
+    SENTENCE_PAIRS,
     STATISTICS,
     TOKENS,
     temporary_sibling,
@@ -82,7 +83,7 @@ def tables(settings: Settings) -> dict[str, Grid]:
         *plateau.comparisons(plateau_tests(), confidence, alpha),
         plateau.arms(read("plateau_arms")),
         speed.training_speed(read("speed")),
-        translation.scores(read("translation")),
+        translation.scores(read("translation"), signatures(settings)),
         translation.sequences(read("translation"), confidence),
         *run_tables(settings),
     ]
@@ -121,6 +122,7 @@ def run_tables(settings: Settings) -> list[Grid]:
         details.corpus(pd.read_csv(LEDGER)),
         details.tokens(json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))),
         details.tasks(task_statistics()),
+        details.sentence_pairs(pairs_ledger()),
         *(protocols.settings(frame, name) for name, frame in beside.items()),
         protocols.own_settings(deviations.own(params)),
         *(protocols.unspecified(deviations.unspecified(params, protocol, name), name) for name in verdicts.PAPERS),
@@ -162,6 +164,21 @@ def read(name: str, **options) -> pd.DataFrame:
 def without_arms(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows without those arms of a study of the plateau that start, or learn, otherwise."""
     return arms.without_arms(frame, read("plateau_arms"))
+
+
+def pairs_ledger() -> pd.DataFrame:
+    """What became of every sentence pair; empty where a study has left translation out."""
+    path = SENTENCE_PAIRS / "ledger.csv"
+    return (
+        pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["protocol", "split", "fate", "reason", "pairs"])
+    )
+
+
+def signatures(settings: Settings) -> list[str]:
+    """Those that sacrebleu gave with the scores of this run's translations."""
+    names = [f"translation-{operator}" for operator in settings.translation.operators]
+    found = provenance.records(observations.RUNS, names)
+    return sorted({signature for record in found for signature in record.get("sacrebleu", ())})
 
 
 def plateau_tests() -> pd.DataFrame:

@@ -29,8 +29,11 @@ SHOWN = {  # of the figures by epoch: the label of the axis, and the factor
 CEILING = "accuracy_ceiling"
 
 
-def scores(summaries: pd.DataFrame) -> Grid:
-    """A line a protocol and operator, a column a measure; mean and standard deviation over the seeds."""
+def scores(summaries: pd.DataFrame, signatures: list[str]) -> Grid:
+    """A line a protocol and operator, a column a measure; mean and standard deviation over the seeds.
+
+    signatures: of sacrebleu, which say how BLEU was computed.
+    """
     rows = summaries[summaries["metric"].isin(MEASURES)]
     columns = {"label": (Heading("Protocol, operator"), str)}
     columns |= {name: (Heading(label, meaning), _score) for name, (label, meaning, _, _) in MEASURES.items()}
@@ -38,7 +41,8 @@ def scores(summaries: pd.DataFrame) -> Grid:
         "The training accuracy counts the padded positions of every target as errors, as the tutorial does that the "
         "blog post follows; no model can exceed the ceiling. Mean ± standard deviation over the seeds; of times, which "
         "the stage timing measures in turn, over its rounds.",
-        "params.yaml says which split is scored. Perplexities compare at one vocabulary only.",
+        "params.yaml says which split is scored. Perplexities compare at one vocabulary only."
+        + (f" BLEU: {' or '.join(signatures)}." if signatures else ""),
     )
     order = {protocol: place for place, protocol in enumerate(dict.fromkeys(rows["protocol"]))}
     rows = rows.sort_values("protocol", key=lambda names: names.map(order), kind="stable")

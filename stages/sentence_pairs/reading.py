@@ -44,13 +44,13 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
 
 
 def _lines(path: Path) -> list[bytes]:
-    """The lines of a file, which only a line feed ends; an empty last one does not count."""
-    lines = path.read_bytes().split(b"\n")
+    """The lines of a file after any byte-order mark, which only a line feed ends; an empty last one does not count."""
+    lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
     return lines[:-1] if lines and not lines[-1] else lines
 
 
 def _of_table(path: Path, lines: list[bytes], languages: tuple[str, str]) -> Iterator[Sides]:
-    header = [column.strip() for column in (lines[0] if lines else b"").removeprefix(codecs.BOM_UTF8).split(b"\t")]
+    header = [column.strip() for column in (lines[0] if lines else b"").split(b"\t")]
     missing = [language for language in languages if language.encode() not in header]
     if missing:
         there = b", ".join(header).decode(errors="replace")
