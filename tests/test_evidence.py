@@ -205,7 +205,7 @@ def test_noise_of_another_size_and_operator_stands_below_and_beside_the_papers()
 
 def test_a_published_cell_without_a_place_is_an_error():
     strange = TABLE3.assign(column_key="wnli").head(1)
-    with pytest.raises(ValueError, match="no place for the published cell"):
+    with pytest.raises(ValueError, match=r"tables\.yaml.*no row or column for the published cell"):
         cells.fill(TABLES["courtois2024_table3_glue"], strange, evidence([]))
 
 

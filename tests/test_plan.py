@@ -182,7 +182,7 @@ def untimed(monkeypatch, tmp_path):
         def __missing__(self, key):
             return 1.0
 
-    monkeypatch.setattr(plan, "measure", lambda *_: plan.Pace(Everything(), 0.0, 0.0, 0.5))
+    monkeypatch.setattr(plan, "measure", lambda *_: plan.Measured(Everything(), 0.0, 0.0, 0.5))
     monkeypatch.setattr(pace, "sampled", lambda *_: ([1.0, 1.0, 1.0], [100, 50]))
     monkeypatch.setattr("sys.argv", ["planner"])
     for name in ("dvc.yaml", "data/published", "data/original"):
@@ -228,7 +228,7 @@ def test_too_little_disk_is_a_warning(untimed, capsys, monkeypatch):
 def test_runs_go_in_rounds():
     shared = {"stage": "s", "size": "t", "kind": "pretraining", "recipe": "r", "tokens": 1.0, "length": 1.0, "bytes": 0}
     one = work.Work(commands=2, runs=6, flops=60.0, **shared)
-    measured = plan.Pace({("t", "r", "training"): 1.0, ("t", "r", "load"): 2.0}, 5.0, 1.0, 1.0)
+    measured = plan.Measured({("t", "r", "training"): 1.0, ("t", "r", "load"): 2.0}, 5.0, 1.0, 1.0)
     assert plan.seconds_of([one], measured, 2) == 2 * (2 * 12 + 6)  # three runs of 12 seconds, two at once: two rounds
 
 
@@ -272,7 +272,7 @@ def test_commands_are_those_of_dvc_yaml_and_only_what_is_left_of_them_takes_time
     assert done.commands(settings, "corpus", "tiny") == {"corpus": {}}
     known = amounts.of(settings)
     planned = [each for each in work.planned(settings, known) if each.stage == "finetuning"]
-    measured = plan.Pace({(each.size, each.recipe, kind): 1.0 for each in planned for kind in KINDS}, 1.0, 1.0, 1.0)
+    measured = plan.Measured({(each.size, each.recipe, kind): 1.0 for each in planned for kind in KINDS}, 1.0, 1.0, 1.0)
     [before] = plan.training_rows(settings, planned, measured, 2)
     lock_of(**{expected[0]: {}})
     [after] = plan.training_rows(settings, planned, measured, 2)

@@ -175,7 +175,7 @@ def test_damaged_shards_are_named():
     path.unlink()
     with pytest.raises(ValueError, match=r"part_1\.bin: missing"):
         packing.Sequences(folder, "train")
-    with pytest.raises(ValueError, match="no split test; there are train, validation"):
+    with pytest.raises(ValueError, match="no split test, only train, validation"):
         packing.Sequences(folder, "test")
     with pytest.raises(ValueError, match="run `dvc repro tokenization`"):
         packing.Sequences(Path("nowhere"), "train")

@@ -42,7 +42,7 @@ def checks(released: pd.DataFrame) -> pd.DataFrame:
     frame = pd.DataFrame([vars(finding) for finding in found])
     double = frame.loc[frame["check"].duplicated(), "check"]
     if len(double):
-        raise ValueError(f"audit: {double.iloc[0]} stands there twice")
+        raise ValueError(f"stages/audit: two checks are named {double.iloc[0]}; rename one")
     source = frame["check"].str.partition(".")[0]
     frame = frame.assign(source=source.map(SOURCES), order=source.map(list(SOURCES).index))
     frame = frame.sort_values("order", kind="stable", ignore_index=True)
@@ -54,7 +54,7 @@ def _facts(frame: pd.DataFrame) -> list[str]:
     groups = [group["checks"] for group in audit_described.content()["facts"]]
     strange = {name for group in groups for name in group} - set(frame["check"])
     if strange:
-        raise ValueError(f"checks.yaml: facts: {sorted(strange)[0]} is no check")
+        raise ValueError(f"stages/audit/checks.yaml: facts: {sorted(strange)[0]} is no check; mend its name")
     listed = {name: group[0] for group in groups for name in group}
     same = frame.groupby(["statement", "verdict", "arithmetic"], sort=False)["check"].transform("first")
     return [listed.get(check) or listed.get(first, first) for check, first in zip(frame["check"], same, strict=True)]

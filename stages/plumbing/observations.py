@@ -88,7 +88,10 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
             raise ValueError(f"{path}: no such file of observations; run `dvc repro` to make it")
         frame = pd.read_csv(path, dtype={column: TYPES.get(column, "str") for column in COLUMNS})
         if tuple(frame.columns) != COLUMNS:
-            raise ValueError(f"{path}: columns {list(frame.columns)}, expected {list(COLUMNS)}")
+            raise ValueError(
+                f"{path}: columns {list(frame.columns)}, expected {list(COLUMNS)}; delete it, and `dvc repro` makes it "
+                "again"
+            )
         frames.append(frame)
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
 

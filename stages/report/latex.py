@@ -171,6 +171,9 @@ def compile_pdf(folder: Path, name: str) -> None:
         for _ in range(RUNS):
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
             if done.returncode:
-                raise ValueError(f"{folder / name}.tex: pdflatex ended with an error: {done.stdout[-1000:]}")
+                raise ValueError(
+                    f"{folder / name}.tex: pdflatex ended with an error; install what its last lines miss, or set "
+                    f"report.pdf to false: {done.stdout[-1000:]}"
+                )
         with temporary_sibling(folder / f"{name}.pdf") as path:
             shutil.copyfile(Path(made) / f"{name}.pdf", path)

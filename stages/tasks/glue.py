@@ -80,7 +80,10 @@ def read_hub(repository: str, revision: str, task: Task, split: Split) -> Exampl
         data = datasets.load_dataset(repository, task.name, split=split.name, revision=commit)
     names = getattr(data.features["label"], "names", None)
     if names is not None and tuple(names) != task.classes:
-        raise ValueError(f"tasks.hub.repository: {repository}, {task.name}: classes {names}, expected {task.classes}")
+        raise ValueError(
+            f"tasks.hub.repository: {repository}, {task.name}: classes {names}, expected {task.classes}; name a "
+            "repository that keeps GLUE's own"
+        )
     texts = [data[name] for name in task.hub_texts or task.texts]
     second = texts[1] if len(texts) > 1 else [None] * len(data)
     rows = list(zip(map(str, range(len(data))), texts[0], second, data["label"], strict=True))

@@ -65,7 +65,10 @@ def from_file(path: Path) -> Tokenizer:
         raise ValueError(f"{path}: no line {', '.join(missing)}; a BERT vocabulary has all of {', '.join(SPECIAL)}")
     tokenizer = word_pieces(vocabulary)
     if tokenizer.get_vocab_size() != len(pieces):
-        raise ValueError(f"{path}: {len(pieces)} lines became {tokenizer.get_vocab_size()} pieces")
+        raise ValueError(
+            f"{path}: {len(pieces)} lines became {tokenizer.get_vocab_size()} pieces; each line must hold one piece "
+            "of its own"
+        )
     return tokenizer
 
 

@@ -106,7 +106,9 @@ def _matrix(table: Table, published: pd.DataFrame, evidence: Evidence) -> list[d
     known = {column.key for column in columns}
     strange = [key for key in printed if rows[key[0]] is None or key[1] not in known]
     if strange:
-        raise ValueError(f"{table.name}: the specification has no place for the published cell {strange[0]}")
+        raise ValueError(
+            f"{specifications.PATH}, {table.name}: no row or column for the published cell {strange[0]}; add one"
+        )
     rows |= {row.key: row for row in _run_rows(table, columns, own, rows)}
     cells = [
         _cell(table, row, column, printed.get((row.key, column.key)), evidence)
@@ -154,7 +156,9 @@ def _list(table: Table, published: pd.DataFrame, evidence: Evidence) -> list[dic
     keys = set(zip(published["row_key"], published["column_key"], strict=True))
     strange = [key for key in entries if key not in keys]
     if strange:
-        raise ValueError(f"{table.name}: the specification names the cell {strange[0]}, which is not published")
+        raise ValueError(
+            f"{specifications.PATH}, {table.name}: the cell {strange[0]} is not in data/published; mend its name"
+        )
     nothing = Column(key="", label="", meaning="", select=None, scale=1, decimals=0, margin=None)
     cells, more = [], []
     for cell in published.itertuples():

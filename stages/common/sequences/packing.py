@@ -73,7 +73,7 @@ class Sequences:
     def __init__(self, folder: Path, split: str):
         index = read_index(folder)
         if split not in index["splits"]:
-            raise ValueError(f"{folder / INDEX}: no split {split}; there are {', '.join(index['splits'])}")
+            raise ValueError(f"{folder / INDEX}: no split {split}, only {', '.join(index['splits'])}; {REMEDY}")
         self.sequence_length: int = index["sequence_length"]
         self._folder, self._shards = folder, index["splits"][split]["shards"]
         self._parts = [self._open(shard) for shard in self._shards]

@@ -124,7 +124,8 @@ def require_finite(values: torch.Tensor, where: str) -> torch.Tensor:
     """The values themselves. ValueError, naming `where`, when one of them is not finite."""
     if not torch.isfinite(values).all():
         raise ValueError(
-            f"{where}: a value that is not finite; the training has diverged, or the input is out of range"
+            f"{where}: a value that is not finite; the training has diverged: lower its learning rate, or set "
+            "precision: float32"
         )
     return values
 

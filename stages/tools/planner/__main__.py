@@ -46,7 +46,7 @@ HEADER = ("stage", "size", "done", "runs", "tokens", "FLOPs", "time here", "disk
 
 
 @dataclass(frozen=True)
-class Pace:
+class Measured:
     """Seconds by (size, recipe, "training" or "evaluation": of an operation, "load": of a run's making its model); that
     a stage takes to start; that its workers take, where they train or test. share: of the cores that the timing got."""
 
@@ -106,7 +106,7 @@ def at_once(settings: Settings) -> int:
     return settings.workers or torch.cuda.device_count() or joblib.cpu_count()
 
 
-def measure(settings: Settings, known: Amounts, planned: list[Work], workers: int) -> Pace:
+def measure(settings: Settings, known: Amounts, planned: list[Work], workers: int) -> Measured:
     """Times every recipe at every size, by as many workers at once as will share its runs."""
     imports = [[sys.executable, "-c", f"import {names}"] for names in STARTED]
     starts = [clocked(partial(subprocess.run, arguments, check=True)) for arguments in imports]
@@ -130,7 +130,7 @@ def measure(settings: Settings, known: Amounts, planned: list[Work], workers: in
         for key in work_of
         for name in ("training", "evaluation", "load")
     }
-    return Pace(seconds, *starts, fmean(result["share"] for result in results))
+    return Measured(seconds, *starts, fmean(result["share"] for result in results))
 
 
 def timing_of(settings: Settings, known: Amounts, each: Work) -> dict:
@@ -147,7 +147,7 @@ def timing_of(settings: Settings, known: Amounts, each: Work) -> dict:
     }
 
 
-def training_rows(settings: Settings, planned: list[Work], measured: Pace, workers: int) -> list[Row]:
+def training_rows(settings: Settings, planned: list[Work], measured: Measured, workers: int) -> list[Row]:
     """One row a stage and size. Its time is that of the commands that are still to be done."""
     rows = []
     for stage, size in dict.fromkeys((each.stage, each.size) for each in planned):
@@ -173,7 +173,7 @@ def training_rows(settings: Settings, planned: list[Work], measured: Pace, worke
     return rows
 
 
-def seconds_of(group: list[Work], measured: Pace, workers: int) -> float | None:
+def seconds_of(group: list[Work], measured: Measured, workers: int) -> float | None:
     """Of all commands of a stage at one size by one recipe, one after the other; runs go in rounds of `workers`."""
     if any(each.flops is None for each in group):
         return None
