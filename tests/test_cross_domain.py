@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stages.cross_domain import stage as cross_domain
-from stages.plumbing.sections import CrossDomain
+from stages.plumbing.training_sections import CrossDomain
 
 POSITIVE = {"mnli": ["entailment"], "qnli": ["entailment"], "qqp": ["1"], "mrpc": ["1"]}
 

@@ -13,8 +13,8 @@ from stages.common.attention.configuration import configuration
 from stages.common.attention.counts import training_flops
 from stages.common.attention.operators import OPERATORS
 from stages.plumbing import done
-from stages.plumbing.sections import Model
 from stages.plumbing.settings import Settings
+from stages.plumbing.training_sections import Model
 from stages.tools.planner import __main__ as plan
 from stages.tools.planner import amounts, costs, pace, work
 from stages.tools.planner.amounts import Amounts

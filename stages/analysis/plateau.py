@@ -16,7 +16,7 @@ from stages.analysis import plateau_tests
 from stages.analysis.plateau_tests import TESTS
 from stages.common.evidence import convergence, survival
 from stages.common.evidence.arms import RATE, SCALED, SOURCE
-from stages.plumbing.sections import Variant
+from stages.plumbing.training_sections import Variant
 
 OTHER = "other start"  # a kind of arms that the study shows and does not compare
 PROBES = ("score_spread", "attention_entropy", "self_weight")

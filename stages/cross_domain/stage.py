@@ -19,8 +19,8 @@ from stages.common.classification.kept_models import load, planned
 from stages.plumbing import jobs, observations
 from stages.plumbing.files import TASK_FOLDER, TOKENIZER
 from stages.plumbing.observations import Observation
-from stages.plumbing.sections import CrossDomain
 from stages.plumbing.settings import Settings
+from stages.plumbing.training_sections import CrossDomain
 
 
 def predict_all(run: dict, folder: Path) -> dict:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.plumbing.files import FINETUNED
-from stages.plumbing.sections import Finetuning
+from stages.plumbing.training_sections import Finetuning
 
 NAME = re.compile(r"(?P<task>\w+)-pretraining-(?P<pretraining_seed>\d+)-finetuning-(?P<finetuning_seed>\d+)")
 

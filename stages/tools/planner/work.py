@@ -21,8 +21,8 @@ from stages.common.attention.bert import (
 from stages.common.attention.configuration import configuration
 from stages.common.attention.counts import training_flops, whole_layer_parameters
 from stages.common.benchmarks.glue import TASKS
-from stages.plumbing.sections import Finetuning, Model, QuestionAnswering
 from stages.plumbing.settings import Settings
+from stages.plumbing.training_sections import Finetuning, Model, QuestionAnswering
 from stages.question_answering.windows import cuts
 from stages.tools.planner.amounts import Amounts
 from stages.translation.stage import planned as translations

@@ -1,0 +1,266 @@
+"""The sections of params.yaml on models, their training and their tests, as frozen records.
+
+No record but `Variant` holds a default: every value stands in params.yaml with its unit and source.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from stages.plumbing.sections import (
+    Batch,
+    Count,
+    Hub,
+    Level,
+    Name,
+    Pair,
+    Protocol,
+    QuestionTask,
+    Rate,
+    Record,
+    Seed,
+    Several,
+    Share,
+    Task,
+)
+
+
+def _require_steps_after_warmup(warmup_steps: int, steps: int) -> None:
+    """ValueError for a warm-up that fills the run: the rate would never fall, or be divided by nothing."""
+    if warmup_steps >= steps:
+        raise ValueError(f"warmup_steps: {warmup_steps} leaves nothing of steps: {steps}")
+
+
+class Sized(Record):
+    """The size of a Transformer, in encoder and, where it has one, decoder alike."""
+
+    layers: Count
+    hidden: Count
+    heads: Count
+    intermediate: Count
+    positions: Count
+
+    @model_validator(mode="after")
+    def _heads_divide_hidden(self):
+        if self.hidden % self.heads:
+            raise ValueError(f"heads: {self.heads} does not divide hidden: {self.hidden}")
+        return self
+
+    @model_validator(mode="after")
+    def _room_for_attention_over_parameters(self):
+        if self.may_be_over_parameters_wide() and self.intermediate <= 2 * self.hidden:
+            raise ValueError(
+                f"intermediate: {self.intermediate} must exceed 2 x hidden: {self.hidden}, the width at which "
+                "over_parameters_wide has no pairs left (BERT: 4 x hidden)"
+            )
+        return self
+
+    def may_be_over_parameters_wide(self) -> bool:
+        """Whether that operator may be built in this size."""
+        return True
+
+
+class Model(Sized):
+    """A BERT of params.yaml's `models`, which any operator may be built in."""
+
+
+class Variant(Record):
+    """An operator with settings of its own; one that is left out, or null, is as the operator's source has it.
+
+    What each is, and for which operators: OperatorConfig, and `starts` and `scores_alone` of the operator's class.
+    """
+
+    operator: Name
+    start: Name | None = None
+    score_spread: Rate | None = None
+    score_rate: Rate | None = None
+
+
+class Training(Record):
+    """What pre-training and fine-tuning have in common."""
+
+    seeds: Several[Seed]
+    batch_size: Batch
+    betas: Pair[Share]
+    epsilon: Rate
+    weight_decay: Annotated[float, Field(ge=0)]
+    gradient_clipping: Rate
+    hidden_dropout: Share
+    attention_dropout: Share
+    precision: Literal["float32", "bfloat16"]
+
+
+class Pretraining(Training):
+    steps: Count | None
+    epochs: Count | None
+    micro_batch_size: Batch | None
+    warmup_steps: Annotated[int, Field(ge=0)]
+    learning_rate: Rate
+    initializer_range: Rate
+    mask_probability: Annotated[float, Field(gt=0, lt=1)]
+    evaluation_interval: Count
+    checkpoint_interval: Count
+    probes: bool
+
+    @model_validator(mode="after")
+    def _one_length(self):
+        if (self.steps is None) == (self.epochs is None):
+            raise ValueError(f"steps: {self.steps} and epochs: {self.epochs}; give one of them and null for the other")
+        return self
+
+    @model_validator(mode="after")
+    def _warmup_ends(self):
+        if self.steps is not None:
+            _require_steps_after_warmup(self.warmup_steps, self.steps)
+        return self
+
+
+class Finetuning(Training):
+    epochs: Count
+    learning_rates: Several[Rate]
+    schedule: Literal["linear", "steps"]
+    warmup_share: Share
+    maximum_length: Annotated[int, Field(ge=8)]
+
+    @model_validator(mode="after")
+    def _rates_fit_schedule(self):
+        if self.schedule == "linear" and len(self.learning_rates) != 1:
+            raise ValueError(f"schedule `linear` takes one of learning_rates, not {len(self.learning_rates)}")
+        return self
+
+
+class QuestionAnswering(Finetuning):
+    tasks: Several[QuestionTask]
+    question_length: Count
+    stride: Count
+    answer_length: Count
+    null_threshold: float
+
+    @model_validator(mode="after")
+    def _windows_leave_nothing_out(self):
+        room = self.maximum_length - self.question_length - 3  # [CLS] and two [SEP]
+        if self.stride > room:
+            raise ValueError(
+                f"stride: {self.stride} leaves out tokens between windows; maximum_length: {self.maximum_length} and "
+                f"question_length: {self.question_length} leave a window {room} tokens of the context"
+            )
+        return self
+
+
+class Noise(Record):
+    tasks: Several[Task]
+    levels: Several[Level]
+    kind: Literal["expected_norm", "exact_norm", "unit"]
+    place: Literal["word_embeddings", "embedding_output"]
+    special_tokens: bool
+    seeds: Several[Seed]
+    text: Several[Literal["typos", "dropped_words", "swapped_words"]]
+    probes: bool
+
+    @model_validator(mode="after")
+    def _clean_first(self):
+        if self.levels[0] != 0.0 or list(self.levels) != sorted(self.levels):
+            raise ValueError("levels: must rise from 0.0, the clean score, that the others are compared with")
+        return self
+
+
+class CrossDomain(Record):
+    tasks: Several[Task]
+    positive_labels: dict[Task, Several[str]]
+
+    @model_validator(mode="after")
+    def _every_task_mapped(self):
+        for task in self.tasks:
+            if task not in self.positive_labels:
+                raise ValueError(
+                    f"positive_labels: `{task}` is missing; say which of its labels count as the same meaning"
+                )
+        return self
+
+
+class Convergence(Record):
+    protocol: Protocol
+    steps: Several[Count]
+    tasks: Several[Task]
+    seeds: Several[Seed]
+
+
+class Timing(Record):
+    protocol: Protocol
+    tasks: Several[Task]
+    repeats: Count
+    steps: Count
+
+
+class Layers(Sized):
+    """The size and the optimiser of a model of the stage translation."""
+
+    operators: Several[Name]
+    seeds: Several[Seed]
+    hidden: Annotated[int, Field(ge=2, multiple_of=2)]  # sine and cosine channels in pairs
+    positions: Annotated[int, Field(ge=4)]
+    dropout: Share
+    batch_size: Batch
+    warmup_steps: Count
+    betas: Pair[Share]
+    epsilon: Rate
+
+    def may_be_over_parameters_wide(self) -> bool:
+        return "over_parameters_wide" in self.operators
+
+
+class PairFiles(Record):
+    train: str
+    validation: str
+    test: str
+
+
+class TranslationProtocol(Layers):
+    source: Name
+    target: Name
+    files: PairFiles
+    hub: Hub
+    train_pairs: Count | None
+    held_out_pairs: Count | None
+    vocabulary: Literal["separate", "shared"]
+    vocabulary_size: Annotated[int, Field(ge=100, le=65_536)]  # ids are stored as uint16
+    label_smoothing: Share
+    epochs: Count
+    precision: Literal["float32", "bfloat16"]
+    scored: Literal["validation", "test"]
+    beams: Count
+    length_penalty: Annotated[float, Field(ge=0)]
+
+
+class SequenceTasks(Layers):
+    steps: Count
+    learning_rate: Rate
+
+    @model_validator(mode="after")
+    def _warmup_ends(self):
+        _require_steps_after_warmup(self.warmup_steps, self.steps)
+        return self
+
+    @model_validator(mode="after")
+    def _a_key_for_every_position(self):
+        if self.positions > 17:
+            raise ValueError(f"positions: {self.positions}; the 16 keys of the copying task fill 17 at most")
+        return self
+
+
+class Translation(Record):
+    operators: Several[Name]
+    seed: Seed
+    protocols: dict[Literal["blog", "draft"], TranslationProtocol]
+    sequence_tasks: SequenceTasks
+
+    @model_validator(mode="after")
+    def _every_operator_has_a_stage(self):
+        places = {f"protocols.{name}": protocol for name, protocol in self.protocols.items()}
+        for place, recipe in (places | {"sequence_tasks": self.sequence_tasks}).items():
+            missing = [operator for operator in recipe.operators if operator not in self.operators]
+            if missing:
+                raise ValueError(f"{place}.operators: `{missing[0]}` is not in operators: {', '.join(self.operators)}")
+            if "original" not in recipe.operators:
+                raise ValueError(f"{place}.operators: every comparison is made against `original`; add it to the list")
+        return self
