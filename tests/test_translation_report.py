@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -59,7 +60,7 @@ def test_a_run_counts_by_its_best_and_by_its_last_epoch():
     assert made["condition"].isna().all()
 
 
-def judged(rows: pd.DataFrame, comparable: bool, otherwise: dict[str, str] | None = None) -> pd.DataFrame:
+def judged(rows: pd.DataFrame, comparable: bool, otherwise: dict | None = None) -> pd.DataFrame:
     made = measurements.measurements(rows)
     scope = claims.Scope(("tiny",), comparable, 0.95, 0.05, otherwise or {})
     audit = pd.DataFrame(columns=["check", "verdict", "statement", "arithmetic"], dtype="str")
@@ -91,21 +92,22 @@ def test_a_protocol_that_ran_otherwise_than_its_source_tests_no_claim_of_it():
     asked = {"blog": {"source": "pt", "layers": 4}, "draft": {"layers": 6}}
     run = {"blog": {"source": "en", "layers": 4, "heads": 8}, "draft": {"layers": 6, "heads": 8}}
     said = claims.run_otherwise(asked, run)
-    assert said == {"blog": "Its models are not the source's: source en (source: pt)."}
+    assert said == {"blog": {"source": "source en (there: pt)"}, "draft": {}}
     ledger = judged(observed(BLEU, ERRORS), comparable=True, otherwise=said)
     assert ledger.loc["H-10", "verdict"] == "not tested"
-    assert ledger.loc["H-10", "because"].startswith(f"{said['blog']} Reading: ")
+    because = ledger.loc["H-10", "because"]
+    assert because.startswith("The protocol is not the source's: source en (there: pt). Reading: ")
     assert ledger.loc["H-02", "verdict"] == "reproduced"
 
 
 def test_the_protocols_that_a_claim_asks_for_are_those_of_the_papers_own_scale():
     settings = load_settings(Path(__file__).parents[1] / "stages/scales/courtois.yaml")
     protocols = {name: protocol.model_dump() for name, protocol in settings.translation.protocols.items()}
-    assert claims.run_otherwise(claims.rules()["translation"], protocols) == {}
+    assert claims.run_otherwise(claims.rules()["translation"], protocols) == {"blog": {}, "draft": {}}
 
 
-def times(seconds: dict[str, float]) -> pd.DataFrame:
-    """Two rounds, of which the second is twice as slow for all."""
+def times(seconds: dict[str, float], rounds: tuple[float, ...] = (1.0, 2.0)) -> pd.DataFrame:
+    """Times of a step in rounds that are so many times as slow for all."""
     rows = [
         Observation(
             stage="timing",
@@ -114,10 +116,10 @@ def times(seconds: dict[str, float]) -> pd.DataFrame:
             protocol="draft",
             metric="seconds_per_step",
             condition=f"round={number}",
-            value=number * value,
+            value=slow * value,
         )
         for operator, value in seconds.items()
-        for number in (1, 2)
+        for number, slow in enumerate(rounds, 1)
     ]
     return pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS)).astype(TYPES)
 
@@ -127,10 +129,21 @@ def test_a_longer_step_is_told_against_the_originals_of_the_same_round():
     summaries = translation.summaries(measured, 0.95).set_index(["operator", "metric"])
     assert summaries.loc[("over_parameters", "longer_step_percent"), "mean"] == pytest.approx(30)
     assert summaries.loc[("over_parameters", "longer_step_percent"), "sd"] == pytest.approx(0)
+    assert ("original", "longer_step_percent") not in summaries.index
     [first, second] = shown.scores(summaries.reset_index(), []).groups
     assert first.label == "draft, original"
     assert second.label == "draft, attention over parameters"
     assert [value.text for value in second.lines[0].values[-2:]] == ["195.0", "30"]
+
+
+@pytest.mark.parametrize(("longer", "verdict"), [(0.13, "reproduced"), (0.3, "contradicted"), (0.101, "contradicted")])
+def test_a_step_that_is_longer_by_another_share_than_claimed_contradicts_the_claim(longer, verdict):
+    rows = times({"original": 0.1, "over_parameters": longer, "over_parameters_wide": longer}, (1.0, 1.5, 2.0, 3.0))
+    rows["value"] *= np.tile([1, 1.01], len(rows) // 2) ** (rows["operator"] == "original")
+    fewer_epochs = {"draft": {"epochs": "epochs 3 (there: 20)"}}
+    assert judged(rows, comparable=True, otherwise=fewer_epochs).loc["A-05", "verdict"] == verdict
+    otherwise = {"draft": {"layers": "layers 2 (there: 6)"}}
+    assert judged(rows, comparable=True, otherwise=otherwise).loc["A-05", "verdict"] == "not tested"
 
 
 def test_the_tables_show_every_operator_with_its_spread_over_seeds():

@@ -3,8 +3,8 @@
 `counts` holds what arithmetic decides: printed numbers against each other and against counted parameters. `released`
 holds what the raw results that Courtois et al. released say of their own claims. `training` holds what this run says.
 The claims are those of data/published/claims.yaml; the tests that decide them stand in claim_rules.yaml and are done by
-claim_tests.py. A run at another size, in other languages, or on generated data, tests no claim about scores, losses or
-times: what it found is told beside the verdict `not tested`.
+claim_tests.py. A run at another size, by another protocol of translation than the source's, or on generated data, tests
+no claim about scores, losses or times: what it found is told beside the verdict `not tested`.
 """
 
 from collections.abc import Mapping
@@ -79,15 +79,15 @@ class Scope:
     """What this run can speak of, and how strictly its claims are tested.
 
     sizes: the names of the model sizes that were run. comparable: whether the data are of the papers' kind, and not
-    generated. confidence: the level of the intervals. alpha: the level of the tests. otherwise: of the protocols of
-    translation that ran otherwise than their source's, what `run_otherwise` says.
+    generated. confidence: the level of the intervals. alpha: the level of the tests. otherwise: what the
+    protocols of translation have otherwise than their sources, as `run_otherwise` says it.
     """
 
     sizes: tuple[str, ...]
     comparable: bool
     confidence: float
     alpha: float
-    otherwise: Mapping[str, str] = field(default_factory=dict)
+    otherwise: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def rules() -> dict:
@@ -95,7 +95,7 @@ def rules() -> dict:
     return yaml.safe_load(PATH.read_text(encoding="utf-8"))
 
 
-def run_otherwise(sources: Mapping[str, dict], protocols: Mapping[str, dict]) -> dict[str, str]:
+def run_otherwise(sources: Mapping[str, dict], protocols: Mapping[str, dict]) -> dict[str, dict[str, str]]:
     """Says of each protocol of translation what it has otherwise than its source.
 
     Args:
@@ -103,16 +103,16 @@ def run_otherwise(sources: Mapping[str, dict], protocols: Mapping[str, dict]) ->
         protocols: the protocols of this run, as in params.yaml.
 
     Returns:
-        A sentence for every protocol that differs; none for one that does not.
+        By protocol and key, words on each key that differs.
     """
-    said = {}
-    for name, protocol in protocols.items():
-        differing = [
-            f"{key} {protocol[key]} (source: {value})" for key, value in sources[name].items() if protocol[key] != value
-        ]
-        if differing:
-            said[name] = f"Its models are not the source's: {', '.join(differing)}."
-    return said
+    return {
+        name: {
+            key: f"{key} {protocol[key]} (there: {value})"
+            for key, value in sources[name].items()
+            if protocol[key] != value
+        }
+        for name, protocol in protocols.items()
+    }
 
 
 def ledger(
@@ -304,4 +304,9 @@ def _obstacle(tests: list[dict], run: pd.DataFrame, scope: Scope) -> str | None:
     of_data = [test for test in tests if not _is_count(test) and test["select"].get("size") != GENERATED]
     if of_data and not scope.comparable:
         return "The data are generated."
-    return next((said for test in of_data if (said := scope.otherwise.get(test["select"].get("size")))), None)
+    for test in of_data:
+        differing = scope.otherwise.get(test["select"].get("size"), {})
+        words = [said for key, said in differing.items() if key != "epochs" or test["select"]["stage"] != "timing"]
+        if words:
+            return f"The protocol is not the source's: {', '.join(words)}."
+    return None

@@ -19,6 +19,7 @@ from stages.common.evidence.statistics import (
     FINETUNING,
     PRETRAINING,
     REPEATS,
+    mean_interval,
     summarise,
     units,
     varies,
@@ -109,16 +110,19 @@ def difference(test: dict, rows: pd.DataFrame, select: dict, confidence: float) 
     """`of` less `than`, or with `ratio` their ratio (of geometric means), by Welch's t.
 
     Of times to a milestone, a run that never got there counts with its last step: a ratio is then only known to be at
-    least, or at most, what it seems, and both at once decide nothing.
+    least, or at most, what it seems, and both at once decide nothing. Times are compared within a round, which has one
+    value of every operator.
     """
     sides = [_scaled(test, rows, select | {"operator": test[side]}) for side in ("of", "than")]
     never = [_never(test, rows, select | {"operator": test[side]}) for side in ("of", "than")]
     if any(side.empty and late.empty for side, late in zip(sides, never, strict=True)):
         return None
     sides = [pd.concat([side, late]) if len(late) else side for side, late in zip(sides, never, strict=True)]
-    made = compared(
-        *(units(side)[0] for side in sides), confidence, bool(test.get("ratio")), *(len(late) > 0 for late in never)
-    )
+    ratio = bool(test.get("ratio"))
+    if units(sides[0])[1] == REPEATS:
+        own, other = (side.set_index("condition")["value"].astype(float) for side in sides)
+        return paired(own, other.reindex(own.index), confidence, ratio)
+    made = compared(*(units(side)[0] for side in sides), confidence, ratio, *(len(late) > 0 for late in never))
     return replace(
         made,
         unit=_unit(select, units(sides[0])[1]),
@@ -148,6 +152,18 @@ def compared(
     value, low, high = map(exp, ends) if ratio else ends
     error = float(np.sqrt(np.var(own, ddof=1) / len(own) + np.var(other, ddof=1) / len(other)))
     return replace(made, value=value, low=low, high=high, error=error, freedom=float(result.df))
+
+
+def paired(own: pd.Series, other: pd.Series, confidence: float, ratio: bool = False) -> Estimate:
+    """Two arms that have one time each in every round, by the t interval of their differences, with `ratio` of logs."""
+    differences = (np.log(own / other) if ratio else own - other).to_numpy(float)
+    mean, sd, low, high = mean_interval(differences, confidence)
+    back = exp if ratio else float
+    made = Estimate(back(mean), unit=REPEATS, n=(len(own), len(other)), log=ratio)
+    if not varies(differences):
+        return made
+    n = len(differences)
+    return replace(made, low=back(low), high=back(high), error=sd / sqrt(n), freedom=n - 1)
 
 
 def spread(test: dict, rows: pd.DataFrame, select: dict, confidence: float) -> Estimate | None:

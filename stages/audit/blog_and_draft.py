@@ -45,8 +45,8 @@ def blog() -> Iterator[Finding]:
         "The tutorial's accuracy counts padded positions as errors: its ceiling",
         f"{LOSS_A_POSITION} / {LOSS_A_TOKEN}, of its public logs, is {100 * share:.1f} % real tokens of all positions; "
         f"{reached} of that. The logs' batches are padded to their longest sentence, the post's to 40: its ceiling is "
-        f"this or lower, and {float(one - other):.2f} points are at least {float(one - other) / share:.1f} of real "
-        "tokens",
+        f"this or lower, and {float(one - other):.2f} points are at least {float(one - other) / share:.1f} "
+        "points of real tokens",
     )
     even = {(h, heads): math.sqrt((2 * (h * h + h) - 1) / heads) for h, heads in ((512, 8), (768, 12))}
     arithmetic = "; ".join(f"width {h}, {heads} heads: {length:.0f}" for (h, heads), length in even.items())

@@ -11,7 +11,7 @@ import pandas as pd
 from stages.common.evidence.arithmetic import FAILS
 from stages.common.evidence.cells import PAPER_SIZES
 from stages.common.evidence.scores import COLUMNS, GLUE_SCORE
-from stages.common.evidence.statistics import PRETRAINING
+from stages.common.evidence.statistics import ONE_CHECKPOINT, PRETRAINING
 from stages.report import names
 from stages.report.answer_figure import draw_answer
 from stages.report.drawing import Drawing
@@ -230,7 +230,10 @@ def drawing(described: dict, summaries: pd.DataFrame, comparisons: pd.DataFrame,
             "beyond it is given as a number. Intervals are not adjusted for several operators"
         )
         p = comparisons.loc[
-            (comparisons["source"] == "reproduced") & (comparisons["column"] == GLUE_SCORE), "p_holm"
+            (comparisons["source"] == "reproduced")
+            & (comparisons["column"] == GLUE_SCORE)
+            & (comparisons["verdict"] != ONE_CHECKPOINT),
+            "p_holm",
         ].dropna()
         note += f"; after Holm's method the smallest p of this run is {probability(p.min())}." if len(p) else "."
     return draw_answer(frame, (note,))

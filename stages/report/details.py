@@ -179,7 +179,11 @@ def tokens(index: dict) -> Grid:
 def sentence_pairs(ledger: pd.DataFrame) -> Grid:
     """What became of every sentence pair, a line a protocol of translation and split."""
     fates = ledger["fate"].where(ledger["reason"].isna(), ledger["fate"] + ": " + ledger["reason"].fillna(""))
-    wide = ledger.assign(fate=fates).pivot_table("pairs", ["protocol", "split"], "fate", sort=False).reset_index()
+    wide = (
+        ledger.assign(fate=fates)
+        .pivot_table("pairs", ["protocol", "split"], "fate", aggfunc="sum", sort=False)
+        .reset_index()
+    )
     names = [name for name in dict.fromkeys(fates) if wide[name].fillna(0).any()]
     columns = {"protocol": (Heading("Protocol"), str), "split": (Heading("Split"), str)}
     columns |= {name: (Heading(name.replace("_", " ").capitalize()), count) for name in names}

@@ -11,14 +11,12 @@ MEASURES = {  # heading, what it means, factor, decimals
     "tokens_per_second": ("Pre-training", "1,000 tokens a second", 1e-3, 1),
     "share_of_peak": ("Peak", "% of the measured matrix products", 100, 1),
 }
-
-
-STEPS = "seconds_per_step"  # of translation, which has a table of its own
+OF_TRANSLATION = "seconds_per_step"  # which has a table of its own
 
 
 def training_speed(summaries: pd.DataFrame) -> Grid:
     """A line an operator and implementation: speed of pre-training, share of the peak, seconds of an epoch by task."""
-    summaries = summaries[summaries["metric"] != STEPS].fillna({"stock": "", "task": ""})
+    summaries = summaries[summaries["metric"] != OF_TRANSLATION].fillna({"stock": "", "task": ""})
     tasks = [task for task in dict.fromkeys(summaries["task"]) if task]
     columns = {"label": (Heading("Model"), str)}
     columns |= {metric: (Heading(name, unit), mean_sd) for metric, (name, unit, _, _) in MEASURES.items()}

@@ -175,7 +175,7 @@ def pairs_ledger() -> pd.DataFrame:
 
 
 def signatures(settings: Settings) -> list[str]:
-    """Those that sacrebleu gave with the scores of this run's translations."""
+    """The signatures that sacrebleu gave with the scores of this run's translations."""
     names = [f"translation-{operator}" for operator in settings.translation.operators]
     found = provenance.records(observations.RUNS, names)
     return sorted({signature for record in found for signature in record.get("sacrebleu", ())})

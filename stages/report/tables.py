@@ -147,7 +147,8 @@ def number(value: float, decimals: int) -> str:
 
 def found(points: float) -> str:
     """In words, the difference that 80 % of such runs would find; rounded up, never down."""
-    return f"{number(ceil(10 * points) / 10, 1)} points would be found in 80 % of such runs, before Holm's correction"
+    tenths = ceil(round(10 * points, 6))  # 11.000000000000002 is 11
+    return f"{number(tenths / 10, 1)} points would be found in 80 % of such runs, before Holm's correction"
 
 
 def signed(value: float, decimals: int) -> str:

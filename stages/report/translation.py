@@ -41,11 +41,12 @@ def scores(summaries: pd.DataFrame, signatures: list[str]) -> Grid:
         "The training accuracy counts the padded positions of every target as errors, as the tutorial does that the "
         "blog post follows; no model can exceed the ceiling. Mean ± standard deviation over the seeds; of times, which "
         "the stage timing measures in turn, over its rounds.",
-        "params.yaml says which split is scored. Perplexities compare at one vocabulary only."
+        "params.yaml says which split is scored. Perplexities of different vocabularies cannot "
+        "be compared. A step takes a batch that is padded to its longest sentence."
         + (f" BLEU: {' or '.join(signatures)}." if signatures else ""),
     )
     order = {protocol: place for place, protocol in enumerate(dict.fromkeys(rows["protocol"]))}
-    rows = rows.sort_values("protocol", key=lambda names: names.map(order), kind="stable")
+    rows = rows.sort_values("protocol", key=lambda protocols: protocols.map(order), kind="stable")
     return _grid(rows, columns, "translation_scores", "Translation, by operator", notes)
 
 
@@ -58,7 +59,7 @@ def sequences(summaries: pd.DataFrame, confidence: float) -> Grid:
     notes = (
         f"Error on held-out sequences, mean over the seeds with its {confidence:.0%} interval, cut off at zero. The "
         "recurrence has fixed lags, which position alone tells; the copy asks for the value beside a key, wherever "
-        "that stands, and an answer that does not look for the key is wrong in some 0.78 of all cases.",
+        "that stands. Among 12 positions an answer that does not look for the key is wrong in some 0.78 of all cases.",
     )
     return _grid(rows, columns, "sequence_tasks", "A recurrence of fixed lags, and a copy by content", notes)
 

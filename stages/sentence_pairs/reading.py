@@ -44,7 +44,7 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
 
 
 def _lines(path: Path) -> list[bytes]:
-    """The lines of a file after any byte-order mark, which only a line feed ends; an empty last one does not count."""
+    """The lines of a file. A line feed alone ends one; a byte-order mark is left out, and so is an empty last line."""
     lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
     return lines[:-1] if lines and not lines[-1] else lines
 

@@ -1,7 +1,9 @@
 """How fast our training runs: steps and epochs of fresh models, for speed does not depend on what one has learned."""
 
-from itertools import cycle
+from itertools import cycle, islice
 from pathlib import Path
+
+import numpy as np
 
 from stages.common.attention.bert import OperatorBertForSequenceClassification
 from stages.common.attention.configuration import configuration
@@ -79,16 +81,17 @@ class Translation:
         settings = job["training"]
         self.job, self.done = job, 0
         self.pairs = sentence_pairs.load(data / "train.safetensors")
-        self.batches = cycle(batches(self.pairs.lengths, settings["batch_size"], job["seed"]))
+        self.batches = list(batches(self.pairs.lengths, settings["batch_size"], job["seed"]))
         self.model = translation.built(job, sentence_pairs.vocabulary_sizes(data))
         self.adam = optimiser(self.model, settings["betas"], settings["epsilon"], weight_decay=0.0)
 
     def seconds(self, steps: int) -> float:
-        """Of one step: the mean of `steps` after a first one."""
-        self.step()
-        return clocked(lambda: [self.step() for _ in range(steps)]) / steps
+        """Of one step: the mean of `steps` after a first one, on the same batches at every call."""
+        taken = list(islice(cycle(self.batches), steps + 1))
+        self.step(taken[0])
+        return clocked(lambda: [self.step(indices) for indices in taken[1:]]) / steps
 
-    def step(self) -> None:
+    def step(self, indices: np.ndarray) -> None:
         """One update."""
-        translation.advance(self.model, self.adam, self.done, self.pairs, next(self.batches), self.job)
+        translation.advance(self.model, self.adam, self.done, self.pairs, indices, self.job)
         self.done += 1

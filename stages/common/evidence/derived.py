@@ -125,5 +125,6 @@ def time_measures(rows: pd.DataFrame) -> pd.DataFrame:
     shorter = pairs.assign(metric="time_saved_percent", value=100 * (1 - pairs["value"] / pairs["reference"]))
     faster = pairs.assign(metric="faster_percent", value=100 * (pairs["reference"] / pairs["value"] - 1))
     steps = beside(rows, own="seconds_per_step", other="seconds_per_step")
+    steps = steps[steps["operator"] != "original"]
     longer = steps.assign(metric="longer_step_percent", value=100 * (steps["value"] / steps["reference"] - 1))
     return pd.concat([shorter, faster, longer])[FIELDS]

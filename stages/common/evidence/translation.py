@@ -44,7 +44,7 @@ def with_epochs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def model(size: str) -> str:
-    """What a model of this size is called: an encoder-decoder by its protocol, every other one BERT."""
+    """What a model of this size is called: one of the stage translation by its protocol, every other one BERT."""
     return f"Transformer, {size}" if size in SIZES else f"BERT-{size}"
 
 
