@@ -34,7 +34,7 @@ def scores(summaries: pd.DataFrame, signatures: list[str]) -> Grid:
 
     signatures: of sacrebleu, which say how BLEU was computed.
     """
-    rows = summaries[summaries["metric"].isin(MEASURES)]
+    rows = summaries[summaries["metric"].isin(MEASURES)].drop(columns=["low", "high"])
     columns = {"label": (Heading("Protocol, operator"), str)}
     columns |= {name: (Heading(label, meaning), _score) for name, (label, meaning, _, _) in MEASURES.items()}
     notes = (
