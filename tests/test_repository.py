@@ -107,11 +107,23 @@ def test_the_readme_takes_further_numbers_of_the_studies_from_their_tables():
     assert (hot["runs"].sum(), (hot["runs"] - hot["never"]).sum()) == (80, 1) and "one of 80" in readme
     deep = ROOT / "reports/examples/plateau_deep/tables"
     pairwise = pd.read_csv(deep / "plateau_tests.csv").query("question == 'operator' and term == 'pairwise'").iloc[0]
-    assert f"the times show it after Holm's correction (p = {pairwise['p_holm']:.2f})" in readme
-    assert f"the hazard ratio does not (p = {pairwise['hazard_p_holm']:.2f})" in readme
+    assert f"times differ after Holm's correction (p = {pairwise['p_holm']:.2f})" in readme
+    assert f"its hazard ratio does not (p = {pairwise['hazard_p_holm']:.2f})" in readme
+    spreads = pd.read_csv(deep / "plateau_arms.csv").set_index("arm")["spread"]
+    assert f"gives it a spread of {spreads['pairwise']:.2f} here, original {spreads['original']:.2f}" in readme
+    places = pd.read_csv(plateau / "plateau_places.csv", dtype={"place": str}).query("question == 'operator'")
+    lead = places[(places["term"] == "symmetric") & places["place"].isin(("0.05", "0.3", "1"))]["difference"].mean()
+    assert f"{lead:.0f} steps over these three spreads".replace("-", "−") in readme
+    wide = [
+        pd.read_csv(study / "plateau_tests.csv").query("question == 'spread' and term == '0.3'")["difference"].item()
+        for study in (plateau, deep)
+    ]
+    assert f"({wide[0]:.0f} and {wide[1]:.0f} steps".replace("-", "−") in readme
     assert set(pd.read_csv(deep / "plateau_arms.csv")["runs"]) == {6} and "width 128, six seeds" in readme
     steps = pd.read_csv(plateau / "milestones.csv").query("source == 'released' and size == 'base'")
     leaving = steps[steps["milestone"] == "plateau_end_step"].set_index("operator")["mean"]
+    reached = steps[steps["milestone"] == "loss=2.5"].set_index("operator")["mean"]
+    assert f"they reach at {reached['pairwise']:,.0f} and {reached['original']:,.0f}" in readme
     assert f"leaves at step {leaving['pairwise']:,.0f}, that of the original at {leaving['original']:,.0f}" in readme
     against = pd.read_csv(files / "against_original.csv").query("source == 'reproduced'")
     lost = against[(against["operator"] == "pairwise") & (against["column"] == "glue_score")]

@@ -186,11 +186,20 @@ def _listed(rows: pd.DataFrame, singles: pd.DataFrame, confidence: float) -> str
         if len(undecided):
             reach = undecided["detectable"].max()
             power = f", where {number(reach, 0)} steps would be found in 80 % of such studies" if reach > 0 else ""
-            told = f"no difference to {name(reference)} is shown for {_all(undecided['term'], name)}{power}"
+            told = f"no difference to {name(reference)} is shown for {_undecided(undecided, name)}{power}"
             parts.append(told + "".join(_although(rows, places[t], name) for t in undecided["term"] if t in places))
         if len(neither):
             parts.append(f"no run with {_all(neither['term'], name)} leaves, and none with {name(reference)}")
     return "; ".join(parts)
+
+
+def _undecided(rows: pd.DataFrame, name: Callable[[str], str]) -> str:
+    """Terms with their differences, and why one is not shown whose interval is without zero."""
+    ends = {row.term: f" ({interval(row.low, row.high, 0)} steps)" for row in rows.itertuples() if pd.notna(row.low)}
+    told = _all(rows["term"], lambda term: name(term) + ends.get(term, ""))
+    without_zero = (rows["low"] > 0) | (rows["high"] < 0)
+    why = ", as Holm's method and the hazard ratio must show it, too" if without_zero.any() else ""
+    return told + why
 
 
 def _although(rows: pd.DataFrame, found: pd.DataFrame, name: Callable[[str], str]) -> str:
@@ -215,9 +224,11 @@ def _shown(row, name: Callable[[str], str], confidence: float) -> str:
         return f"{left} runs with {term} leave within {horizon} steps, {reference_left} with {reference}"
     steps, ends = number(abs(row.difference), 0), interval(*sorted((abs(row.low), abs(row.high))), 0)
     more = "fewer" if row.verdict == SOONER else "more"
+    places = "operators" if row.question == "spread" else "spreads"
+    average = f", on average over {row.places} {places}" if row.places > 1 else ""
     return (
-        f"a run with {term} spends {steps} {more} of the first {horizon} steps on the plateau than with {reference} "
-        f"({confidence:.0%} interval {ends})"
+        f"a run with {term} spends {steps} {more} of the first {horizon} steps on the plateau than with {reference}"
+        f"{average} ({confidence:.0%} interval {ends})"
     )
 
 
