@@ -194,12 +194,12 @@ def _listed(rows: pd.DataFrame, singles: pd.DataFrame, confidence: float) -> str
 
 
 def _undecided(rows: pd.DataFrame, name: Callable[[str], str]) -> str:
-    """Terms with their differences, and why one is not shown whose interval is without zero."""
-    ends = {row.term: f" ({interval(row.low, row.high, 0)} steps)" for row in rows.itertuples() if pd.notna(row.low)}
-    told = _all(rows["term"], lambda term: name(term) + ends.get(term, ""))
-    without_zero = (rows["low"] > 0) | (rows["high"] < 0)
-    why = ", as Holm's method and the hazard ratio must show it, too" if without_zero.any() else ""
-    return told + why
+    """Terms with the intervals of their differences; where one is without zero, what leaves it undecided."""
+    ends = {}
+    for row in rows[rows["low"].notna()].itertuples():
+        why = "; Holm's method or the hazard ratio does not show it" if row.low > 0 or row.high < 0 else ""
+        ends[row.term] = f" ({interval(row.low, row.high, 0)} steps{why})"
+    return _all(rows["term"], lambda term: name(term) + ends.get(term, ""))
 
 
 def _although(rows: pd.DataFrame, found: pd.DataFrame, name: Callable[[str], str]) -> str:
