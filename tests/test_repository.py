@@ -123,7 +123,7 @@ def test_the_readme_takes_further_numbers_of_the_studies_from_their_tables():
     steps = pd.read_csv(plateau / "milestones.csv").query("source == 'released' and size == 'base'")
     leaving = steps[steps["milestone"] == "plateau_end_step"].set_index("operator")["mean"]
     reached = steps[steps["milestone"] == "loss=2.5"].set_index("operator")["mean"]
-    assert f"they reach at {reached['pairwise']:,.0f} and {reached['original']:,.0f}" in readme
+    assert f"comes at {reached['pairwise']:,.0f} and {reached['original']:,.0f}" in readme
     assert f"leaves at step {leaving['pairwise']:,.0f}, that of the original at {leaving['original']:,.0f}" in readme
     against = pd.read_csv(files / "against_original.csv").query("source == 'reproduced'")
     lost = against[(against["operator"] == "pairwise") & (against["column"] == "glue_score")]
