@@ -1,0 +1,79 @@
+"""What the stage report reads: the tables that earlier stages left, and the records of the run."""
+
+import pandas as pd
+
+from stages.common.evidence import arms, baselines
+from stages.plumbing import observations
+from stages.plumbing.files import ANALYSIS, AUDIT, SENTENCE_PAIRS, STATISTICS
+from stages.plumbing.settings import Settings
+from stages.report import plateau, provenance
+
+KEYS = {name: "str" for name in ("stage", "metric", "protocol", "evaluated_on", "operator", "size")}
+
+
+def read(name: str, **options) -> pd.DataFrame:
+    """One table that the stage analysis left, by its name."""
+    return pd.read_csv(ANALYSIS / f"{name}.csv", **options)
+
+
+def summaries() -> pd.DataFrame:
+    """The summaries of this run's scores, with empty text for keys that do not apply."""
+    return read("summaries", dtype=KEYS).fillna(dict.fromkeys(KEYS, ""))
+
+
+def plateau_tests() -> pd.DataFrame:
+    """The comparisons of the study of the plateau, with empty text where there is no single place."""
+    return read("plateau_tests", dtype=plateau.TEXTS).fillna({"place": ""})
+
+
+def without_arms(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows without those arms of a study of the plateau that start, or learn, otherwise."""
+    return arms.without_arms(frame, read("plateau_arms"))
+
+
+def audited() -> pd.DataFrame:
+    """The checks of the published numbers, as the stage audit left them."""
+    return pd.read_csv(AUDIT, keep_default_na=False)
+
+
+def task_statistics() -> pd.DataFrame:
+    """How many examples every split of every task has, as the stage tasks left it."""
+    return pd.read_csv(STATISTICS)
+
+
+def pairs_ledger() -> pd.DataFrame:
+    """What became of every sentence pair; empty where a study has left translation out."""
+    path = SENTENCE_PAIRS / "ledger.csv"
+    return (
+        pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["protocol", "split", "fate", "reason", "pairs"])
+    )
+
+
+def constant_answers(metric: str, protocol: str = "") -> dict[str, float]:
+    """Split -> score of a constant answer, in per cent."""
+    rows = read("baselines").fillna({"protocol": ""})
+    rows = rows[(rows["operator"] == baselines.MOST_FREQUENT) & (rows["metric"] == metric)]
+    rows = rows[rows["protocol"] == protocol]
+    return {row.evaluated_on: 100 * row.value for row in rows.itertuples()}
+
+
+def signatures(settings: Settings) -> list[str]:
+    """The signatures that sacrebleu gave with the scores of this run's translations."""
+    names = [f"translation-{operator}" for operator in settings.translation.operators]
+    found = provenance.records(observations.RUNS, names)
+    return sorted({signature for record in found for signature in record.get("sacrebleu", ())})
+
+
+def stage_names(settings: Settings) -> list[str]:
+    """The stage instances that this run consists of, in the order of the pipeline."""
+    trained = [f"{operator}-{size}" for size in settings.sizes for operator in settings.operators]
+    tuned = [f"{protocol}-{name}" for protocol in settings.protocols for name in trained]
+    return [
+        *("corpus", "filtering", "tokenization", "tasks", "baselines", "parameters"),
+        *(f"pretraining-{name}" for name in trained),
+        *(f"{stage}-{name}" for stage in ("finetuning", "noise", "cross_domain") for name in tuned),
+        *(f"{stage}-{name}" for stage in ("convergence", "question_answering") for name in trained),
+        "sentence_pairs",
+        *(f"translation-{operator}" for operator in settings.translation.operators),
+        *("timing", "audit", "analysis"),
+    ]
