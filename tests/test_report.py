@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from stages.__main__ import main as run_stage
-from stages.analysis import stage as analysis
+from stages.analysis import inputs
 from stages.common.evidence import baselines, specifications
 from stages.plumbing import observations
 from stages.plumbing.settings import load_settings
@@ -226,17 +226,17 @@ def test_files_of_operators_that_are_not_asked_for_are_left_alone(reports, monke
     monkeypatch.chdir(reports.parent)
     (observations.FOLDER / "pretraining-removed-tiny.csv").write_text("not an observation")
     settings = load_settings()
-    trained = analysis.observed(settings)["operator"].dropna()
+    trained = inputs.observed(settings)["operator"].dropna()
     assert set(trained) - set(baselines.LABELS) == set(OPERATORS)
 
 
 def test_a_copied_file_of_observations_is_not_counted_twice(reports, monkeypatch):
     monkeypatch.chdir(reports.parent)
-    before = analysis.observed(load_settings())
+    before = inputs.observed(load_settings())
     assert {"noise", "question_answering"} <= set(before["stage"])
     for path in list(observations.FOLDER.glob("*.csv")):
         shutil.copyfile(path, path.with_name(f"{path.stem} (copy).csv"))
-    pd.testing.assert_frame_equal(analysis.observed(load_settings()), before)
+    pd.testing.assert_frame_equal(inputs.observed(load_settings()), before)
 
 
 def test_a_run_of_few_tasks_has_a_report_without_a_glue_score(tmp_path, monkeypatch):
