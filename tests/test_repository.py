@@ -97,6 +97,41 @@ def test_the_readme_has_the_scores_of_the_run_on_real_text():
             assert cells[2:] == [f"{row.difference:.1f} ({row.low:.1f} to {row.high:.1f})", row.verdict]
 
 
+def test_the_readme_has_the_scores_of_the_default_run():
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    tables = ROOT / "reports/examples/laptop/tables"
+    own = pd.read_csv(tables / "overview.csv").set_index("operator").loc["original"]
+    cells = pd.read_csv(tables / "courtois2024_table3_glue.csv").set_index(["row", "column"])["reproduced_mean"]
+    constant = cells["baseline.most_frequent", "glue_score"]
+    said = f"a GLUE score of {own['glue_score']:.0f}, a constant answer {constant:.0f}"
+    assert f"{said}, a bag of words {own['bag_of_words']:.0f}" in readme
+
+
+def test_the_examples_page_has_the_scores_of_translation_and_the_losses_of_pretraining():
+    page = " ".join((ROOT / "reports/examples/README.md").read_text(encoding="utf-8").split())
+    folder = ROOT / "reports/examples/files/observations"
+    rows = pd.concat(pd.read_csv(path) for path in folder.glob("translation-*.csv"))
+    bleu = (
+        rows[rows["metric"] == "beam_bleu"].sort_values("pretraining_seed").groupby(["protocol", "operator"])["value"]
+    )
+    pairs = {key: " and ".join(f"{value:.1f}" for value in values) for key, values in bleu}
+    assert (
+        f"original {pairs['draft', 'original']}, attention over parameters {pairs['draft', 'over_parameters']}, "
+        f"its wide form {pairs['draft', 'over_parameters_wide']};"
+    ) in page
+    assert (
+        f"original {pairs['blog', 'original']}, Hadamard {pairs['blog', 'hadamard']}, fixed {pairs['blog', 'fixed']}."
+    ) in page
+    copied = {f"{value:.1f}" for value in rows.loc[rows["metric"] == "copy_bleu", "value"]}
+    assert len(copied) == 1 and f"The source left as it is has {copied.pop()}." in page
+    for example in ("laptop", "files"):
+        paths = (ROOT / "reports/examples" / example / "observations").glob("pretraining-*.csv")
+        losses = pd.concat(pd.read_csv(path).query("metric == 'validation_loss'") for path in paths)
+        steps = losses["condition"].str.removeprefix("step=").astype(int)
+        last = losses.loc[steps == steps.max(), "value"]
+        assert f"({last.min():.2f} to {last.max():.2f} nats)" in page
+
+
 def test_the_readme_takes_further_numbers_of_the_studies_from_their_tables():
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     plateau, files = (ROOT / "reports/examples" / name / "tables" for name in ("plateau", "files"))

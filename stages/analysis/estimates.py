@@ -155,7 +155,10 @@ def compared(
 
 
 def paired(own: pd.Series, other: pd.Series, confidence: float, ratio: bool = False) -> Estimate:
-    """Two arms that have one time each in every round, by the t interval of their differences, with `ratio` of logs."""
+    """Two arms with one time each in every round: the mean difference or, with `ratio`, the geometric mean ratio.
+
+    The interval is that of the t distribution over the rounds, of differences or of logarithms of ratios.
+    """
     differences = (np.log(own / other) if ratio else own - other).to_numpy(float)
     mean, sd, low, high = mean_interval(differences, confidence)
     back = exp if ratio else float

@@ -184,9 +184,9 @@ def sentence_pairs(ledger: pd.DataFrame) -> Grid:
         .pivot_table("pairs", ["protocol", "split"], "fate", aggfunc="sum", sort=False)
         .reset_index()
     )
-    names = [name for name in dict.fromkeys(fates) if wide[name].fillna(0).any()]
+    met = [fate for fate in dict.fromkeys(fates) if wide[fate].fillna(0).any()]
     columns = {"protocol": (Heading("Protocol"), str), "split": (Heading("Split"), str)}
-    columns |= {name: (Heading(name.replace("_", " ").capitalize()), count) for name in names}
+    columns |= {fate: (Heading(fate.replace("_", " ").capitalize()), count) for fate in met}
     notes = (
         "In = kept + dropped. A pair that is over-long, for the positions of params.yaml, is dropped in training and "
         "cut to them elsewhere.",

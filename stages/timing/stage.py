@@ -11,7 +11,6 @@ core.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import torch
@@ -109,20 +108,30 @@ def translation_rows(settings: Settings, protocol: str) -> list[Observation]:
         for operator in recipe.operators
     }
     values = interleaved(calls, settings.timing.repeats)
-    made = [row for operator in calls for row in timed(operator, OURS, protocol, "seconds_per_step", values[operator])]
-    return [replace(row, protocol=protocol) for row in made]
+    return [
+        row
+        for operator, seconds in values.items()
+        for row in timed(operator, OURS, protocol, "seconds_per_step", seconds, protocol=protocol)
+    ]
 
 
 def timed(
-    operator: str, stock: str, size: str, metric: str, values: list[float], task: str | None = None
+    operator: str,
+    stock: str,
+    size: str,
+    metric: str,
+    values: list[float],
+    task: str | None = None,
+    protocol: str | None = None,
 ) -> list[Observation]:
-    """One row a round; stock: the precision of stock BERT, or OURS."""
+    """One row a round; stock: the precision of stock BERT, or OURS. protocol: of translation."""
     prefix = f"implementation=trainer precision={stock} " if stock else ""
     return [
         Observation(
             stage="timing",
             operator=operator,
             size=size,
+            protocol=protocol,
             task=task,
             metric=metric,
             condition=f"{prefix}round={number}",
