@@ -43,9 +43,9 @@ def similarity(one: Event, other: Event) -> float:
 
 
 def weaken(rng: Random, meaning: Event) -> Event:
-    """An event that follows from a positive one: a class for an object, an unstated place or quality, a bound."""
+    """An event that follows from a positive one: itself, or with a class, a bound, an unstated place or quality."""
     patient = meaning.patient
-    choices = [replace(meaning, place=None)] if meaning.place else []
+    choices = [meaning, *([replace(meaning, place=None)] if meaning.place else ())]
     if patient.quality:
         choices.append(replace(meaning, patient=replace(patient, quality=None)))
     if CLASS_OF.get(patient.noun, "person") != "person":
@@ -53,39 +53,46 @@ def weaken(rng: Random, meaning: Event) -> Event:
     if patient.count > 2:
         bound, low = rng.choice((("over", -1), ("under", 1)))
         choices.append(replace(meaning, patient=replace(patient, bound=bound, count=patient.count + low)))
-    return rng.choice(choices) if choices else meaning
+    return rng.choice(choices)
 
 
 def oppose(rng: Random, meaning: Event) -> Event:
-    """An event that cannot be true of the same occasion as a positive one."""
+    """An event that cannot be true of the same occasion as a positive one: most often its action turned, or denied."""
     patient = meaning.patient
-    choices = [replace(meaning, negated=True)]
+    choices = [(3, replace(meaning, negated=True))]
     if meaning.action in OPPOSITE:
-        choices += [replace(meaning, action=OPPOSITE[meaning.action])] * 2
+        choices.append((9, replace(meaning, action=OPPOSITE[meaning.action])))
     if patient.count > 1:
         count = rng.choice([count for count in range(2, 6) if count != patient.count])
-        choices.append(replace(meaning, patient=replace(patient, count=count)))
+        choices.append((1, replace(meaning, patient=replace(patient, count=count))))
     if patient.quality:
-        choices.append(replace(meaning, patient=replace(patient, quality=opposite_quality(rng, patient.quality))))
-    return rng.choice(choices)
+        quality = opposite_quality(rng, patient.quality)
+        choices.append((1, replace(meaning, patient=replace(patient, quality=quality))))
+    return one_of(rng, choices)
 
 
 def divert(rng: Random, meaning: Event, scene: Scene) -> Event:
-    """An event of the same scene that neither follows nor is excluded: another object, person, action, or a detail,
-    or the same two people with their parts exchanged."""
+    """An event of the same scene that neither follows nor is excluded: most often another action, or a place that was
+    not named; else another object, person or detail, or the same two people with their parts exchanged."""
     patient, agent = meaning.patient, meaning.agent
     things = [thing for thing in scene.things if thing.noun != patient.noun]
-    choices = [replace(meaning, agent=rng.choice([p for p in scene.people if p not in (agent, patient)]))]
+    choices = [(1, replace(meaning, agent=rng.choice([p for p in scene.people if p not in (agent, patient)])))]
     if patient.definite:
-        choices += [replace(meaning, agent=patient, patient=agent)] * 6
+        choices.append((1, replace(meaning, agent=patient, patient=agent)))
     else:
-        choices += [replace(meaning, patient=replace(rng.choice(things), count=patient.count, quality=None))] * 2
+        choices.append((2, replace(meaning, patient=replace(rng.choice(things), count=patient.count, quality=None))))
         if not patient.quality:
-            choices.append(replace(meaning, patient=replace(patient, quality=quality_for(rng, patient.noun))))
+            choices.append((1, replace(meaning, patient=replace(patient, quality=quality_for(rng, patient.noun)))))
     if not meaning.place:
-        choices += [replace(meaning, place=rng.choice(scene.places))] * 2
-    choices.append(replace(meaning, action=other_action(rng, meaning)))
-    return rng.choice(choices)
+        choices.append((6, replace(meaning, place=rng.choice(scene.places))))
+    choices.append((9, replace(meaning, action=other_action(rng, meaning))))
+    return one_of(rng, choices)
+
+
+def one_of(rng: Random, choices: list[tuple[int, Event]]) -> Event:
+    """Draws one of the events, each as often as the weight before it says."""
+    weights, events = zip(*choices, strict=True)
+    return rng.choices(events, weights)[0]
 
 
 def other_action(rng: Random, meaning: Event) -> str:

@@ -19,17 +19,17 @@ NAMES = {
     MISMATCHED_TOPICS: ("Maria", "Nathan", "Olivia"),
 }
 
-# concept/second name: past, participle where irregular
+# concept/second name: past, participle where irregular; the first names are plain, the second formal
 VERB_TABLE = """
-buy:bought/purchase sell:sold hide:hid:hidden show:showed:shown push pull own need
-help/assist meet:met praise blame
+buy:bought/purchase sell:sold/vend hide:hid:hidden/conceal own need
+help/assist praise/commend blame/accuse
 """
 ACTIONS_ON = {
-    "animal": "buy sell hide show",
-    "vehicle": "buy sell push pull",
-    "container": "hide show push pull",
-    "fruit": "buy sell hide show",
-    "person": "help meet praise blame",
+    "animal": "buy sell hide",
+    "vehicle": "buy sell hide",
+    "container": "buy sell hide",
+    "fruit": "buy sell hide",
+    "person": "help praise blame",
 }
 QUALITIES_OF = {
     "animal": "big small",
@@ -37,7 +37,7 @@ QUALITIES_OF = {
     "container": "big small old new",
     "fruit": "big small",
 }
-OPPOSITE_ACTIONS = "buy-sell hide-show push-pull praise-blame"
+OPPOSITE_ACTIONS = "buy-sell praise-blame"
 OPPOSITE_QUALITIES = "big/large-small/little old-new"
 COLORS = ("red", "blue")
 NUMERALS = ("zero", "one", "two", "three", "four", "five", "six")
@@ -147,6 +147,7 @@ def _opposite_pairs(table: str) -> dict[str, str]:
 PAST, PARTICIPLE = _irregular(1), _irregular(2)
 SYNONYMS = _synonyms()
 ASPECTS = {subject.split("/")[0]: tuple(aspects.split()) for subject, aspects in ASPECT_TABLE.items()}
+ACTIONS = frozenset(" ".join(ACTIONS_ON.values()).split())
 VERBS = tuple(name for names in _concepts(VERB_TABLE) for name in names)
 CLASS_OF = _classes()
 OPPOSITE = _opposite_pairs(OPPOSITE_ACTIONS) | _opposite_pairs(OPPOSITE_QUALITIES)

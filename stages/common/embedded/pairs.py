@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from stages.common.embedded.grammar import Event, Wording, sentence
-from stages.common.embedded.inference import divert, oppose, opposite_quality, other_action, relation, weaken
+from stages.common.embedded.grammar import Event, sentence
+from stages.common.embedded.inference import divert, one_of, oppose, opposite_quality, other_action, relation, weaken
 from stages.common.embedded.lexicon import OPPOSITE, SYNONYMS
 from stages.common.embedded.questions import PURPOSES, SLOTS, answers, ask, request, say_request
 from stages.common.embedded.world import Scene, any_wording, happening, reworded
@@ -18,38 +18,39 @@ def restated(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event, str, 
     """Two events and their sentences, differently worded: one meaning, or two that differ in one component."""
     first = happening(rng, scene, social=0.8)
     second = first if same else alter(rng, first, scene)
-    wording = any_wording(rng, first)
-    return first, second, sentence(first, wording), sentence(second, reworded(rng, first, wording))
+    return first, second, *say_pair(rng, first, second)
 
 
 def alter(rng: Random, event: Event, scene: Scene) -> Event:
-    """The event with one component changed, or with its two people exchanged, or denied."""
+    """The event with one component changed, most often its action, or with its two people exchanged, or denied."""
     patient, agent = event.patient, event.agent
-    opposed = replace(event, action=OPPOSITE.get(event.action) or other_action(rng, event))
-    changes = [replace(event, negated=not event.negated), opposed]
-    changes.append(replace(event, agent=rng.choice([one for one in scene.people if one not in (agent, patient)])))
+    changes = [
+        (12, replace(event, action=OPPOSITE.get(event.action) or other_action(rng, event))),
+        (1, replace(event, agent=rng.choice([one for one in scene.people if one not in (agent, patient)]))),
+        (1, replace(event, negated=not event.negated)),
+    ]
     if patient.definite:
-        changes += [replace(event, agent=patient, patient=agent)] * 9
+        changes.append((1, replace(event, agent=patient, patient=agent)))
     else:
         other = rng.choice([thing for thing in scene.things if thing.noun != patient.noun])
-        changes.append(replace(event, patient=replace(patient, noun=other.noun)))
+        changes.append((1, replace(event, patient=replace(patient, noun=other.noun))))
     if patient.count > 1:
-        changes.append(replace(event, patient=replace(patient, count=1)))
+        changes.append((1, replace(event, patient=replace(patient, count=1))))
     if patient.quality:
         quality = opposite_quality(rng, patient.quality)
-        changes.append(replace(event, patient=replace(patient, quality=quality)))
-    return rng.choice(changes)
+        changes.append((1, replace(event, patient=replace(patient, quality=quality))))
+    return one_of(rng, changes)
 
 
 def inferred(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
     """A premise and a hypothesis in the wanted relation: "entailment", "neutral" or "contradiction"."""
     makers: dict[str, tuple[Callable[..., Event], ...]] = {
-        "entailment": (*[weaken] * 4, *[oppose] * 2),
+        "entailment": (*[weaken] * 8, *[oppose] * 2),
         "contradiction": (oppose,),
         "neutral": (divert,),
     }
     while True:
-        premise = happening(rng, scene, negated=0.2, place=0.4)
+        premise = happening(rng, scene, negated=0.1, place=0.3, social=0.7)
         maker = rng.choice(makers[wanted])
         base = replace(premise, negated=False)
         hypothesis = maker(rng, base, scene) if maker is divert else maker(rng, base)
@@ -62,10 +63,9 @@ def inferred(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
 
 
 def say_pair(rng: Random, first: Event, second: Event) -> tuple[str, str]:
-    """The two sentences; each is worded on its own, so that shared concepts may have different names."""
+    """The two sentences, the second reworded: a word that both share tells little of whether they say the same."""
     wording = any_wording(rng, first)
-    flipped = frozenset(word for word in sorted(wording.swapped) if rng.random() < 0.7)
-    return sentence(first, wording), sentence(second, Wording(flipped, rng.random() < 0.3))
+    return sentence(first, wording), sentence(second, reworded(rng, first, wording))
 
 
 def questioned(rng: Random, scene: Scene, answered: bool) -> tuple[str, str]:

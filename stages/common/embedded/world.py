@@ -8,6 +8,7 @@ from random import Random
 
 from stages.common.embedded.grammar import Event, State, Thing, Wording
 from stages.common.embedded.lexicon import (
+    ACTIONS,
     ACTIONS_ON,
     CLASS_OF,
     COLORS,
@@ -73,28 +74,34 @@ def condition(rng: Random, scene: Scene) -> State:
 
 
 def concepts(meaning: Event | State) -> set[str]:
-    """The concepts in a meaning that have two names."""
+    """The concepts in a meaning that have two names, but for its action, which the style of the sentence names."""
     if isinstance(meaning, State):
         found = {meaning.subject.noun, meaning.quality}
     else:
-        found = {meaning.agent.noun, meaning.action, meaning.patient.noun, meaning.patient.quality, meaning.place}
+        found = {meaning.agent.noun, meaning.patient.noun, meaning.patient.quality, meaning.place}
     return {concept for concept in found if concept in SYNONYMS}
 
 
 def any_wording(rng: Random, meaning: Event | State, passive: float = 0.1) -> Wording:
-    """A random wording. passive: probability of the passive, for an event."""
+    """A random wording, plain or formal. passive: probability of the passive, for an event."""
     swapped = frozenset(concept for concept in sorted(concepts(meaning)) if rng.random() < 0.5)
     if isinstance(meaning, State):
         return Wording(swapped)
+    swapped |= rng.choice((frozenset(), ACTIONS))  # every verb at once: "bought" or "purchased", "sold" or "vended"
     return Wording(swapped, rng.random() < passive, rng.random() < 0.2)
 
 
 def reworded(rng: Random, meaning: Event | State, wording: Wording, passive: float = 0.3) -> Wording:
-    """Another wording of the same meaning: about half of the words that have a second name change."""
+    """Another wording of the same meaning: its verb changes, and about half of the other words with a second name.
+
+    Whether two sentences say the same is thus never told by the verb that they share. Where the second has another
+    verb, as in a pair that differs, it is formal where the first was plain, as in a pair that says the same.
+    """
     changed = {concept for concept in sorted(concepts(meaning)) if rng.random() < 0.5}
     swapped = wording.swapped.symmetric_difference(changed)
     if isinstance(meaning, State):
         return Wording(swapped)
+    swapped ^= ACTIONS
     turned = rng.random() < passive
     moved = meaning.place is not None and rng.random() < 0.3
     return Wording(swapped, wording.passive != turned, wording.place_first != moved)
