@@ -10,8 +10,8 @@ What makes it easy, and unlike English:
 - labels without noise: they are computed from the meanings behind the sentences.
 
 What the tasks do ask for is order and relation. Word order decides what is acceptable; "not" turns an opinion round;
-whether two sentences say the same hangs most often on their verbs, of which there are six, with a plain and a formal
-name each: "bought" goes with "purchased" and not with "vended". A bag of words cannot tell these apart. The report
-prints what it scores beside the models. A score here says that the chain works and that a model learns. It does not
-say what the model would score on English.
+whether two sentences say the same hangs most often on what is done. Eight verbs say it, each with a plain and a formal
+name, of which the two sentences never have the same: "bought" goes with "purchased" and not with "vended". A bag of
+words sees little of this, and the report prints its score beside those of the models. A score here says that the chain
+works and that a model learns. It does not say what the model would score on English.
 """

@@ -22,7 +22,7 @@ SENTENCES = (2, 3)  # in a passage, at least and at most
 QUESTIONS = 2  # to a passage, at most
 UNANSWERABLE = 3  # in SQuAD 2.0's form, one question in so many
 NEAR = 0.3  # share of these that differ from a statement in one component; the others ask about another scene
-REWORDED = 0.5  # share of questions that may use other names than the passage does
+REWORDED = 0.5  # share of questions that name the action, and perhaps other things, otherwise than the passage does
 UNFOUND = 20  # in TriviaQA's form, one question more for so many, whose documents do not hold the answer
 ARTICLE = 10  # paragraphs
 

@@ -57,11 +57,9 @@ def weaken(rng: Random, meaning: Event) -> Event:
 
 
 def oppose(rng: Random, meaning: Event) -> Event:
-    """An event that cannot be true of the same occasion as a positive one: most often its action turned, or denied."""
+    """An event that cannot be true of the same occasion as a positive one: most often its action turned round."""
     patient = meaning.patient
-    choices = [(3, replace(meaning, negated=True))]
-    if meaning.action in OPPOSITE:
-        choices.append((9, replace(meaning, action=OPPOSITE[meaning.action])))
+    choices = [(9, replace(meaning, action=OPPOSITE[meaning.action])), (3, replace(meaning, negated=True))]
     if patient.count > 1:
         count = rng.choice([count for count in range(2, 6) if count != patient.count])
         choices.append((1, replace(meaning, patient=replace(patient, count=count))))
@@ -84,7 +82,7 @@ def divert(rng: Random, meaning: Event, scene: Scene) -> Event:
         if not patient.quality:
             choices.append((1, replace(meaning, patient=replace(patient, quality=quality_for(rng, patient.noun)))))
     if not meaning.place:
-        choices.append((6, replace(meaning, place=rng.choice(scene.places))))
+        choices.append((3, replace(meaning, place=rng.choice(scene.places))))
     choices.append((9, replace(meaning, action=other_action(rng, meaning))))
     return one_of(rng, choices)
 

@@ -21,15 +21,15 @@ NAMES = {
 
 # concept/second name: past, participle where irregular; the first names are plain, the second formal
 VERB_TABLE = """
-buy:bought/purchase sell:sold/vend hide:hid:hidden/conceal own need
-help/assist praise/commend blame/accuse
+buy:bought/purchase sell:sold/vend hide:hid:hidden/conceal show:showed:shown/display own need
+help/assist hinder/obstruct praise/commend blame/accuse
 """
 ACTIONS_ON = {
-    "animal": "buy sell hide",
-    "vehicle": "buy sell hide",
-    "container": "buy sell hide",
-    "fruit": "buy sell hide",
-    "person": "help praise blame",
+    "animal": "buy sell hide show",
+    "vehicle": "buy sell hide show",
+    "container": "buy sell hide show",
+    "fruit": "buy sell hide show",
+    "person": "help hinder praise blame",
 }
 QUALITIES_OF = {
     "animal": "big small",
@@ -37,7 +37,7 @@ QUALITIES_OF = {
     "container": "big small old new",
     "fruit": "big small",
 }
-OPPOSITE_ACTIONS = "buy-sell praise-blame"
+OPPOSITE_ACTIONS = "buy-sell hide-show help-hinder praise-blame"  # every action has one
 OPPOSITE_QUALITIES = "big/large-small/little old-new"
 COLORS = ("red", "blue")
 NUMERALS = ("zero", "one", "two", "three", "four", "five", "six")

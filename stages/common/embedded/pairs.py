@@ -8,8 +8,8 @@ from dataclasses import replace
 from random import Random
 
 from stages.common.embedded.grammar import Event, sentence
-from stages.common.embedded.inference import divert, one_of, oppose, opposite_quality, other_action, relation, weaken
-from stages.common.embedded.lexicon import OPPOSITE, SYNONYMS
+from stages.common.embedded.inference import divert, one_of, oppose, opposite_quality, relation, weaken
+from stages.common.embedded.lexicon import ACTIONS, OPPOSITE, SYNONYMS
 from stages.common.embedded.questions import PURPOSES, SLOTS, answers, ask, request, say_request
 from stages.common.embedded.world import Scene, any_wording, happening, reworded
 
@@ -25,7 +25,7 @@ def alter(rng: Random, event: Event, scene: Scene) -> Event:
     """The event with one component changed, most often its action, or with its two people exchanged, or denied."""
     patient, agent = event.patient, event.agent
     changes = [
-        (12, replace(event, action=OPPOSITE.get(event.action) or other_action(rng, event))),
+        (12, replace(event, action=OPPOSITE[event.action])),
         (1, replace(event, agent=rng.choice([one for one in scene.people if one not in (agent, patient)]))),
         (1, replace(event, negated=not event.negated)),
     ]
@@ -56,14 +56,15 @@ def inferred(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
         hypothesis = maker(rng, base, scene) if maker is divert else maker(rng, base)
         if maker is not weaken and rng.random() < 0.5:  # else a class or a bound would give entailment away
             hypothesis = weaken(rng, hypothesis)
-        if premise.negated or (maker is oppose and wanted == "entailment"):
+        denied = premise.negated or (maker is oppose and wanted == "entailment")
+        if rng.random() < 0.3 if maker is divert else denied:  # else "not" would exclude what is neutral
             hypothesis = replace(hypothesis, negated=not hypothesis.negated)
         if relation(premise, hypothesis) == wanted:
             return premise, hypothesis
 
 
 def say_pair(rng: Random, first: Event, second: Event) -> tuple[str, str]:
-    """The two sentences, the second reworded: a word that both share tells little of whether they say the same."""
+    """The two sentences, the second reworded, so that shared words tell little of whether both say the same."""
     wording = any_wording(rng, first)
     return sentence(first, wording), sentence(second, reworded(rng, first, wording))
 
@@ -82,7 +83,7 @@ def questioned(rng: Random, scene: Scene, answered: bool) -> tuple[str, str]:
 
 
 def requested(rng: Random, topics: tuple[str, ...], same: bool) -> tuple[str, str]:
-    """Two everyday questions that ask the same, or differ in purpose, in action or in all."""
+    """Two everyday questions that ask the same, or differ in purpose, in action or in all; no frame or verb in both."""
     first = request(rng, topics)
     second = first
     while not same and second == first:
@@ -94,12 +95,11 @@ def requested(rng: Random, topics: tuple[str, ...], same: bool) -> tuple[str, st
             second = replace(first, action=OPPOSITE.get(first.action, other.action))
         else:
             second = other
-    named = [word for word in (first.action, first.noun) if word in SYNONYMS]
-    swapped = frozenset(word for word in named if rng.random() < 0.5)
+    nouns = [noun for noun in sorted({first.noun, second.noun}) if noun in SYNONYMS]
+    swapped = rng.choice((frozenset(), ACTIONS)) | frozenset(noun for noun in nouns if rng.random() < 0.5)
+    changed = ACTIONS | frozenset(noun for noun in nouns if rng.random() < 0.6)
     manner = rng.randrange(2)
-    changed = frozenset(word for word in named if rng.random() < 0.6)
-    turned = manner if changed and rng.random() < 0.5 else 1 - manner
-    return say_request(first, manner, swapped), say_request(second, turned, swapped ^ changed)
+    return say_request(first, manner, swapped), say_request(second, 1 - manner, swapped ^ changed)
 
 
 def _beside_the_point(rng: Random, asked: Event, slot: str, scene: Scene) -> Event:

@@ -6,12 +6,12 @@ mismatched topics (and names) the other half; every other task uses all topics.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from random import Random
 
 from stages.common.embedded.acceptability import RULES, elaborate, violate
-from stages.common.embedded.grammar import sentence, text_of
+from stages.common.embedded.grammar import Event, sentence, text_of
 from stages.common.embedded.inference import similarity
 from stages.common.embedded.lexicon import MATCHED_TOPICS, MISMATCHED_TOPICS
 from stages.common.embedded.pairs import alter, inferred, questioned, requested, restated, say_pair
@@ -139,16 +139,21 @@ def draw_rte(rng: Random, topics: Topics, label: str) -> Example:
 
 
 def draw_stsb(rng: Random, topics: Topics, label: str) -> Example:
-    """label: how many changes separate the two meanings; the score is computed from the meanings."""
+    """label: in how many components the two meanings differ, 4 for unrelated ones; the score is computed from them."""
     scene = imagine(rng, topics)
     first = second = happening(rng, scene, place=0.4)
-    for _ in range(int(label)):
+    while label != "4" and _differing(first, second) != int(label):  # a change may undo another
         second = alter(rng, second, scene)
     if label == "4":
         second = happening(rng, imagine(rng, topics))
     wording = any_wording(rng, first, passive=0.0)
     texts = sentence(first, wording), sentence(second, reworded(rng, first, wording, passive=0.1))
     return Example(*texts, f"{similarity(first, second):.3f}")
+
+
+def _differing(one: Event, other: Event) -> int:
+    """The number of components in which two events differ."""
+    return sum(getattr(one, field.name) != getattr(other, field.name) for field in fields(Event))
 
 
 def cola_rows(examples: list[Example], split: str) -> Iterator[list[str]]:

@@ -74,7 +74,7 @@ def condition(rng: Random, scene: Scene) -> State:
 
 
 def concepts(meaning: Event | State) -> set[str]:
-    """The concepts in a meaning that have two names, but for its action, which the style of the sentence names."""
+    """The concepts in a meaning that have two names, without its action: all verbs are named together, below."""
     if isinstance(meaning, State):
         found = {meaning.subject.noun, meaning.quality}
     else:
@@ -83,7 +83,10 @@ def concepts(meaning: Event | State) -> set[str]:
 
 
 def any_wording(rng: Random, meaning: Event | State, passive: float = 0.1) -> Wording:
-    """A random wording, plain or formal. passive: probability of the passive, for an event."""
+    """A random wording: all verbs plain or all formal, every other word by either of its names.
+
+    passive: probability of the passive, for an event.
+    """
     swapped = frozenset(concept for concept in sorted(concepts(meaning)) if rng.random() < 0.5)
     if isinstance(meaning, State):
         return Wording(swapped)
@@ -92,10 +95,10 @@ def any_wording(rng: Random, meaning: Event | State, passive: float = 0.1) -> Wo
 
 
 def reworded(rng: Random, meaning: Event | State, wording: Wording, passive: float = 0.3) -> Wording:
-    """Another wording of the same meaning: its verb changes, and about half of the other words with a second name.
+    """Another wording: verbs change between plain and formal, and so does about half of what else has two names.
 
-    Whether two sentences say the same is thus never told by the verb that they share. Where the second has another
-    verb, as in a pair that differs, it is formal where the first was plain, as in a pair that says the same.
+    Two sentences therefore never share a verb, whether they say the same or not: if one verb is plain, the other is
+    formal, also where they are different verbs. passive: probability that active and passive change, for an event.
     """
     changed = {concept for concept in sorted(concepts(meaning)) if rng.random() < 0.5}
     swapped = wording.swapped.symmetric_difference(changed)
