@@ -23,7 +23,7 @@ from tests.toy_pipeline import (
 )
 
 ABOVE_CHANCE, ABOVE_WORDS = 6, 5  # tasks of eight, at least
-HELPED = ["stsb", "qqp"]  # tasks on which pre-training was seen to help, the second of them less
+HELPED = ["stsb", "mrpc"]  # tasks on which pre-training was seen to help
 pytestmark = pytest.mark.pipeline
 
 
@@ -116,7 +116,7 @@ def learn_from_scratch(params: dict) -> None:
     params["pretraining"] |= {"steps": 2, "warmup_steps": 1, "learning_rate": 1.0e-9}
     params["convergence"]["steps"] = [2]
     params["noise"]["tasks"] = params["timing"]["tasks"] = params["convergence"]["tasks"] = HELPED
-    params["cross_domain"] |= {"tasks": ["qqp"], "positive_labels": {"qqp": ["1"]}}
+    params["cross_domain"] |= {"tasks": ["mrpc"], "positive_labels": {"mrpc": ["1"]}}
     params["tasks"]["names"] = HELPED
 
 
@@ -143,4 +143,4 @@ def test_at_the_laptop_scale_a_model_learns_and_pre_training_matters(tmp_path):
     run(fresh, "dvc", "repro", "finetuning", "baselines")
     scratch = scored(fresh, "finetuning-courtois2024")
     lost = glue.loc[HELPED, "value"] - scratch.loc[HELPED, "value"]
-    assert lost["stsb"] > 0.05 and lost["qqp"] > 0
+    assert (lost > 0.05).all()

@@ -22,9 +22,9 @@ from stages.plumbing.settings import PATH, Settings
 
 PLAN = Path("data/plan.json")  # of the planner: seconds by command, and the SHA-256 of the params.yaml they are for
 USUAL = {  # seconds of one command of a stage: scale `laptop`, two cores
-    "settings": 1, "corpus": 4, "filtering": 3, "tokenization": 4, "tasks": 7, "baselines": 4, "parameters": 7,
-    "pretraining": 20, "finetuning": 55, "noise": 14, "cross_domain": 10, "convergence": 10, "question_answering": 20,
-    "sentence_pairs": 3, "translation": 15, "timing": 42, "audit": 4, "analysis": 15, "report": 15,
+    "settings": 1, "corpus": 3, "filtering": 2, "tokenization": 3, "tasks": 6, "baselines": 4, "parameters": 6,
+    "pretraining": 16, "finetuning": 85, "noise": 15, "cross_domain": 11, "convergence": 10, "question_answering": 16,
+    "sentence_pairs": 3, "translation": 15, "timing": 44, "audit": 4, "analysis": 15, "report": 15,
 }  # fmt: skip
 OTHER = 10  # of a stage that somebody has added
 BELIEVED = 60.0  # seconds that the others must have taken to weigh as much as what was expected of a stage
