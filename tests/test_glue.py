@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stages.common.benchmarks.glue import TASKS
 from stages.common.benchmarks.metrics import scores
-from stages.plumbing.sections import Data, Hub, Questions, Tasks
+from stages.plumbing.sections import Data, Hub, HubRepository, Questions, Tasks
 from stages.tasks import glue
 from stages.tasks import stage as tasks
 
@@ -33,14 +33,14 @@ REAL = {  # examples of every split in the shared data, and whether the file is 
 
 
 def settings(source="files", root=None, names=tuple(TASKS), train=None, validation=None, seed=1, hub="-"):
-    repository = Hub(repository=str(hub), configuration=None, revision="main")
+    repository = HubRepository(repository=str(hub), revision="main")
     questions = Questions(
         names=["squad1"],
         train_examples=8,
         validation_examples=4,
         squad2_training="original",
         triviaqa_words=60,
-        hub=dict.fromkeys(("squad1", "squad2", "triviaqa"), repository),
+        hub=dict.fromkeys(("squad1", "squad2", "triviaqa"), Hub(repository="-", configuration=None, revision="main")),
     )
     return SimpleNamespace(
         data=Data(source=source, root=str(root) if root else None),

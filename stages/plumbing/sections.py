@@ -54,10 +54,13 @@ class Data(Record):
         return self
 
 
-class Hub(Record):
+class HubRepository(Record):
     repository: str
-    configuration: str | None
     revision: str
+
+
+class Hub(HubRepository):
+    configuration: str | None
 
 
 class CorpusHub(Hub):
@@ -132,7 +135,7 @@ class Tasks(Record):
     train_examples: Count | None
     validation_examples: Count | None
     seed: Seed
-    hub: Hub
+    hub: HubRepository
     questions: Questions
 
 
