@@ -1,10 +1,14 @@
 """Transfer between tasks: an explicit mapping of labels, and the prior beside every score."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from stages.common.benchmarks.glue import positive_classes
 from stages.cross_domain import stage as cross_domain
 from stages.plumbing.training_sections import CrossDomain
+from stages.settings import stage as checked
 
 POSITIVE = {"mnli": ["entailment"], "qnli": ["entailment"], "qqp": ["1"], "mrpc": ["1"]}
 
@@ -14,12 +18,12 @@ def mapping(tasks=("mnli", "qnli", "qqp", "mrpc"), **changes):
 
 
 def measured(predicted, gold, trained, tested):
-    positive = cross_domain.positive_classes(mapping())
+    positive = positive_classes(mapping())
     return cross_domain.measures(np.array(predicted), np.array(gold), trained, tested, positive)
 
 
 def test_the_mapping_covers_every_pair_of_tasks():
-    positive = cross_domain.positive_classes(mapping())
+    positive = positive_classes(mapping())
     assert positive == {"mnli": {0}, "qnli": {0}, "qqp": {1}, "mrpc": {1}}
     assert set(cross_domain.tables(mapping().tasks)) == {"mnli_m", "mnli_mm", "qnli", "qqp", "mrpc"}
 
@@ -32,7 +36,14 @@ def test_a_task_without_a_mapping_is_an_error():
 @pytest.mark.parametrize("labels", [["entails"], ["entailment", "neutral", "contradiction"]])
 def test_labels_that_a_task_has_not_or_that_say_yes_to_all_are_an_error(labels):
     with pytest.raises(ValueError, match=r"positive_labels\.mnli: .*entailment, neutral, contradiction"):
-        cross_domain.positive_classes(mapping(mnli=labels))
+        positive_classes(mapping(mnli=labels))
+
+
+def test_a_label_that_a_task_has_not_stops_the_chain_before_anything_has_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"positive_labels\.qqp: yes; allowed"):
+        checked.main(SimpleNamespace(cross_domain=mapping(qqp=["yes"])))
+    assert not list(tmp_path.iterdir())
 
 
 def test_predictions_meet_in_yes_and_no():

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, matthews_corrcoef
 
-from stages.common.benchmarks.glue import TASKS, validation_tables
+from stages.common.benchmarks.glue import positive_classes, validation_tables
 from stages.common.classification.kept_models import load, planned
 from stages.plumbing import jobs, observations
 from stages.plumbing.files import TASK_FOLDER, TOKENIZER
@@ -39,21 +39,6 @@ def tables(tasks: tuple[str, ...]) -> dict[str, tuple[str, str]]:
     return {
         evaluated_on: (task, str(table)) for task in tasks for evaluated_on, table in validation_tables(task).items()
     }
-
-
-def positive_classes(mapping: CrossDomain) -> dict[str, set[int]]:
-    """Class indices that say yes, by task. ValueError for a label that the task has not, or for no or all labels."""
-    result = {}
-    for task in mapping.tasks:
-        labels, chosen = TASKS[task].labels, mapping.positive_labels[task]
-        unknown = [label for label in chosen if label not in labels]
-        if unknown or len(chosen) == len(labels):
-            raise ValueError(
-                f"cross_domain.positive_labels.{task}: {', '.join(unknown or chosen)}; allowed are some, not all, of "
-                f"{', '.join(labels) or '(none: a regression)'}"
-            )
-        result[task] = {labels.index(label) for label in chosen}
-    return result
 
 
 def measures(predicted: np.ndarray, gold: np.ndarray, trained: str, tested: str, positive: dict) -> dict[str, float]:
@@ -97,7 +82,6 @@ def rows(run: dict, predictions: dict[str, list], mapping: CrossDomain, columns:
 def main(settings: Settings, protocol: str, operator: str, size: str) -> dict:
     name = f"{protocol}-{operator}-{size}"
     columns = {"protocol": protocol, "operator": operator, "size": size}
-    positive_classes(settings.cross_domain)
     read = {key: table for key, (_, table) in tables(settings.cross_domain.tasks).items()}
     runs = planned(name, settings.cross_domain.tasks, settings.finetuning[protocol], tables=read)
     folders = tuple(TASK_FOLDER / task for task in settings.cross_domain.tasks)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stages.plumbing.files import TASK_FOLDER
+from stages.plumbing.training_sections import CrossDomain
 
 HIGHEST_SIMILARITY = 5.0
 
@@ -102,3 +103,28 @@ TASKS: dict[str, Task] = {
 def validation_tables(task: str) -> dict[str, Path]:
     """The tables that a task is scored on (example_id, texts, label), by what the papers call their columns."""
     return {split.evaluated_on: TASK_FOLDER / task / f"{split.name}.parquet" for split in TASKS[task].validation_splits}
+
+
+def positive_classes(mapping: CrossDomain) -> dict[str, set[int]]:
+    """The classes that say that two texts mean the same.
+
+    Args:
+        mapping: the section `cross_domain` of params.yaml.
+
+    Returns:
+        Their indices among the task's labels, by task of `mapping.tasks`.
+
+    Raises:
+        ValueError: a label that the task does not have, or all of its labels.
+    """
+    result = {}
+    for task in mapping.tasks:
+        labels, chosen = TASKS[task].labels, mapping.positive_labels[task]
+        unknown = [label for label in chosen if label not in labels]
+        if unknown or len(chosen) == len(labels):
+            raise ValueError(
+                f"cross_domain.positive_labels.{task}: {', '.join(unknown or chosen)}; allowed are some, not all, of "
+                f"{', '.join(labels) or '(none: a regression)'}"
+            )
+        result[task] = {labels.index(label) for label in chosen}
+    return result
