@@ -251,6 +251,32 @@ def test_a_dataset_in_the_layout_of_the_hub_gives_the_same_tables(tmp_path, shar
     pd.testing.assert_frame_equal(theirs, ours)
 
 
+def test_two_folders_of_one_name_and_layout_are_told_apart(tmp_path):
+    """The cache of datasets knows a folder by the last part of its name."""
+    card = "---\nconfigs:\n- config_name: rte\n  data_files:\n  - split: validation\n    path: rte/validation-*\n---\n"
+    for text in ("first", "second"):
+        repository = tmp_path / text / "glue"
+        (repository / "rte").mkdir(parents=True)
+        table = pd.DataFrame({"sentence1": [text], "sentence2": ["b"], "label": [0]})
+        table.to_parquet(repository / "rte" / "validation-00000-of-00001.parquet")
+        (repository / "README.md").write_text(card)
+        read = glue.read_hub(str(repository), "main", TASKS["rte"], TASKS["rte"].splits[1]).frame
+        assert read["text_a"].tolist() == [text]
+
+
+def test_a_repository_without_a_column_of_the_task_is_one_error_that_names_both(tmp_path):
+    import datasets
+
+    repository = tmp_path / "glue"
+    (repository / "rte").mkdir(parents=True)
+    data = datasets.Dataset.from_dict({"sentence1": ["a"], "text": ["b"], "label": [0]})
+    data.to_parquet(repository / "rte" / "validation-00000-of-00001.parquet")
+    card = "---\nconfigs:\n- config_name: rte\n  data_files:\n  - split: validation\n    path: rte/validation-*\n---\n"
+    (repository / "README.md").write_text(card)
+    with pytest.raises(ValueError, match=r"tasks\.hub: .* \(rte\): no column sentence2 among sentence1, text"):
+        glue.read_hub(str(repository), "main", TASKS["rte"], TASKS["rte"].splits[1])
+
+
 def test_the_hub_is_read_at_one_commit_which_the_statistics_name(tmp_path, monkeypatch):
     import datasets
 

@@ -65,13 +65,24 @@ def file_records(repository: str, revision: str, names: list[str]) -> Iterator[b
             fetched.unlink()
 
 
+def _fetched(rows: Iterator[dict], what: str) -> Iterator[dict]:
+    """The rows of a stream, whose network may fail at any of them. what: the key and what it names."""
+    while True:
+        with explained(what):
+            row = next(rows, None)
+        if row is None:
+            return
+        yield row
+
+
 def row_records(repository: str, configuration: str | None, revision: str) -> Iterator[bytes]:
     """Rows of the split `train`, streamed, as OSCAR records. ValueError for a dataset without texts."""
     import datasets
 
-    with explained(f"corpus.hub: {repository} ({configuration}, {revision})"):
+    what = f"corpus.hub: {repository} ({configuration}, {revision})"
+    with explained(what):
         rows = datasets.load_dataset(repository, configuration, split="train", streaming=True, revision=revision)
-    for number, row in enumerate(rows):
+    for number, row in enumerate(_fetched(iter(rows), what)):
         text = row.get("content", row.get("text"))
         if not isinstance(text, str):
             raise ValueError(

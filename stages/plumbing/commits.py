@@ -1,10 +1,15 @@
 """What is read from the Hugging Face hub is read, and recorded, at one commit."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import datasets
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 REMEDY = (
@@ -40,6 +45,49 @@ def commit(repository: str, revision: str, key: str, kind: str = "dataset") -> s
 def named(repository: str, revision: str) -> str:
     """How a run records what it read: REPOSITORY@COMMIT, or the folder."""
     return repository if Path(repository).is_dir() else f"{repository}@{revision}"
+
+
+def dataset(
+    repository: str, configuration: str | None, split: str, revision: str, key: str, columns: Iterable[str]
+) -> "datasets.Dataset":
+    """Loads a split of a dataset of the hub, or of a folder of the same layout.
+
+    Args:
+        repository: the name on the hub, or the folder.
+        configuration: one of its configurations; None where it has one only.
+        split: the split's name.
+        revision: as `commit` gives it.
+        key: the key of params.yaml that names the repository, for the message of an error.
+        columns: that the dataset must have.
+
+    Returns:
+        The rows.
+
+    Raises:
+        ValueError: the dataset cannot be had, or lacks a column.
+    """
+    import datasets
+
+    with explained(f"{key}: {repository} ({configuration}, {split}, {revision})"):
+        if Path(repository).is_dir():
+            # datasets keeps what it has read of a folder under the last part of its name, and would give the rows of
+            # another folder of that name, or of this one before a change (seen with its version 5.2).
+            with TemporaryDirectory() as cache:
+                options = {"cache_dir": cache, "keep_in_memory": True}
+                data = datasets.load_dataset(repository, configuration, split=split, **options)
+        else:
+            data = datasets.load_dataset(repository, configuration, split=split, revision=revision)
+    require(data.column_names, columns, f"{key}: {repository} ({configuration})")
+    return data
+
+
+def require(there: Iterable[str], needed: Iterable[str], what: str) -> None:
+    """ValueError where a dataset lacks a column. what: the key that names the dataset, and the dataset."""
+    there = list(there)
+    if missing := [name for name in needed if name not in there]:
+        raise ValueError(
+            f"{what}: no column {', '.join(missing)} among {', '.join(there)}; name a repository that has it"
+        )
 
 
 @contextmanager

@@ -32,7 +32,9 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
     paths = [root / name] if name.endswith(".tsv") else [root / f"{name}.{language}" for language in languages]
     for path in paths:
         if not path.is_file():
-            raise ValueError(f"{path}: no such file; translation.*.files names pairs below data.root ({root})")
+            raise ValueError(
+                f"{path}: no such file; translation.protocols.*.files names pairs below data.root ({root})"
+            )
     contents = [_lines(path) for path in paths]
     if len(contents) == 1:
         yield from _of_table(paths[0], contents[0], languages)

@@ -48,14 +48,18 @@ def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[st
     found = {split: reading.cleaned(sides[split], limits[split]) for split in SPLITS}
     for split, (texts, fates) in found.items():
         if not texts:
-            raise ValueError(f"translation: {split} of {read} has no sound pair ({dict(fates)}); name other data")
+            raise ValueError(
+                f"translation.protocols: {split} of {read} has no sound pair ({dict(fates)}); name other data"
+            )
     return found, read
 
 
 def generated(limits: dict[str, int | None], seed: int) -> dict[str, Texts]:
     """Pairs of the embedded language; none stands in two splits."""
     if None in limits.values():
-        raise ValueError("translation: train_pairs and held_out_pairs: source `embedded` needs the numbers to generate")
+        raise ValueError(
+            "translation.protocols.*.train_pairs and held_out_pairs: source `embedded` needs the numbers to generate"
+        )
     drawn, made = iter(language.pairs(sum(limits.values()), seed)), {}
     for split, number in limits.items():
         made[split] = [next(drawn) for _ in range(number)]

@@ -73,18 +73,16 @@ def find_file(root: Path, task: Task, split: Split) -> Path:
 
 def read_hub(repository: str, revision: str, task: Task, split: Split) -> Examples:
     """A split from the Hugging Face hub (nyu-mll/glue), or a local folder of the same layout."""
-    import datasets
-
     commit = commits.commit(repository, revision, "tasks.hub")
-    with commits.explained(f"tasks.hub: {repository} ({task.name}, {split.name}, {commit})"):
-        data = datasets.load_dataset(repository, task.name, split=split.name, revision=commit)
+    columns = task.hub_texts or task.texts
+    data = commits.dataset(repository, task.name, split.name, commit, "tasks.hub", (*columns, "label"))
     names = getattr(data.features["label"], "names", None)
     if names is not None and tuple(names) != task.classes:
         raise ValueError(
             f"tasks.hub.repository: {repository}, {task.name}: classes {names}, expected {task.classes}; name a "
             "repository that keeps GLUE's own"
         )
-    texts = [data[name] for name in task.hub_texts or task.texts]
+    texts = [data[name] for name in columns]
     second = texts[1] if len(texts) > 1 else [None] * len(data)
     rows = list(zip(map(str, range(len(data))), texts[0], second, data["label"], strict=True))
     return Examples(as_frame(rows, task), commits.named(repository, commit))

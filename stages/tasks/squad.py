@@ -74,8 +74,9 @@ def read_hub(repository: str, configuration: str | None, revision: str, name: st
     Raises:
         ValueError: the dataset cannot be had, or a question has a fault.
     """
-    data, source = hub_split(repository, configuration, revision, split, f"tasks.questions.hub.{name}")
-    texts = ("id", "context", "question")
+    columns = ("id", "context", "question", "answers", "title")
+    data, source = hub_split(repository, configuration, revision, split, f"tasks.questions.hub.{name}", columns)
+    texts = columns[:3]
     rows = (
         (*(row[name] for name in texts), row["answers"]["text"], row["answers"]["answer_start"], row["title"])
         for row in data
@@ -83,7 +84,9 @@ def read_hub(repository: str, configuration: str | None, revision: str, name: st
     return Questions(as_rows(rows, source, name == "squad2"), source)
 
 
-def hub_split(repository: str, configuration: str | None, revision: str, split: str, key: str) -> tuple:
+def hub_split(
+    repository: str, configuration: str | None, revision: str, split: str, key: str, columns: tuple[str, ...]
+) -> tuple:
     """Loads a split of a dataset of the Hugging Face hub.
 
     Args:
@@ -92,19 +95,16 @@ def hub_split(repository: str, configuration: str | None, revision: str, split: 
         revision: a commit, branch or tag.
         split: the split's name on the hub.
         key: the key of params.yaml that named the dataset, for the message of an error.
+        columns: that the dataset must have.
 
     Returns:
         A `datasets.Dataset`, and what it is: the repository at a commit.
 
     Raises:
-        ValueError: the dataset cannot be had.
+        ValueError: the dataset cannot be had, or lacks a column.
     """
-    import datasets
-
     commit = commits.commit(repository, revision, key)
-    with commits.explained(f"{key}: {repository} ({configuration}, {split}, {commit})"):
-        data = datasets.load_dataset(repository, configuration, split=split, revision=commit)
-    return data, commits.named(repository, commit)
+    return commits.dataset(repository, configuration, split, commit, key, columns), commits.named(repository, commit)
 
 
 def find_file(folders: Iterable[Path], stem: str) -> Path | None:

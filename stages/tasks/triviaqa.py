@@ -39,7 +39,8 @@ def read_original(root: Path, split: str, words: int) -> Questions:
 
 def read_hub(repository: str, configuration: str | None, revision: str, split: str, words: int) -> Questions:
     """A split from the Hugging Face hub (mandarjoshi/trivia_qa, rc), or a local folder of the same layout."""
-    data, source = hub_split(repository, configuration, revision, split, "tasks.questions.hub.triviaqa")
+    columns = ("question_id", "question", "answer", *HUB_PAGES)
+    data, source = hub_split(repository, configuration, revision, split, "tasks.questions.hub.triviaqa", columns)
     entries = (
         (
             row["question_id"],
