@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import stats
 
 from stages.common.evidence import power, survival
-from stages.common.evidence.arms import RATE, SCALED, SOURCE
+from stages.common.evidence.arms import LATER, NEITHER, RATE, SCALED, SOONER, SOURCE, UNDECIDED
 from stages.common.evidence.statistics import holm, mean_interval, varies
 
 MIDDLE = 1.0  # the spread that others are compared with, or the one nearest to it
@@ -26,7 +26,6 @@ TESTS = [
     *(f"loss_{name}" for name in (*PAIRED, "p_holm")),
     *("runs", "never", "runs_reference", "never_reference", "horizon", "verdict"),
 ]
-SOONER, LATER, UNDECIDED, NEITHER = "sooner", "later", "undecided", "neither leaves"
 
 
 def tests(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:

@@ -30,9 +30,9 @@ BEST = (HOLDS, TRUNCATED, FAILS)
 
 
 @cache
-def content(path: Path = PATH) -> dict:
+def content() -> dict:
     """checks.yaml."""
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    return yaml.safe_load(PATH.read_text(encoding="utf-8"))
 
 
 def findings() -> list[Finding]:

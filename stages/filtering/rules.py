@@ -9,12 +9,24 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from stages.common.records.records import Annotations
+from stages.plumbing.sections import Filtering
 
 WARNINGS = ("tiny", "short_sentences", "header", "footer", "noisy", "adult")  # OSCAR's own, 22.01 and 23.01
 # Second names that UT1 gives to folders (links in its distribution, olbat/ut1-blacklists).
 ALIASES = {"agressif": ("aggressive",), "adult": ("porn",)}
 
 Reason = tuple[str, str]  # rule, and what of it applied
+
+
+def asked(settings: Filtering) -> dict:
+    """The fields of `Rules` as params.yaml has them, in the form in which a job takes them."""
+    return {
+        "excluded_categories": settings.excluded_categories,
+        "above": settings.harmful_pp.above,
+        "below": settings.harmful_pp.below,
+        "keep_missing": settings.missing_harmful_pp == "keep",
+        "keep_warned": settings.quality_warnings == "keep",
+    }
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Reads data/corpus, and the blocklists and the KenLM model that params.yaml may name. Writes
 data/filtered/part_N.jsonl.zst (kept records, byte for byte), ledger.csv (every document and byte accounted for;
-stages/filtering/shards.py describes its columns) and malformed.csv (file, line and reason of each line that is no
+stages/common/records/ledger.py describes its columns) and malformed.csv (file, line and reason of each line that is no
 record; file and line of the source, or of data/corpus for lines that were streamed). Stops when more lines are
 malformed than filtering.malformed_share.
 """
@@ -49,13 +49,7 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
         ValueError: too many lines are malformed, or no document is kept.
     """
     shards = reading.shards(corpus)
-    selection = {
-        "excluded_categories": settings.excluded_categories,
-        "above": settings.harmful_pp.above,
-        "below": settings.harmful_pp.below,
-        "keep_missing": settings.missing_harmful_pp == "keep",
-        "keep_warned": settings.quality_warnings == "keep",
-    }
+    selection = rules.asked(settings)
     added, inputs = annotation_sources(settings, workers)
     results = jobs.run(
         filtering.filter_shard,

@@ -27,9 +27,9 @@ NOT_HERE = "Nothing of this run depends on it"
 
 
 @cache
-def content(path: Path = PATH) -> dict:
+def content() -> dict:
     """Gives the content of deviations.yaml, which is read once."""
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    return yaml.safe_load(PATH.read_text(encoding="utf-8"))
 
 
 def compare(params: dict, protocol: dict, source: str = "courtois2024", unknown: Mapping[str, int] | None = None):

@@ -74,7 +74,6 @@ class Drawing:
     pieces: tuple[bytes, ...]
     csv: pd.DataFrame
     measured: bool = True
-    links: tuple[tuple[str, str], ...] = ()
 
     @property
     def command(self) -> str:

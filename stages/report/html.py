@@ -13,9 +13,9 @@ from stages.report import drawing
 from stages.report.markup import formula
 
 TONES = {
-    "good": ("holds", "reproduced", "follows", "supported", "equivalent"),
-    "bad": ("fails", "contradicted", "does not follow", "unsupported", "different"),
-    "open": ("partly", "truncated", "inconclusive", "open", "one checkpoint an arm", "at chance"),
+    "good": ("holds", "reproduced"),
+    "bad": ("fails", "contradicted", "unsupported"),
+    "open": ("partly", "truncated", "inconclusive", "one checkpoint per arm", "too few seeds", "at chance"),
 }
 
 

@@ -28,11 +28,10 @@ from transformers import (
 
 from stages.common.classification.training import Encoded
 from stages.common.training.optimisation import device
+from stages.plumbing.model_folders import SPECIAL
 
-SPECIAL = {name: f"[{name.removesuffix('_token').upper()}]" for name in ("cls_token", "sep_token", "pad_token")}
 WARMUP = 0.1  # share of the steps of a fine-tuning
 COMPILING = 4  # first steps in which a compiled model may still be compiled
-SPECIAL |= {"mask_token": "[MASK]", "unk_token": "[UNK]"}
 
 
 class Clock(TrainerCallback):

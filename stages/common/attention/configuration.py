@@ -15,7 +15,7 @@ class OperatorConfig(BertConfig):
     """BERT's configuration, an operator, and the settings of a variant; None: as the operator's source has it.
 
     variant: the name that the run gives to the operator with these settings, or None for the operator as it is.
-    start: one of the operator's `starts`. score_spread: standard deviation of its first scores (operators.py).
+    start: one of the operator's `starts`. score_spread: standard deviation of its first scores (base.py).
     score_rate: the learning rate of the parameters that serve its scores alone, as a multiple of that of the others.
     operators_file, operators_sha256: the file of a user's own operator, and its content; None for one of ours.
     """

@@ -14,7 +14,7 @@ from stages.common.embedded.lexicon import NUMERALS, ON_PLACES, name_of, partici
 
 @dataclass(frozen=True)
 class Thing:
-    """A person or an object. count: 1 one, 2..10 that many, 0 an unstated number above one. bound: "exactly", "over"
+    """A person or an object. count: 1 one, 2..6 that many, 0 an unstated number above one. bound: "exactly", "over"
     (more than count) or "under" (fewer than count). A name ("Anna") has noun "Anna" and is always one, definite."""
 
     noun: str

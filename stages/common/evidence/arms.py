@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+SOONER, LATER, UNDECIDED, NEITHER = "sooner", "later", "undecided", "neither leaves"  # verdicts on two arms
 SCALED, SOURCE, RATE = "scaled", "as its source", "rate of its own"  # kinds of arms that such a study compares
 
 

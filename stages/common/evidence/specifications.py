@@ -97,9 +97,9 @@ class Figure:
 
 
 @cache
-def load(path: Path = PATH) -> tuple[dict[str, Table], dict[str, Figure]]:
+def load() -> tuple[dict[str, Table], dict[str, Figure]]:
     """All tables and figures by name, in the order of the file. ValueError that names a wrong entry."""
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    content = yaml.safe_load(PATH.read_text(encoding="utf-8"))
     sources = content["sources"]
     tables, figures, entries = {}, {}, {}
     for name, entry in content["tables"].items():
@@ -107,7 +107,7 @@ def load(path: Path = PATH) -> tuple[dict[str, Table], dict[str, Figure]]:
         try:
             tables[name] = _table(name, entry, sources)
         except (KeyError, TypeError) as error:
-            raise ValueError(f"{path}: table {name}: {error!r}; the entry above it shows every key") from None
+            raise ValueError(f"{PATH}: table {name}: {error!r}; the entry above it shows every key") from None
     for name, entry in content["figures"].items():
         source = sources[entry["source"]] if entry["source"] else None
         beside = tuple((group, size) for group, sizes in entry["beside"].items() for size in sizes)

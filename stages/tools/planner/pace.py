@@ -16,6 +16,7 @@ from stages.common.embedded.corpus import write_corpus
 from stages.common.masked_lm.corpus import Corpus
 from stages.common.training.machine import clocked
 from stages.common.training.optimisation import device
+from stages.filtering import rules
 from stages.filtering import shards as filtering
 from stages.plumbing.settings import Settings
 from stages.timing import speed
@@ -105,21 +106,14 @@ def examples(number: int, length: int, vocabulary_size: int) -> Encoded:
 
 def sampled(settings: Settings, folder: Path, documents: int) -> tuple[list[float], list[int]]:
     """Seconds to write, filter and tokenise so many embedded documents in `folder`; bytes written and kept."""
-    wanted = settings.filtering
-    rules = {
-        "excluded_categories": wanted.excluded_categories,
-        "above": wanted.harmful_pp.above,
-        "below": wanted.harmful_pp.below,
-        "keep_missing": wanted.missing_harmful_pp == "keep",
-        "keep_warned": wanted.quality_warnings == "keep",
-    }
+    asked = rules.asked(settings.filtering)
     unknown = {"blocklists_folder": None, "kenlm_model": None, "quality_rules": False}
     shard, kept, words = folder / "part_1.jsonl.zst", folder / filtering.KEPT, folder / "tokenizer.json"
     trained = {"shards": [str(kept)], "size": settings.tokenization.vocabulary_size}
     cut = {"shard": str(kept), "tokenizer": str(words), "validation": [], "cut": None}
     calls = (
         lambda: write_corpus(folder, documents, 1, settings.corpus.seed),
-        lambda: filtering.filter_shard({"shard": str(shard), "rules": rules, "annotation": unknown}, folder),
+        lambda: filtering.filter_shard({"shard": str(shard), "rules": asked, "annotation": unknown}, folder),
         lambda: (vocabulary.train(trained, folder), tokens.tokenize_shard(cut, folder)),
     )
     seconds = [clocked(call) for call in calls]
