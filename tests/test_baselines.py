@@ -67,6 +67,11 @@ def test_a_bag_of_words_learns_what_words_say_and_not_what_order_says():
     assert len(set(predicted[1])) == 1
 
 
+def test_a_bag_of_words_that_has_seen_one_class_gives_that_class():
+    train = pd.DataFrame({"text_a": ["a", "b"], "text_b": None, "label": [1, 1]})
+    assert words.predictions(train, train, regression=False).tolist() == [1, 1]
+
+
 # The rule
 
 
@@ -114,6 +119,23 @@ def test_a_column_of_two_metrics_is_compared_with_one_constant_answer_the_better
     found = found[(found["protocol"] == "courtois2024") & (found["metric"] == "score")].iloc[0]
     assert found["value"] == pytest.approx(max(constants))
     assert found["low"] < found["value"] < found["high"]
+
+
+def test_a_transferred_accuracy_is_at_chance_where_always_yes_or_always_no_does_as_well():
+    """MNLI has three classes of its own, and two where a model of another task is tested on it."""
+    own = observed({("mnli_m", "accuracy"): 1 / 3})
+    away = observed({("mnli_m", "majority_accuracy"): 0.665, ("qnli", "majority_accuracy"): 0.5}, "original")
+    known = baselines.known(baselines.references(pd.concat([own, away.assign(stage="cross_domain", task="qqp")]), 0.95))
+    asked = pd.DataFrame(
+        [("qqp", "mnli_m", "accuracy", 0.6), ("mnli", "mnli_m", "accuracy", 0.6)],
+        columns=["task", "evaluated_on", "metric", "value"],
+    ).assign(stage="cross_domain", protocol="p")
+    found = baselines.beside(asked, known)
+    assert found["most_frequent"].tolist() == pytest.approx([0.665, 1 / 3])
+    assert found["at_chance"].tolist() == [True, False]
+    assert found["bag_of_words"].isna().all()
+    elsewhere = asked.assign(metric=baselines.ELSEWHERE, evaluated_on=None, value=0.61).iloc[:1]
+    assert baselines.beside(elsewhere, known)["most_frequent"].tolist() == pytest.approx([(0.665 + 0.5) / 2])
 
 
 def test_a_score_is_at_chance_unless_it_is_above_the_interval_of_the_most_frequent_answer():

@@ -80,7 +80,7 @@ def test_every_claim_stands_in_a_ledger_and_each_ledger_has_words_of_its_own(raw
     assert set(made["ledger"]) == {"counts", "released", "training"}
     assert (made["verdict"] != "").all() and (made["because"] != "").all() and (made["numbers"] != "").all()
     own = {name: set(rows["verdict"]) for name, rows in made.groupby("ledger")}
-    assert own["training"] == {"not tested"} and own["released"] <= {"holds", "fails", "one checkpoint an arm"}
+    assert own["training"] == {"not tested"} and own["released"] <= {"holds", "fails", "one checkpoint per arm"}
     assert set(made["verdict"]) <= set(claims.WORST_FIRST)
 
 
@@ -94,7 +94,7 @@ def test_one_checkpoint_an_arm_decides_no_claim_about_an_operator(raw, checks):
     """Courtois et al. released five fine-tuning seeds on one pre-training run of each operator."""
     made = ledger(checks, raw=raw).loc["released"]
     about_operators = made.drop(["C24-49", "C24-50"])
-    assert (about_operators["verdict"] == "one checkpoint an arm").all()
+    assert (about_operators["verdict"] == "one checkpoint per arm").all()
     assert (made.loc["C24-50", "verdict"], made.loc["C24-49", "verdict"]) == ("holds", "fails")
     assert made.loc["C24-01", "reading"] == "undecided" and made.loc["C24-03", "reading"] == "not as claimed"
     assert "K-01" not in made.index
@@ -104,9 +104,9 @@ def test_one_checkpoint_an_arm_decides_no_claim_about_an_operator(raw, checks):
 def test_a_single_pretraining_run_of_ours_decides_none_either(checks, gain):
     run = score("original", 0.5, finetuned=5, spread=0.001) + score("pairwise", 0.5 + gain, finetuned=5, spread=0.0011)
     own = one("C24-01", checks, run, AT_BASE)
-    assert own["verdict"] == "one checkpoint an arm"
+    assert own["verdict"] == "one checkpoint per arm"
     assert own["reading"] == ("as claimed" if gain > 0 else "opposite direction")
-    assert own["unit_of_inference"] == "5 fine-tuning seeds on one checkpoint an arm"
+    assert own["unit_of_inference"] == "5 fine-tuning seeds on one checkpoint per arm"
 
 
 def test_another_size_is_a_reading_and_no_test(checks):
@@ -120,9 +120,9 @@ def test_another_size_is_a_reading_and_no_test(checks):
 def test_at_the_papers_size_and_data_several_pretraining_runs_decide(checks, gain, verdict):
     run = score("original", 0.5, 0.51, 0.52) + score("pairwise", *(v + gain for v in (0.5, 0.515, 0.52)))
     own = one("C24-01", checks, run, AT_BASE)
-    assert own["verdict"] == verdict and own["unit_of_inference"] == "3 pre-training seeds an arm"
+    assert own["verdict"] == verdict and own["unit_of_inference"] == "3 pre-training seeds per arm"
     assert own["power"].startswith(
-        "With 3 pre-training seeds an arm and this spread a difference of 0.62 would be found"
+        "With 3 pre-training seeds per arm and this spread a difference of 0.62 would be found"
     )
     generated = claims.Scope(("base",), False, 0.95, 0.05)
     assert one("C24-01", checks, run, generated)["verdict"] == "not tested"
@@ -145,14 +145,14 @@ def test_stability_is_the_spread_within_a_pretraining_run_and_printed_as_a_ratio
     run += score("symmetric", 0.5, 0.5, 0.5, finetuned=3, spread=0.005)
     own = one("C24-24", checks, run, AT_BASE)
     assert own["estimate"] == "pairwise / original BERT-base: 2.00; symmetric / original BERT-base: 0.5"
-    assert own["unit_of_inference"] == "9 fine-tuning runs within 3 pre-training seeds an arm"
+    assert own["unit_of_inference"] == "9 fine-tuning runs within 3 pre-training seeds per arm"
 
 
 def test_single_runs_are_read_by_their_values_and_said_to_be(raw, checks):
     made = ledger(checks, raw=raw).loc["released"]
     assert "by their values alone, which have no interval." in made.loc["C24-18", "because"]
     assert "no interval" not in made.loc["C24-23", "because"]
-    assert made.loc["C24-28", "unit_of_inference"] == "one fine-tuning run on one checkpoint an arm"
+    assert made.loc["C24-28", "unit_of_inference"] == "one fine-tuning run on one checkpoint per arm"
     power_of_two = made.loc["C24-35", "power"]
     assert "1 more of single runs has none" in power_of_two and "least certain" not in power_of_two
 
@@ -258,9 +258,9 @@ def test_two_of_three_earlier_and_one_never_is_not_earlier():
 def test_runs_of_the_original_that_never_get_there_do_not_hide_that_others_did():
     rows = pd.DataFrame(steps("original", 900, 950, None) + steps("pairwise", 300, 310, 305))
     assert evaluate([EARLIER], rows, None, 0.95, 0.05).verdict == "yes"
-    none = pd.DataFrame(steps("original", None, None) + steps("pairwise", None, None))
+    none = pd.DataFrame(steps("original", None, None, None) + steps("pairwise", None, None, None))
     found = evaluate([EARLIER], none, None, 0.95, 0.05)
-    assert found.verdict == OPEN and found.estimate.endswith("none of 4 runs got there")
+    assert found.verdict == OPEN and found.estimate.endswith("none of 6 runs got there")
 
 
 def test_scores_at_chance_decide_nothing():
@@ -280,7 +280,7 @@ def test_a_scale_with_one_pretraining_seed_says_so_in_its_head():
     for path in (ROOT / "stages/scales").glob("*.yaml"):
         text = path.read_text(encoding="utf-8")
         single = len(yaml.safe_load(text)["pretraining"]["seeds"]) == 1
-        assert ("one checkpoint an arm" in text.partition("\nscale:")[0]) == single, path.name
+        assert ("one checkpoint per arm" in text.partition("\nscale:")[0]) == single, path.name
 
 
 # How often the rules err, and how often they find what is there
@@ -364,7 +364,7 @@ def test_models_of_translation_are_counted_by_their_training_seeds():
         columns=measurements.FIELDS,
     )
     made = difference({"test": "difference", "of": "hadamard", "than": "original"}, rows, select, 0.95)
-    assert unit_of_inference(made) == "2 training seeds an arm"
+    assert unit_of_inference(made) == "2 training seeds per arm"
 
 
 @pytest.mark.parametrize(("bound", "shown"), [(-2.0, "be shown to lie above −2 in 80 %"), (0.0, "be found in 80 %")])

@@ -112,6 +112,20 @@ def test_the_confirmatory_test_is_adjusted_over_the_operators():
     assert ((frame["direction"] != "") == (frame["p_holm"] < 0.05)).all()
 
 
+@pytest.mark.parametrize(("seeds", "verdict", "direction"), [(2, "too few seeds", ""), (3, "different", "lower")])
+def test_two_seeds_a_side_give_an_interval_and_no_verdict(seeds, verdict, direction):
+    scored = [
+        row(operator=operator, evaluated_on=scores.GLUE_SCORE, metric="score", pretraining_seed=seed, finetuning_seed=1)
+        | {"value": 0.6 + 0.001 * seed - 0.2 * (operator == "a")}
+        for operator in ("original", "a")
+        for seed in range(seeds)
+    ]
+    [made] = comparisons.against_original(pd.DataFrame(scored), 0.95, 0.05, MARGINS).to_dict("records")
+    assert (made["verdict"], made["direction"]) == (verdict, direction)
+    assert made["high"] < 0 and made["p_holm"] < 0.001
+    assert (made["family"], made["freedom"]) == (1, pytest.approx(2 * (seeds - 1)))
+
+
 def test_combined_columns_are_means_of_their_metrics():
     rows = pd.DataFrame(
         [

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from stages.analysis import robustness
-from stages.common.evidence import cells, measurements, published, specifications
+from stages.common.evidence import baselines, cells, measurements, published, specifications
 from stages.plumbing.settings import load_settings
 from stages.report import robustness as tables
 from stages.report import robustness_figures as figures
@@ -45,6 +45,15 @@ def observed(curves: dict[str, dict[str, float]], seeds=((1, 1), (1, 2), (2, 1),
 
 
 LINE = {"noise=0": 0.9, "noise=0.2": 0.8, "noise=0.4": 0.7}
+CONSTANT = {
+    (baselines.MOST_FREQUENT, "", "sst2", "accuracy"): (0.5, 0.55)
+}  # of that answer: value, end of the interval
+
+
+def curves_of(levels: pd.DataFrame) -> pd.DataFrame:
+    """The curves as the stage analysis writes them, each score beside that of the constant answer."""
+    curves = robustness.curves(levels, 0.95).assign(metric="accuracy")
+    return baselines.beside(curves, CONSTANT, "mean").drop(columns="metric")
 
 
 def test_the_clean_score_is_level_zero_of_every_kind_of_noise():
@@ -77,24 +86,33 @@ def test_claims_of_noise_need_the_papers_range_of_levels():
     assert not measurements.measurements(rows)["metric"].str.startswith("accuracy_").any()
 
 
-def test_pairs_of_seeds_take_out_what_they_share():
-    noisy = {"original": LINE, "shared": {key: value + 0.01 for key, value in LINE.items()}}
-    rows = robustness.levels(observed(noisy, spread=0.02))
-    tests = robustness.against_original(rows)
-    assert set(tests["operator"]) == {"shared"} and len(tests) == 3
-    np.testing.assert_allclose(tests["difference"], 0.01)
+def test_what_is_lost_is_compared_and_not_what_the_clean_score_tells_already():
+    higher = {key: value + 0.01 for key, value in LINE.items()}
+    steeper = LINE | {"noise=0.4": LINE["noise=0.4"] - 0.02}
+    noisy = {"original": LINE, "shared": higher, "pairwise": steeper}
+    rows = robustness.levels(observed(noisy, seeds=[(p, 1) for p in range(3)], spread=0.02))
+    tests = robustness.against_original(robustness.measures(rows)).set_index("operator")
+    np.testing.assert_allclose(tests.loc[["shared", "pairwise"], "difference"], [0.0, 0.02], atol=1e-12)
     assert tests["p"].isna().all()  # every pair differs by the same: no spread to test with
-    assert set(tests["n"]) == {2} and set(tests["unit_of_inference"]) == {"pre-training seeds"}
+    assert set(tests["n"]) == {3} and set(tests["unit_of_inference"]) == {"pre-training seeds"}
 
 
-def test_holm_adjusts_over_operators_and_levels():
+def test_two_pairs_of_seeds_are_described_and_not_tested():
+    rows = observed({"original": LINE, "shared": LINE})
+    rows["value"] += np.random.default_rng(0).normal(0, 0.01, len(rows))
+    tests = robustness.against_original(robustness.measures(robustness.levels(rows)))
+    assert set(tests["n"]) == {2} and tests["difference"].notna().all()
+    assert set(tests["unit_of_inference"]) == {"too few seeds"} and tests["p"].isna().all()
+
+
+def test_holm_adjusts_over_operators_and_splits():
     generator = np.random.default_rng(0)
     rows = observed({"original": LINE, "shared": LINE, "pairwise": LINE}, seeds=[(p, 1) for p in range(6)])
     rows["value"] += generator.normal(0, 0.01, len(rows)) + 0.02 * (rows["operator"] == "shared")
-    tests = robustness.against_original(robustness.levels(rows))
+    tests = robustness.against_original(robustness.measures(robustness.levels(rows)))
     assert set(tests["unit_of_inference"]) == {"pre-training seeds"}
     assert (tests["p_holm"] >= tests["p"]).all()
-    assert tests["p_holm"].min() == pytest.approx(6 * tests["p"].min())
+    assert tests["p_holm"].min() == pytest.approx(2 * tests["p"].min())
 
 
 def test_fine_tuning_seeds_of_one_checkpoint_test_no_operator():
@@ -102,14 +120,14 @@ def test_fine_tuning_seeds_of_one_checkpoint_test_no_operator():
     rows = rows[rows["pretraining_seed"] == 1]
     rows["value"] += np.random.default_rng(0).normal(0, 0.001, len(rows))
     rows = robustness.levels(rows)
-    tests = robustness.against_original(rows)
-    assert set(tests["unit_of_inference"]) == {"one checkpoint an arm"} and tests["p"].isna().all()
+    tests = robustness.against_original(robustness.measures(rows))
+    assert set(tests["unit_of_inference"]) == {"one checkpoint per arm"} and tests["p"].isna().all()
     measured = robustness.summaries(robustness.measures(rows), 0.95)
-    grid = tables.noise(robustness.curves(rows, 0.95), measured, tests)
+    grid = tables.noise(curves_of(rows), measured, tests)
     assert {group.label: group.lines[0].values[-1].text for group in grid.groups}["BERT-tiny shared"] == (
-        "one checkpoint an arm"
+        "one checkpoint per arm"
     )
-    for made in (grid, tables.noise_lost(robustness.curves(rows, 0.95), measured)):
+    for made in (grid, tables.noise_lost(curves_of(rows), measured)):
         assert made.csv.map(np.isscalar).all(axis=None)  # a mean and a deviation are two numbers, and no cell's text
 
 
@@ -126,7 +144,7 @@ def test_transfer_and_probes_are_summarised_by_their_own_keys():
 def test_the_tables_of_the_report_show_every_level_split_and_probe():
     rows = robustness.levels(observed({"original": LINE, "shared": LINE | {"typos=0.4": 0.6}}, spread=0.01))
     measured = robustness.summaries(robustness.measures(rows), 0.95)
-    grid = tables.noise(robustness.curves(rows, 0.95), measured, robustness.against_original(rows))
+    grid = tables.noise(curves_of(rows), measured, robustness.against_original(robustness.measures(rows)))
     assert [heading.label for heading in grid.headings][2:6] == ["0 %", "20 %", "40 %", "Lost"]
     first = [value.text for value in grid.groups[0].lines[0].values]
     assert first[:6] == ["SST-2", "embeddings", "91.5", "81.5", "71.5", "20.0"]
@@ -145,13 +163,25 @@ def test_the_tables_of_the_report_show_every_level_split_and_probe():
     assert [value.text for value in group.lines[0].values] == ["SST-2", "layer 1", "0.250"]
 
 
+def test_accuracies_at_chance_are_marked_and_so_is_what_a_model_at_chance_loses():
+    falls, low = LINE | {"noise=0.4": 0.54}, {"noise=0": 0.52, "noise=0.2": 0.51, "noise=0.4": 0.5}
+    rows = robustness.levels(observed({"original": falls, "shared": low}))
+    measured = robustness.summaries(robustness.measures(rows), 0.95)
+    grid = tables.noise(curves_of(rows), measured, robustness.against_original(robustness.measures(rows)))
+    shown = [[value.text for value in group.lines[0].values][2:6] for group in grid.groups]
+    assert shown == [["90.0", "80.0", "54.0°", "36.0"], ["52.0°", "51.0°", "50.0°", "2.0°"]]
+    lost = [group.lines[0].values[0].text for group in tables.noise_lost(curves_of(rows), measured).groups]
+    assert lost == ["36.0", "2.0°"]
+
+
 def test_without_rows_there_are_tables_without_rows():
     nothing = observed({"original": LINE}).assign(task="sst2").iloc[:0]
     for frame in (robustness.transfer(nothing, 0.95), robustness.probes(nothing, 0.95)):
         assert frame.empty and "mean" in frame.columns
     levels = robustness.levels(nothing)
     measured = robustness.summaries(robustness.measures(levels), 0.95)
-    grid = tables.noise(robustness.curves(levels, 0.95), measured, robustness.against_original(levels))
+    tests = robustness.against_original(robustness.measures(levels))
+    grid = tables.noise(curves_of(levels), measured, tests)
     assert [line.note for group in grid.groups for line in group.lines] == ["not run at this scale"]
 
 
@@ -204,6 +234,19 @@ def test_a_run_of_bert_base_fills_every_cell_of_tables_5_and_6_in_per_cent(name)
         np.testing.assert_allclose(printed["reproduced"], 90 - levels / 5)
     else:
         np.testing.assert_allclose(printed["reproduced"], 50)
+
+
+def test_a_score_of_transfer_has_the_margin_of_the_task_that_it_is_measured_on(monkeypatch):
+    margins = []
+
+    def noted(printed, run, margin, *_):
+        margins.append((run["evaluated_on"].iloc[0], margin))
+        return {"verdict": ""}
+
+    monkeypatch.setattr(cells.cell_verdicts, "of_cell", noted)
+    filled(TABLES[1], of_kowsher())
+    assert {split for split, _ in margins} == {"mnli_m", "mnli_mm", "qnli", "qqp", "mrpc"}
+    assert all(margin == MARGINS[split] for split, margin in margins)
 
 
 # figures

@@ -3,9 +3,9 @@
 A test is an entry of claim_rules.yaml, and every place that it names is a cell. A claim holds where it holds in every
 cell, so each cell is tested at alpha and all must pass (an intersection-union test, Berger 1982). It fails where it
 fails somewhere, so the cells' p values against it are adjusted by Holm's method. Both err in at most a share alpha of
-runs, however many cells there are; with neither, the claim stays open. A claim about an operator is decided by several
-pre-training runs only: one checkpoint an arm leaves it open, and so does a cell where all that is compared is at
-chance.
+runs, however many cells there are; with neither, the claim stays open. A claim about an operator is decided by three
+pre-training runs or more: one checkpoint per arm leaves it open, two seeds do, and so does a cell where all that is
+compared is at chance.
 """
 
 from dataclasses import dataclass
@@ -19,9 +19,10 @@ from stages.analysis.estimates import ESTIMATES, Estimate, bounds, unit_of_infer
 from stages.analysis.power_sentences import sentence
 from stages.common.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge
 from stages.common.evidence.baselines import AT_CHANCE
+from stages.common.evidence.statistics import FEWEST
 from stages.common.evidence.translation import model
 
-YES, NO, OPEN, ONE, CHANCE, NOTHING = "yes", "no", "open", "one checkpoint", AT_CHANCE, "nothing"
+YES, NO, OPEN, ONE, FEW, CHANCE, NOTHING = "yes", "no", "open", "one checkpoint", "few", AT_CHANCE, "nothing"
 AS_CLAIMED, NOT_AS_CLAIMED, OPPOSITE, UNDECIDED = "as claimed", "not as claimed", "opposite direction", "undecided"
 PARTLY = "partly"
 
@@ -37,7 +38,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Outcome:
-    """verdict: of the claim. reading: what the runs themselves say, whatever they can speak for. The rest in words."""
+    """verdict: of the claim. reading: what the runs themselves say, whatever they can speak for. The rest in words.
+
+    places: of which the claim speaks.
+    """
 
     verdict: str
     reading: str = ""
@@ -45,6 +49,7 @@ class Outcome:
     estimate: str = ""
     interval: str = ""
     power: str = ""
+    places: int = 0
 
 
 def evaluate(
@@ -66,8 +71,8 @@ def evaluate(
     checkpoints = [cell.estimate.checkpoints for cell in found if cell.estimate.checkpoints is not None]
     if any(cell.estimate.at_chance for cell in found):
         verdict, reading = CHANCE, AT_CHANCE
-    elif min(checkpoints, default=2) < 2 and verdict != NOTHING:
-        verdict = ONE
+    elif min(checkpoints, default=FEWEST) < FEWEST and verdict != NOTHING:
+        verdict = ONE if min(checkpoints) < 2 else FEW
     return Outcome(
         verdict,
         reading,
@@ -75,6 +80,7 @@ def evaluate(
         "; ".join(_labelled(cell, _shown(cell)) for cell in found),
         "; ".join(_labelled(cell, _ends(cell, confidence)) for cell in found if cell.estimate.known),
         "" if verdict == CHANCE else sentence([(cell.test, cell.estimate) for cell in found], alpha),
+        len(cells),
     )
 
 

@@ -17,6 +17,7 @@ import yaml
 from stages.analysis.claim_tests import (
     AS_CLAIMED,
     CHANCE,
+    FEW,
     NO,
     NOT_AS_CLAIMED,
     NOTHING,
@@ -30,7 +31,7 @@ from stages.analysis.claim_tests import (
     evaluate,
 )  # fmt: skip
 from stages.common.evidence.baselines import AT_CHANCE
-from stages.common.evidence.statistics import NOT_TESTED, ONE_CHECKPOINT
+from stages.common.evidence.statistics import FEWEST, NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
 
 PATH = Path(__file__).with_name("claim_rules.yaml")
 COUNTS, RELEASED, TRAINING = "counts", "released", "training"
@@ -41,17 +42,19 @@ OF_RUN = {
     NO: "contradicted",
     OPEN: "inconclusive",
     ONE: ONE_CHECKPOINT,
+    FEW: TOO_FEW,
     CHANCE: AT_CHANCE,
     NOTHING: NOT_TESTED,
 }
 DECIDED_BY_READING = ("ARITH", "PARAM", "LIT")  # procedures that train nothing
 SAID = {
     AS_CLAIMED: "The runs are as claimed",
-    NOT_AS_CLAIMED: "In one place at least, the runs are not as claimed",
-    OPPOSITE: "In one place at least, the runs differ in the opposite direction",
+    NOT_AS_CLAIMED: "The runs are not as claimed",
+    OPPOSITE: "The runs differ in the opposite direction",
     UNDECIDED: "The runs leave it undecided",
-    AT_CHANCE: "In one place at least, all that is compared scores no better than a constant answer",
+    AT_CHANCE: "All that is compared scores no better than a constant answer",
 }
+SOMEWHERE = (NOT_AS_CLAIMED, OPPOSITE, AT_CHANCE)  # readings that one place of several decides
 WORST_FIRST = (
     *(
         "contradicted",
@@ -63,6 +66,7 @@ WORST_FIRST = (
         NOT_TESTED,
         AT_CHANCE,
         ONE_CHECKPOINT,
+        TOO_FEW,
     ),
     *("inconclusive", "holds", "reproduced"),
 )
@@ -279,13 +283,20 @@ def _because(found: Outcome) -> str:
         return "This run has not all of the measurements."
     if found.verdict == ONE:
         single = "" if found.interval else " by their values alone, which have no interval"
-        return f"{SAID[found.reading]}{single}. One checkpoint an arm speaks for itself and not for its operator."
-    return f"{SAID[found.reading]}."
+        return f"{_said(found)}{single}. One checkpoint per arm speaks for itself and not for its operator."
+    few = f" A verdict on an operator takes {FEWEST} seeds." if found.verdict == FEW else ""
+    return f"{_said(found)}.{few}"
+
+
+def _said(found: Outcome) -> str:
+    somewhere = found.reading in SOMEWHERE and found.places > 1
+    return SAID[found.reading] + (", in one place at least" if somewhere else "")
 
 
 def _read(found: Outcome) -> str:
-    said = SAID[found.reading][0].lower() + SAID[found.reading][1:]
-    return f"{said}, from {ONE_CHECKPOINT}" if found.verdict == ONE else said
+    said = _said(found)[0].lower() + _said(found)[1:]
+    seeds = {ONE: ONE_CHECKPOINT, FEW: TOO_FEW}.get(found.verdict)
+    return f"{said}, from {seeds}" if seeds else said
 
 
 def _obstacle(tests: list[dict], run: pd.DataFrame, scope: Scope) -> str | None:

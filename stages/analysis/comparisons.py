@@ -9,9 +9,10 @@ from stages.common.evidence import power, scores
 from stages.common.evidence.baselines import AT_CHANCE
 from stages.common.evidence.statistics import (
     FINETUNING,
-    ONE_CHECKPOINT,
+    TOO_FEW,
     agreement,
     holm,
+    too_few,
     units,
     varies,
     verdict,
@@ -26,9 +27,12 @@ COLUMNS = (
     "difference",
     "low",
     "high",
+    "freedom",
     "p",
     "p_holm",
     "p_equivalence",
+    "p_equivalence_holm",
+    "family",
     "margin",
     "detectable",
     "verdict",
@@ -45,11 +49,12 @@ def against_original(
 ) -> pd.DataFrame:
     """One row for every protocol, size, operator and column; differences in points. Columns: COLUMNS.
 
-    p_holm adjusts over the nine columns of one operator, and for the GLUE score over the operators. verdict: that of
-    `statistics.verdict`, from the adjusted p values; `one checkpoint an arm` where the units are fine-tuning seeds, and
-    `at chance` where both score no better than a constant answer (known if `baselines.beside` was asked).
-    detectable: the difference that so many units with this spread would show in 80 % of such runs. direction: `higher`
-    or `lower` where p_holm is below alpha, and empty otherwise.
+    p_holm adjusts over the nine columns of one operator, and for the GLUE score over the operators; family: how many
+    tests those are. freedom: Welch's degrees of freedom. verdict: that of `statistics.verdict`, from the adjusted p
+    values; `one checkpoint per arm` where the units are fine-tuning seeds, `too few seeds` of fewer than three
+    pre-training seeds, and `at chance` where both score no better than a constant answer (known if `baselines.beside`
+    was asked). detectable: the difference that so many units with this spread would show in 80 % of such runs.
+    direction: `higher` or `lower` where p_holm is below alpha and seeds are not too few, and empty otherwise.
 
     margins: None for results that the margins were made from, which they cannot judge: no equivalence is tested then.
     """
@@ -103,6 +108,7 @@ def _compared(
         "difference": result.difference,
         "low": result.low,
         "high": result.high,
+        "freedom": _freedom(first, second),
         "p": result.p,
         "p_equivalence": agreement(first, second, margin)[0] if margins else nan,
         "margin": margin,
@@ -123,22 +129,28 @@ def _at_chance(rows: pd.DataFrame) -> bool:
 def _detectable(first: np.ndarray, second: np.ndarray, alpha: float) -> float:
     if not (varies(first) and varies(second)):
         return nan
+    error = sum(np.var(side, ddof=1) / len(side) for side in (first, second))
+    return power.smallest_effect(float(np.sqrt(error)), _freedom(first, second), alpha)
+
+
+def _freedom(first: np.ndarray, second: np.ndarray) -> float:
+    """Welch's degrees of freedom; NaN where a side does not vary."""
+    if not (varies(first) and varies(second)):
+        return nan
     parts = [np.var(side, ddof=1) / len(side) for side in (first, second)]
-    freedom = sum(parts) ** 2 / sum(p**2 / (len(side) - 1) for p, side in zip(parts, (first, second), strict=True))
-    return power.smallest_effect(float(np.sqrt(sum(parts))), float(freedom), alpha)
+    return float(sum(parts) ** 2 / sum(p**2 / (len(side) - 1) for p, side in zip(parts, (first, second), strict=True)))
 
 
 def _judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """With p_holm, and verdicts at alpha for the family; equivalence too must be shown after Holm."""
     adjusted = {name: holm(family[name].to_numpy(float)) for name in ("p", "p_equivalence")}
-    family = family.assign(p_holm=adjusted["p"], closer=adjusted["p_equivalence"])
+    family = family.assign(p_holm=adjusted["p"], p_equivalence_holm=adjusted["p_equivalence"])
+    family["family"] = int(family["p"].notna().sum())
+    few = [too_few(row.unit_of_inference, row.n, row.n_original) for row in family.itertuples()]
     verdicts = [
-        AT_CHANCE
-        if row.at_chance
-        else ONE_CHECKPOINT
-        if row.unit_of_inference == FINETUNING or min(row.n, row.n_original) < 2
-        else verdict(row.closer, row.p_holm, alpha)
-        for row in family.itertuples()
+        AT_CHANCE if row.at_chance else reason or verdict(row.p_equivalence_holm, row.p_holm, alpha)
+        for row, reason in zip(family.itertuples(), few, strict=True)
     ]
     signs = np.where(family["difference"] > 0, "higher", "lower")
-    return family.assign(verdict=verdicts, direction=np.where(family["p_holm"] < alpha, signs, ""))
+    shown = (family["p_holm"] < alpha) & np.array([reason != TOO_FEW for reason in few])
+    return family.assign(verdict=verdicts, direction=np.where(shown, signs, ""))

@@ -26,6 +26,7 @@ from stages.common.evidence.statistics import (
     within_sd,
 )
 
+LOST, CLEAN = "accuracy_lost", {"metric": "accuracy", "condition": "noise=0"}  # what noise takes, and from what
 WITHIN = "fine-tuning seeds within pre-training seeds"
 TRAINING = "training seeds"  # of a model that is trained on its task from new weights
 
@@ -38,7 +39,7 @@ class Estimate:
     pre-trained, as in counts and times. error, freedom: of the t distribution (`log`: of logarithms), or of the F
     distribution, whose freedom is a pair. at_least, at_most: the true value may only be larger, or only smaller, since
     runs ended before they got there. never: how many on each side. at_chance: no side scores above a constant answer,
-    so that there is nothing to compare.
+    so that there is nothing to compare; of what noise takes, one side does not without noise, and has little to lose.
     """
 
     value: float
@@ -98,7 +99,7 @@ def value(test: dict, rows: pd.DataFrame, select: dict, confidence: float) -> Es
         "unit": _unit(select, made.unit),
         "n": (made.n,),
         "checkpoints": _checkpoints(found),
-        "at_chance": _at_chance(found),
+        "at_chance": _nothing_there(test, rows, [select]),
     }
     values = units(found)[0]
     if not varies(values):
@@ -113,8 +114,8 @@ def difference(test: dict, rows: pd.DataFrame, select: dict, confidence: float) 
     least, or at most, what it seems, and both at once decide nothing. Times are compared within a round, which has one
     value of every operator.
     """
-    sides = [_scaled(test, rows, select | {"operator": test[side]}) for side in ("of", "than")]
-    never = [_never(test, rows, select | {"operator": test[side]}) for side in ("of", "than")]
+    selects = [select | {"operator": test[side]} for side in ("of", "than")]
+    sides, never = ([found(test, rows, own) for own in selects] for found in (_scaled, _never))
     if any(side.empty and late.empty for side, late in zip(sides, never, strict=True)):
         return None
     sides = [pd.concat([side, late]) if len(late) else side for side, late in zip(sides, never, strict=True)]
@@ -128,7 +129,7 @@ def difference(test: dict, rows: pd.DataFrame, select: dict, confidence: float) 
         unit=_unit(select, units(sides[0])[1]),
         checkpoints=_fewest(sides),
         never=tuple(map(len, never)),
-        at_chance=all(map(_at_chance, sides)),
+        at_chance=_nothing_there(test, rows, selects),
     )
 
 
@@ -175,7 +176,8 @@ def spread(test: dict, rows: pd.DataFrame, select: dict, confidence: float) -> E
     Stability over fine-tuning seeds is a property of what happens after one pre-training run; the spread between
     pre-training runs is no part of it. The interval takes scores to be normal, with one spread in all runs of a side.
     """
-    sides = [_scaled(test, rows, select | {"operator": test[side]}) for side in ("of", "than")]
+    selects = [select | {"operator": test[side]} for side in ("of", "than")]
+    sides = [_scaled(test, rows, own) for own in selects]
     deviations = [within_sd(side) for side in sides]
     if not all(deviation > 0 for deviation in deviations):  # too few runs (NaN), or all equal
         return None
@@ -184,7 +186,7 @@ def spread(test: dict, rows: pd.DataFrame, select: dict, confidence: float) -> E
         spreads(*deviations, freedom, confidence),
         n=tuple(map(len, sides)),
         checkpoints=_fewest(sides),
-        at_chance=all(map(_at_chance, sides)),
+        at_chance=_nothing_there(test, rows, selects),
     )
 
 
@@ -206,9 +208,16 @@ def bounds(test: dict) -> tuple[float, float]:
     return test.get("above", -np.inf), test.get("below", np.inf)
 
 
+def _nothing_there(test: dict, rows: pd.DataFrame, selects: list[dict]) -> bool:
+    """Whether what is selected on each side is no result, by the rule that `Estimate` states for `at_chance`."""
+    if selects[0].get("metric") == LOST:
+        return any(_at_chance(_scaled(test, rows, select | CLEAN)) for select in selects)
+    return all(_at_chance(_scaled(test, rows, select)) for select in selects)
+
+
 def _at_chance(rows: pd.DataFrame) -> bool:
     """Whether a mean score is at chance; rows that no baseline stands beside have no column for it."""
-    if "most_frequent_high" not in rows or rows["most_frequent_high"].isna().any():
+    if rows.empty or "most_frequent_high" not in rows or rows["most_frequent_high"].isna().any():
         return False
     return bool((rows["value"] / rows["scale"]).mean() <= rows["most_frequent_high"].iloc[0])
 
@@ -246,7 +255,7 @@ def unit_of_inference(estimate: Estimate) -> str:
     if estimate.exact:
         return "a count"
     shown = str(estimate.n[0]) if len(set(estimate.n)) == 1 else " and ".join(map(str, estimate.n))
-    arm = " an arm" if len(estimate.n) > 1 else ""
+    arm = " per arm" if len(estimate.n) > 1 else ""
     if estimate.unit == REPEATS:
         return f"{shown} timed repeats{arm} on one machine"
     if estimate.unit == FINETUNING:

@@ -1,9 +1,9 @@
 """How models stand noise, and how they travel between tasks: statistics over the observations of both stages.
 
 Noise: the score by level, and a run's loss from clean to the strongest noise, area under the curve and slope. Each is
-computed for every run and then summarised over the units of inference (stages.common.evidence.statistics). Operators
-are compared with `original` level by level in pairs of equal pre-training seeds, which met the same noise; one
-checkpoint an arm is described and not tested, whatever the number of its fine-tuning seeds.
+computed for every run and then summarised over the units of inference (stages.common.evidence.statistics). What is lost
+is compared with `original` in pairs of equal pre-training seeds, which met the same noise: the score under noise would
+tell again what the clean score tells. Fewer than three pairs are described and not tested.
 """
 
 from dataclasses import asdict, fields
@@ -13,7 +13,7 @@ import pandas as pd
 from scipy import stats
 
 from stages.common.evidence import noise
-from stages.common.evidence.statistics import ONE_CHECKPOINT, PRETRAINING, Summary, holm, summarise, units, varies
+from stages.common.evidence.statistics import Summary, holm, summarise, too_few, units, varies
 
 CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
 FAMILY = ["protocol", "size", "kind"]
@@ -55,27 +55,26 @@ def summaries(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def against_original(rows: pd.DataFrame) -> pd.DataFrame:
-    """Paired t tests against `original`, one for every curve and level.
+    """Paired t tests of what is lost against `original`, one for every curve.
 
-    rows: of `levels`. difference: mean over the pairs; n: pairs of pre-training seeds. p is NaN with fewer than two, or
-    when all differ by the same. p_holm adjusts over the operators, splits and levels of one protocol, size and kind of
-    noise. Pairs of fine-tuning seeds on one checkpoint an arm have a difference, that name as their unit, and no p.
+    rows: of `measures`. difference: mean over the pairs of the points lost more than original; n: pairs of pre-training
+    seeds. p is NaN with fewer than three, which `unit_of_inference` then says, or when all differ by the same. p_holm
+    adjusts over the operators and splits of one protocol, size and kind of noise.
     """
+    rows = rows[rows["measure"] == "lost"]
     reference = rows[rows["operator"] == "original"].drop(columns="operator")
-    keys = [*CURVE, "level"]
+    shared = [key for key in CURVE if key != "operator"]
     made = []
-    for values, own in rows[rows["operator"] != "original"].groupby(keys, sort=False):
-        paired = own.merge(reference, on=[key for key in keys if key != "operator"] + RUN, suffixes=("", "_original"))
-        paired = paired.assign(value=paired["value"] - paired["value_original"])
+    for values, own in rows[rows["operator"] != "original"].groupby(CURVE, sort=False):
+        paired = own.merge(reference, on=[*shared, *RUN], suffixes=("", "_original"))
         if paired.empty:
             continue
-        differences, unit = units(paired)
-        tested = unit == PRETRAINING and varies(differences)
-        p = float(stats.ttest_1samp(differences, 0.0).pvalue) if tested else np.nan
-        unit = unit if unit == PRETRAINING and len(differences) > 1 else ONE_CHECKPOINT
-        test = {"difference": float(differences.mean()), "p": p, "n": len(differences), "unit_of_inference": unit}
-        made.append(dict(zip(keys, values, strict=True)) | test)
-    tests = pd.DataFrame(made, columns=[*keys, "difference", "p", "n", "unit_of_inference"])
+        differences, unit = units(paired.assign(value=paired["value"] - paired["value_original"]))
+        few = too_few(unit, len(differences))
+        p = np.nan if few or not varies(differences) else float(stats.ttest_1samp(differences, 0.0).pvalue)
+        test = {"difference": float(differences.mean()), "p": p, "n": len(differences)}
+        made.append(dict(zip(CURVE, values, strict=True)) | test | {"unit_of_inference": few or unit})
+    tests = pd.DataFrame(made, columns=[*CURVE, "difference", "p", "n", "unit_of_inference"])
     adjusted = tests.groupby(FAMILY, sort=False)["p"].transform(lambda p: holm(p.to_numpy(float)))
     return tests.assign(p_holm=adjusted)
 

@@ -79,13 +79,15 @@ def fill_tables(run: pd.DataFrame, raw: pd.DataFrame, known: baselines.Known, se
     return pd.concat(frames)
 
 
-def robust(rows: pd.DataFrame, confidence: float) -> dict[str, pd.DataFrame]:
-    """Statistics of noise, transfer and probes, by the name of their file."""
+def robust(rows: pd.DataFrame, known: baselines.Known, confidence: float) -> dict[str, pd.DataFrame]:
+    """Statistics of noise, transfer and probes, by the name of their file. known: as for `fill_tables`."""
     levels = robustness.levels(rows)
+    measures = robustness.measures(levels)
+    curves = robustness.curves(levels, confidence).assign(metric="accuracy")
     return {
-        "noise_curves": robustness.curves(levels, confidence),
-        "noise_measures": robustness.summaries(robustness.measures(levels), confidence),
-        "noise_tests": robustness.against_original(levels),
+        "noise_curves": baselines.beside(curves, known, "mean").drop(columns="metric"),
+        "noise_measures": robustness.summaries(measures, confidence),
+        "noise_tests": robustness.against_original(measures),
         "transfer": robustness.transfer(rows, confidence),
         "probes": robustness.probes(rows, confidence),
     }
@@ -197,7 +199,7 @@ def main(settings: Settings) -> dict:
         "waiting": with_source(*(milestones.waiting(frame) for frame in (general, raw))),
         "curves": pd.concat([with_source(general_curves, raw_curves), figure_numbers.published_curve()]),
         "bars": figure_numbers.time_saved(run),
-        **robust(rows, options.confidence),
+        **robust(rows, known, options.confidence),
         "speed": speed.summaries(rows),
         "translation": translation.summaries(run, settings.analysis.confidence),
         "translation_curves": translation.curves(rows),

@@ -6,11 +6,15 @@ from math import nan
 
 import pandas as pd
 
-from stages.common.evidence.statistics import ONE_CHECKPOINT
+from stages.common.evidence.statistics import FEWEST, ONE_CHECKPOINT, TOO_FEW
 from stages.report import names
+from stages.report.paper_tables import CHANCE
 from stages.report.tables import Grid, Heading, Value, mean_sd, number, plain, probability, text
 
 MODEL = ["protocol", "size", "operator"]
+FLOOR = (
+    f"{CHANCE} marks accuracies at chance and, of what is lost, models that were so without noise, with little to lose."
+)
 percent = partial(number, decimals=1)
 
 
@@ -23,9 +27,9 @@ def noise(curves: pd.DataFrame, summaries: pd.DataFrame, tests: pd.DataFrame) ->
     """Accuracy by level, a line a model, split and kind of noise; what is lost; tests at the strongest level."""
     keys = [*MODEL, "evaluated_on", "kind"]
     levels = sorted(curves["level"].unique())
-    frame = _wide(curves, keys, "level").merge(_wide(summaries, keys, "measure"), on=keys, how="left")
-    strongest = tests[tests["level"] == max(levels, default=0)][[*keys, "p_holm", "unit_of_inference"]]
-    frame = frame.merge(strongest, on=keys, how="left")
+    frame = _wide(curves, keys, "level").merge(_wide(_marked(summaries, curves), keys, "measure"), on=keys, how="left")
+    tests = tests.rename(columns={"difference": "lost_more", "n": "pairs"})
+    frame = frame.merge(tests, on=keys, how="left")
     frame = frame.assign(label=_labels(frame), kind=frame["kind"].map(words_of_kind))
     frame = frame.assign(test=[_tested(row) for row in frame.itertuples()])  # p_holm, as it is printed
     columns = {
@@ -38,25 +42,27 @@ def noise(curves: pd.DataFrame, summaries: pd.DataFrame, tests: pd.DataFrame) ->
         "lost": (Heading("Lost", "points, clean to strongest"), _mean_sd),
         "area": (Heading("Area", "mean over the range of levels, %"), _mean_sd),
         "slope": (Heading("Slope", "points for 1 % of noise"), lambda value: _mean_sd(value, scale=1)),
-        "test": (Heading("p", "of accuracy at the strongest level, paired, after Holm"), lambda value: value),
+        "test": (Heading("p", "of points lost against original, paired, after Holm"), lambda value: value),
     }
     notes = (
         "Mean ± standard deviation over the units of inference; the same draws of noise for every operator. A p value "
-        "compares with original in pairs of equal pre-training seeds, adjusted over operators, splits and levels; "
-        "there is none where all pairs differ by the same. One checkpoint an arm says nothing of its operator, and is "
-        "not tested.",
+        "compares what is lost with original in pairs of equal pre-training seeds, adjusted over operators and splits; "
+        f"there is none where all pairs differ by the same, and none of fewer than {FEWEST} pairs. The CSV has the "
+        "differences and the number of pairs.",
+        FLOOR,
     )
     return _plain(frame, columns, name="noise", title="Accuracy under noise, this run", stage="noise", notes=notes)
 
 
 def _tested(row) -> Value:
-    return Value(ONE_CHECKPOINT if row.unit_of_inference == ONE_CHECKPOINT else probability(row.p_holm))
+    few = row.unit_of_inference in (ONE_CHECKPOINT, TOO_FEW)
+    return Value(row.unit_of_inference if few else probability(row.p_holm))
 
 
 def noise_lost(curves: pd.DataFrame, summaries: pd.DataFrame) -> Grid:
     """Points that noise on the embeddings takes, a line a model, a column a split."""
     keys = [*MODEL, "evaluated_on", "kind"]
-    lost = _wide(summaries, keys, "measure")
+    lost = _wide(_marked(summaries, curves), keys, "measure")
     lost = lost[lost["kind"] == "noise"] if len(lost) else lost
     splits = list(dict.fromkeys(lost["evaluated_on"]))
     strongest = curves["level"].max() if len(curves) else 0.0
@@ -76,8 +82,16 @@ def noise_lost(curves: pd.DataFrame, summaries: pd.DataFrame) -> Grid:
         name="noise_lost",
         title="What noise on the embeddings takes, this run",
         stage="noise",
-        notes=(note,),
+        notes=(note, FLOOR),
     )
+
+
+def _marked(summaries: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
+    """The summaries with `at_chance`: of what is lost, whether the accuracy without noise is at chance."""
+    keys = [*MODEL, "evaluated_on", "kind"]
+    clean = curves.loc[curves["level"] == 0, [*keys, "at_chance"]]
+    marked = summaries.merge(clean, on=keys, how="left")
+    return marked.assign(at_chance=marked["at_chance"].where(marked["measure"] == "lost"))
 
 
 def transfer(cells: pd.DataFrame) -> Grid:
@@ -137,15 +151,16 @@ def _plain(frame: pd.DataFrame, columns: dict, **more) -> Grid:
     for name, values in frame.drop(columns="test", errors="ignore").items():
         if values.map(lambda value: isinstance(value, tuple)).any():
             pairs = [value if isinstance(value, tuple) else (value, nan) for value in values]
-            made |= {str(name): [mean for mean, _ in pairs], f"{name}_sd": [sd for _, sd in pairs]}
+            made |= {str(name): [pair[0] for pair in pairs], f"{name}_sd": [pair[1] for pair in pairs]}
         else:
             made[str(name)] = values
     return replace(plain(frame, columns, **more), csv=pd.DataFrame(made, index=frame.index))
 
 
 def _wide(rows: pd.DataFrame, keys: list[str], column: str) -> pd.DataFrame:
-    """One line for every combination of keys; (mean, sd) under each value of `column`."""
-    pairs = rows.assign(pair=list(zip(rows["mean"], rows["sd"], strict=True)))
+    """One line for every combination of keys; (mean, sd, whether it is at chance) under each value of `column`."""
+    chance = rows["at_chance"].eq(True).fillna(False) if "at_chance" in rows else [False] * len(rows)
+    pairs = rows.assign(pair=list(zip(rows["mean"], rows["sd"], chance, strict=True)))
     wide = {}
     for row in pairs.to_dict("records"):
         wide.setdefault(tuple(row[key] for key in keys), {})[row[column]] = row["pair"]
@@ -163,10 +178,12 @@ def _labels(frame: pd.DataFrame) -> list[str]:
 
 
 def _mean_sd(pair: object, scale: float = 100) -> Value:
-    """(mean, standard deviation) in per cent, or unscaled with three decimals."""
+    """(mean, standard deviation, whether at chance) in per cent, or unscaled with three decimals."""
     if not isinstance(pair, tuple):
         return mean_sd(pair)
-    return mean_sd((scale * pair[0], scale * pair[1], 1 if scale == 100 else 3))
+    mean, sd, *chance = pair
+    made = mean_sd((scale * mean, scale * sd, 1 if scale == 100 else 3))
+    return replace(made, text=made.text + CHANCE) if any(chance) else made
 
 
 def _words(name: object) -> Value:

@@ -11,7 +11,9 @@ confidence of the report. The interval is that of drawing so many examples anew:
 - exact match and F1 of answers: Wilson's interval, which for F1, a mean of fractions, is rather too wide;
 - a column that is the mean of two metrics on the same examples: the means of their ends, as if both erred together. Of
   accuracy and F1 one constant answer must have both, the better of two: always positive, or always negative with F1 0;
-- a mean over columns, which have different examples: their errors added in squares.
+- a mean over columns, which have different examples: their errors added in squares;
+- accuracy under noise: that of accuracy; of a model tested on another task than its own: Wilson's interval for the more
+  frequent of yes and no, which is not that of the task's own classes; its mean over pairs of tasks: errors in squares.
 
 The model's own spread over seeds is left out: it says how sure a mean is, not whether it is a result.
 """
@@ -30,6 +32,9 @@ MOST_FREQUENT = "most_frequent"
 BAG_OF_WORDS = "bag_of_words"
 LABELS = {MOST_FREQUENT: "constant answer", BAG_OF_WORDS: "bag of words"}
 AT_CHANCE = "at chance"
+TRANSFERRED = "transferred_accuracy"  # of a constant yes or no
+ELSEWHERE = "off_diagonal_accuracy"
+ACCURACIES = ("raw_accuracy", "accuracy_under_noise")  # judged as accuracy
 CORRELATIONS = ("matthews_correlation", "pearson", "spearmanr")
 COLUMNS = ("operator", "protocol", "evaluated_on", "metric", "value", "low", "high")
 Known = Mapping[tuple[str, str, str, str], tuple[float, float]]  # operator, protocol, evaluated_on, metric: value, high
@@ -63,8 +68,11 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         One row for every `operator` (the baseline), `protocol`, `evaluated_on` and `metric`, with COLUMNS; values are
         fractions. Raw metrics, whose protocol is empty: those of GLUE, and `exact_match` and `f1` of both question sets
         and of their mean, `squad`. For each protocol the metric `score`: of every column of the papers' GLUE tables, of
-        `glue_score` and of `glue_matched`. low and high: the ends of the interval; NaN for a bag of words.
+        `glue_score` and of `glue_matched`. TRANSFERRED of each split that the stage `cross_domain` tests on, and
+        ELSEWHERE, their mean, with an empty `evaluated_on`. low and high: the ends of the interval; NaN for a bag of
+        words.
     """
+    away = _transferred(rows, confidence)
     rows = rows[rows["stage"] == STAGE].drop_duplicates(["operator", "evaluated_on", "metric"])
     if rows.empty:
         return pd.DataFrame(columns=list(COLUMNS))
@@ -75,7 +83,11 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         for kind, row in zip(kinds, rows.itertuples(), strict=True)
     ]
     raw = rows.assign(protocol=None, low=[low for low, _ in ends], high=[high for _, high in ends])
-    frames = [raw]
+    frames = [
+        raw,
+        away,
+        _mean(away, tuple(set(away["evaluated_on"]) - {scores.MISMATCHED}), "").assign(metric=ELSEWHERE),
+    ]
     for metric, own in raw[answers].groupby("metric", sort=False):
         frames.append(_mean(own, ("squad1", "squad2"), "squad").assign(metric=metric))
     for protocol, wanted in scores.METRICS.items():
@@ -86,6 +98,15 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         means = (_mean(columns, scores.COLUMNS, scores.GLUE_SCORE), _mean(columns, matched, scores.MATCHED))
         frames.append(pd.concat([columns, *means]).assign(protocol=protocol, metric="score"))
     return pd.concat([frame.reindex(columns=list(COLUMNS)) for frame in frames if len(frame)], ignore_index=True)
+
+
+def _transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """What always giving the more frequent of yes and no scores on each split of the stage `cross_domain`."""
+    found = rows[(rows["stage"] == "cross_domain") & (rows["metric"] == "majority_accuracy")]
+    found = found.drop_duplicates("evaluated_on")
+    ends = [interval("accuracy", row.value, int(row.n), confidence) for row in found.itertuples()]
+    ends = {"low": [low for low, _ in ends], "high": [high for _, high in ends]}
+    return found.assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED, **ends)[list(COLUMNS)]
 
 
 def known(found: pd.DataFrame) -> Known:
@@ -99,12 +120,22 @@ def named(name: str, score: Mapping, baselines: Known) -> tuple[float, float]:
 
     Args:
         name: of the baseline.
-        score: its `protocol`, `evaluated_on` and `metric`; `raw_accuracy` and the like are found as `accuracy`.
+        score: its `protocol`, `evaluated_on` and `metric`, and of transfer its `stage` and `task`; `raw_accuracy` and
+            the like are found as `accuracy`.
         baselines: of `known`.
     """
     metric = str(score["metric"]).removeprefix("raw_")
+    metric = TRANSFERRED if _elsewhere(score) else "accuracy" if metric in ACCURACIES else metric
     protocol = score["protocol"] if metric == "score" else ""
-    return baselines.get((name, protocol, score["evaluated_on"], metric), (nan, nan))
+    evaluated_on = "" if metric == ELSEWHERE else score["evaluated_on"]
+    return baselines.get((name, protocol, evaluated_on, metric), (nan, nan))
+
+
+def _elsewhere(score: Mapping) -> bool:
+    """Whether it is the accuracy of a model on another task than that which it was fine-tuned on."""
+    if score.get("stage") != "cross_domain" or score["metric"] != "accuracy":
+        return False
+    return score.get("task") != str(score["evaluated_on"]).removesuffix("_m").removesuffix("_mm")
 
 
 def of(score: Mapping, baselines: Known) -> dict[str, float]:
@@ -125,7 +156,8 @@ def beside(rows: pd.DataFrame, baselines: Known, value: str = "value") -> pd.Dat
     """Sets beside every score what the baselines have, and whether the score is at chance.
 
     Args:
-        rows: any frame with `protocol`, `evaluated_on`, `metric` and a column of scores.
+        rows: any frame with `protocol`, `evaluated_on`, `metric` and a column of scores; with `stage` and `task` where
+            it has scores of transfer.
         baselines: of `known`.
         value: the name of the column of scores.
 
@@ -133,7 +165,8 @@ def beside(rows: pd.DataFrame, baselines: Known, value: str = "value") -> pd.Dat
         The rows, in their order and with their index, with the columns `most_frequent`, `most_frequent_high` and
         `bag_of_words`, and `at_chance`, `<NA>` where that is not known.
     """
-    made = [of(row, baselines) for row in rows[["protocol", "evaluated_on", "metric"]].to_dict("records")]
+    keys = [name for name in ("stage", "task", "protocol", "evaluated_on", "metric") if name in rows]
+    made = [of(row, baselines) for row in rows[keys].to_dict("records")]
     columns = pd.DataFrame(made, columns=[MOST_FREQUENT, f"{MOST_FREQUENT}_high", BAG_OF_WORDS], index=rows.index)
     highs = columns[f"{MOST_FREQUENT}_high"]
     columns["at_chance"] = pd.array([at_chance(*pair) for pair in zip(rows[value], highs, strict=True)], "boolean")

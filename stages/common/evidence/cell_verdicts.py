@@ -17,10 +17,9 @@ from stages.common.evidence.statistics import (
     DIFFERENT,
     EQUIVALENT,
     EXACT,
-    FINETUNING,
-    ONE_CHECKPOINT,
     agreement,
     holm,
+    too_few,
     units,
     verdict,
 )
@@ -38,7 +37,7 @@ def of_cell(printed, run: pd.DataFrame, margin: float | None, comparable: bool, 
 
     Counts must give the printed digits. A published score comes from one pre-training run (the released results say so
     of Courtois et al., and nothing else is said of the others), so it is one unit, set against several of this run's;
-    with one pre-training run here too, nothing is tested. A score at chance is no result to compare.
+    with fewer than three pre-training runs here nothing is tested. A score at chance is no result to compare.
 
     Args:
         printed: the published cell, with its text `printed` and its number `value`; None for a cell of this run alone.
@@ -66,8 +65,8 @@ def of_cell(printed, run: pd.DataFrame, margin: float | None, comparable: bool, 
         return {"verdict": NOT_COMPARABLE}
     if chance:
         return {"verdict": baselines.AT_CHANCE}
-    if unit == FINETUNING or len(values) < 2:
-        return {"verdict": ONE_CHECKPOINT}
+    if few := too_few(unit, len(values)):
+        return {"verdict": few}
     closer, differs = agreement(values, printed.value, margin)
     return {"verdict": TESTED, "p_equivalence": closer, "p_difference": differs}
 

@@ -240,7 +240,7 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
         return cell | {"status": NOT_RUN, "verdict": NOT_RUN}
     made = summarise(run, evidence.confidence)
     beside = {name: scale * value for name, value in baselines.of(run.iloc[0], evidence.without_model).items()}
-    margin = None if column.margin is None else evidence.margins[column.margin]
+    margin = None if column.margin is None else evidence.margins[column.margin.format(**row.select | column.select)]
     chance = baselines.at_chance(made.mean, beside["most_frequent_high"])
     return (
         cell

@@ -22,7 +22,12 @@ FINETUNING = "fine-tuning seeds"
 REPEATS = "timed repeats"
 ROUNDING = 1e-9  # of a value; means of equal runs differ by less, measured scores and losses by more
 EQUIVALENT, DIFFERENT, INCONCLUSIVE = "equivalent", "different", "inconclusive"
-ONE_CHECKPOINT = "one checkpoint an arm"
+ONE_CHECKPOINT = "one checkpoint per arm"
+TOO_FEW = "too few seeds"
+FEWEST = (
+    3  # pre-training seeds a side for a verdict: with two, Welch's degrees of freedom fall to 1, where a normal score
+)
+# is hard to tell from any other and unequal spreads make the test reject up to twice as often as it says
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,13 @@ def _by_pretraining_seed(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np
     values, place = rows["value"].to_numpy(float)[place >= 0], place[place >= 0]
     sums, counts = (np.bincount(place, weights, len(seeds)) for weights in (values, None))
     return values, place, sums / counts
+
+
+def too_few(unit: str, *counts: int) -> str:
+    """Why so many units a side allow no verdict on an operator, ONE_CHECKPOINT or TOO_FEW; empty where they do."""
+    if unit == FINETUNING or min(counts) < 2:
+        return ONE_CHECKPOINT
+    return TOO_FEW if min(counts) < FEWEST else ""
 
 
 def varies(values: np.ndarray) -> bool:
