@@ -85,4 +85,4 @@ def main(settings: Settings, protocol: str, operator: str, size: str) -> dict:
                 final = FINETUNED / name / target.name
                 complete(target, TOKENIZER, run["training"]["maximum_length"], described(run, rows, final))
     observations.write(observations.FOLDER / f"finetuning-{name}.csv", chain(*measured))
-    return {"seconds_of_runs": round(sum(result["seconds"] for _, result in results), 1)}
+    return {"seconds_of_jobs": round(sum(result["seconds"] for _, result in results), 1)}

@@ -41,7 +41,8 @@ PACKAGES = (
 class Observation:
     """One measurement. A column that does not apply stays None.
 
-    value: scores as fractions in [-1, 1], losses in nats per masked token, parameters as counts.
+    value: scores as fractions in [-1, 1], but BLEU from 0 to 100; losses in nats per masked token, or per sub-word of a
+    translation; times in seconds; parameters as counts; every other metric in the unit that its name or stage states.
     n: number of examples (or masked tokens) behind the value.
     condition: what was varied beside the seeds, such as `step=250`.
     evaluated_on: column of the papers' tables (`mnli_m`, `mnli_mm`; otherwise the task's name).
@@ -112,6 +113,7 @@ def provenance(name: str) -> Iterator[Callable[[dict | None], None]]:
         "packages": {package: _version(package) for package in PACKAGES},
         "system": platform.platform(),
         "processor": _processor(),
+        "device": _device(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
     }
     yield own.append
@@ -127,6 +129,16 @@ def _commit() -> str:
         return f"{commit}-modified" if _git("status", "--porcelain", "--", "stages/**.py", "dvc.yaml") else commit
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+def _device() -> str:
+    """The GPUs of this machine, or `CPU`. The driver is asked, as importing torch takes seconds."""
+    query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    try:
+        found = subprocess.run(query, capture_output=True, text=True, check=True, timeout=30).stdout.split("\n")
+    except (OSError, subprocess.SubprocessError):
+        return "CPU"
+    return ", ".join(name.strip() for name in found if name.strip()) or "CPU"
 
 
 def _version(package: str) -> str:

@@ -94,4 +94,4 @@ def main(settings: Settings, operator: str, size: str) -> dict:
                 leave(run, log, folder / checkpoint, step, earlier / own, CHECKPOINTS / name / own)
     losses = [row for run, (_, result) in done for row in rows(run, result["log"])]
     observations.write(observations.FOLDER / f"pretraining-{name}.csv", losses)
-    return {"seconds_by_seed": {run["seed"]: result["seconds"] for run, (_, result) in done}}
+    return {"seconds_of_jobs": round(sum(result["seconds"] for _, (_, result) in done), 1)}

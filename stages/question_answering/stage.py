@@ -134,4 +134,4 @@ def main(settings: Settings, operator: str, size: str) -> dict:
     with temporary_sibling(ANSWERS / f"{name}.parquet") as path:
         pd.concat(frames).to_parquet(path, index=False)
     observations.write(observations.FOLDER / f"question_answering-{name}.csv", rows)
-    return {"seconds_of_runs": round(sum(result["seconds"] for _, result in [*before, *results]), 1)}
+    return {"seconds_of_jobs": round(sum(result["seconds"] for _, result in [*before, *results]), 1)}

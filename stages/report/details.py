@@ -42,7 +42,7 @@ def against_original(comparisons: pd.DataFrame, confidence: float, alpha: float)
         pd.DataFrame(rows.values(), columns=list(columns)),
         columns,
         name="against_original",
-        title="Differences to the original operator",
+        title="GLUE scores: differences to the original operator",
         stage="analysis",
         notes=(
             (
@@ -71,19 +71,19 @@ def loss_differences(losses: pd.DataFrame, confidence: float, alpha: float) -> G
         "effect": (Heading("Against original", "nats, with interval"), lambda value: value),
         "p_holm": (Heading("p", "after Holm over the operators"), probability),
         "verdict": (Heading("Verdict"), text),
-        "detectable": (Heading("Found in 80 %", "nats"), partial(number, decimals=3)),
+        "detectable": (Heading("Detectable", "nats, with 80 % power"), partial(number, decimals=3)),
         "n": (Heading("Seeds", "of pre-training"), count),
     }
     notes = (
         f"Welch's {confidence:.0%} intervals over pre-training seeds; verdicts at {alpha:g}, with the margin of the "
-        "appendix. Found in 80 %: the difference that so many seeds with this spread would show in 80 % of such runs, "
-        "before Holm.",
+        "appendix. Intervals are not adjusted for several operators. Detectable: the difference that so many seeds "
+        "with this spread would show in 80 % of such runs, before Holm.",
     )
     made = plain(
         shown,
         columns,
         name="loss_differences",
-        title="Final validation loss, this run",
+        title="Final validation loss of this run: every operator against original",
         stage="analysis",
         notes=notes,
     )
@@ -242,15 +242,21 @@ def environment(facts: pd.DataFrame) -> Grid:
 
 
 def stages(runs: list[dict]) -> Grid:
-    """Duration and start of every stage instance."""
-    frame = pd.DataFrame(
-        [{"stage": run["stage"], "seconds": run["seconds"], "started": run["started"]} for run in runs],
-        columns=["stage", "seconds", "started"],
-    )
+    """Duration and start of every stage instance, and how long its training jobs took."""
+    names = ["stage", "seconds", "seconds_of_jobs", "started"]
+    frame = pd.DataFrame([{name: run.get(name) for name in names} for run in runs], columns=names)
+    frame = frame.astype({"seconds": float, "seconds_of_jobs": float})
     columns = {
         "stage": (Heading("Stage"), str),
         "seconds": (Heading("Seconds"), partial(number, decimals=1)),
+        "seconds_of_jobs": (
+            Heading("Of its training", "seconds, one job after the other"),
+            partial(number, decimals=1),
+        ),
         "started": (Heading("Started"), text),
     }
-    total = f"{number(frame['seconds'].astype(float).sum(), 0)} seconds in all."
-    return plain(frame, columns, name="stages", title="Time of each stage", stage="report", notes=(total,))
+    note = (
+        f"{number(frame['seconds'].sum(), 0)} seconds in all. Jobs run side by side; a stage that was run again and "
+        "found its jobs done takes next to none, and its training is told all the same."
+    )
+    return plain(frame, columns, name="stages", title="Time of each stage", stage="report", notes=(note,))

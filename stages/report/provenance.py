@@ -38,6 +38,7 @@ def facts(runs: list[dict], lock: Path) -> pd.DataFrame:
     packages = sorted({name for run in runs for name in run.get("packages", {})})
     rows += [(name, _distinct(run.get("packages", {}).get(name) for run in runs)) for name in packages]
     rows.insert(1, ("dvc.lock", lock_digest(lock)))
+    rows += [(f"Read by {run['stage']}", "; ".join(run["read"])) for run in runs if "read" in run]
     return pd.DataFrame([row for row in rows if row[1]], columns=["fact", "value"])
 
 

@@ -95,5 +95,5 @@ def main(settings: Settings, operator: str) -> dict:
         frames = [translations(job, result) for job, result in translated]
         (pd.concat(frames) if frames else empty).to_parquet(path, index=False)
     signatures = {result["signature"] for _, result in translated}
-    seconds = {job["name"]: round(result["seconds"], 1) for job, result in translated}
-    return {"sacrebleu": sorted(signatures), "seconds_of_training": seconds}
+    seconds = round(sum(result["seconds"] for _, result in translated), 1)
+    return {"sacrebleu": sorted(signatures), "seconds_of_jobs": seconds}
