@@ -109,7 +109,7 @@ def test_claims_are_found_by_words_paper_and_verdict_and_a_link_shows_a_hidden_o
       const all = shown().length;
       set(control("Paper"), "Courtois et al. 2024");
       const paper = shown().map((row) => row.id);
-      set(control("Its own numbers"), "holds");
+      set(control("Audit"), "holds");
       const holds = shown().map((row) => row.querySelector(".word").textContent);
       set(figure.querySelector("input"), "no such words");
       const none = shown().length;

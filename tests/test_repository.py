@@ -49,7 +49,7 @@ def test_the_workflow_and_the_hooks_call_what_is_here():
     assert {hook["entry"].split()[0] for hook in hooks} == {"ruff"}
 
 
-NAMES = {"tied_qkv": "one matrix for all three"}  # of operators in the README's tables, where they are not the keys
+NAMES = {"tied_qkv": "shared without diagonals"}  # of operators in the README's tables, where they are not the keys
 
 
 @pytest.mark.parametrize(

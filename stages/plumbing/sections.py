@@ -162,3 +162,5 @@ class Analysis(Record):
 
 class Report(Record):
     pdf: bool
+    data: str | None
+    remark: str | None

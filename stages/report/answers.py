@@ -11,10 +11,11 @@ import pandas as pd
 from stages.common.evidence.arithmetic import FAILS
 from stages.common.evidence.cells import PAPER_SIZES
 from stages.common.evidence.scores import COLUMNS, GLUE_SCORE
-from stages.common.evidence.statistics import ONE_CHECKPOINT, PRETRAINING
+from stages.common.evidence.statistics import FEWEST, ONE_CHECKPOINT, PRETRAINING, TOO_FEW
 from stages.report import names
 from stages.report.answer_figure import draw_answer
 from stages.report.drawing import Drawing
+from stages.report.overview import scored
 from stages.report.tables import interval, number, probability, signed
 
 BIGGEST = PAPER_SIZES[-1]
@@ -91,7 +92,7 @@ def _cost(rows: pd.DataFrame, confidence: float) -> str:
     unit = (
         "Each arm is several pre-training runs."
         if units == {PRETRAINING} and rows["n"].min() > 1
-        else "There is one pre-trained checkpoint an arm: this speaks for those checkpoints, not for the operator."
+        else "There is one pre-trained checkpoint per arm: this speaks for those checkpoints, not for the operator."
     )
     return f"In GLUE score the authors' released results show {' and '.join(shown)}. {unit}"
 
@@ -153,6 +154,7 @@ def this_run(settings, summaries: pd.DataFrame, comparisons: pd.DataFrame) -> li
         summaries: as above.
         comparisons: as above.
     """
+    tuned = len(scored(settings, summaries)) > 0
     reasons = limits(settings, chance(summaries, settings))
     counted = saving(summaries, settings.operators[-1]) is not None
     can = ["It counts the parameters of the papers' models anew, whatever its own scale."] if counted else []
@@ -161,10 +163,10 @@ def this_run(settings, summaries: pd.DataFrame, comparisons: pd.DataFrame) -> li
         shown = [f"{names.operator(row.operator)}: {phrase(row)}" for row in own.itertuples()]
         can.append(f"In GLUE score against the original it finds, {'; '.join(shown)}.")
     cannot = f"It cannot test what the papers say about scores: {'; '.join(reasons)}." if reasons else ""
-    links = (("counts", "#parameters"), ("its scores", "#overview"))
+    links = (("counts", "#parameters"), *([("its scores", "#overview")] if tuned else []))
     return [
-        *([Sentence("This run adds", " ".join(can), links)] if can else []),
-        *([Sentence("This run cannot", cannot)] if cannot else []),
+        *([Sentence("What it adds", " ".join(can), links)] if can else []),
+        *([Sentence("What it cannot tell", cannot)] if cannot else []),
     ]
 
 
@@ -174,8 +176,7 @@ def chance(summaries: pd.DataFrame, settings) -> str:
     Judged by the GLUE score, and by its columns where a run has not all of them. Empty where all scores are above;
     where it is not known whether they are, that is the reason.
     """
-    rows = summaries[(summaries["metric"] == "score") & (summaries["stage"] == "finetuning")]
-    rows = rows[rows["size"].isin(settings.sizes) & rows["operator"].isin(settings.operators)]
+    rows = scored(settings, summaries)
     if rows.empty:
         return "it fine-tunes no model"
     whole = rows[rows["evaluated_on"] == GLUE_SCORE]
@@ -198,7 +199,9 @@ def limits(settings, at_chance: str) -> list[str]:
         papers = " and ".join(f"BERT-{size}" for size in PAPER_SIZES)
         reasons.append(f"its models are {', '.join(f'BERT-{size}' for size in strange)}, the papers' are {papers}")
     if len(settings.pretraining.seeds) == 1:
-        reasons.append("it has one pre-training seed, which speaks for one checkpoint an arm and not for an operator")
+        reasons.append("it has one pre-training seed, which speaks for one checkpoint per arm and not for an operator")
+    elif len(settings.pretraining.seeds) < FEWEST:
+        reasons.append(f"it has {len(settings.pretraining.seeds)} pre-training seeds, where a verdict takes {FEWEST}")
     return reasons + ([at_chance] if at_chance else [])
 
 
@@ -219,20 +222,23 @@ def drawing(described: dict, summaries: pd.DataFrame, comparisons: pd.DataFrame,
             nan = float("nan")
             listed.append(_mark(operator, BIGGEST, "no results released", nan, nan, nan, saved[BIGGEST]))
         for row in own.itertuples():
-            listed.append(_mark(operator, row.size, row.source, row.difference, row.low, row.high, saved[row.size]))
+            share = saved[row.size] if row.source == "released" else None  # another vocabulary than the counted models'
+            listed.append(_mark(operator, row.size, row.source, row.difference, row.low, row.high, share))
     frame = pd.DataFrame(listed)
     note = (
         f"{settings.analysis.confidence:.0%} intervals; in brackets the share of the model's parameters that is saved."
     )
     if (frame["source"] == "reproduced").any():
+        generated = settings.data.source == "embedded"
+        kind = ", on generated tasks: these are no scores of GLUE itself, and test no claim" if generated else ""
         note += (
-            " Hollow: this run. Where its interval goes beyond the scale, the line ends in a triangle; an estimate "
-            "beyond it is given as a number. Intervals are not adjusted for several operators"
+            f" Hollow: this run{kind}. Where its interval goes beyond the scale, the line ends in a triangle; an "
+            "estimate beyond it is given as a number. Intervals are not adjusted for several operators"
         )
         p = comparisons.loc[
             (comparisons["source"] == "reproduced")
             & (comparisons["column"] == GLUE_SCORE)
-            & (comparisons["verdict"] != ONE_CHECKPOINT),
+            & ~comparisons["verdict"].isin((ONE_CHECKPOINT, TOO_FEW)),
             "p_holm",
         ].dropna()
         note += f"; after Holm's method the smallest p of this run is {probability(p.min())}." if len(p) else "."

@@ -145,14 +145,15 @@ def _ends(frame: pd.DataFrame) -> str:
         first=("mean", "first"), last=("mean", "last"), step=("step", "last")
     )
     return ", ".join(
-        f"{row.Index} from {row.first:.2f} to {row.last:.2f} at step {row.step:,}" for row in ends.itertuples()
+        f"{names.operator(row.Index)} from {row.first:.2f} to {row.last:.2f} at step {row.step:,}"
+        for row in ends.itertuples()
     )
 
 
 def _means(frame: pd.DataFrame) -> str:
     """The mean and the number of runs of every operator, in words."""
     means = frame.groupby("operator", sort=False)["score"].agg(["mean", "count"])
-    return ", ".join(f"{row.Index} {row.mean:.2f} over {row.count} runs" for row in means.itertuples())
+    return ", ".join(f"{names.operator(row.Index)} {row.mean:.2f} over {row.count} runs" for row in means.itertuples())
 
 
 def _bars(frame: pd.DataFrame) -> str:

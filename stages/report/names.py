@@ -27,9 +27,10 @@ OPERATORS = {
     "over_parameters_wide": "attention over parameters, wide",
     "hadamard_by_head": "Hadamard, products by head",
     "original_tied_init": "original, keys start as queries",
+    "pairwise_fast": "pairwise, tenfold learning rate for S",
     "original_narrow": "original, narrower",
     "shared_kv": "one matrix for keys and values",
-    "tied_qkv": "one matrix for all three",
+    "tied_qkv": "shared without diagonals",
 }
 PROTOCOLS = {"courtois2024": "Courtois et al.", "kowsher2025": "Kowsher et al."}
 KEYS = re.compile(r"(?<![\w.])(" + "|".join(sorted(TASKS, key=len, reverse=True)) + r")(?![\w])")

@@ -6,7 +6,7 @@ from math import isnan
 import pandas as pd
 
 from stages.common.evidence.scores import COLUMNS, GLUE_SCORE
-from stages.common.evidence.statistics import ONE_CHECKPOINT
+from stages.common.evidence.statistics import FEWEST, ONE_CHECKPOINT, TOO_FEW
 from stages.report import names
 from stages.report.deviations import differing
 from stages.report.tables import Grid, Heading, Value, found, interval, mean_sd, number, plain
@@ -22,9 +22,11 @@ WORDS = ("operator", "size", "protocol", "at_chance", "verdict", "direction")  #
 
 
 def banner(settings) -> str:
-    """One line that stands at the top of every page: at which scale, and from which data."""
-    sizes = ", ".join(f"BERT-{size}" for size in settings.sizes)
-    return f"Scale {settings.scale}: {sizes} on {DATA[settings.data.source]}"
+    """One line that stands at the top of every page: at which scale, how large beside BERT-base, from which data."""
+    shapes = {size: settings.models[size] for size in settings.sizes}
+    sizes = ", ".join(f"BERT-{size} ({model.layers} layers, width {model.hidden})" for size, model in shapes.items())
+    beside = "" if "base" in shapes else "; BERT-base has 12 layers, width 768"
+    return f"Scale {settings.scale}: {sizes} on {settings.report.data or DATA[settings.data.source]}{beside}"
 
 
 def description(settings, tuned: bool) -> list[str]:
@@ -43,26 +45,55 @@ def description(settings, tuned: bool) -> list[str]:
     length = f"{training.epochs} epochs" if training.steps is None else f"{training.steps:,} steps"
     tasks = "generated tasks of GLUE's kinds" if settings.data.source == "embedded" else "GLUE tasks"
     after = f"; then {tuning}, on {len(settings.tasks.names)} {tasks} with {limit}" if tuned else ""
+    arms = "" if tuned else f"{len(settings.operators)} arms (operators, each with its start). "
     return [
-        f"{sizes}: {length} in batches of {training.batch_size} sequences of "
+        f"{arms}{sizes}: {length} in batches of {training.batch_size} sequences of "
         f"{settings.tokenization.sequence_length} tokens, {len(training.seeds)} pre-training seeds{after}."
     ]
 
 
-def cautions(settings, compared: pd.DataFrame, tasks: pd.DataFrame) -> list[str]:
-    """What a reader must know before believing a number."""
-    texts = []
+def cautions(settings, compared: pd.DataFrame, tasks: pd.DataFrame, summaries: pd.DataFrame) -> list[str]:
+    """What a reader must know before believing a number.
+
+    Args:
+        settings: of the run.
+        compared: the settings beside those of Courtois et al., as `deviations.compare` gives them.
+        tasks: the statistics of the tasks' splits.
+        summaries: of this run's scores.
+    """
+    texts, scores = [], scored(settings, summaries)
     if settings.data.source == "embedded":
-        texts.append(
-            "The text and the tasks are generated. The scores show that the chain works; they do not test "
-            "the papers' claims."
-        )
+        shown = " The scores show that the chain works; they do not test the papers' claims." if len(scores) else ""
+        texts.append(f"The text and the tasks are generated.{shown}")
+    texts += _floor(scores)
     subsets = sorted(tasks.loc[tasks["subset"], "task"].map(names.task).unique())
     if subsets:
         texts.append(f"Subsets stand in for the whole data of {', '.join(subsets)}.")
     texts.append(
         f"{differing(compared)} settings that Courtois et al. 2024 state, or their code has, differ (appendix)."
     )
+    return [*texts, *([settings.report.remark] if settings.report.remark else [])]
+
+
+def scored(settings, summaries: pd.DataFrame) -> pd.DataFrame:
+    """The scores of this run's fine-tuned models, a row for every operator, size, protocol and column."""
+    rows = summaries[(summaries["metric"] == "score") & (summaries["stage"] == "finetuning")]
+    return rows[rows["size"].isin(settings.sizes) & rows["operator"].isin(settings.operators)]
+
+
+def _floor(scores: pd.DataFrame) -> list[str]:
+    """Which tasks tell nothing, as every operator is at chance there, and whether answers without attention win."""
+    if not {"at_chance", "bag_of_words"} <= set(scores.columns):
+        return []
+    texts, columns = [], scores[scores["evaluated_on"] != GLUE_SCORE]
+    chance = columns.groupby("evaluated_on", sort=False)["at_chance"].agg(lambda marks: bool(marks.eq(True).all()))
+    if chance.any():
+        tasks = ", ".join(names.task(key) for key in COLUMNS if chance.get(key, False))
+        texts.append(f"Every operator is at chance on {tasks}.")
+    whole = scores[scores["evaluated_on"] == GLUE_SCORE].dropna(subset=["bag_of_words"])
+    if len(whole) and (whole["mean"] < whole["bag_of_words"]).all():
+        words = number(100 * whole["bag_of_words"].iloc[0], 1)
+        texts.append(f"A bag of words, without any attention, has a higher GLUE score ({words}) than every operator.")
     return texts
 
 
@@ -129,28 +160,32 @@ def grid(rows: pd.DataFrame, confidence: float) -> Grid:
     headings = {
         "operator": Heading("Operator"),
         "score": Heading("GLUE score", f"mean of {len(COLUMNS)} columns, times 100"),
-        "difference": Heading("Against original", f"points, with Welch's {confidence:.0%} interval"),
+        "difference": Heading("Against original", f"points, with Welch's {confidence:.0%} interval, not adjusted"),
         "reading": Heading("Reading"),
         "loss": Heading("Validation loss", "nats per masked token, after the last step"),
         "parameters": Heading("Parameters", "with BERT's vocabulary"),
-        "saved": Heading("Saved, %"),
+        "saved": Heading("Saved, %", "of these parameters"),
     }
     columns = {name: (heading, lambda value: value) for name, heading in headings.items()}
     made = plain(
-        shown, columns, name="overview", title="This run, operator by operator", stage="finetuning", notes=_words(rows)
+        shown,
+        columns,
+        name="overview",
+        title="GLUE score, loss and parameters of this run by operator",
+        stage="finetuning",
+        notes=_words(rows),
     )
     return replace(made, csv=rows)
 
 
 def _words(rows: pd.DataFrame) -> tuple[str, ...]:
     """What a bag of words scores, beside the operators."""
-    scored = rows.dropna(subset=["bag_of_words", "glue_score"])
-    if scored.empty:
+    known = rows.dropna(subset=["bag_of_words", "glue_score"])
+    if known.empty:
         return ()
-    above = int((scored["glue_score"] > scored["bag_of_words"]).sum())
-    which = "above all" if not above else f"below {above}"
-    words = number(scored["bag_of_words"].iloc[0], 2)
-    return (f"A bag of words scores {words} without any attention: {which} of the {len(scored)} GLUE scores.",)
+    above = int((known["glue_score"] > known["bag_of_words"]).sum())
+    words = number(known["bag_of_words"].iloc[0], 2)
+    return (f"A bag of words scores {words} without any attention; {above} of the {len(known)} models score higher.",)
 
 
 def _with_spread(rows: pd.DataFrame, name: str, decimals: int) -> list[Value]:
@@ -171,11 +206,13 @@ def reading(row) -> str:
     if row.operator == "original":
         return "the reference"
     if isnan(row.glue_score):
-        return "not fine-tuned on all tasks"
+        return "not fine-tuned on every task"
     if isnan(row.low):
         return "no interval: needs two seeds"
     if row.verdict == ONE_CHECKPOINT:
         return f"{ONE_CHECKPOINT}: says nothing of the operator"
+    if row.verdict == TOO_FEW:
+        return f"{row.n:.0f} seeds: a verdict takes {FEWEST}"
     if row.direction in ("higher", "lower"):
         return row.direction
     return f"undecided; {found(row.detectable)}"

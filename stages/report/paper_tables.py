@@ -112,7 +112,9 @@ def _grid(table: Table, own: Editions, links: tuple[tuple[str, str], ...]) -> Gr
         groups=groups,
         notes=(*table.notes, *_chance_notes(_last(own)), *_unit_notes(_last(own))),
         labelled=labelled,
-        measured=bool(everything[["reproduced", "released"]].notna().any(axis=None)),
+        measured=bool(
+            everything.loc[everything["verdict"] != NO_MODEL, ["reproduced", "released"]].notna().any(axis=None)
+        ),
         links=links,
         csv=pd.DataFrame(columns).assign(command=command(table.stage)),
     )

@@ -5,18 +5,19 @@ from dataclasses import replace
 
 import pandas as pd
 
+from stages.common.evidence.arms import LATER, NEITHER, SCALED, SOONER, UNDECIDED
 from stages.report import names
 from stages.report.answers import Sentence
-from stages.report.tables import Grid, Heading, Value, interval, mean_sd, number, plain, probability, text
+from stages.report.tables import Grid, Heading, Value, interval, mean_sd, number, plain, probability, signed, text
 
-SOONER, LATER, UNDECIDED, NEITHER = "sooner", "later", "undecided", "neither leaves"
 OPENINGS = {  # by question; the first is the main test
     "operator": "At equal spread of the first scores,",
-    "source": "With their own parameters started as in their sources,",
+    "source": "With only their own matrices started as in their sources,",
     "spread": "At equal operator,",
     "rate": "With a larger learning rate for what makes the scores,",
 }
 FIRST_SCREEN = ("operator", "source")
+AUTHORS_RANGE = 0.02  # of every new weight, in the code that Courtois et al. released
 ENOUGH = 0.9  # of the runs of the best arm must leave the plateau, or the runs are too short
 TEXTS = {"place": "str", "term": "str", "reference": "str"}  # columns of the comparisons that may hold numbers
 
@@ -29,19 +30,27 @@ def comparisons(tests: pd.DataFrame, confidence: float, alpha: float) -> tuple[G
         "that does not leave; averaged over what is held equal, in pairs of equal seeds, which see the same batches; a "
         "t test counts seeds. Places: those of them at which any run leaves; the others add nothing but zeros to the "
         "average, so a difference at one place alone is as many times larger as there are places. Hazard ratio: Cox's "
-        "model within each place, runs of one seed and operator taken as one cluster; a dash where it has no finite "
-        "answer. Sooner, and later or never, are said where the paired test shows it at "
+        "model within each place, errors by clusters of what shares a seed and a side of the comparison; from so few "
+        "clusters its intervals are too narrow (some 90 % in place of 95 %), so that it confirms and decides nothing "
+        "alone; a dash where it has no finite answer. Where no run of one side leaves, the interval of the steps takes "
+        "that side's time as known. Sooner, and later or never, are said where the paired test shows it at "
         f"{alpha:g} after Holm over the comparisons of one question, and the hazard ratio, where there is one, shows "
-        "the same; comparisons without an interval are no members of that family. Found in 80 %: the smallest "
-        "difference that so many seeds with this spread would show so often, at the first step of Holm; a dash where "
-        "no run of a side leaves. Final loss is secondary; its p is adjusted in the same way.",
+        "the same; comparisons without an interval are no members of that family. Detectable: the smallest "
+        "difference that so many seeds with this spread would show with 80 % power, at the first step of Holm; a dash "
+        "where no run of a side leaves. Final loss is secondary; its p is adjusted in the same way.",
     )
     single = (
-        "As above, at each single spread and for each operator. Holm's method goes over all rows of one question.",
+        "As above, at each single spread and for each operator. Holm's method goes over those rows of one question in "
+        "which any run leaves.",
     )
     return (
-        _compared(averages, "plateau_tests", "What makes a run leave the plateau", notes),
-        _compared(singles, "plateau_places", "The same at single spreads, and for single operators", single),
+        _compared(averages, "plateau_tests", "Steps before leaving the plateau: arms against each other", notes),
+        _compared(
+            singles,
+            "plateau_places",
+            "Steps before leaving the plateau, at single spreads and for single operators",
+            single,
+        ),
     )
 
 
@@ -64,9 +73,10 @@ def _compared(tests: pd.DataFrame, name: str, title: str, notes: tuple[str, ...]
         "steps": (Heading("Steps", "of the first less those of the second"), lambda value: value),
         "p_holm": (Heading("p", "after Holm"), probability),
         "hazard": (Heading("Hazard ratio", "above 1: sooner"), lambda value: value),
+        "hazard_p_holm": (Heading("p of the ratio", "after Holm"), probability),
         "left": (Heading("Left", "of the runs of each side"), lambda value: value),
         "where": (Heading("Places"), lambda value: value),
-        "detectable": (Heading("Found in 80 %", "steps"), lambda value: number(value, 0)),
+        "detectable": (Heading("Detectable", "steps, with 80 % power"), lambda value: number(value, 0)),
         "loss": (Heading("Final loss", "nats, difference"), lambda value: value),
         "loss_p_holm": (Heading("p of the loss", "after Holm"), probability),
     }
@@ -115,7 +125,7 @@ def arms(frame: pd.DataFrame) -> Grid:
         shown,
         columns,
         name="plateau_arms",
-        title="Arms of the study",
+        title="Arms of the study: when their runs leave the plateau, and where they end",
         stage="analysis",
         notes=(
             "A run that does not leave counts with the horizon, the last step up to which all runs are known. The "
@@ -126,7 +136,7 @@ def arms(frame: pd.DataFrame) -> Grid:
 
 
 def _start(row) -> str:
-    return f"first spread {row.spread:g}" if row.kind == "scaled" else row.kind
+    return f"first spread {row.spread:g}" if row.kind == SCALED else row.kind
 
 
 def answer(
@@ -179,9 +189,8 @@ def _listed(rows: pd.DataFrame, singles: pd.DataFrame, confidence: float) -> str
             parts.append(f"runs with {name(term)} leave {' and '.join(found)} than with {name(reference)}")
         own = own[~own["term"].isin(opposed)]
         shown = own[own["verdict"].isin((SOONER, LATER))]
-        for row in shown.itertuples():
-            singly = f", shown singly {_where(rows, places[row.term]['place'])}" if row.term in places else ""
-            parts.append(_shown(row, name, confidence) + singly)
+        singly = {term: f", shown singly {_where(rows, at['place'])}" for term, at in places.items()}
+        parts += _shown(shown, name, confidence, singly) if len(shown) else []
         undecided, neither = (own[own["verdict"] == word] for word in (UNDECIDED, NEITHER))
         if len(undecided):
             reach = undecided["detectable"].max()
@@ -197,9 +206,16 @@ def _undecided(rows: pd.DataFrame, name: Callable[[str], str]) -> str:
     """Terms with the intervals of their differences; where one is without zero, what leaves it undecided."""
     ends = {}
     for row in rows[rows["low"].notna()].itertuples():
-        why = "; Holm's method or the hazard ratio does not show it" if row.low > 0 or row.high < 0 else ""
-        ends[row.term] = f" ({interval(row.low, row.high, 0)} steps{why})"
+        ends[row.term] = f" ({interval(row.low, row.high, 0)} steps{_withheld(row)})"
     return _all(rows["term"], lambda term: name(term) + ends.get(term, ""))
+
+
+def _withheld(row) -> str:
+    """What leaves a difference undecided whose interval is without zero: Holm's method, or the hazard ratio."""
+    if row.low <= 0 <= row.high:
+        return ""
+    p, hazard_p = probability(row.p_holm), probability(row.hazard_p_holm)
+    return f"; after Holm p = {p}, of the hazard ratio {hazard_p}, and a verdict needs both"
 
 
 def _although(rows: pd.DataFrame, found: pd.DataFrame, name: Callable[[str], str]) -> str:
@@ -216,20 +232,29 @@ def _where(rows: pd.DataFrame, places: pd.Series) -> str:
     return f"{at} {_all(places, names.operator)}"
 
 
-def _shown(row, name: Callable[[str], str], confidence: float) -> str:
-    """A difference that is shown: in steps where both sides leave, else in runs."""
-    term, reference, horizon = name(row.term), name(row.reference), number(row.horizon, 0)
-    if row.never == row.runs or row.never_reference == row.runs_reference:
+def _shown(rows: pd.DataFrame, name: Callable[[str], str], confidence: float, singly: dict[str, str]) -> list[str]:
+    """Differences to one reference that are shown: in steps where both sides leave, else in runs.
+
+    singly: by term, words on the single places that show it, too.
+    """
+    reference, parts = name(rows["reference"].iloc[0]), []
+    stays = (rows["never"] == rows["runs"]) | (rows["never_reference"] == rows["runs_reference"])
+    for (horizon, places), own in rows[~stays].groupby(["horizon", "places"], sort=False):
+        kind = "operators" if rows["question"].iloc[0] == "spread" else "spreads"
+        average = f", on average over {places} {kind}" if places > 1 else ""
+        listed = [
+            f"{name(row.term)} {signed(row.difference, 0)} ({interval(row.low, row.high, 0)}){singly.get(row.term, '')}"
+            for row in own.itertuples()
+        ]
+        parts.append(
+            f"a run spends more (+) or fewer (−) of the first {number(horizon, 0)} steps on the plateau "
+            f"than with {reference}{average} ({confidence:.0%} interval): {', '.join(listed)}"
+        )
+    for row in rows[stays].itertuples():
         left, reference_left = _left(row.never, row.runs), _left(row.never_reference, row.runs_reference)
-        return f"{left} runs with {term} leave within {horizon} steps, {reference_left} with {reference}"
-    steps, ends = number(abs(row.difference), 0), interval(*sorted((abs(row.low), abs(row.high))), 0)
-    more = "fewer" if row.verdict == SOONER else "more"
-    places = "operators" if row.question == "spread" else "spreads"
-    average = f", on average over {row.places} {places}" if row.places > 1 else ""
-    return (
-        f"a run with {term} spends {steps} {more} of the first {horizon} steps on the plateau than with {reference}"
-        f"{average} ({confidence:.0%} interval {ends})"
-    )
+        within = f"{left} runs with {name(row.term)} leave within {number(row.horizon, 0)} steps"
+        parts.append(f"{within}, {reference_left} with {reference}{singly.get(row.term, '')}")
+    return parts
 
 
 def _all(terms: pd.Series, name: Callable[[str], str]) -> str:
@@ -241,10 +266,18 @@ def _left(never: int, runs: int) -> str:
     return f"{runs - never} of {runs}"
 
 
-def sentences(tests: pd.DataFrame, frame: pd.DataFrame, confidence: float) -> list[Sentence]:
-    """The answer to the first questions, for the first screen, without single places; none without a study."""
-    leads, tests = ("Leaving the plateau", "Started as in the sources"), tests[tests["place"] == ""]
+def sentences(tests: pd.DataFrame, frame: pd.DataFrame, confidence: float, initializer_range: float) -> list[Sentence]:
+    """The answer to the first questions, for the first screen, without single places; none without a study.
+
+    initializer_range: of all other weights, beside which the authors' own is told.
+    """
+    leads, tests = ("Leaving the plateau", "Their own matrices as in the sources"), tests[tests["place"] == ""]
     said = [answer(tests, frame, confidence, (question,)) for question in FIRST_SCREEN]
+    if said[-1] and initializer_range != AUTHORS_RANGE:
+        said[-1] += (
+            f" All other weights start at {initializer_range:g}, where the authors' code has {AUTHORS_RANGE:g}: their "
+            "own start was not run."
+        )
     link = ("the study", "#plateau")
     return [Sentence(lead, text, (link,)) for lead, text in zip(leads, dict.fromkeys(said), strict=False) if text]
 

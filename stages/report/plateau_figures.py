@@ -38,8 +38,8 @@ def _time(arms: pd.DataFrame) -> Drawing:
         (
             "Restricted means with their intervals, up to the last step. Hollow: some runs of the arm did not leave, "
             "and how many of all did stands beside the mark. Above the last step: no run of the arm did; height there "
-            "means nothing. Circles: started at a given spread; diamonds: own parameters as in their sources; squares: "
-            "the same with a larger learning rate for the scores.",
+            "means nothing. Circles: started at a given spread; diamonds: only the operator's own matrices as in "
+            "its source; squares: the same with a larger learning rate for the scores.",
         ),
         lambda rows: ", ".join(
             f"{names.operator(row.operator)} {row.mean:.0f} steps at {row.spread:.3g} ({row.kind}), "
@@ -71,7 +71,8 @@ def time_to_leave(axes: Axes, frame: pd.DataFrame) -> None:
             axes.plot(x, row.mean, marker=MARKERS[row.kind], markerfacecolor=face, **look)
             if row.never:
                 left = f"{row.runs - row.never}/{row.runs}"
-                axes.annotate(left, (x, row.mean), (3, 4), textcoords="offset points", fontsize=6.5)
+                beside = (3, 4 + 5 * (place % 3))  # marks of several operators may meet: their counts stand apart
+                axes.annotate(left, (x, row.mean), beside, "data", "offset points", fontsize=6.5, color=colour)
         axes.plot([], [], color=colour, linestyle=stroke, marker="o", markersize=5, label=names.operator(operator))
     axes.set_xscale("log")
     ticks = sorted(frame.loc[frame["kind"] == SCALED, "spread"].unique())
@@ -110,7 +111,7 @@ def _waiting(waiting: pd.DataFrame) -> Drawing:
 
 
 def still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
-    """One step curve an arm of one operator; the wider the first scores, the fuller and wider its line."""
+    """One step curve per arm of one operator; the wider the first scores, the fuller and wider its line."""
     colour, _ = style(frame["operator"].iloc[0])
     spreads = sorted(frame.loc[frame["kind"] == SCALED, "spread"].unique())
     drawn = frame[frame["kind"].isin((SCALED, SOURCE))].sort_values(["kind", "spread"], ascending=[False, True])

@@ -55,7 +55,9 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
             Drawing(
                 name=f"noise_curves{suffix}",
                 place=_place(NOISE),
-                title=f"Accuracy under noise{title}",
+                title=f"Accuracy under noise, published (BERT-base) and of this run{title}"
+                if len(own)
+                else "Accuracy under noise",
                 stage="noise",
                 alternative=" ".join(f"{name}: {_ends(rows)}." for name, rows in groups),
                 notes=(
@@ -87,12 +89,14 @@ def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
             Drawing(
                 name=f"transfer_matrices{suffix}",
                 place=_place(TRANSFER),
-                title=f"Accuracy (%) by the task trained on and the task tested on{title}",
+                title="Accuracy (%) by the task trained on and the task tested on"
+                + (f", published (BERT-base) and of this run{title}" if len(own) else ""),
                 stage="cross_domain",
                 alternative=" ".join(f"{name}: {_matrix_in_words(rows)}." for name, rows in groups),
                 notes=(
-                    "Means over all runs, of yes and no; the stronger the colour, the further above a coin. Framed: "
-                    "trained and tested on one task. Dashed and without colour: three classes, which do not compare.",
+                    "Two-class accuracy (yes or no), mean over runs; the stronger the colour, the further above 50 %. "
+                    "Framed: trained and tested on one task. Dashed and without colour: its three classes, which do "
+                    "not compare.",
                     "Majority: always the more frequent of yes and no. Accuracy near it shows a prior, no transfer.",
                     "Published: NAACL edition, BERT-base, with the printed columns read as the task trained on.",
                 ),
@@ -226,7 +230,7 @@ def _ends(frame: pd.DataFrame) -> str:
     parts = []
     for (source, operator), rows in frame.groupby(["source", "operator"], sort=False):
         first, last = rows.loc[rows["level"].idxmin()], rows.loc[rows["level"].idxmax()]
-        name = f"{operator}, published," if source == "published" else operator
+        name = names.operator(operator) + (", published," if source == "published" else "")
         parts.append(
             f"{name} from {first['mean']:.1f} at {first['level']:g} % to {last['mean']:.1f} at {last['level']:g} %"
         )

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from stages.common.evidence import cells, published, scores, specifications
+from stages.common.evidence import cells, published, scores, specifications, statistics
 from stages.plumbing import observations
 from stages.plumbing.files import (
     ANALYSIS,
@@ -189,6 +189,7 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
         "confidence": f"{settings.analysis.confidence:.0%}",
         "alpha": settings.analysis.alpha,
         "pretraining_seeds": len(settings.pretraining.seeds),
+        "fewest": statistics.FEWEST,
     }
     made = pages.pages(content, grids, figures, values)
     return {
@@ -197,11 +198,14 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
         "sources": content["sources"],
         "banner": overview.banner(settings),
         "description": overview.description(settings, tuned=(counted["stage"] == "finetuning").any()),
-        "cautions": overview.cautions(settings, compared(settings)["courtois2024"], inputs.task_statistics()),
+        "cautions": overview.cautions(settings, compared(settings)["courtois2024"], inputs.task_statistics(), counted),
         "answers": answers.operators(content["operators"], counted, comparisons, checks, settings.analysis.confidence),
-        "run": [*plateau.sentences(*study), *answers.this_run(settings, counted, comparisons)],
+        "run": [
+            *plateau.sentences(*study, settings.pretraining.initializer_range),
+            *answers.this_run(settings, counted, comparisons),
+        ],
         "findings": answers.findings(content["findings"], checks),
-        "answer": figures["answer"],
+        "answer": figures.get("plateau_time", figures["answer"]),
         "pages": made,
         "not_run": pages.not_run(made, content, grids, figures),
     }

@@ -14,11 +14,11 @@ MEASURES = {  # heading, what it means, factor, decimals
     "peak_training_accuracy": ("Training accuracy", "of all positions, best epoch, %", 100, 2),
     "final_accuracy_ceiling": ("Its ceiling", "real tokens of all positions, %", 100, 2),
     "final_accuracy": ("Token accuracy", "validation split, last epoch, %", 100, 2),
-    "final_perplexity": ("Perplexity", "a sub-word of the validation split", 1, 2),
+    "final_perplexity": ("Perplexity", "per sub-word of the validation split", 1, 2),
     "greedy_bleu": ("BLEU, greedy", "of the scored split, by sacrebleu", 1, 1),
     "beam_bleu": ("BLEU, beam", "of the scored split", 1, 1),
     "copy_bleu": ("BLEU of a copy", "the source itself", 1, 1),
-    "seconds_per_step": ("Time a step", "milliseconds", 1000, 1),
+    "seconds_per_step": ("Time per step", "milliseconds", 1000, 1),
     "longer_step_percent": ("Longer steps", "than original's, %", 1, 0),
 }
 TASKS = {"recurrence": "error over the standard deviation", "copy": "share of wrong values"}
@@ -130,4 +130,4 @@ def _ends(frame: pd.DataFrame) -> str:
     """The last value of every curve, in words."""
     metric = frame["shown"].iloc[0]
     last = frame[frame["metric"] == metric].groupby("operator", sort=False)["mean"].last()
-    return ", ".join(f"{operator} ends at {100 * value:.1f}" for operator, value in last.items())
+    return ", ".join(f"{names.operator(operator)} ends at {100 * value:.1f}" for operator, value in last.items())

@@ -18,10 +18,11 @@ PAPERS = {
 }
 WORST = (FAILS, TRUNCATED, HOLDS)  # a fact has the worst verdict of its checks
 LEDGERS = {  # column of the claims: heading, what it judges
-    "numbers": ("Its own numbers", "does it follow from what the paper prints?"),
-    "released": ("Released results", "does it follow from what the authors released?"),
+    "numbers": ("Audit", "does it follow from the printed numbers and the released results?"),
+    "released": ("Released results", "do their seeds show it?"),
     "run": ("This run", "does it find it, by counting or by training?"),
 }
+PLURAL = {FAILS: "fail", HOLDS: "hold"}  # of the verdicts that are verbs
 APART = {"counts": "Arithmetic and counts", "released": "Released results", "training": "Training, this run"}
 CITED = re.compile(r"\s*\[[\w.\-]+, [\w\- ]+\]")  # from here on a sentence quotes checks, which are linked instead
 
@@ -62,13 +63,17 @@ def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
 
 
 def _side_by_side(rows: pd.DataFrame) -> list[dict]:
-    """One entry a claim, with its verdicts and reasons under the names of LEDGERS."""
+    """One entry per claim, with its verdicts and reasons under the names of LEDGERS.
+
+    A claim that the audit alone decides says nothing of the run, whose column stays empty.
+    """
     made = []
     for _, own in rows.groupby("id", sort=False):
         entry = own.iloc[0].to_dict() | {"released": "", "released_because": "", "run": "", "run_because": ""}
         for row in own.itertuples():
             column = "released" if row.ledger == "released" else "run"
-            entry |= {column: row.verdict, f"{column}_because": _found(row)}
+            if row.ledger != "counts" or row.unit_of_inference:
+                entry |= {column: row.verdict, f"{column}_because": _found(row)}
         made.append(entry)
     return made
 
@@ -85,7 +90,11 @@ def summary(tally: pd.DataFrame) -> Grid:
     """How many facts got which verdict, each ledger apart; they are never added up."""
     rows = []
     for ledger, own in tally.groupby("ledger", sort=False):
-        words = ", ".join(f"{row.facts} {row.verdict.replace('-', ' ')}" for row in own.itertuples() if row.facts)
+        words = ", ".join(
+            f"{row.facts} {PLURAL.get(row.verdict, row.verdict).replace('-', ' ')}"
+            for row in own.itertuples()
+            if row.facts
+        )
         rows.append(
             {"ledger": APART[ledger], "facts": own["facts"].sum(), "claims": own["claims"].sum(), "counts": words}
         )
@@ -188,8 +197,8 @@ def multibootstrap(frame: pd.DataFrame, confidence: float, resamples: int) -> Gr
         (
             f"The Multi-Bootstrap of Sellam et al. 2022: {confidence:.0%} percentile intervals from {resamples:,}"
             " resamples of pre-training seeds and of test examples (the same for both operators); fine-tuning seeds of"
-            " one pre-training seed are averaged. Printed from five pre-training seeds an operator on, as its intervals"
-            " are too narrow below."
+            " one pre-training seed are averaged. Printed from five pre-training seeds per operator on: below, its"
+            " intervals are far too narrow, and even at five those of 95 % cover some 88 %."
         ),
     )
     made = plain(
