@@ -1,6 +1,7 @@
 """The rules of CONTRIBUTING.md that a test can hold, and the numbers that the README takes from a report."""
 
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -95,6 +96,24 @@ def test_the_readme_has_the_scores_of_the_run_on_real_text():
         assert cells[1] == f"{row.glue_score:.1f}"
         if row.operator != "original":
             assert cells[2:] == [f"{row.difference:.1f} ({row.low:.1f} to {row.high:.1f})", row.verdict]
+
+
+def test_the_readme_begins_with_what_the_released_results_and_the_audit_say():
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").replace("−", "-").split())
+    laptop = ROOT / "reports/examples/laptop"
+    rows = pd.read_csv(laptop / "tables/against_original.csv")
+    rows = rows[(rows["source"] == "released") & (rows["column"] == "glue_score") & (rows["size"] == "base")]
+    rows = rows.set_index("operator")
+    pairwise, symmetric = rows.loc["pairwise"], rows.loc["symmetric"]
+    assert pairwise["direction"] != "lower" and symmetric["direction"] == "lower" and set(rows["n"]) == {5}
+    ends = f"{pairwise['low']:.2f} to {pairwise['high']:.2f}"
+    assert f"for pairwise ({pairwise['difference']:+.2f} points, {ends})" in readme
+    loss = f"a loss of {-symmetric['difference']:.2f} points ({-symmetric['high']:.2f} to {-symmetric['low']:.2f})"
+    assert f"{loss} for symmetric" in readme
+    said = re.search(
+        r"Of (\d+) facts that the published numbers decide, (\d+) fail", (laptop / "audit.html").read_text()
+    )
+    assert f"Of {said[1]} facts that the published numbers decide, {said[2]} fail." in readme
 
 
 def test_the_readme_has_the_scores_of_the_default_run():
