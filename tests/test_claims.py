@@ -383,3 +383,14 @@ def test_powers_and_effects_in_several_units_are_not_ranked_against_each_other()
     said = sentence([(test, made) for test in tests], 0.05)
     assert said.count("With ") == 3 and said.count("Of 2 places of this kind, this is the least certain one.") == 1
     assert "equivalence of equal operators within 0.05" in said
+
+
+def test_runs_that_are_all_equal_decide_a_claim_where_they_lie_apart():
+    own, other = np.array([0.77, 0.78, 0.8, 0.81, 0.79]), np.zeros(5)
+    made = compared(own, other, 0.95)
+    assert not made.known and made.tested
+    assert made.p_above(0.0) == pytest.approx(1 / 252) and made.p_below(0.0) == 1.0
+    assert made.p_above(0.785) == 1.0 == made.p_below(0.785)  # some of the runs lie on either side
+    cell = Cell({"test": "difference", "above": 0.0}, "", made)
+    assert decide([cell], 0.05) == YES
+    assert decide([Cell({"test": "difference", "below": 0.0}, "", made)], 0.05) == NO

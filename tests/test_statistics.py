@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.stats import permutation_test
 
 from stages.common.evidence.statistics import (
     DIFFERENT,
@@ -124,14 +125,26 @@ ROUNDED = [100 * (0.1 + 0.2), 100 * 0.3]  # equal but for rounding
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize(
-    ("first", "second"),
-    [([1.0], [1.0, 2.0]), ([1.0, 1.0], [2.0, 2.0]), ([1.0, 2.0], [3.0, 3.0]), ([1.0, 2.0], ROUNDED)],
+    ("first", "second", "p"),
+    [
+        ([1.0], [1.0, 2.0], None),
+        ([1.0, 1.0], [1.0, 2.0], None),
+        ([30.0, 30.0], ROUNDED, None),
+        ([1.0, 1.0], [2.0, 2.0], 2 / 6),
+        ([1.0, 2.0], [3.0, 3.0], 2 / 6),
+        ([1.0, 2.0, 1.5, 1.2, 1.3], [0.0] * 5, 2 / 252),
+        ([1.0, 2.0], ROUNDED, 2 / 6),
+    ],
 )
-def test_without_two_values_or_variance_on_either_side_there_is_no_test(first, second):
+def test_without_variance_on_a_side_there_is_a_permutation_test_where_they_lie_apart(first, second, p):
     first, second = np.array(first), np.array(second)
     for one, other in ((first, second), (second, first)):
         result = welch(one, other, 0.95)
-        assert isnan(result.p) and isnan(result.low) and not isnan(result.difference)
+        assert isnan(result.p) if p is None else result.p == pytest.approx(p)
+        if p is not None:
+            values = permutation_test((one, other), lambda x, y: np.mean(x) - np.mean(y), n_resamples=np.inf)
+            assert result.p == pytest.approx(values.pvalue)
+        assert isnan(result.low) and not isnan(result.difference)
         p_values = agreement(one, other, 1.0)
         assert all(map(isnan, p_values)) and verdict(*p_values, 0.05) == INCONCLUSIVE
 

@@ -148,9 +148,9 @@ def _p_for(cell: Cell, single: bool) -> float:
     """p of the test that this cell is as claimed: two-sided, but one-sided at both ends for an equivalence."""
     low, high = bounds(cell.test)
     made = cell.estimate
-    if made.exact or cell.test.get("point") or (single and not made.known):
+    if made.exact or cell.test.get("point") or (single and not made.tested):
         return 0.0 if _by_value(cell) else 1.0
-    if not made.known:
+    if not made.tested:
         return 1.0
     return min(1.0, max(made.p_above(low), made.p_below(high)) * (1 if "within" in cell.test else 2))
 
@@ -159,9 +159,9 @@ def _p_against(cell: Cell, single: bool) -> float:
     """Two-sided p of the test that this cell lies outside of what is claimed; NaN where there is none."""
     low, high = bounds(cell.test)
     made = cell.estimate
-    if made.exact or cell.test.get("point") or (single and not made.known):
+    if made.exact or cell.test.get("point") or (single and not made.tested):
         return 1.0 if _by_value(cell) else 0.0
-    return min(1.0, 2 * min(made.p_below(low), made.p_above(high))) if made.known else np.nan
+    return min(1.0, 2 * min(made.p_below(low), made.p_above(high))) if made.tested else np.nan
 
 
 def _reading(cells: list[Cell], verdict: str, alpha: float) -> str:
@@ -176,7 +176,7 @@ def _reading(cells: list[Cell], verdict: str, alpha: float) -> str:
 def _p_opposite(cell: Cell) -> float:
     """Two-sided p that an effect has the other sign than the claimed one; NaN for claims without a direction."""
     test, made = cell.test, cell.estimate
-    if test["test"] not in ("difference", "spread") or not made.known or ("above" in test) == ("below" in test):
+    if test["test"] not in ("difference", "spread") or not made.tested or ("above" in test) == ("below" in test):
         return np.nan
     none = 1.0 if test.get("ratio") or test["test"] == "spread" else 0.0
     return min(1.0, 2 * (made.p_below(none) if "above" in test else made.p_above(none)))

@@ -5,7 +5,7 @@ From these p values claim_tests.py makes verdicts, over as many places as the cl
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import exp, inf, isinf, isnan, log, nan, sqrt
 
 import numpy as np
@@ -19,6 +19,7 @@ from stages.common.evidence.statistics import (
     FINETUNING,
     PRETRAINING,
     REPEATS,
+    above,
     mean_interval,
     summarise,
     units,
@@ -40,6 +41,8 @@ class Estimate:
     distribution, whose freedom is a pair. at_least, at_most: the true value may only be larger, or only smaller, since
     runs ended before they got there. never: how many on each side. at_chance: no side scores above a constant answer,
     so that there is nothing to compare; of what noise takes, one side does not without noise, and has little to lose.
+    sides: their runs (of `log`: the logarithms), where those of one are all equal: they have a permutation test, and no
+    interval.
     """
 
     value: float
@@ -55,6 +58,7 @@ class Estimate:
     at_most: bool = False
     never: tuple[int, ...] = ()
     at_chance: bool = False
+    sides: tuple[np.ndarray, np.ndarray] | None = field(default=None, compare=False)
 
     @property
     def exact(self) -> bool:
@@ -65,19 +69,27 @@ class Estimate:
         """Whether there is an interval."""
         return not isnan(self.low)
 
+    @property
+    def tested(self) -> bool:
+        """Whether there is a test, with an interval or without."""
+        return self.known or self.sides is not None
+
     def p_above(self, bound: float) -> float:
-        """p of the one-sided test that the true value lies above a bound; NaN without an interval."""
+        """p of the one-sided test that the true value lies above a bound; NaN without a test."""
         if isinf(bound):
             return float(bound > 0)
         return 1.0 if self.at_most else self._tail(bound, upper=True)
 
     def p_below(self, bound: float) -> float:
-        """p of the one-sided test that the true value lies below a bound; NaN without an interval."""
+        """p of the one-sided test that the true value lies below a bound; NaN without a test."""
         if isinf(bound):
             return float(bound < 0)
         return 1.0 if self.at_least else self._tail(bound, upper=False)
 
     def _tail(self, bound: float, upper: bool) -> float:
+        if self.sides is not None:
+            own, other = self.sides[0] - (log(bound) if self.log else bound), self.sides[1]
+            return above(own, other) if upper else above(other, own)
         if not self.known:
             return nan
         if isinstance(self.freedom, tuple):
@@ -141,12 +153,16 @@ def compared(
     at_least: bool = False,
     at_most: bool = False,
 ) -> Estimate:
-    """Two arms [n] and [m], one number for every pre-training run, by Welch's t; with `ratio` of logarithms."""
+    """Two arms [n] and [m], one number for every pre-training run, by Welch's t; with `ratio` of logarithms.
+
+    Where the runs of an arm are all equal, by an exact permutation test.
+    """
     made = Estimate(nan, unit=PRETRAINING, n=(len(own), len(other)), log=ratio, at_least=at_least, at_most=at_most)
     own, other = (np.log(side) if ratio else side for side in (own, other))
     difference = float(np.mean(own) - np.mean(other))
     if not (varies(own) and varies(other)):
-        return replace(made, value=exp(difference) if ratio else difference)
+        sides = (own, other) if min(len(own), len(other)) > 1 else None
+        return replace(made, value=exp(difference) if ratio else difference, sides=sides)
     result = stats.ttest_ind(own, other, equal_var=False)
     interval = result.confidence_interval(confidence)
     ends = difference, -inf if at_most else float(interval.low), inf if at_least else float(interval.high)

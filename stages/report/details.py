@@ -110,11 +110,11 @@ def _difference(row, alpha: float) -> Value:
 
 def _no_variance(frame: pd.DataFrame) -> list[str]:
     none = frame["low"].isna() & (frame[["n", "n_original"]].min(axis=1) > 1)
-    return (
-        [f"{NO_VARIANCE.capitalize()}: all runs of one side score the same, which leaves no test."]
-        if none.any()
-        else []
+    said = (
+        f"{NO_VARIANCE.capitalize()}: all runs of one side score the same, which leaves no interval; where the sides "
+        "lie apart, p is that of an exact permutation test."
     )
+    return [said] if none.any() else []
 
 
 def shares(ledger: pd.DataFrame) -> pd.DataFrame:

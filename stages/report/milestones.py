@@ -46,11 +46,12 @@ def tests(compared: pd.DataFrame, confidence: float, alpha: float) -> Grid:
     tested = tested[told.astype(bool)]  # the others all runs of a size reach at one evaluation
     notes = (
         f"Steps that an operator spends more than original before it gets there, up to the horizon of both (restricted "
-        f"means), with Welch's {confidence:.0%} interval over pre-training seeds. * marks p below {alpha:g} after "
-        "Holm over all operators and milestones of a size. A log-rank test of the whole curves, exact for up to six "
-        "runs a side, stands in the detail of a cell and in the CSV; it is not adjusted. A milestone that all runs "
-        "reach at one evaluation is left out. A study of the plateau compares its own arms in pairs of equal seeds, in "
-        "a family of their own, and may show there what this table does not.",
+        f"means), with Welch's {confidence:.0%} interval over pre-training seeds; where all runs of a side end at one "
+        "step, and apart from the others, there is an exact permutation test and no interval. * marks p below "
+        f"{alpha:g} after Holm over all operators and milestones of a size. A log-rank test of the whole curves, exact "
+        "for up to six runs a side, stands in the detail of a cell and in the CSV; it is not adjusted. A milestone "
+        "that all runs reach at one evaluation is left out. A study of the plateau compares its own arms in pairs of "
+        "equal seeds, in a family of their own, and may show there what this table does not.",
     )
     columns = {"label": (Heading("Operator"), str)} | {name: (_heading(name), _value) for name in _order(tested)}
     lines = [
@@ -145,9 +146,8 @@ def _difference(row, alpha: float) -> Value:
         f"p = {probability(row.p)}, adjusted {probability(row.p_holm)}; log-rank p = {probability(row.p_log_rank)}; "
         f"{row.never} and {row.never_reference} runs never got there"
     )
-    return Value(
-        number(row.difference, 0) + star, f"({interval(row.low, row.high, 0)})" if known else "(no test)", detail
-    )
+    ends = f"({interval(row.low, row.high, 0)})" if known else "(no interval)" if pd.notna(row.p) else "(no test)"
+    return Value(number(row.difference, 0) + star, ends, detail)
 
 
 def _level(name: str) -> float:
