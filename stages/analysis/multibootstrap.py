@@ -1,7 +1,8 @@
 """The Multi-Bootstrap of Sellam et al. 2022 (The MultiBERTs, section 4): over pre-training seeds and test examples.
 
-Every resample draws pre-training seeds with replacement, for each operator by itself (its seeds are other runs, so the
-design is unpaired), and test examples with replacement, the same for both operators. Rows of one pre-training seed,
+Every resample draws pre-training seeds with replacement, for each operator by itself, and test examples with
+replacement, the same for both operators. That runs of equal seeds share their batches is not used: unpaired seeds err
+on the safe side where such runs rise and fall together. Rows of one pre-training seed,
 which differ in the fine-tuning seed, are averaged first and are not resampled. Metrics are computed from the weight
 that an example has in the resample; Spearman's ranks are those of the whole set.
 

@@ -6,6 +6,7 @@ from math import isnan
 import pandas as pd
 from matplotlib.axes import Axes
 
+from stages.common.evidence.translation import STEPS
 from stages.report import names
 from stages.report.drawing import HEIGHT, WIDTH, Drawing, panels, style
 from stages.report.tables import MISSING, Grid, Heading, Value, interval, mean_sd, number, plain
@@ -47,7 +48,8 @@ def scores(summaries: pd.DataFrame, signatures: list[str]) -> Grid:
     )
     order = {protocol: place for place, protocol in enumerate(dict.fromkeys(rows["protocol"]))}
     rows = rows.sort_values("protocol", key=lambda protocols: protocols.map(order), kind="stable")
-    return _grid(rows, columns, "translation_scores", "Translation, by operator", notes)
+    title = "Translation: accuracy, perplexity, BLEU and time by protocol and operator"
+    return _grid(rows, columns, "translation_scores", title, (*notes, *_seeds(rows[~rows["metric"].isin(STEPS)])))
 
 
 def sequences(summaries: pd.DataFrame, confidence: float) -> Grid:
@@ -61,7 +63,14 @@ def sequences(summaries: pd.DataFrame, confidence: float) -> Grid:
         "recurrence has fixed lags, which position alone tells; the copy asks for the value beside a key, wherever "
         "that stands. Among 12 positions an answer that does not look for the key is wrong in some 0.78 of all cases.",
     )
-    return _grid(rows, columns, "sequence_tasks", "A recurrence of fixed lags, and a copy by content", notes)
+    title = "Sequence tasks: errors on a recurrence of fixed lags, and on a copy by content"
+    return _grid(rows, columns, "sequence_tasks", title, (*notes, *_seeds(rows)))
+
+
+def _seeds(rows: pd.DataFrame) -> list[str]:
+    """How many seeds, each one training run, stand behind a mean; nothing without rows."""
+    counts = sorted(set(rows["n"]))
+    return [f"n = {' or '.join(map(str, counts))} seeds."] if counts else []
 
 
 def _grid(rows: pd.DataFrame, columns: dict, name: str, title: str, notes: tuple[str, ...]) -> Grid:
