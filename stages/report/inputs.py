@@ -6,7 +6,7 @@ from stages.common.evidence import arms, baselines
 from stages.plumbing import observations
 from stages.plumbing.files import ANALYSIS, AUDIT, SENTENCE_PAIRS, STATISTICS
 from stages.plumbing.settings import Settings
-from stages.report import plateau, provenance
+from stages.report import plateau_tables, provenance
 
 KEYS = {name: "str" for name in ("stage", "metric", "protocol", "evaluated_on", "operator", "size")}
 
@@ -23,7 +23,7 @@ def summaries() -> pd.DataFrame:
 
 def plateau_tests() -> pd.DataFrame:
     """The comparisons of the study of the plateau, with empty text where there is no single place."""
-    return read("plateau_tests", dtype=plateau.TEXTS).fillna({"place": ""})
+    return read("plateau_tests", dtype=plateau_tables.TEXTS).fillna({"place": ""})
 
 
 def without_arms(frame: pd.DataFrame) -> pd.DataFrame:
