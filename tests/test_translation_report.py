@@ -11,7 +11,7 @@ from stages.analysis import claims
 from stages.common.evidence import measurements, published, translation
 from stages.plumbing.observations import COLUMNS, TYPES, Observation
 from stages.plumbing.settings import load_settings
-from stages.report import details
+from stages.report import data_tables
 from stages.report import translation as shown
 
 BY_EPOCH = {
@@ -174,10 +174,10 @@ def test_every_sentence_pair_of_the_ledger_stands_in_the_report():
         ],
         columns=["protocol", "split", "fate", "reason", "pairs"],
     )
-    grid = details.sentence_pairs(ledger)
+    grid = data_tables.sentence_pairs(ledger)
     assert [heading.label for heading in grid.headings] == ["Split", "In", "Kept", "Dropped: over long"]
     assert [[value.text for value in group.lines[0].values] for group in grid.groups] == [
         ["train", "10", "8", "2"],
         ["test", "5", "5", "–"],
     ]
-    assert details.sentence_pairs(ledger[:0]).groups[0].lines[0].note
+    assert data_tables.sentence_pairs(ledger[:0]).groups[0].lines[0].note

@@ -14,24 +14,21 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
+from stages.analysis import claim_words
 from stages.analysis.claim_tests import (
     AS_CLAIMED,
     CHANCE,
     FEW,
     NO,
-    NOT_AS_CLAIMED,
     NOTHING,
     ONE,
     OPEN,
-    OPPOSITE,
-    UNDECIDED,
     YES,
-    Outcome,
     describe,
     evaluate,
 )  # fmt: skip
 from stages.common.evidence.baselines import AT_CHANCE
-from stages.common.evidence.statistics import FEWEST, NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
+from stages.common.evidence.statistics import NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
 
 PATH = Path(__file__).with_name("claim_rules.yaml")
 COUNTS, RELEASED, TRAINING = "counts", "released", "training"
@@ -47,14 +44,6 @@ OF_RUN = {
     NOTHING: NOT_TESTED,
 }
 DECIDED_BY_READING = ("ARITH", "PARAM", "LIT")  # procedures that train nothing
-SAID = {
-    AS_CLAIMED: "The runs are as claimed",
-    NOT_AS_CLAIMED: "The runs are not as claimed",
-    OPPOSITE: "The runs differ in the opposite direction",
-    UNDECIDED: "The runs leave it undecided",
-    AT_CHANCE: "All that is compared scores no better than a constant answer",
-}
-SOMEWHERE = (NOT_AS_CLAIMED, OPPOSITE, AT_CHANCE)  # readings that one place of several decides
 WORST_FIRST = (
     *(
         "contradicted",
@@ -70,7 +59,6 @@ WORST_FIRST = (
     ),
     *("inconclusive", "holds", "reproduced"),
 )
-SHOWN = 3  # lines of arithmetic a claim
 GENERATED = "sequences"  # the size of measurements whose data are generated in every run, as their claim has it
 COLUMNS = [
     *("id", "paper", "where", "kind", "claim", "fact", "ledger", "verdict", "reading", "because"),
@@ -180,7 +168,7 @@ def _rows(
         "claim": claim["paraphrase"],
         "rule": "; ".join(dict.fromkeys(describe(test) for test in tests)),
         "numbers": judged["status"],
-        "numbers_because": " ".join([judged["note"], *_arithmetic(checks)]).strip(),
+        "numbers_because": " ".join([judged["note"], *claim_words.arithmetic(checks)]).strip(),
         "audit_ids": ", ".join(checks["check"]),
     }
     reason = content["untested"].get(name) or content["reasons"][claim["test"]["procedure"]]
@@ -205,17 +193,9 @@ def _counted(tests: list[dict], run: pd.DataFrame, status: str) -> dict:
     found = evaluate(tests, run, None, 0.95, 0.05)  # counts have no error; the level is of no effect
     if found.verdict == NOTHING:
         return {"ledger": COUNTS, "verdict": status, "because": "By its own numbers; this run counted too little."}
-    return {"ledger": COUNTS, "verdict": found.verdict, "because": "Counted on the built models."} | _words(found)
-
-
-def _words(found: Outcome) -> dict:
-    return {
-        "unit_of_inference": found.unit,
-        "estimate": found.estimate,
-        "interval": found.interval,
-        "power": found.power,
-        "reading": found.reading,
-    }
+    return {"ledger": COUNTS, "verdict": found.verdict, "because": "Counted on the built models."} | claim_words.fields(
+        found
+    )
 
 
 def _named(checks: pd.Series, names: list[str]) -> pd.Series:
@@ -224,16 +204,6 @@ def _named(checks: pd.Series, names: list[str]) -> pd.Series:
     for name in names:
         found |= (checks == name) | checks.str.startswith((f"{name}.", f"{name}_"))
     return found
-
-
-def _arithmetic(checks: pd.DataFrame) -> list[str]:
-    """The checks in words, those that fail first; as many as fit, and how many more there are."""
-    order = checks.sort_values("verdict", key=lambda verdicts: verdicts != "fails", kind="stable")
-    lines = [
-        f"[{row.check}, {row.verdict}] {row.statement}: {row.arithmetic}." for row in order.head(SHOWN).itertuples()
-    ]
-    more = len(checks) - len(lines)
-    return [*lines, f"And {more} more in the audit."] if more > 0 else lines
 
 
 def _released(tests: list[dict], released: pd.DataFrame, scope: Scope) -> list[dict]:
@@ -245,12 +215,12 @@ def _released(tests: list[dict], released: pd.DataFrame, scope: Scope) -> list[d
     found = evaluate(tests, released, None, scope.confidence, scope.alpha, single=True)
     if found.verdict == NOTHING:
         return []
-    words = _words(found)
+    words = claim_words.fields(found)
     if not any(test.get("run", True) for test in tests):
         verdict = "holds" if found.reading == AS_CLAIMED else "fails"
         words |= {"because": "The claim is about these results, whose values decide it.", "power": ""}
         return [{"ledger": RELEASED, "verdict": verdict} | words]
-    return [{"ledger": RELEASED, "verdict": OF_RELEASED[found.verdict], "because": _because(found)} | words]
+    return [{"ledger": RELEASED, "verdict": OF_RELEASED[found.verdict], "because": claim_words.because(found)} | words]
 
 
 def _trained(tests: list[dict], run: pd.DataFrame, scope: Scope, reason: str) -> dict:
@@ -260,43 +230,20 @@ def _trained(tests: list[dict], run: pd.DataFrame, scope: Scope, reason: str) ->
     obstacle = _obstacle(tests, run, scope)
     if obstacle is None:
         found = evaluate(tests, run, None, scope.confidence, scope.alpha)
-        return own | {"verdict": OF_RUN[found.verdict], "because": _because(found)} | _words(found)
+        return (
+            own | {"verdict": OF_RUN[found.verdict], "because": claim_words.because(found)} | claim_words.fields(found)
+        )
     sizes = scope.sizes if any("sizes" in test for test in tests) else (None,)
     relative = all(test["test"] != "value" for test in tests)  # an absolute number says nothing elsewhere
     told = [(size, evaluate(tests, run, size, scope.confidence, scope.alpha)) for size in sizes if relative]
     told = [(size, found) for size, found in told if found.verdict != NOTHING]
     data = [] if scope.comparable else ["generated data"]
     readings = [
-        f"Reading{_listed([*([f'at BERT-{size}'] if size else []), *data])}: {_read(found)}." for size, found in told
+        f"Reading{claim_words.listed([*([f'at BERT-{size}'] if size else []), *data])}: {claim_words.read(found)}."
+        for size, found in told
     ]
-    words = _words(told[0][1]) if len(told) == 1 else {}
+    words = claim_words.fields(told[0][1]) if len(told) == 1 else {}
     return own | {"because": " ".join([obstacle, *readings])} | words
-
-
-def _listed(parts: list[str]) -> str:
-    """With a space before, separated by commas; nothing for nothing."""
-    return f" {', '.join(parts)}" if parts else ""
-
-
-def _because(found: Outcome) -> str:
-    if found.verdict == NOTHING:
-        return "This run has not all of the measurements."
-    if found.verdict == ONE:
-        single = "" if found.interval else " by their values alone, which have no interval"
-        return f"{_said(found)}{single}. One checkpoint per arm speaks for itself and not for its operator."
-    few = f" A verdict on an operator takes {FEWEST} seeds." if found.verdict == FEW else ""
-    return f"{_said(found)}.{few}"
-
-
-def _said(found: Outcome) -> str:
-    somewhere = found.reading in SOMEWHERE and found.places > 1
-    return SAID[found.reading] + (", in one place at least" if somewhere else "")
-
-
-def _read(found: Outcome) -> str:
-    said = _said(found)[0].lower() + _said(found)[1:]
-    seeds = {ONE: ONE_CHECKPOINT, FEW: TOO_FEW}.get(found.verdict)
-    return f"{said}, from {seeds}" if seeds else said
 
 
 def _obstacle(tests: list[dict], run: pd.DataFrame, scope: Scope) -> str | None:

@@ -28,6 +28,7 @@ from stages.plumbing.settings import Settings
 from stages.report import (
     answers,
     cards,
+    data_tables,
     details,
     deviations,
     html,
@@ -117,10 +118,10 @@ def run_tables(settings: Settings) -> list[Grid]:
     beside = compared(settings)
     checklist = yaml.safe_load(CHECKLIST.read_text(encoding="utf-8"))
     return [
-        details.corpus(pd.read_csv(LEDGER)),
-        details.tokens(json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))),
-        details.tasks(inputs.task_statistics()),
-        details.sentence_pairs(inputs.pairs_ledger()),
+        data_tables.corpus(pd.read_csv(LEDGER)),
+        data_tables.tokens(json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))),
+        data_tables.tasks(inputs.task_statistics()),
+        data_tables.sentence_pairs(inputs.pairs_ledger()),
         *(protocols.settings(frame, name) for name, frame in beside.items()),
         protocols.own_settings(deviations.own(params)),
         *(protocols.unspecified(deviations.unspecified(params, protocol, name), name) for name in verdicts.PAPERS),
@@ -163,7 +164,7 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     frames = {
         "curves": inputs.read("curves"),
         "dots": runs.drop(columns=["evaluated_on", "value"]).assign(quantity=scores.GLUE_SCORE),
-        "bars": pd.concat([inputs.read("bars"), details.shares(pd.read_csv(LEDGER))]),
+        "bars": pd.concat([inputs.read("bars"), data_tables.shares(pd.read_csv(LEDGER))]),
     }
     made = [draw(figure, frames[figure.kind]) for figure in specifications.load()[1].values()]
     filled = inputs.read("cells", dtype=cells.TYPES)
