@@ -182,6 +182,18 @@ def test_the_readme_takes_further_numbers_of_the_studies_from_their_tables():
     against = pd.read_csv(files / "against_original.csv").query("source == 'reproduced'")
     lost = against[(against["operator"] == "pairwise") & (against["column"] == "glue_score")]
     assert f"(p = {lost['p_holm'].item():.2f})" in readme
+    whole = against[against["column"] == "glue_score"]
+    assert whole["freedom"].between(1, 2).all() and "with one to two degrees of freedom" in readme
+    words = pd.read_csv(files / "overview.csv")["bag_of_words"].unique()
+    assert len(words) == 1 and f"a bag of words has a higher GLUE score ({words[0]:.1f})" in readme
+    trained = pd.read_csv(files / "tasks.csv").query("split == 'train'").set_index("task")["examples"]
+    for task, name in (("qqp", "QQP"), ("mnli", "MNLI"), ("qnli", "QNLI")):
+        assert f"{trained[task]:,} of {name}" in readme
+    told = places["p_holm"].notna()
+    assert f"the {told.sum()} of {len(places)} places where any run leaves" in readme
+    close = places[told & (places["p_holm"].between(0.045, 0.05))]
+    assert [f"{step:.0f}" for step in close["difference"]] == ["-131", "-81", "75"]
+    assert f"(p = {close['p_holm'].max():.3f})" in readme and close["p_holm"].nunique() == 1
     assert {"cola", "mrpc", "rte"} == set(
         against.loc[against["at_chance"], "column"]
     ) and "at chance on CoLA, MRPC and RTE" in readme

@@ -48,26 +48,27 @@ def named(repository: str, revision: str) -> str:
 
 
 def dataset(
-    repository: str, configuration: str | None, split: str, revision: str, key: str, columns: Iterable[str]
-) -> "datasets.Dataset":
+    repository: str, configuration: str | None, revision: str, split: str, key: str, columns: Iterable[str]
+) -> "tuple[datasets.Dataset, str]":
     """Loads a split of a dataset of the hub, or of a folder of the same layout.
 
     Args:
         repository: the name on the hub, or the folder.
         configuration: one of its configurations; None where it has one only.
+        revision: a commit, branch or tag.
         split: the split's name.
-        revision: as `commit` gives it.
         key: the key of params.yaml that names the repository, for the message of an error.
         columns: that the dataset must have.
 
     Returns:
-        The rows.
+        The rows, and where they are from, as `named` says it.
 
     Raises:
         ValueError: the dataset cannot be had, or lacks a column.
     """
     import datasets
 
+    revision = commit(repository, revision, key)
     with explained(f"{key}: {repository} ({configuration}, {split}, {revision})"):
         if Path(repository).is_dir():
             # datasets keeps what it has read of a folder under the last part of its name, and would give the rows of
@@ -78,7 +79,7 @@ def dataset(
         else:
             data = datasets.load_dataset(repository, configuration, split=split, revision=revision)
     require(data.column_names, columns, f"{key}: {repository} ({configuration})")
-    return data
+    return data, named(repository, revision)
 
 
 def require(there: Iterable[str], needed: Iterable[str], what: str) -> None:

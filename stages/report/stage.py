@@ -193,7 +193,9 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
         "pretraining_seeds": len(settings.pretraining.seeds),
         "fewest": statistics.FEWEST,
     }
-    made = pages.pages(content, grids, figures, values)
+    answer = figures.get("plateau_time", figures["answer"])  # of a study, its own: it stands on the first screen alone
+    below = {name: drawing for name, drawing in figures.items() if drawing is not answer}
+    made = pages.pages(content, grids, below, values)
     return {
         "title": content["title"],
         "question": content["question"],
@@ -207,9 +209,9 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
             *answers.this_run(settings, counted, comparisons),
         ],
         "findings": answers.findings(content["findings"], checks),
-        "answer": figures.get("plateau_time", figures["answer"]),
+        "answer": answer,
         "pages": made,
-        "not_run": pages.not_run(made, content, grids, figures),
+        "not_run": pages.not_run(made, content, grids, below),
     }
 
 

@@ -73,9 +73,8 @@ def find_file(root: Path, task: Task, split: Split) -> Path:
 
 def read_hub(repository: str, revision: str, task: Task, split: Split) -> Examples:
     """A split from the Hugging Face hub (nyu-mll/glue), or a local folder of the same layout."""
-    commit = commits.commit(repository, revision, "tasks.hub")
     columns = task.hub_texts or task.texts
-    data = commits.dataset(repository, task.name, split.name, commit, "tasks.hub", (*columns, "label"))
+    data, source = commits.dataset(repository, task.name, revision, split.name, "tasks.hub", (*columns, "label"))
     names = getattr(data.features["label"], "names", None)
     if names is not None and tuple(names) != task.classes:
         raise ValueError(
@@ -85,7 +84,7 @@ def read_hub(repository: str, revision: str, task: Task, split: Split) -> Exampl
     texts = [data[name] for name in columns]
     second = texts[1] if len(texts) > 1 else [None] * len(data)
     rows = list(zip(map(str, range(len(data))), texts[0], second, data["label"], strict=True))
-    return Examples(as_frame(rows, task), commits.named(repository, commit))
+    return Examples(as_frame(rows, task), source)
 
 
 def as_frame(rows: list[tuple], task: Task) -> pd.DataFrame:

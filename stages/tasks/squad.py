@@ -75,36 +75,13 @@ def read_hub(repository: str, configuration: str | None, revision: str, name: st
         ValueError: the dataset cannot be had, or a question has a fault.
     """
     columns = ("id", "context", "question", "answers", "title")
-    data, source = hub_split(repository, configuration, revision, split, f"tasks.questions.hub.{name}", columns)
+    data, source = commits.dataset(repository, configuration, revision, split, f"tasks.questions.hub.{name}", columns)
     texts = columns[:3]
     rows = (
         (*(row[name] for name in texts), row["answers"]["text"], row["answers"]["answer_start"], row["title"])
         for row in data
     )
     return Questions(as_rows(rows, source, name == "squad2"), source)
-
-
-def hub_split(
-    repository: str, configuration: str | None, revision: str, split: str, key: str, columns: tuple[str, ...]
-) -> tuple:
-    """Loads a split of a dataset of the Hugging Face hub.
-
-    Args:
-        repository: the dataset's name on the hub, or a folder of the same layout.
-        configuration: one of its configurations; None where it has one only.
-        revision: a commit, branch or tag.
-        split: the split's name on the hub.
-        key: the key of params.yaml that named the dataset, for the message of an error.
-        columns: that the dataset must have.
-
-    Returns:
-        A `datasets.Dataset`, and what it is: the repository at a commit.
-
-    Raises:
-        ValueError: the dataset cannot be had, or lacks a column.
-    """
-    commit = commits.commit(repository, revision, key)
-    return commits.dataset(repository, configuration, split, commit, key, columns), commits.named(repository, commit)
 
 
 def find_file(folders: Iterable[Path], stem: str) -> Path | None:

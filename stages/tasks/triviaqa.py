@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from stages.tasks.squad import STEMS, Questions, as_rows, field, find_file, hub_split, load
+from stages.plumbing import commits
+from stages.tasks.squad import STEMS, Questions, as_rows, field, find_file, load
 
 PARTS = ("wikipedia", "web")
 PAGES = {"EntityPages": "wikipedia", "SearchResults": "web"}  # where the documents of a question are
@@ -40,7 +41,7 @@ def read_original(root: Path, split: str, words: int) -> Questions:
 def read_hub(repository: str, configuration: str | None, revision: str, split: str, words: int) -> Questions:
     """A split from the Hugging Face hub (mandarjoshi/trivia_qa, rc), or a local folder of the same layout."""
     columns = ("question_id", "question", "answer", *HUB_PAGES)
-    data, source = hub_split(repository, configuration, revision, split, "tasks.questions.hub.triviaqa", columns)
+    data, source = commits.dataset(repository, configuration, revision, split, "tasks.questions.hub.triviaqa", columns)
     entries = (
         (
             row["question_id"],

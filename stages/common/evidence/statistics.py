@@ -24,10 +24,9 @@ ROUNDING = 1e-9  # of a value; means of equal runs differ by less, measured scor
 EQUIVALENT, DIFFERENT, INCONCLUSIVE = "equivalent", "different", "inconclusive"
 ONE_CHECKPOINT = "one checkpoint per arm"
 TOO_FEW = "too few seeds"
-FEWEST = (
-    3  # pre-training seeds a side for a verdict: with two, Welch's degrees of freedom fall to 1, where a normal score
-)
-# is hard to tell from any other and unequal spreads make the test reject up to twice as often as it says
+# Pre-training seeds a side for a verdict. With two, Welch's test has one degree of freedom or little more, and where
+# the spreads of the sides are unequal it rejects up to twice as often as its level says.
+FEWEST = 3
 
 
 @dataclass(frozen=True)
