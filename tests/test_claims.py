@@ -9,8 +9,9 @@ import yaml
 from scipy import stats
 
 from stages.analysis import claims
+from stages.analysis.claim_estimates import difference
 from stages.analysis.claim_tests import CHANCE, NO, NOTHING, OPEN, YES, Cell, decide, evaluate
-from stages.analysis.estimates import compared, difference, spreads, unit_of_inference
+from stages.analysis.estimate import compared, spreads, unit_of_inference
 from stages.analysis.power_sentences import sentence
 from stages.audit import checks as audit
 from stages.common.evidence import baselines, measurements, power, published, released

@@ -10,7 +10,7 @@ import pytest
 
 from stages.common.evidence import published
 from stages.plumbing.settings import Settings, load_settings
-from stages.report import deviations, stage
+from stages.report import deviations, open_items, stage
 from stages.report.deviations import AS_STATED, DIFFERS, DIFFERS_FROM_CODE, NO_EFFECT, OPEN, SOURCES, UNKNOWN
 
 ROOT = Path(__file__).parents[1]
@@ -167,7 +167,7 @@ def test_an_entry_that_points_nowhere_is_an_error(monkeypatch):
 def test_nothing_depends_on_an_open_item_only_where_the_run_has_nothing_of_it(scale):
     settings = params(scale.stem)
     chosen = {
-        source: deviations.unspecified(settings, PROTOCOL, source).set_index("item")["chosen"]
+        source: open_items.unspecified(settings, PROTOCOL, source).set_index("item")["chosen"]
         for source in PROTOCOL.keys() - {"schema"}
     }
     assert "entailment" in chosen["kowsher"]["label mapping between MNLI (3), QNLI (2), QQP (2), MRPC (2)"]
@@ -177,13 +177,13 @@ def test_nothing_depends_on_an_open_item_only_where_the_run_has_nothing_of_it(sc
         *settings["operators"],
         *settings["translation"]["protocols"]["draft"]["operators"],
     }
-    assert missing.startswith(deviations.NOT_HERE) == (not there)
+    assert missing.startswith(open_items.NOT_HERE) == (not there)
 
 
 def test_an_open_item_says_what_the_run_lacks_of_it():
     settings = params()
     settings["translation"]["protocols"]["blog"]["operators"] = ["original"]
-    chosen = deviations.unspecified(settings, PROTOCOL, "hadamard_blog").set_index("item")["chosen"]
+    chosen = open_items.unspecified(settings, PROTOCOL, "hadamard_blog").set_index("item")["chosen"]
     assert chosen["whether self-, decoder- and cross-attention are all exchanged"] == (
         "Nothing of this run depends on it: no hadamard or fixed in translation.protocols.blog.operators."
     )
@@ -191,7 +191,7 @@ def test_an_open_item_says_what_the_run_lacks_of_it():
 
 def test_what_an_operator_leaves_open_matters_to_its_variants_too():
     settings = params() | {"operators": ["original", "pairwise_scaled"]}
-    chosen = deviations.unspecified(settings, PROTOCOL, "courtois2024").set_index("item")["chosen"]
+    chosen = open_items.unspecified(settings, PROTOCOL, "courtois2024").set_index("item")["chosen"]
     assert chosen["initialisation of S"].startswith("N(0, 1)")
 
 
@@ -199,7 +199,7 @@ def test_an_open_item_without_a_word_on_it_is_an_error():
     protocol = deepcopy(PROTOCOL)
     protocol["aop"]["unspecified"].append({"item": "colour of the cover"})
     with pytest.raises(ValueError, match="colour of the cover"):
-        deviations.unspecified(params(), protocol, "aop")
+        open_items.unspecified(params(), protocol, "aop")
 
 
 @pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)

@@ -15,7 +15,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from stages.analysis.estimates import ESTIMATES, Estimate, bounds, unit_of_inference
+from stages.analysis.claim_estimates import ESTIMATES, bounds
+from stages.analysis.estimate import Estimate, unit_of_inference
 from stages.analysis.power_sentences import sentence
 from stages.common.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge
 from stages.common.evidence.baselines import AT_CHANCE

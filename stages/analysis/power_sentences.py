@@ -2,7 +2,8 @@
 
 from math import exp, isinf, log, sqrt
 
-from stages.analysis.estimates import Estimate, bounds, unit_of_inference
+from stages.analysis.claim_estimates import bounds
+from stages.analysis.estimate import Estimate, unit_of_inference
 from stages.common.evidence import power
 
 POWER = "power"

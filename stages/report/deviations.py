@@ -1,4 +1,4 @@
-"""Every setting of this run beside the papers', and what each paper leaves open beside what was chosen.
+"""Every setting of this run beside the papers'.
 
 deviations.yaml says where data/published/protocol.yaml has what belongs to a key of params.yaml. A key without an entry
 is shown as such: nothing is left out.
@@ -23,7 +23,6 @@ REFERENCES = {  # kind of entry: where in the protocol its value stands, and the
     "follows": ("followed", AS_FOLLOWED, DIFFERS_FROM_FOLLOWED),
 }
 OPEN, NO_EFFECT, UNKNOWN = "not stated", "without effect in this run", "in no paper, and without a description"
-NOT_HERE = "Nothing of this run depends on it"
 
 
 @cache
@@ -121,7 +120,7 @@ def _row(key: str, value: object, entry: dict, source: str, params: dict, facts:
     kind = next((kind for kind in REFERENCES if kind in rule), None)
     if kind:
         place, same, different = REFERENCES[kind]
-        reference = _find(facts[place], rule[kind].format(key=key.rpartition(".")[2]), key)
+        reference = find(facts[place], rule[kind].format(key=key.rpartition(".")[2]), key)
         row["paper" if kind == "stated" else "code"] = _reference(rule, reference)
         row["verdict"] = same if _same(entry, rule, value, reference) and _others(rule, source, params) else different
     elif rule["open"] not in (item["item"] for item in facts["unspecified"]):
@@ -136,7 +135,7 @@ def _row(key: str, value: object, entry: dict, source: str, params: dict, facts:
 
 def _fixed(entry: dict, facts: dict) -> dict:
     stated = "stated" in entry
-    reference = _find(facts["stated" if stated else "released_code"], entry["stated" if stated else "code"], "fixed")
+    reference = find(facts["stated" if stated else "released_code"], entry["stated" if stated else "code"], "fixed")
     return {
         "setting": entry["setting"],
         "key": "",
@@ -150,13 +149,13 @@ def _fixed(entry: dict, facts: dict) -> dict:
 def _others(rule: dict, source: str, params: dict) -> bool:
     """Whether the settings that a rule names in `also` are as the source states, too."""
     entries = content()["settings"]
-    return all(_same(entries[key], entries[key][source], _find(params, key, key), None) for key in rule.get("also", ()))
+    return all(_same(entries[key], entries[key][source], find(params, key, key), None) for key in rule.get("also", ()))
 
 
 def _idle(entry: dict, params: dict) -> str:
     """Why a setting has no effect in this run; empty where it has."""
     for key, wanted in entry.get("only", {}).items():
-        if _find(params, key, key) != wanted:
+        if find(params, key, key) != wanted:
             return f"only where {key} is {shown(wanted) if wanted is not None else 'null'}"
     recipe = entry.get("recipe")
     users = (*params["protocols"], params["convergence"]["protocol"], params["timing"]["protocol"])
@@ -195,64 +194,6 @@ def _shown(params: dict, value: object, entry: dict) -> str:
     return filled(entry["absent"], params) if value is None and "absent" in entry else shown(value)
 
 
-def unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
-    """Lists what a source leaves open, and beside it what is done here.
-
-    Args:
-        params: the settings as nested dictionaries.
-        protocol: the content of protocol.yaml.
-        source: one of SOURCES.
-
-    Returns:
-        A frame, one row an open item: item (what is open), candidates (plausible readings), inferred (what follows from
-        the source's own numbers), code (what the released code does), chosen (a sentence on what this run does).
-
-    Raises:
-        ValueError: for an open item without a word on it, or a word on something else.
-    """
-    chosen, items = content()["open"][source], protocol[source]["unspecified"]
-    if strange := set(chosen) ^ {item["item"] for item in items}:
-        raise ValueError(f"{PATH.name} and the protocol of {source} do not agree on {sorted(strange)[0]!r}")
-    return pd.DataFrame(
-        [
-            {
-                "item": item["item"],
-                "candidates": "; ".join(map(str, item.get("candidates", ()))),
-                "inferred": item.get("inferred", ""),
-                "code": item.get("released_code", ""),
-                "chosen": _choice(chosen[item["item"]], params),
-            }
-            for item in items
-        ]
-    )
-
-
-def _choice(choice: str | dict, params: dict) -> str:
-    """The sentence on an open item; where a run has nothing of what the item needs, that."""
-    if isinstance(choice, str):
-        return filled(choice, params)
-    needs = choice.get("needs", {})
-    if needs and not any(_has(params, key, wanted) for key, wanted in needs.items()):
-        missing = (
-            f"no {' or '.join(wanted)} in {key}" if wanted != "*" else f"no {key}" for key, wanted in needs.items()
-        )
-        return f"{NOT_HERE}: {', '.join(missing)}."
-    return filled(choice["chosen"], params)
-
-
-def _has(params: dict, key: str, wanted: object) -> bool:
-    """Whether a setting is there and, unless any will do (`*`), has one of the wanted values.
-
-    A variant counts as its operator.
-    """
-    if wanted == "*":
-        return key in params
-    value = _find(params, key, key)
-    if key == "operators":
-        value = [params.get("variants", {}).get(name, {"operator": name})["operator"] for name in value]
-    return not set(wanted).isdisjoint(value if isinstance(value, list) else [value])
-
-
 def filled(sentence: str, params: dict) -> str:
     """The sentence with `{pretraining.steps}` and the like replaced by these settings, as the tables show them."""
     parts = sentence.split("{")
@@ -261,10 +202,20 @@ def filled(sentence: str, params: dict) -> str:
 
 
 def _setting(params: dict, key: str) -> str:
-    return _shown(params, _find(params, key, key), content()["settings"].get(key, {}))
+    return _shown(params, find(params, key, key), content()["settings"].get(key, {}))
 
 
-def _find(tree: dict, place: str, key: str) -> object:
+def find(tree: dict, place: str, key: str) -> object:
+    """Looks up what stands at a place of nested dictionaries.
+
+    Args:
+        tree: the dictionaries.
+        place: names with full stops between, such as `pretraining.steps`.
+        key: of the entry of deviations.yaml that asks, for the message of an error.
+
+    Raises:
+        ValueError: there is no such place.
+    """
     for part in place.split("."):
         if not isinstance(tree, dict) or part not in tree:
             raise ValueError(f"{PATH.name}: {key}: nothing at {place}; there is no {part!r}")

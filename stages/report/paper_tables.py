@@ -4,24 +4,18 @@ Made from the cells that analysis filled (stages/common/evidence/cells.py). The 
 table here: one published line where both print the same, two with the differences marked where they do not.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
-from math import isnan
 
 import pandas as pd
 
 from stages.common.evidence import specifications
-from stages.common.evidence.baselines import AT_CHANCE
-from stages.common.evidence.cell_verdicts import NO_MODEL, NOT_COMPARABLE, NOT_IN_PAPER, NOT_MEASURED, NOT_RUN
+from stages.common.evidence.cell_verdicts import NO_MODEL, NOT_IN_PAPER
 from stages.common.evidence.cells import PAPER_SIZES
 from stages.common.evidence.specifications import Table
-from stages.common.evidence.statistics import EXACT, PRETRAINING, REPEATS
-from stages.report import names
-from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value, command, interval, number, spread
+from stages.report import names, paper_lines
+from stages.report.tables import Grid, Group, Heading, Line, Value, command, number
 
-CHANGED = "†"  # a cell that the paper's other edition prints otherwise
-CHANCE = "°"  # a score that is not above what a constant answer has
 EDITIONS = {"kowsher2024_arxiv": "arXiv 2024", "kowsher2025_naacl": "NAACL 2025"}
 LINKS = {  # where a source can be read, by the beginning of a table's name
     "courtois2024": ("ACL Anthology", "https://aclanthology.org/2024.findings-acl.476/"),
@@ -43,7 +37,6 @@ CSV = {  # column of the file: column of the cells
     "at_chance": "at_chance",
     "verdict": "verdict",
 }
-FORMULA = re.compile(r"[\w()+\-/^=., ]+")
 Editions = dict[str, pd.DataFrame]  # the cells of a table by edition, the later one last
 
 
@@ -110,7 +103,7 @@ def _grid(table: Table, own: Editions, links: tuple[tuple[str, str], ...]) -> Gr
         first=table.first,
         headings=headings,
         groups=groups,
-        notes=(*table.notes, *_chance_notes(_last(own)), *_unit_notes(_last(own))),
+        notes=(*table.notes, *paper_lines.chance_notes(_last(own)), *paper_lines.unit_notes(_last(own))),
         labelled=labelled,
         measured=bool(
             everything.loc[everything["verdict"] != NO_MODEL, ["reproduced", "released"]].notna().any(axis=None)
@@ -160,7 +153,11 @@ def _matrix(own: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool
         rows = {edition: row for edition, row in rows.items() if any(row)}
         latest = list(rows.values())[-1]
         printed = any(pd.notna(cell.printed) for row in rows.values() for cell in row if cell)
-        made = [*(_published(rows) if printed else ()), _recomputed(latest) if printed else None, _reproduced(latest)]
+        made = [
+            *(paper_lines.published(rows) if printed else ()),
+            paper_lines.recomputed(latest) if printed else None,
+            paper_lines.reproduced(latest),
+        ]
         lines = tuple(line for line in made if line)
         label = names.label(next(cell.row for cell in latest if cell))
         remark = NO_MODEL if any(cell.verdict == NO_MODEL for cell in latest if cell) else NOT_IN_PAPER
@@ -191,9 +188,9 @@ def _list(own: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool]:
     for key in dict.fromkeys(key for cells in places.values() for key in cells):
         cells = [cells.get(key) for cells in places.values()]
         cell = [cell for cell in cells if cell][-1]
-        values = [Value(cell.column, kind="text"), *map(_printed, cells)]
+        values = [Value(cell.column, kind="text"), *map(paper_lines.printed, cells)]
         values += [Value(number(cell.released, cell.decimals))] if "Recomputed" in columns else []
-        values += [_measured(cell)] if "Reproduced or counted" in columns else []
+        values += [paper_lines.measured(cell)] if "Reproduced or counted" in columns else []
         groups.append(Group(names.prose(names.label(cell.row)), (Line("", tuple(values)),)))
     return tuple(groups), tuple(Heading(label) for label in columns), False
 
@@ -203,98 +200,4 @@ def _edition_notes(own: Editions) -> list[str]:
     if not changed:
         return ["Both editions print the same."]
     cells_are = "the one cell" if changed == 1 else f"the {changed} cells"
-    return [f"{CHANGED} marks {cells_are} that the editions print differently."]
-
-
-def _published(rows: dict[str, list]) -> list[Line]:
-    """One line where all editions print the same, otherwise one an edition."""
-    printed = {edition: [cell.printed if cell else None for cell in row] for edition, row in rows.items()}
-    same = len({tuple(map(str, line)) for line in printed.values()}) == 1
-    shown = dict(list(rows.items())[-1:]) if same else rows
-    return [
-        Line("published" if same else f"published, {edition}", tuple(_printed(cell) for cell in row))
-        for edition, row in shown.items()
-    ]
-
-
-def _printed(cell) -> Value:
-    if cell is None or pd.isna(cell.printed):
-        return Value(MISSING)
-    kind = "formula" if isnan(cell.published) and FORMULA.fullmatch(cell.printed) else "number"
-    if pd.notna(cell.other_edition):
-        return Value(f"{cell.printed} {CHANGED}", detail=f"the other edition: {cell.other_edition}", kind=kind)
-    return Value(cell.printed, kind=kind)
-
-
-def _recomputed(row: list) -> Line | None:
-    counts = [cell.released_n for cell in row if cell and pd.notna(cell.released)]
-    if not counts:
-        return None
-    values = (
-        Value(number(cell.released, cell.decimals), spread(cell.released_sd, cell.decimals)) if cell else Value(MISSING)
-        for cell in row
-    )
-    return Line(_with_n("recomputed", counts), tuple(values))
-
-
-def _reproduced(row: list) -> Line | None:
-    there = [cell for cell in row if cell and pd.notna(cell.reproduced)]
-    if not there:
-        return None
-    if any(cell.verdict == NO_MODEL for cell in there):
-        return Line("computed", tuple(_measured(cell) if cell else Value(MISSING) for cell in row))
-    trained = [cell.reproduced_n for cell in there if cell.unit_of_inference != EXACT]
-    counted = "counted" if len(trained) < len(there) else ""
-    label = " and ".join(part for part in (counted, _with_n("reproduced", trained) if trained else "") if part)
-    return Line(label, tuple(_measured(cell) if cell else Value(MISSING) for cell in row))
-
-
-def _measured(cell) -> Value:
-    if isnan(cell.reproduced):
-        return Value(MISSING)
-    detail = ""
-    if not isnan(cell.interval_low):
-        detail = (
-            f"interval {interval(cell.interval_low, cell.interval_high, cell.decimals)}; "
-            f"n = {cell.reproduced_n} {cell.unit_of_inference}, {cell.runs} runs"
-        )
-    if cell.verdict not in (NOT_MEASURED, NOT_IN_PAPER, NOT_RUN, NO_MODEL):
-        detail = "; ".join(part for part in (detail, _against(cell.verdict)) if part)
-    mark = CHANCE if pd.notna(cell.at_chance) and cell.at_chance else ""
-    return Value(number(cell.reproduced, cell.decimals) + mark, spread(cell.reproduced_sd, cell.decimals), detail)
-
-
-def _against(verdict: str) -> str:
-    return verdict if verdict == NOT_COMPARABLE else f"against the published number: {verdict}"
-
-
-def _with_n(label: str, counts: list) -> str:
-    known = [str(n) for n in dict.fromkeys(counts) if pd.notna(n)]
-    return f"{label}, n = {' or '.join(known)}" if known else label
-
-
-def _chance_notes(cells: pd.DataFrame) -> list[str]:
-    if not cells["at_chance"].eq(True).any():
-        return []
-    return [
-        f"{CHANCE} marks scores {AT_CHANCE}: not above the interval of a constant answer (the most frequent one; for "
-        "F1, always the positive one). They are no result."
-    ]
-
-
-def _unit_notes(cells: pd.DataFrame) -> list[str]:
-    """Says what n counts and ± means in the reproduced lines."""
-    measured = cells[cells["status"] == "reproduced"]
-    measured = measured[measured["unit_of_inference"].notna() & (measured["unit_of_inference"] != EXACT)]
-    notes = []
-    for (unit, n, runs), _ in measured.groupby(["unit_of_inference", "reproduced_n", "runs"]):
-        each = f", each the mean of {runs // n} fine-tuning runs" if runs > n else ""
-        speaks = (
-            "the operator, at this size and on these data"
-            if unit == PRETRAINING and n > 1
-            else "this machine"
-            if unit == REPEATS
-            else "this checkpoint alone"
-        )
-        notes.append(f"Reproduced: mean ± sample standard deviation over n = {n} {unit}{each}; speaks for {speaks}.")
-    return notes
+    return [f"{paper_lines.CHANGED} marks {cells_are} that the editions print differently."]

@@ -8,7 +8,7 @@ import pandas as pd
 
 from stages.common.evidence.statistics import FEWEST, ONE_CHECKPOINT, TOO_FEW
 from stages.report import names
-from stages.report.paper_tables import CHANCE
+from stages.report.paper_lines import CHANCE
 from stages.report.tables import Grid, Heading, Value, mean_sd, number, plain, probability, text
 
 MODEL = ["protocol", "size", "operator"]

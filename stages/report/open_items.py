@@ -1,0 +1,65 @@
+"""What each paper leaves open, beside what is done here: the sentences of deviations.yaml, with this run's values."""
+
+import pandas as pd
+
+from stages.report import deviations
+
+NOT_HERE = "Nothing of this run depends on it"
+
+
+def unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
+    """Lists what a source leaves open, and beside it what is done here.
+
+    Args:
+        params: the settings as nested dictionaries.
+        protocol: the content of protocol.yaml.
+        source: one of deviations.SOURCES.
+
+    Returns:
+        A frame, one row an open item: item (what is open), candidates (plausible readings), inferred (what follows from
+        the source's own numbers), code (what the released code does), chosen (a sentence on what this run does).
+
+    Raises:
+        ValueError: for an open item without a word on it, or a word on something else.
+    """
+    chosen, items = deviations.content()["open"][source], protocol[source]["unspecified"]
+    if strange := set(chosen) ^ {item["item"] for item in items}:
+        raise ValueError(f"{deviations.PATH.name} and the protocol of {source} do not agree on {sorted(strange)[0]!r}")
+    return pd.DataFrame(
+        [
+            {
+                "item": item["item"],
+                "candidates": "; ".join(map(str, item.get("candidates", ()))),
+                "inferred": item.get("inferred", ""),
+                "code": item.get("released_code", ""),
+                "chosen": _choice(chosen[item["item"]], params),
+            }
+            for item in items
+        ]
+    )
+
+
+def _choice(choice: str | dict, params: dict) -> str:
+    """The sentence on an open item; where a run has nothing of what the item needs, that."""
+    if isinstance(choice, str):
+        return deviations.filled(choice, params)
+    needs = choice.get("needs", {})
+    if needs and not any(_has(params, key, wanted) for key, wanted in needs.items()):
+        missing = (
+            f"no {' or '.join(wanted)} in {key}" if wanted != "*" else f"no {key}" for key, wanted in needs.items()
+        )
+        return f"{NOT_HERE}: {', '.join(missing)}."
+    return deviations.filled(choice["chosen"], params)
+
+
+def _has(params: dict, key: str, wanted: object) -> bool:
+    """Whether a setting is there and, unless any will do (`*`), has one of the wanted values.
+
+    A variant counts as its operator.
+    """
+    if wanted == "*":
+        return key in params
+    value = deviations.find(params, key, key)
+    if key == "operators":
+        value = [params.get("variants", {}).get(name, {"operator": name})["operator"] for name in value]
+    return not set(wanted).isdisjoint(value if isinstance(value, list) else [value])

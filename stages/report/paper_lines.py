@@ -1,0 +1,122 @@
+"""The lines of a paper's table, cell by cell: published, recomputed and reproduced, and the notes that explain them.
+
+A row here is a list of cells as analysis filled them (stages/common/evidence/cells.py), one for every column of the
+table, None where it has none.
+"""
+
+import re
+from math import isnan
+
+import pandas as pd
+
+from stages.common.evidence.baselines import AT_CHANCE
+from stages.common.evidence.cell_verdicts import NO_MODEL, NOT_COMPARABLE, NOT_IN_PAPER, NOT_MEASURED, NOT_RUN
+from stages.common.evidence.statistics import EXACT, PRETRAINING, REPEATS
+from stages.report.tables import MISSING, Line, Value, interval, number, spread
+
+CHANGED = "†"  # a cell that the paper's other edition prints otherwise
+CHANCE = "°"  # a score that is not above what a constant answer has
+FORMULA = re.compile(r"[\w()+\-/^=., ]+")
+
+
+def published(rows: dict[str, list]) -> list[Line]:
+    """Gives what the paper prints: one line where all editions print the same, otherwise one an edition.
+
+    Args:
+        rows: the cells of a row by edition, the later one last.
+    """
+    texts = {edition: [cell.printed if cell else None for cell in row] for edition, row in rows.items()}
+    same = len({tuple(map(str, line)) for line in texts.values()}) == 1
+    shown = dict(list(rows.items())[-1:]) if same else rows
+    return [
+        Line("published" if same else f"published, {edition}", tuple(printed(cell) for cell in row))
+        for edition, row in shown.items()
+    ]
+
+
+def printed(cell) -> Value:
+    """One cell as the paper prints it, marked where its other edition has something else."""
+    if cell is None or pd.isna(cell.printed):
+        return Value(MISSING)
+    kind = "formula" if isnan(cell.published) and FORMULA.fullmatch(cell.printed) else "number"
+    if pd.notna(cell.other_edition):
+        return Value(f"{cell.printed} {CHANGED}", detail=f"the other edition: {cell.other_edition}", kind=kind)
+    return Value(cell.printed, kind=kind)
+
+
+def recomputed(row: list) -> Line | None:
+    """Gives what follows from the results that the authors released; None where they released none of the row."""
+    counts = [cell.released_n for cell in row if cell and pd.notna(cell.released)]
+    if not counts:
+        return None
+    values = (
+        Value(number(cell.released, cell.decimals), spread(cell.released_sd, cell.decimals)) if cell else Value(MISSING)
+        for cell in row
+    )
+    return Line(_with_n("recomputed", counts), tuple(values))
+
+
+def reproduced(row: list) -> Line | None:
+    """Gives what this run counted, or measured of its models; None where it has nothing of the row."""
+    there = [cell for cell in row if cell and pd.notna(cell.reproduced)]
+    if not there:
+        return None
+    if any(cell.verdict == NO_MODEL for cell in there):
+        return Line("computed", tuple(measured(cell) if cell else Value(MISSING) for cell in row))
+    trained = [cell.reproduced_n for cell in there if cell.unit_of_inference != EXACT]
+    counted = "counted" if len(trained) < len(there) else ""
+    label = " and ".join(part for part in (counted, _with_n("reproduced", trained) if trained else "") if part)
+    return Line(label, tuple(measured(cell) if cell else Value(MISSING) for cell in row))
+
+
+def measured(cell) -> Value:
+    """One cell as this run has it: mean and spread; behind them the interval, the runs and the verdict."""
+    if isnan(cell.reproduced):
+        return Value(MISSING)
+    detail = ""
+    if not isnan(cell.interval_low):
+        detail = (
+            f"interval {interval(cell.interval_low, cell.interval_high, cell.decimals)}; "
+            f"n = {cell.reproduced_n} {cell.unit_of_inference}, {cell.runs} runs"
+        )
+    if cell.verdict not in (NOT_MEASURED, NOT_IN_PAPER, NOT_RUN, NO_MODEL):
+        detail = "; ".join(part for part in (detail, _against(cell.verdict)) if part)
+    mark = CHANCE if pd.notna(cell.at_chance) and cell.at_chance else ""
+    return Value(number(cell.reproduced, cell.decimals) + mark, spread(cell.reproduced_sd, cell.decimals), detail)
+
+
+def chance_notes(cells: pd.DataFrame) -> list[str]:
+    """Says what the mark of chance means, where a cell has it."""
+    if not cells["at_chance"].eq(True).any():
+        return []
+    return [
+        f"{CHANCE} marks scores {AT_CHANCE}: not above the interval of a constant answer (the most frequent one; for "
+        "F1, always the positive one). They are no result."
+    ]
+
+
+def unit_notes(cells: pd.DataFrame) -> list[str]:
+    """Says what n counts and ± means in the reproduced lines."""
+    trained = cells[(cells["status"] == "reproduced") & cells["unit_of_inference"].notna()]
+    trained = trained[trained["unit_of_inference"] != EXACT]
+    notes = []
+    for (unit, n, runs), _ in trained.groupby(["unit_of_inference", "reproduced_n", "runs"]):
+        each = f", each the mean of {runs // n} fine-tuning runs" if runs > n else ""
+        speaks = (
+            "the operator, at this size and on these data"
+            if unit == PRETRAINING and n > 1
+            else "this machine"
+            if unit == REPEATS
+            else "this checkpoint alone"
+        )
+        notes.append(f"Reproduced: mean ± sample standard deviation over n = {n} {unit}{each}; speaks for {speaks}.")
+    return notes
+
+
+def _against(verdict: str) -> str:
+    return verdict if verdict == NOT_COMPARABLE else f"against the published number: {verdict}"
+
+
+def _with_n(label: str, counts: list) -> str:
+    known = [str(n) for n in dict.fromkeys(counts) if pd.notna(n)]
+    return f"{label}, n = {' or '.join(known)}" if known else label
