@@ -207,6 +207,16 @@ def test_probes_of_every_operator_are_in_their_range(operator):
         assert layer["score_asymmetry"] == pytest.approx(0, abs=1e-6)
 
 
+def test_probes_see_the_token_types_as_training_does():
+    model, examples = model_of(), examples_of(5)
+    with torch.no_grad():
+        model.bert.embeddings.token_type_embeddings.weight.mul_(50)
+    second = Encoded(examples.ids, tuple(np.ones_like(row) for row in examples.ids), examples.labels)
+    alone, paired = (probes.probe(model, found, seed=1) for found in (examples, second))
+    assert alone["layer=1"]["attention_entropy"] != paired["layer=1"]["attention_entropy"]
+    assert alone["model"]["sensitivity"] != paired["model"]["sensitivity"]
+
+
 def test_uniform_attention_has_full_entropy_and_a_peak_on_itself_none():
     assert probes.of_scores(torch.zeros(1, 8, 8))["attention_entropy"] == pytest.approx(1)
     peaked = probes.of_scores(100 * torch.eye(8)[None])
@@ -228,8 +238,9 @@ def test_sensitivity_is_the_norm_of_the_jacobian_vector_product():
     ids = torch.tensor([[CLS, 7, 8, SEP]])
     E = model.bert.embeddings.word_embeddings(ids).detach()
     V = torch.randn(E.shape, generator=torch.Generator().manual_seed(4)).double()
-    jacobian = torch.autograd.functional.jacobian(lambda E: model(inputs_embeds=E).logits, E)
+    types = torch.tensor([[0, 0, 1, 1]])
+    jacobian = torch.autograd.functional.jacobian(lambda E: model(inputs_embeds=E, token_type_ids=types).logits, E)
     expected = (jacobian * (V / V.norm() * E.norm())).sum((2, 3, 4)).norm().item()
     with torch.no_grad():
-        got = probes._sensitivity(model, ids, torch.Generator().manual_seed(4))
+        got = probes._sensitivity(model, ids, types, torch.Generator().manual_seed(4))
     assert got == pytest.approx(expected, rel=1e-3)

@@ -28,14 +28,14 @@ def probe(model: nn.Module, examples: Encoded, seed: int) -> dict[str, dict[str,
     sums: list[dict[str, float]] = [{} for _ in modules]
     sensitivity, count = 0.0, min(EXAMPLES, len(examples))
     generator = torch.Generator().manual_seed(seed)
-    for ids in examples.ids[:count]:
-        row = torch.from_numpy(ids)[None].to(device())
+    for row in zip(examples.ids[:count], examples.types[:count], strict=True):
+        ids, types = (torch.from_numpy(column)[None].to(device()) for column in row)
         with inputs_of(modules) as inputs:
-            model(row)
+            model(ids, token_type_ids=types)
         for total, module, X in zip(sums, modules, inputs, strict=True):
             for name, value in of_scores(module.scores(X)[0]).items():
                 total[name] = total.get(name, 0.0) + value / count
-        sensitivity += _sensitivity(model, row, generator) / count
+        sensitivity += _sensitivity(model, ids, types, generator) / count
     result = {f"layer={number}": total for number, total in enumerate(sums, 1)}
     for entry, module in zip(result.values(), modules, strict=True):
         entry |= of_diagonal(module)
@@ -53,9 +53,9 @@ def of_diagonal(module: SelfAttention) -> dict[str, float]:
     return {} if diagonal is None else {"negative_diagonal_share": (diagonal < 0).float().mean().item()}
 
 
-def _sensitivity(model, ids: Tensor, generator: torch.Generator) -> float:
+def _sensitivity(model, ids: Tensor, types: Tensor, generator: torch.Generator) -> float:
     embeddings = model.bert.embeddings.word_embeddings(ids)
     direction = torch.randn(embeddings.shape, generator=generator).to(embeddings.device)
     step = STEP * embeddings.norm() * direction / direction.norm()
-    ahead, behind = (model(inputs_embeds=embeddings + sign * step).logits for sign in (1, -1))
+    ahead, behind = (model(inputs_embeds=embeddings + sign * step, token_type_ids=types).logits for sign in (1, -1))
     return ((ahead - behind).norm() / (2 * STEP)).item()

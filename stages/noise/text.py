@@ -35,8 +35,8 @@ def typos(text: str, level: float, draw: random.Random) -> str:
             result.append(character)
         elif fate == 1:
             result += [character, character]
-        elif fate == 2 and i + 1 < len(characters):
-            result += [characters[i + 1], character]
+        elif fate == 2:  # the last has no next one, and stays
+            result += [*characters[i + 1 : i + 2], character]
             i += 1
         elif fate == 3:
             result.append(draw.choice(LETTERS))
@@ -45,7 +45,7 @@ def typos(text: str, level: float, draw: random.Random) -> str:
 
 
 def dropped_words(text: str, level: float, draw: random.Random) -> str:
-    """Each word is left out with probability `level`; the last remaining one stays."""
+    """Each word is left out with probability `level`; where all would be, the first stays."""
     words = text.split()
     left = [word for word in words if draw.random() >= level]
     return " ".join(left or words[:1])
