@@ -15,7 +15,7 @@ import psutil
 import pytest
 from safetensors import SafetensorError
 
-from stages.plumbing import imports, jobs, observations, pool
+from stages.plumbing import fingerprints, gpus, imports, jobs, observations, pool
 from stages.plumbing.jobs import Job
 
 ROOT = Path(__file__).parents[1]
@@ -149,6 +149,31 @@ def test_an_edit_of_what_a_module_imports_changes_its_digest_and_no_other_edit_d
     assert (imports.digest(modules["job"]) != before) == changes
 
 
+def test_a_digest_as_loaded_keeps_to_what_the_process_met_first(tmp_path, monkeypatch):
+    modules = package(tmp_path)
+    monkeypatch.setattr(imports, "ROOT", tmp_path)
+    before = imports.digest(modules["job"], as_loaded=True)
+    modules["far"].write_text("x = 1\n")
+    assert imports.digest(modules["job"], as_loaded=True) == before != imports.digest(modules["job"])
+
+
+def test_a_worker_that_has_loaded_other_code_refuses_the_job(tmp_path, monkeypatch):
+    monkeypatch.setattr(pool, "use_one_thread", lambda: None)  # this process is no worker
+    job = squares(2)[0]
+    assert jobs._one(square, job, tmp_path / "job", tmp_path, (), fingerprints.identity(square)) == (job.name, None)
+    other = [*fingerprints.identity(square)[:1], "of other code", fingerprints.identity(square)[2]]
+    name, refusal = jobs._one(square, job, tmp_path / "other", tmp_path, (), other)
+    assert name == job.name and "restart the worker" in refusal and not (tmp_path / "other").exists()
+
+
+def test_several_processes_are_refused_by_jobs_that_they_cannot_share(monkeypatch):
+    monkeypatch.setattr(pool, "use_one_thread", lambda: None)  # this process computes, and is no worker
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="squares: several processes cannot share its jobs; run it without torchrun"):
+        jobs.run(square, squares(1), "squares")
+    assert jobs.run(square, squares(1), "squares", shared=True)[0][1] == {"square": 1}
+
+
 def test_the_stages_that_hand_out_jobs_are_told_by_their_code():
     found = {path.parent.name for path in (ROOT / "stages").glob("*/stage.py") if imports.runs_jobs(path)}
     assert found == {
@@ -158,7 +183,7 @@ def test_the_stages_that_hand_out_jobs_are_told_by_their_code():
 
 
 @pytest.mark.parametrize(
-    ("stage", "workers", "world", "gpus", "begun"),
+    ("stage", "workers", "world", "devices", "begun"),
     [
         ("noise", None, "1", (), True),
         ("analysis", None, "1", (), False),
@@ -168,11 +193,11 @@ def test_the_stages_that_hand_out_jobs_are_told_by_their_code():
     ],
 )
 def test_processes_load_what_jobs_import_while_the_stage_loads_where_the_cores_compute_them(
-    stage, workers, world, gpus, begun, monkeypatch
+    stage, workers, world, devices, begun, monkeypatch
 ):
     begins = []
     monkeypatch.setenv("WORLD_SIZE", world)
-    monkeypatch.setattr(pool, "gpus", lambda: gpus)
+    monkeypatch.setattr("stages.plumbing.gpus.visible", lambda: devices)
     monkeypatch.setattr(pool, "begin_server", begins.append)
     jobs.prepare(ROOT / "stages" / stage / "stage.py", workers)
     assert [f"stages.{stage}.stage" in modules for modules in begins] == [True] * begun
@@ -180,7 +205,7 @@ def test_processes_load_what_jobs_import_while_the_stage_loads_where_the_cores_c
 
 def test_the_fingerprint_of_a_job_follows_the_digest_of_its_code(monkeypatch):
     jobs.run(square, squares(1), "squares")
-    monkeypatch.setattr(imports, "digest", lambda source: f"edited {source.name}")
+    monkeypatch.setattr(imports, "digest", lambda source, as_loaded: f"edited {source.name}")
     jobs.run(square, squares(1), "squares")
     assert calls() == 2
 
@@ -301,12 +326,12 @@ def test_a_result_with_a_number_that_is_not_finite_is_an_error_with_its_place():
 
 
 def test_a_job_that_finds_the_disk_full_is_one_line():
-    with pytest.raises(RuntimeError, match=r"x = 1\n  Error while serializing: .*No space left on device.*$"):
+    with pytest.raises(RuntimeError, match=r"x = 1\n  Error while serializing: .*No space left.*; free some space.*$"):
         jobs.run(on_a_full_disk, squares(1), "full")
 
 
 def test_a_job_without_memory_enough_is_one_line():
-    with pytest.raises(RuntimeError, match=r"x = 1\n  Unable to allocate .*$"):
+    with pytest.raises(RuntimeError, match=r"x = 1\n  out of memory \(Unable to allocate .*; lower a batch size.*$"):
         jobs.run(too_large, squares(1), "large")
 
 
@@ -361,7 +386,7 @@ def test_a_job_that_another_stage_is_at_is_waited_for_and_not_done_twice(tmp_pat
 
 def test_another_version_of_a_library_that_computes_runs_again(monkeypatch):
     jobs.run(square, squares(1), "squares")
-    monkeypatch.setattr(jobs.metadata, "version", lambda library: "0.0")
+    monkeypatch.setattr(fingerprints.metadata, "version", lambda library: "0.0")
     jobs.run(square, squares(1), "squares")
     assert calls() == 2
 
@@ -400,25 +425,32 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
         jobs.run(square, squares(1), "squares", workers="tcp://127.0.0.1:9")
 
 
+def test_a_worker_of_several_threads_is_refused_with_the_command_that_starts_others():
+    distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+    options = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, pytest.raises(ValueError, match="--nthreads 1 --nworkers N"):
+        jobs.run(square, squares(1), "squares", workers=cluster.scheduler_address)
+
+
 def test_gpus_are_found_by_the_driver_and_named_so_that_their_order_does_not_matter(monkeypatch):
-    monkeypatch.setattr(pool, "built_without_cuda", lambda: False)
+    monkeypatch.setattr("stages.plumbing.gpus.built_without_cuda", lambda: False)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     for name, value in {"Init": None, "Shutdown": None, "DeviceGetCount": 2}.items():
-        monkeypatch.setattr(pool.pynvml, f"nvml{name}", lambda value=value: value)
-    monkeypatch.setattr(pool.pynvml, "nvmlDeviceGetHandleByIndex", lambda number: number)
-    monkeypatch.setattr(pool.pynvml, "nvmlDeviceGetUUID", lambda handle: f"GPU-{handle}")
-    assert pool.gpus() == ("GPU-0", "GPU-1")
+        monkeypatch.setattr(gpus.pynvml, f"nvml{name}", lambda value=value: value)
+    monkeypatch.setattr(gpus.pynvml, "nvmlDeviceGetHandleByIndex", lambda number: number)
+    monkeypatch.setattr(gpus.pynvml, "nvmlDeviceGetUUID", lambda handle: f"GPU-{handle}")
+    assert gpus.visible() == ("GPU-0", "GPU-1")
     for visible, names in {"": (), "-1": (), "NoDevFiles": (), "1,-1,0": ("1",), "GPU-a, 3": ("GPU-a", "3")}.items():
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-        assert pool.gpus() == names
-    monkeypatch.setattr(pool, "built_without_cuda", lambda: True)
-    assert pool.gpus() == ()
+        assert gpus.visible() == names
+    monkeypatch.setattr("stages.plumbing.gpus.built_without_cuda", lambda: True)
+    assert gpus.visible() == ()
 
 
 @pytest.mark.parametrize("trap", ["a link", "open to others", "a link in the place of the lock"])
 def test_the_lock_of_a_gpu_is_not_followed_to_where_another_has_put_a_link(trap, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")  # which `take_gpu` sets; restored after the test
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")  # which `gpus.take` sets; restored after the test
     victim, folder = tmp_path / "victim", tmp_path / f"fewer-attention-weights-{os.getuid()}"
     victim.write_text("precious")
     if trap == "a link":
@@ -426,16 +458,28 @@ def test_the_lock_of_a_gpu_is_not_followed_to_where_another_has_put_a_link(trap,
         folder.symlink_to(tmp_path / "elsewhere")
     else:
         folder.mkdir(mode=0o700)
-        (folder / "gpu-0.lock").symlink_to(victim)
+        (folder / "gpu-0-0.lock").symlink_to(victim)
     if trap == "open to others":
         folder.chmod(0o777)
     with pytest.raises((ValueError, OSError), match="this user's alone|symbolic link"):
-        pool.take_gpu.__wrapped__(("0",))
+        gpus.take.__wrapped__(("0",))
     assert victim.read_text() == "precious"
 
 
+def test_runs_on_different_gpus_of_a_machine_take_each_of_theirs_before_any_twice(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")  # which `gpus.take` sets; restored after the test
+    taken, locks = [], []
+    for devices in (("0", "1"), ("2", "3"), ("0", "1"), ("2", "3"), ("0", "1")):
+        locks.append(gpus.take.__wrapped__(devices))
+        taken.append(os.environ["CUDA_VISIBLE_DEVICES"])
+    for lock in locks:
+        os.close(lock)
+    assert taken == ["0", "2", "1", "3", "0"]
+
+
 def test_every_worker_that_trains_has_a_gpu_of_its_own(monkeypatch):
-    monkeypatch.setattr(pool, "built_without_cuda", lambda: False)
+    monkeypatch.setattr("stages.plumbing.gpus.built_without_cuda", lambda: False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
     results = [result for _, result in jobs.run(gpu, squares(1, 2, 3, 4, 5, 6), "gpus", on_gpu=True)]
     assert {result["gpu"] for result in results} == {"5", "7"}

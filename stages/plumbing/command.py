@@ -6,6 +6,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
+def said(error: BaseException) -> str:
+    """Words what a user can mend: the message of an error and, where memory or disk ran out, the remedy.
+
+    PyTorch's errors are known by name and message, as it is not loaded here; safetensors words those of the disk.
+    """
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or _allocating(error):
+        return f"out of memory ({error}); lower a batch size, or `workers`"
+    if getattr(error, "errno", None) == errno.ENOSPC or f"os error {errno.ENOSPC}" in str(error):
+        return f"{error}; free some space and run the same command again"
+    return str(error)
+
+
+def _allocating(error: BaseException) -> bool:
+    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+
+
 @contextmanager
 def clear_errors() -> Iterator[None]:
     """Ends the program with the message alone when the body raises what a user can mend, or is interrupted."""
@@ -14,10 +30,5 @@ def clear_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         print("interrupted; the same command goes on where it was", file=sys.stderr)
         sys.exit(130)  # as a shell says it of SIGINT
-    except MemoryError as error:
-        sys.exit(f"error: out of memory ({error}); lower a batch size, or `workers`")
-    except OSError as error:
-        full = error.errno == errno.ENOSPC
-        sys.exit(f"error: {error}{'; free some space and run the same command again' if full else ''}")
-    except (ValueError, RuntimeError) as error:
-        sys.exit(f"error: {error}")
+    except (MemoryError, OSError, ValueError, RuntimeError) as error:
+        sys.exit(f"error: {said(error)}")

@@ -94,9 +94,10 @@ def require(there: Iterable[str], needed: Iterable[str], what: str) -> None:
 @contextmanager
 def explained(what: str) -> Iterator[None]:
     """Makes one clear error of what the hub's libraries raise in the body. what: the key and what it names."""
+    from datasets.exceptions import DatasetsError
     from huggingface_hub.errors import HTTPError  # of whatever library it speaks HTTP with
 
     try:
         yield
-    except (OSError, ValueError, HTTPError) as error:
+    except (OSError, ValueError, HTTPError, DatasetsError) as error:
         raise ValueError(f"{what} cannot be loaded ({error}); {REMEDY}") from None

@@ -61,13 +61,26 @@ def modules(source: Path) -> list[str]:
     return [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
 
 
-def digest(source: Path) -> str:
-    """Computes one SHA-256 over the names and contents of the closure of `source`."""
+def digest(source: Path, as_loaded: bool = False) -> str:
+    """Computes one SHA-256 over the names and contents of the closure of `source`.
+
+    Args:
+        source: a Python file of this repository.
+        as_loaded: take every file as this process first met it, which is about when it imported it.
+    """
+    content = _first_content if as_loaded else _content
     hashed = hashlib.sha256()
     for file in sorted(closure(source)):
         name = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file.name
-        hashed.update(f"{name} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+        hashed.update(f"{name} {content(file)}\n".encode())
     return hashed.hexdigest()
+
+
+def _content(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+_first_content = cache(_content)
 
 
 @cache

@@ -17,9 +17,7 @@ folder that all of them see.
 
 import ctypes
 import gc
-import hashlib
 import inspect
-import json
 import os
 import shutil
 import sys
@@ -28,7 +26,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 import joblib
@@ -36,13 +33,15 @@ from filelock import FileLock
 from safetensors import SafetensorError
 from tqdm import tqdm
 
-from stages.plumbing import imports, pool, results
-from stages.plumbing.files import sha256
+from stages.plumbing import fingerprints, gpus, imports, pool, results
+from stages.plumbing.command import said
 
 FOLDER = Path("data/jobs")
-LIBRARIES = ("tokenizers", "torch", "transformers")  # whose versions decide what a job computes, to the last bit
 # What a user can mend: its message says how, and no traceback is shown. A disk full of weights is a SafetensorError.
 MENDABLE = (ValueError, OSError, MemoryError, SafetensorError)
+OTHER_CODE = (
+    "  its worker has loaded other code, or has other versions of libraries, than this checkout; restart the worker"
+)
 
 
 @dataclass(frozen=True)
@@ -67,17 +66,22 @@ def run(
     stage: str,
     workers: int | str | None = None,
     on_gpu: bool = False,
+    shared: bool = False,
 ) -> list[tuple[Path, dict]]:
     """Calls `function(settings, folder)` for every job that has no result yet; gives (folder, result) for all.
 
     `function` returns JSON; it imports heavy libraries in its own body, so that only the workers pay for them. Every
     worker computes with one thread, so a result does not depend on how many run beside it. workers: their number; None
     takes every core; the address of a Dask scheduler, all that it has. on_gpu: the jobs compute on a GPU where there is
-    one; None then takes every GPU, and more workers than GPUs share them.
-    RuntimeError when jobs fail: raised at the end, with all failures, after the others are done.
+    one; None then takes every GPU, and more workers than GPUs share them. shared: several processes can do one job
+    together.
+    RuntimeError when jobs fail: raised at the end, with all failures, after the others are done; in several processes
+    at the first failure. ValueError where several processes were started for jobs that cannot be shared.
     """
-    fingerprints = _fingerprints(function, jobs)
-    folders = [FOLDER / stage / fingerprint for fingerprint in fingerprints]
+    if processes() > 1 and not shared:
+        raise ValueError(f"{stage}: several processes cannot share its jobs; run it without torchrun or accelerate")
+    given = [(job.settings, job.inputs) for job in jobs]
+    folders = [FOLDER / stage / fingerprint for fingerprint in fingerprints.of_jobs(function, given)]
     found = _found(jobs, folders, stage)
     missing = [i for i, result in enumerate(found) if result is None]
     print(f"{stage}: {len(jobs)} jobs, {len(jobs) - len(missing)} of them done before", flush=True)
@@ -90,9 +94,9 @@ def run(
             if error:
                 failures.append(f"{name}\n{error}")
     if failures:
+        done = bar.n - len(failures)
         raise RuntimeError(
-            f"{stage}: {len(failures)} of {len(jobs)} jobs failed; the others are done and kept.\n"
-            + "\n".join(failures)
+            f"{stage}: {len(failures)} of {len(jobs)} jobs failed; {done} are done and kept.\n" + "\n".join(failures)
         )
     if rank():
         raise SystemExit  # the first process goes on alone
@@ -111,7 +115,7 @@ def prepare(stage: Path, workers: int | str | None) -> None:
         stage: the file of the stage.
         workers: as in `run`.
     """
-    if processes() == 1 and not isinstance(workers, str) and imports.runs_jobs(stage) and not pool.gpus():
+    if processes() == 1 and not isinstance(workers, str) and imports.runs_jobs(stage) and not gpus.visible():
         pool.begin_server(imports.modules(stage))
 
 
@@ -162,17 +166,19 @@ def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | st
     """Yields (name, error or None) as jobs end, in any order."""
     if not work:
         return
-    gpus = pool.gpus() if on_gpu else ()
+    devices = gpus.visible() if on_gpu else ()
     if on_gpu and isinstance(workers, str):
-        gpus = None  # every worker looks on its own machine
-    calls = [(job.name, (function, job, folder.resolve(), Path.cwd(), gpus)) for job, folder in work]
+        devices = None  # every worker looks on its own machine
+    calls = [(job.name, (function, job, folder.resolve(), Path.cwd(), devices)) for job, folder in work]
+    if isinstance(workers, str):
+        calls = [(name, (*arguments, fingerprints.identity(function))) for name, arguments in calls]
     if processes() > 1:
         yield from _compute_together(calls)
     elif isinstance(workers, str):
         yield from pool.on_cluster(_one, calls, workers)
     else:
-        number = min(workers or len(gpus) or joblib.cpu_count(), len(work))
-        modules = None if gpus else imports.modules(Path(inspect.getfile(function)))
+        number = min(workers or len(devices) or joblib.cpu_count(), len(work))
+        modules = None if devices else imports.modules(Path(inspect.getfile(function)))
         yield from pool.in_processes(_one, calls, number, modules)
 
 
@@ -186,14 +192,24 @@ def _compute_together(calls: list[tuple[str, tuple]]):
 
 
 def _one(
-    function: Callable, job: Job, folder: Path, directory: Path, gpus: tuple[str, ...] | None = ()
+    function: Callable,
+    job: Job,
+    folder: Path,
+    directory: Path,
+    devices: tuple[str, ...] | None = (),
+    identity: list | None = None,
 ) -> tuple[str, str | None]:
-    """Does one job in a worker process; gives its name and what went wrong, if anything."""
+    """Does one job in a worker process; gives its name and what went wrong, if anything.
+
+    identity: of the function where the job was planned, for a worker that may have loaded its code long before.
+    """
+    if identity is not None and identity != fingerprints.identity(function, as_loaded=True):
+        return job.name, OTHER_CODE
     os.chdir(directory)  # workers of a cluster were started elsewhere
     pool.use_one_thread()
-    gpus = pool.gpus() if gpus is None else gpus
-    if gpus:
-        pool.take_gpu(gpus)
+    devices = gpus.visible() if devices is None else devices
+    if devices:
+        gpus.take(devices)
     try:
         return job.name, _done(function, job, folder)
     finally:
@@ -210,10 +226,9 @@ def _done(function: Callable, job: Job, folder: Path) -> str | None:
             result = function(job.settings | ({"leaves": job.leaves} if job.leaves else {}), folder)
             if not rank():
                 results.write(folder, job.name, job.settings, result)
-        except MENDABLE as error:  # reported with all the others by `run`
-            return f"  {error}"
-        except Exception:
-            return traceback.format_exc()
+        except Exception as error:  # reported with all the others by `run`
+            words = said(error)
+            return f"  {words}" if isinstance(error, MENDABLE) or words != str(error) else traceback.format_exc()
     return None
 
 
@@ -227,20 +242,3 @@ def _free_memory() -> None:
     gc.freeze()
     if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):
         library.malloc_trim(0)
-
-
-def _fingerprints(function: Callable, jobs: list[Job]) -> list[str]:
-    paths = {path for job in jobs for path in job.inputs}  # jobs share inputs
-    with ThreadPoolExecutor() as threads:
-        digests = dict(zip(paths, threads.map(sha256, paths), strict=True))
-    versions = {library: metadata.version(library) for library in LIBRARIES}
-    identity = [function.__qualname__, imports.digest(Path(inspect.getfile(function))), versions]
-    return [
-        hashlib.sha256(
-            json.dumps(
-                [identity, job.settings, [[os.path.relpath(path), digests[path]] for path in job.inputs]],
-                sort_keys=True,
-            ).encode()
-        ).hexdigest()[:32]
-        for job in jobs
-    ]

@@ -1,4 +1,4 @@
-"""Where jobs are computed: in processes of this machine, on a Dask cluster, and on which GPU.
+"""Where jobs are computed: in processes of this machine, or on a Dask cluster.
 
 Processes of this machine are forked from a server that has imported what the jobs run, once for all of them, and has
 computed nothing: no thread and no GPU is inherited. Where that cannot be had (macOS, Windows), and for jobs on GPUs,
@@ -12,9 +12,7 @@ import multiprocessing.forkserver
 import multiprocessing.resource_tracker
 import os
 import signal
-import stat
 import sys
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -22,16 +20,16 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
-from importlib import metadata
-from itertools import count, takewhile
 from multiprocessing.context import BaseContext
-from pathlib import Path
 
-import pynvml
 import threadpoolctl
 
 CONNECTION_SECONDS = 30
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+KILLED = (
+    "  its process was killed; run the same command again, with fewer `workers` or a smaller batch if memory ran out"
+)
 
 Outcome = tuple[str, str | None]  # name of a job; what went wrong, if anything
 
@@ -70,7 +68,7 @@ def in_processes(
                     name, process = at_work.pop(future)
                     killed = isinstance(future.exception(), BrokenProcessPool)
                     idle.append(begin() if killed else process)
-                    yield (name, "  its process was killed; run the same command again") if killed else future.result()
+                    yield (name, KILLED) if killed else future.result()
         except BaseException:  # such as Ctrl-C: nobody waits for the jobs at work
             for child in multiprocessing.active_children():
                 child.kill()
@@ -181,72 +179,17 @@ def on_cluster(call: Callable[..., Outcome], work: list[tuple[str, tuple]], addr
         try:
             client.wait_for_workers(1, timeout=CONNECTION_SECONDS)
         except TimeoutError:
-            raise ValueError(f"workers: {address} has no workers; start some: `dask worker {address}`") from None
+            raise ValueError(f"workers: {address} has no workers; start some: `{_worker(address)}`") from None
+        if any(threads > 1 for threads in client.nthreads().values()):
+            raise ValueError(
+                f"workers: some workers of {address} take several jobs at a time, whose random numbers would come from "
+                f"one generator; start them with one thread each: `{_worker(address)}`"
+            )
         futures = {client.submit(call, *arguments, pure=False): name for name, arguments in work}
         for future in as_completed(futures):
             error = future.exception()  # a job gives its own errors as results; this one is of the worker
             yield (futures[future], f"  {error}") if error else future.result()
 
 
-def gpus() -> tuple[str, ...]:
-    """What CUDA_VISIBLE_DEVICES calls the GPUs of this machine; found without loading a library that would take one.
-
-    A PyTorch that is built without CUDA has none. Of a list CUDA takes what stands before the first name that is none,
-    such as -1 or Slurm's NoDevFiles.
-    """
-    if built_without_cuda():
-        return ()
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        names = (name.strip() for name in visible.split(","))
-        return tuple(takewhile(lambda name: name.isdecimal() or name.startswith(("GPU-", "MIG-")), names))
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:  # no driver
-        return ()
-    try:
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
-        return tuple(pynvml.nvmlDeviceGetUUID(handle) for handle in handles)  # CUDA numbers them in another order
-    finally:
-        pynvml.nvmlShutdown()
-
-
-def built_without_cuda() -> bool:
-    """Whether the installed PyTorch is the build that computes on CPUs alone."""
-    return metadata.version("torch").endswith("+cpu")
-
-
-@cache
-def take_gpu(gpus: tuple[str, ...]) -> int:
-    """Binds this worker process to a GPU, before it loads a library that asks for one.
-
-    Gives the lock, which holds until the process ends: the n-th of the workers at work takes GPU n.
-    """
-    import fcntl  # of POSIX, as are the machines with GPUs that this is for
-
-    folder = private_folder()
-    for place in count():
-        lock = os.open(folder / f"gpu-{place}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            continue
-        os.environ["CUDA_VISIBLE_DEVICES"] = gpus[place % len(gpus)]
-        return lock  # open until the process ends
-
-
-def private_folder() -> Path:
-    """A folder for what the processes of one user share on one machine.
-
-    Raises:
-        ValueError: another could write there too, or has put something else in its place.
-    """
-    above = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    folder = Path(above) / f"fewer-attention-weights-{os.getuid()}"
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise ValueError(f"{folder}: not a folder that is this user's alone; delete it, or set XDG_RUNTIME_DIR")
-    return folder
+def _worker(address: str) -> str:
+    return f"dask worker {address} --nthreads 1 --nworkers N"

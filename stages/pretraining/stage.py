@@ -84,7 +84,9 @@ def main(settings: Settings, operator: str, size: str) -> dict:
     runs = planned(settings, operator, size)
     checkpoints = tuple(f"checkpoints/step-{step}" for step in settings.convergence.steps)
     work = [jobs.Job(f"{name} seed {run['seed']}", run, (TOKENS,), checkpoints) for run in runs]
-    done = list(zip(runs, jobs.run(pretrain, work, "pretraining", settings.workers, on_gpu=True), strict=True))
+    done = list(
+        zip(runs, jobs.run(pretrain, work, "pretraining", settings.workers, on_gpu=True, shared=True), strict=True)
+    )
     with temporary_sibling(PRETRAINED / name) as models, temporary_sibling(CHECKPOINTS / name) as earlier:
         for run, (folder, result) in done:
             seed, log = f"seed-{run['seed']}", result["log"]

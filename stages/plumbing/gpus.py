@@ -1,0 +1,76 @@
+"""Which GPUs this machine has, and which of them a worker takes."""
+
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from functools import cache
+from importlib import metadata
+from itertools import count, takewhile
+from pathlib import Path
+
+import pynvml
+
+
+def visible() -> tuple[str, ...]:
+    """What CUDA_VISIBLE_DEVICES calls the GPUs of this machine; found without loading a library that would take one.
+
+    A PyTorch that is built without CUDA has none. Of a list CUDA takes what stands before the first name that is none,
+    such as -1 or Slurm's NoDevFiles.
+    """
+    if built_without_cuda():
+        return ()
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        names = (name.strip() for name in visible.split(","))
+        return tuple(takewhile(lambda name: name.isdecimal() or name.startswith(("GPU-", "MIG-")), names))
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:  # no driver
+        return ()
+    try:
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
+        return tuple(pynvml.nvmlDeviceGetUUID(handle) for handle in handles)  # CUDA numbers them in another order
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def built_without_cuda() -> bool:
+    """Whether the installed PyTorch is the build that computes on CPUs alone."""
+    return metadata.version("torch").endswith("+cpu")
+
+
+@cache
+def take(gpus: tuple[str, ...]) -> int:
+    """Binds this worker process to a GPU, before it loads a library that asks for one.
+
+    Gives the lock, which holds until the process ends: of the GPU that the fewest workers of this user hold.
+    """
+    import fcntl  # of POSIX, as are the machines with GPUs that this is for
+
+    folder = private_folder()
+    for place, gpu in ((place, gpu) for place in count() for gpu in gpus):
+        lock = os.open(folder / f"gpu-{gpu}-{place}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            continue
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+        return lock  # open until the process ends
+
+
+def private_folder() -> Path:
+    """A folder for what the processes of one user share on one machine.
+
+    Raises:
+        ValueError: another could write there too, or has put something else in its place.
+    """
+    above = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    folder = Path(above) / f"fewer-attention-weights-{os.getuid()}"
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise ValueError(f"{folder}: not a folder that is this user's alone; delete it, or set XDG_RUNTIME_DIR")
+    return folder
