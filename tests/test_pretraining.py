@@ -83,9 +83,10 @@ def test_probes_are_logged_and_change_nothing(operator, tokens, tmp_path):
 
 def test_the_curves_of_all_runs_stand_in_one_table_while_they_go_on(tmp_path):
     table = tmp_path / "live.csv"
-    for seed, steps in ((1, (4,)), (2, (4, 8)), (1, (4, 8))):
+    for seed, steps, last in ((1, (4,), False), (2, (4, 8), False), (1, (4, 8), True)):
         log = [{"step": step, "validation_loss": 1 / step, "probes": {"score_spread": seed}} for step in steps]
-        curves.show(table, {"operator": "shared", "size": "toy", "seed": seed}, log)
+        curves.show(table, {"operator": "shared", "size": "toy", "seed": seed}, log, last)
+        assert len(pd.read_csv(table)) == (4 if last else 1)  # joined at first, then not for a while, and at the end
     drawn = pd.read_csv(table)
     assert list(drawn.columns) == ["operator", "size", "seed", "step", "validation_loss", "score_spread"]
     assert drawn[["seed", "step", "validation_loss"]].values.tolist() == [

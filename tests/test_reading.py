@@ -292,7 +292,7 @@ def test_files_that_are_no_corpus_are_refused(tmp_path):
     (tmp_path / "x.parquet").touch()
     with pytest.raises(ValueError, match=r"x\.parquet is of no known form"):
         sources.find_files(tmp_path, ["*.parquet"])
-    with pytest.raises(ValueError, match=r"`\*\.warc` matches no file below data\.root"):
+    with pytest.raises(ValueError, match=r"`\*\.warc` matches no file below "):
         sources.find_files(tmp_path, ["*.jsonl", "*.warc"])
     for pattern in ("/absolute/*.jsonl", ""):
         with pytest.raises(ValueError, match="matches no file"):
@@ -397,6 +397,17 @@ def test_rows_of_the_hub_keep_the_metadata_of_oscar(tmp_path, output, text_colum
 def test_a_pattern_that_matches_no_file_of_the_hub_is_named(repository, output):
     with pytest.raises(ValueError, match=r"`fr_meta/\*` matches no file"):
         corpus.write_hub(output, settings(output, repository=repository, hub_files=["fr_meta/*"]))
+
+
+def test_a_fault_in_a_file_of_the_hub_is_named_as_the_repository_names_it_and_nothing_is_left(repository, output):
+    (repository / "books").mkdir()
+    compressed(repository / "books" / "a.jsonl", plain("a book") + b'{"text": 1}\n')
+    with pytest.raises(RuntimeError, match=rf"{repository}/books/a\.jsonl, line 2: not a plain document"):
+        corpus.write_hub(output, settings(output, repository=repository, hub_files=["books/*"]))
+    assert not [path for path in Path("data/jobs").rglob("a.jsonl")]
+    (repository / "table.parquet").touch()
+    with pytest.raises(ValueError, match=r"corpus\.hub\.files: .*table\.parquet is of no known form"):
+        corpus.write_hub(output, settings(output, repository=repository, hub_files=["*.parquet"]))
 
 
 def test_a_repository_that_cannot_be_reached_says_how_to_log_in(output, monkeypatch):

@@ -267,14 +267,14 @@ def test_an_alias_counts_as_whole_words_only():
 
 
 def test_documents_are_cut_and_questions_without_an_answer_are_counted_with_the_reason(tmp_path):
-    questions = [asked("q1", ["Late"], ["a"]), asked("q2", ["early"], ["a"])]
+    questions = [asked("q1", ["Late"], ["a"]), asked("q2", ["early"], ["a"]), asked("q3", ["never"], ["a"])]
     trivia(tmp_path, "wikipedia-dev.json", *questions, wikipedia_a="  early\n" + "word " * 20 + "late")
     trivia(tmp_path, "web-dev.json", asked("q1", ["late"], [], ["b"]), asked("q2", ["early"], ["a"]), web_b="Late!")
     found = triviaqa.read_original(tmp_path, "validation", 5)
     assert found.frame["example_id"].tolist() == ["q2", "q1"]
     assert found.frame["context"].tolist() == ["  early\nword word word word", "Late!"]
-    assert found.dropped == 2 and not found.subset
-    assert found.reason == "1 no answer in the first 5 words of a document; 1 in both parts"
+    assert found.dropped == 3 and not found.subset
+    assert found.reason == "1 no answer in the first 5 words of a document; 2 in both parts"
     assert triviaqa.first_words("a b", 5) == "a b"
 
 

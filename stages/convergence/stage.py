@@ -15,7 +15,8 @@ from stages.plumbing.settings import Settings
 def planned(settings: Settings, operator: str, size: str) -> list[tuple[int, dict]]:
     """(pre-training step, run) for every step, task, pre-training seed and seed.
 
-    The model after the last step is that of stage finetuning, so a run that both stages ask for is made once.
+    Where `pretraining.steps` is given, the model after the last is that of stage finetuning, so a run that both stages
+    ask for is made once.
     """
     training = settings.finetuning[settings.convergence.protocol].model_dump(mode="json")
     del training["seeds"]

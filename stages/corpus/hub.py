@@ -6,6 +6,7 @@ survive byte for byte; other datasets come as rows, streamed. Gated ones need a 
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,13 +15,19 @@ from stages.corpus import sources
 from stages.plumbing.commits import explained, named
 from stages.plumbing.files import place
 
+KEY = "corpus.hub.files"
 METADATA = ("identification", "harmful_pp", "tlsh", "quality_warnings", "annotation", "categories")
 
 
 def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> list[str]:
-    """Files of a repository, by pattern, then in natural order. ValueError for a pattern that matches none."""
+    """Files of a repository, by pattern, then in natural order.
+
+    Raises:
+        ValueError: a pattern matches none, or one of no known form.
+    """
     if Path(repository).is_dir():
-        return [file.relative_to(repository).as_posix() for file in sources.find_files(Path(repository), patterns)]
+        files = sources.find_files(Path(repository), patterns, KEY)
+        return [file.relative_to(repository).as_posix() for file in files]
     from huggingface_hub import HfFileSystem
 
     system, root = HfFileSystem(), f"datasets/{repository}@{revision}/"
@@ -29,43 +36,58 @@ def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
         with explained(f"corpus.hub: {repository} ({revision})"):
             matches = [Path(match.removeprefix(root)) for match in system.glob(root + pattern)]
         if not matches:
-            raise ValueError(f"corpus.hub.files: `{pattern}` matches no file of {repository} ({revision}); mend it")
+            raise ValueError(f"{KEY}: `{pattern}` matches no file of {repository} ({revision}); mend it")
         found |= dict.fromkeys(reading.in_natural_order(matches))
+    for path in found:
+        sources.form(path, KEY)
     return [path.as_posix() for path in found]
 
 
-def fetch(repository: str, revision: str, name: str, target: Path) -> None:
-    """Gives a file of a repository the local name `target`. ValueError when it cannot be had."""
-    if Path(repository).is_dir():
-        place(Path(repository) / name, target)
-        return
-    from huggingface_hub import HfFileSystem
+@contextmanager
+def fetched(repository: str, revision: str, name: str, above: Path | None = None) -> Iterator[Path]:
+    """Has a file of a repository on the disk while the body runs; errors of the body name it as the repository does.
 
-    with explained(f"corpus.hub: {repository} ({revision}), {name}"):
-        HfFileSystem().get_file(f"datasets/{repository}@{revision}/{name}", str(target))
+    Args:
+        repository: the name on the hub, or a folder of the same layout.
+        revision: a commit.
+        name: of the file in the repository.
+        above: the folder in which it lies meanwhile; None where any will do.
+
+    Raises:
+        ValueError: the file cannot be had, or has a fault.
+    """
+    with TemporaryDirectory(dir=above) as folder:
+        target = Path(folder) / Path(name).name
+        if Path(repository).is_dir():
+            place(Path(repository) / name, target)
+        else:
+            from huggingface_hub import HfFileSystem
+
+            with explained(f"corpus.hub: {repository} ({revision}), {name}"):
+                HfFileSystem().get_file(f"datasets/{repository}@{revision}/{name}", str(target))
+        try:
+            yield target
+        except ValueError as error:
+            raise ValueError(str(error).replace(str(target), f"{named(repository, revision)}/{name}")) from None
 
 
 def write_shard(settings: dict, folder: Path) -> dict:
     """Job. settings: repository, revision, name (of a file). Leaves and gives what sources.write_shard does."""
-    fetched = folder / Path(settings["name"]).name
-    fetch(settings["repository"], settings["revision"], settings["name"], fetched)
-    result = sources.write_shard({"parts": [[str(fetched), 0, None]]}, folder)
-    fetched.unlink()
-    name = f"{named(settings['repository'], settings['revision'])}/{settings['name']}"
+    repository, revision = settings["repository"], settings["revision"]
+    with fetched(repository, revision, settings["name"], folder) as file:
+        result = sources.write_shard({"parts": [[str(file), 0, None]]}, folder)
+    name = f"{named(repository, revision)}/{settings['name']}"
     return result | {"origins": [(line, name, source_line) for line, _, source_line in result["origins"]]}
 
 
 def file_records(repository: str, revision: str, names: list[str]) -> Iterator[bytes]:
     """The records of some files, one after the other; one of them at a time is on the disk."""
-    with TemporaryDirectory() as folder:
-        for name in names:
-            fetched = Path(folder) / Path(name).name
-            fetch(repository, revision, name, fetched)
-            yield from sources.file_records(fetched)
-            fetched.unlink()
+    for name in names:
+        with fetched(repository, revision, name) as file:
+            yield from sources.file_records(file)
 
 
-def _fetched(rows: Iterator[dict], what: str) -> Iterator[dict]:
+def _streamed(rows: Iterator[dict], what: str) -> Iterator[dict]:
     """The rows of a stream, whose network may fail at any of them. what: the key and what it names."""
     while True:
         with explained(what):
@@ -82,7 +104,7 @@ def row_records(repository: str, configuration: str | None, revision: str) -> It
     what = f"corpus.hub: {repository} ({configuration}, {revision})"
     with explained(what):
         rows = datasets.load_dataset(repository, configuration, split="train", streaming=True, revision=revision)
-    for number, row in enumerate(_fetched(iter(rows), what)):
+    for number, row in enumerate(_streamed(iter(rows), what)):
         text = row.get("content", row.get("text"))
         if not isinstance(text, str):
             raise ValueError(

@@ -18,8 +18,8 @@ from stages.plumbing.files import temporary_sibling
 HEADING = re.compile(r" = [^=].* = ")  # of an article; sections have more signs
 
 
-def find_files(root: Path, patterns: Iterable[str]) -> list[Path]:
-    """Files below `root`, by pattern, then in natural order.
+def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -> list[Path]:
+    """Files below `root`, by pattern, then in natural order. key: of params.yaml that has the patterns.
 
     Raises:
         ValueError: a pattern matches no file, or something that can be no file, such as a link that leads nowhere.
@@ -29,14 +29,12 @@ def find_files(root: Path, patterns: Iterable[str]) -> list[Path]:
         matches = [path for path in _matches(root, pattern) if not path.is_dir()]
         if odd := [path for path in matches if not path.is_file()]:
             kind = f"a link to {odd[0].readlink()}, which leads nowhere" if odd[0].is_symlink() else "no ordinary file"
-            raise ValueError(f"corpus.files: {odd[0]}: {kind}; mend it, delete it or narrow the pattern `{pattern}`")
+            raise ValueError(f"{key}: {odd[0]}: {kind}; mend it, delete it or narrow the pattern `{pattern}`")
         if not matches:
-            raise ValueError(
-                f"corpus.files: `{pattern}` matches no file below data.root ({root.absolute()}); mend one of them"
-            )
+            raise ValueError(f"{key}: `{pattern}` matches no file below {root.absolute()}; mend one of them")
         found |= dict.fromkeys(reading.in_natural_order(matches))
     for path in found:
-        _form(path)
+        form(path, key)
     return list(found)
 
 
@@ -51,7 +49,7 @@ def _matches(root: Path, pattern: str) -> set[Path]:
 def count(settings: dict, folder: Path) -> dict:
     """Job. settings: path; limit (int or None). Gives the number of documents, counted up to the limit."""
     path = Path(settings["path"])
-    units = _numbered_lines(path) if _form(path) == ".jsonl" else _texts(path)
+    units = _numbered_lines(path) if form(path) == ".jsonl" else _texts(path)
     return {"documents": sum(1 for _ in islice(units, settings["limit"]))}
 
 
@@ -83,7 +81,7 @@ def file_records(path: Path, first: int = 0, last: int | None = None) -> Iterato
 
 def _numbered_records(path: Path, first: int, last: int | None) -> Iterator[tuple[int | None, bytes]]:
     """The same with the line that each is from; None for a document that may be of several lines."""
-    if _form(path) != ".jsonl":
+    if form(path) != ".jsonl":
         for text in islice(_texts(path), first, last):
             yield None, records.record(records.PlainDocument(text))
     elif _holds_oscar(path):
@@ -99,11 +97,12 @@ def _numbered_records(path: Path, first: int, last: int | None) -> Iterator[tupl
                 ) from None
 
 
-def _form(path: Path) -> str:
+def form(path: Path, key: str = "corpus.files") -> str:
+    """The suffix that says how a file holds its documents. ValueError, naming the key, for another one."""
     suffixes = [suffix for suffix in path.suffixes if suffix not in reading.DECOMPRESSION]
     if not suffixes or suffixes[-1] not in (".jsonl", ".txt", ".raw"):
         raise ValueError(
-            f"corpus.files: {path} is of no known form; known are .jsonl, .txt and .raw, alone or with .zst or .gz"
+            f"{key}: {path} is of no known form; known are .jsonl, .txt and .raw, alone or with .zst or .gz"
         )
     return suffixes[-1]
 
@@ -131,7 +130,7 @@ def _holds_oscar(path: Path) -> bool:
 
 
 def _texts(path: Path) -> Iterator[str]:
-    return _articles(path) if _form(path) == ".raw" else _paragraphs(path)
+    return _articles(path) if form(path) == ".raw" else _paragraphs(path)
 
 
 def _paragraphs(path: Path) -> Iterator[str]:

@@ -42,7 +42,10 @@ def write_embedded(folder: Path, settings: Settings) -> None:
 
 
 def write_files(folder: Path, settings: Settings) -> None:
-    """Reads every file twice, to count and to write: shards are of equal size, and made in parallel."""
+    """Reads every file once to count, and for every shard that takes of it from its start up to there.
+
+    So shards are of equal size, and made in parallel; of a few large files, give `corpus.shards` no more than cores.
+    """
     corpus, root = settings.corpus, Path(settings.data.root)
     files = sources.find_files(root, corpus.files)
     counting = [jobs.Job(str(path), {"path": str(path), "limit": corpus.documents}, (path,)) for path in files]

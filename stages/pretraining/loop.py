@@ -116,7 +116,7 @@ def _train(
                 )
             progress["log"].append(entry | {"probes": probes.measure(model) if probes else {}})
             if rank() == 0:
-                curves.show(live, run, progress["log"])
+                curves.show(live, run, progress["log"], last=done == steps)
             losses, count = 0.0, 0
             pace.start()
         _leave(model, wanted.get(done))

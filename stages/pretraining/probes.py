@@ -38,6 +38,7 @@ class Probes:
             attention_entropy: of the weights over keys, as a share of the uniform one's, in [0, 1].
             self_weight: the weight of a token on itself.
             movement_NAME, for every weight NAME of the operator: |W - W_0| / |W_0| (Frobenius), with W_0 its start.
+                A weight that starts at 0 has none.
         """
         model.eval()
         modules = operators_of(model)
@@ -49,6 +50,8 @@ class Probes:
         for name, weight in _weights(model):
             start = self._start[name].to(weight.device)
             own = name.removesuffix(".weight").rpartition(".")[2]
+            if not start.norm():
+                continue
             moved.setdefault(f"movement_{own}", []).append(((weight - start).norm() / start.norm()).item())
         return values | {name: sum(layers) / len(layers) for name, layers in moved.items()}
 

@@ -70,6 +70,8 @@ def planned(settings: Settings, operator: str, size: str, trained: dict[tuple[in
 
 
 def _run(settings: Settings, model: str, task: str, weights: Path, pretraining_seed: int, seed: int) -> dict:
+    answering = {"answer_length", "null_threshold"} if task == BEFORE else set()  # nothing is answered there
+    training = settings.question_answering.model_dump(mode="json", exclude={"tasks", "seeds"} | answering)
     return {
         "name": f"{model} {task}, pre-training seed {pretraining_seed}, seed {seed}",
         "task": task,
@@ -77,7 +79,7 @@ def _run(settings: Settings, model: str, task: str, weights: Path, pretraining_s
         "weights": str(weights),
         "pretraining_seed": pretraining_seed,
         "seed": seed,
-        "training": settings.question_answering.model_dump(mode="json", exclude={"tasks", "seeds"}),
+        "training": training,
     }
 
 

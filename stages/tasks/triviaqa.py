@@ -57,18 +57,21 @@ def read_hub(repository: str, configuration: str | None, revision: str, split: s
 def with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool) -> Questions:
     """Examples with spans. entries: (id, question, aliases of the answer, documents).
 
-    Left out and counted: questions without an alias in the first `words` words of any document, and questions that
-    come again (one can be in both parts).
+    Left out and counted: questions without an alias in the first `words` words of any document, and the second of two
+    entries of one question, which can be in both parts.
     """
     kept: dict[str, tuple] = {}
-    without, again = 0, 0
+    failed: set[str] = set()  # so far: the other part may have a document with the answer
+    again = 0
     for name, question, aliases, documents in entries:
+        again += name in kept or name in failed
         if name in kept:
-            again += 1
-        elif row := _example(name, question, aliases, documents, words):
+            continue
+        if row := _example(name, question, aliases, documents, words):
             kept[name] = row
         else:
-            without += 1
+            failed.add(name)
+    without = len(failed - kept.keys())
     counts = {f"no answer in the first {words} words of a document": without, "in both parts": again}
     reason = "; ".join(f"{count} {text}" for text, count in counts.items() if count)
     return Questions(as_rows(kept.values(), source, False), source, subset, without + again, reason)

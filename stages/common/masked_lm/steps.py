@@ -84,7 +84,7 @@ def advance(
     sequences = torch.from_numpy(corpus.train[indices])
     generator = torch.Generator().manual_seed(derived_seed(seed, MASKING, step))
     inputs, chosen = corpus.masked(sequences, settings["mask_probability"], generator)
-    count = _at_least_one(int(chosen.sum()), f"step {step + 1}")
+    count = _at_least_one(int(chosen.sum()), f"step {step + 1}", "pretraining.batch_size")
     seed_torch(seed, DROPOUT, step * processes() + rank())
     model.train()
     total = _backward(loss_of, *(distributed.share(T) for T in (inputs, sequences, chosen)), count, settings)
@@ -142,14 +142,14 @@ def validate(model: nn.Module, corpus: Corpus, settings: dict) -> dict:
             with autocast(settings["precision"]):
                 batch = (inputs, *sparse_targets(sequences, chosen))
                 totals[i] = loss_of(*(T.to(device()) for T in batch)).double()
-    count = _at_least_one(count, "validation")
+    count = _at_least_one(count, "validation", "tokenization.validation_documents")
     return {"validation_loss": distributed.added(totals).sum().item() / count, "masked_tokens": count}
 
 
-def _at_least_one(masked: int, where: str) -> int:
-    """The number of masked tokens. ValueError when there is none, for a loss has no mean then."""
+def _at_least_one(masked: int, where: str, more: str) -> int:
+    """The number of masked tokens. ValueError when there is none, for a loss has no mean then. more: a key to raise."""
     if not masked:
-        raise ValueError(f"pre-training, {where}: no token is masked; raise pretraining.mask_probability or batch_size")
+        raise ValueError(f"pre-training, {where}: no token is masked; raise pretraining.mask_probability or {more}")
     return masked
 
 
