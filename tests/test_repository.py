@@ -151,8 +151,9 @@ def test_the_examples_page_has_the_scores_of_translation_and_the_losses_of_pretr
         assert f"({last.min():.2f} to {last.max():.2f} nats)" in page
 
 
-def test_the_readme_takes_further_numbers_of_the_studies_from_their_tables():
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+def test_the_readme_and_the_examples_page_take_further_numbers_of_the_studies_from_their_tables():
+    pages = ("README.md", "reports/examples/README.md")
+    readme = " ".join(" ".join((ROOT / page).read_text(encoding="utf-8") for page in pages).split())
     plateau, files = (ROOT / "reports/examples" / name / "tables" for name in ("plateau", "files"))
     arms = pd.read_csv(plateau / "plateau_arms.csv").set_index("arm")
     assert len(arms) == 31 and "31 arms and eight seeds" in readme and set(arms["runs"]) == {8}
@@ -177,8 +178,8 @@ def test_the_readme_takes_further_numbers_of_the_studies_from_their_tables():
     steps = pd.read_csv(plateau / "milestones.csv").query("source == 'released' and size == 'base'")
     leaving = steps[steps["milestone"] == "plateau_end_step"].set_index("operator")["mean"]
     reached = steps[steps["milestone"] == "loss=2.5"].set_index("operator")["mean"]
-    assert f"comes at {reached['pairwise']:,.0f} and {reached['original']:,.0f}" in readme
-    assert f"leaves at step {leaving['pairwise']:,.0f}, that of the original at {leaving['original']:,.0f}" in readme
+    assert f"comes at {reached['pairwise']:,.0f} (pairwise) and {reached['original']:,.0f} (original)" in readme
+    assert f"leaves at step {leaving['pairwise']:,.0f} and the original at {leaving['original']:,.0f}" in readme
     against = pd.read_csv(files / "against_original.csv").query("source == 'reproduced'")
     lost = against[(against["operator"] == "pairwise") & (against["column"] == "glue_score")]
     assert f"(p = {lost['p_holm'].item():.2f})" in readme
