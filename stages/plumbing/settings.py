@@ -39,9 +39,9 @@ from stages.plumbing.training_sections import (
     Pretraining,
     QuestionAnswering,
     Timing,
-    Translation,
     Variant,
 )
+from stages.plumbing.translation_sections import Translation
 
 PATH = Path("params.yaml")
 

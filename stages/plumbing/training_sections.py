@@ -1,4 +1,4 @@
-"""The sections of params.yaml on models, their training and their tests, as frozen records.
+"""The sections of params.yaml on BERT models, their training and their tests, as frozen records.
 
 No record but `Variant` holds a default: every value stands in params.yaml with its unit and source.
 """
@@ -10,7 +10,6 @@ from pydantic import Field, model_validator
 from stages.plumbing.sections import (
     Batch,
     Count,
-    Hub,
     Level,
     Name,
     Pair,
@@ -25,7 +24,7 @@ from stages.plumbing.sections import (
 )
 
 
-def _require_steps_after_warmup(warmup_steps: int, steps: int) -> None:
+def require_steps_after_warmup(warmup_steps: int, steps: int) -> None:
     """ValueError for a warm-up that fills the run: the rate would never fall, or be divided by nothing."""
     if warmup_steps >= steps:
         raise ValueError(f"warmup_steps: {warmup_steps} leaves nothing of steps: {steps}")
@@ -111,7 +110,7 @@ class Pretraining(Training):
     @model_validator(mode="after")
     def _warmup_ends(self):
         if self.steps is not None:
-            _require_steps_after_warmup(self.warmup_steps, self.steps)
+            require_steps_after_warmup(self.warmup_steps, self.steps)
         return self
 
 
@@ -190,77 +189,3 @@ class Timing(Record):
     tasks: Several[Task]
     repeats: Count
     steps: Count
-
-
-class Layers(Sized):
-    """The size and the optimiser of a model of the stage translation."""
-
-    operators: Several[Name]
-    seeds: Several[Seed]
-    hidden: Annotated[int, Field(ge=2, multiple_of=2)]  # sine and cosine channels in pairs
-    positions: Annotated[int, Field(ge=4)]
-    dropout: Share
-    batch_size: Batch
-    warmup_steps: Count
-    betas: Pair[Share]
-    epsilon: Rate
-
-    def may_be_over_parameters_wide(self) -> bool:
-        return "over_parameters_wide" in self.operators
-
-
-class PairFiles(Record):
-    train: str
-    validation: str
-    test: str
-
-
-class TranslationProtocol(Layers):
-    source: Name
-    target: Name
-    files: PairFiles
-    hub: Hub
-    train_pairs: Count | None
-    held_out_pairs: Count | None
-    vocabulary: Literal["separate", "shared"]
-    vocabulary_size: Annotated[int, Field(ge=100, le=65_536)]  # ids are stored as uint16
-    label_smoothing: Share
-    epochs: Count
-    precision: Literal["float32", "bfloat16"]
-    scored: Literal["validation", "test"]
-    beams: Count
-    length_penalty: Annotated[float, Field(ge=0)]
-
-
-class SequenceTasks(Layers):
-    steps: Count
-    learning_rate: Rate
-
-    @model_validator(mode="after")
-    def _warmup_ends(self):
-        _require_steps_after_warmup(self.warmup_steps, self.steps)
-        return self
-
-    @model_validator(mode="after")
-    def _a_key_for_every_position(self):
-        if self.positions > 17:
-            raise ValueError(f"positions: {self.positions}; the 16 keys of the copying task fill 17 at most")
-        return self
-
-
-class Translation(Record):
-    operators: Several[Name]
-    seed: Seed
-    protocols: dict[Literal["blog", "draft"], TranslationProtocol]
-    sequence_tasks: SequenceTasks
-
-    @model_validator(mode="after")
-    def _every_operator_has_a_stage(self):
-        places = {f"protocols.{name}": protocol for name, protocol in self.protocols.items()}
-        for place, recipe in (places | {"sequence_tasks": self.sequence_tasks}).items():
-            missing = [operator for operator in recipe.operators if operator not in self.operators]
-            if missing:
-                raise ValueError(f"{place}.operators: `{missing[0]}` is not in operators: {', '.join(self.operators)}")
-            if "original" not in recipe.operators:
-                raise ValueError(f"{place}.operators: every comparison is made against `original`; add it to the list")
-        return self

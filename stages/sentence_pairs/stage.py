@@ -16,7 +16,7 @@ from stages.common.translation.pairs import END, SIDES, Pairs
 from stages.plumbing import commits
 from stages.plumbing.files import SENTENCE_PAIRS, temporary_sibling, write_table
 from stages.plumbing.settings import Settings
-from stages.plumbing.training_sections import TranslationProtocol
+from stages.plumbing.translation_sections import TranslationProtocol
 from stages.sentence_pairs import language, reading, vocabulary
 
 SPLITS = ("train", "validation", "test")
