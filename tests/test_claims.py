@@ -8,7 +8,7 @@ import pytest
 import yaml
 from scipy import stats
 
-from stages.analysis import claims
+from stages.analysis import claim_scope, claims
 from stages.analysis.claim_estimates import difference
 from stages.analysis.claim_tests import CHANCE, NO, NOTHING, OPEN, YES, Cell, decide, evaluate
 from stages.analysis.estimate import compared, spreads, unit_of_inference
@@ -23,8 +23,8 @@ from tests.toy_evidence import row
 ROOT = Path(__file__).parents[1]
 ALL = published.claims(ROOT / "data/published")
 RULES = claims.rules()
-SCOPE = claims.Scope(("tiny",), False, 0.95, 0.05)
-AT_BASE = claims.Scope(("base",), True, 0.95, 0.05)
+SCOPE = claim_scope.Scope(("tiny",), False, 0.95, 0.05)
+AT_BASE = claim_scope.Scope(("base",), True, 0.95, 0.05)
 EMPTY = pd.DataFrame(columns=measurements.FIELDS).astype({"value": float})
 
 
@@ -41,12 +41,12 @@ def checks(raw) -> pd.DataFrame:
     return audit.checks(raw)
 
 
-def ledger(checks, run: list[dict] = (), scope: claims.Scope = SCOPE, raw: pd.DataFrame = EMPTY) -> pd.DataFrame:
+def ledger(checks, run: list[dict] = (), scope: claim_scope.Scope = SCOPE, raw: pd.DataFrame = EMPTY) -> pd.DataFrame:
     frame = measurements.measurements(pd.DataFrame(run)) if run else EMPTY
     return claims.ledger(ALL, RULES, checks, raw, frame, scope).set_index(["ledger", "id"])
 
 
-def one(name: str, checks, run: list[dict], scope: claims.Scope = SCOPE, where: str = "training") -> pd.Series:
+def one(name: str, checks, run: list[dict], scope: claim_scope.Scope = SCOPE, where: str = "training") -> pd.Series:
     """The line of one claim, judged by itself."""
     content = RULES | {"rules": {name: RULES["rules"][name]}, "untested": {}, "facts": {}}
     asked = [claim for claim in ALL if claim["id"] == name]
@@ -125,7 +125,7 @@ def test_at_the_papers_size_and_data_several_pretraining_runs_decide(checks, gai
     assert own["power"].startswith(
         "With 3 pre-training seeds per arm and this spread a difference of 0.62 would be found"
     )
-    generated = claims.Scope(("base",), False, 0.95, 0.05)
+    generated = claim_scope.Scope(("base",), False, 0.95, 0.05)
     assert one("C24-01", checks, run, generated)["verdict"] == "not tested"
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stages.analysis import claims
+from stages.analysis import claim_scope, claims
 from stages.common.evidence import measurements, published, translation
 from stages.plumbing.observations import COLUMNS, TYPES, Observation
 from stages.plumbing.settings import load_settings
@@ -62,7 +62,7 @@ def test_a_run_counts_by_its_best_and_by_its_last_epoch():
 
 def judged(rows: pd.DataFrame, comparable: bool, otherwise: dict | None = None) -> pd.DataFrame:
     made = measurements.measurements(rows)
-    scope = claims.Scope(("tiny",), comparable, 0.95, 0.05, otherwise or {})
+    scope = claim_scope.Scope(("tiny",), comparable, 0.95, 0.05, otherwise or {})
     audit = pd.DataFrame(columns=["check", "verdict", "statement", "arithmetic"], dtype="str")
     ledger = claims.ledger(published.claims(), claims.rules(), audit, made.iloc[:0], made, scope)
     return ledger[ledger["ledger"] == claims.TRAINING].set_index("id")
@@ -91,7 +91,7 @@ def test_translation_claims_are_judged_on_real_sentences():
 def test_a_protocol_that_ran_otherwise_than_its_source_tests_no_claim_of_it():
     asked = {"blog": {"source": "pt", "layers": 4}, "draft": {"layers": 6}}
     run = {"blog": {"source": "en", "layers": 4, "heads": 8}, "draft": {"layers": 6, "heads": 8}}
-    said = claims.run_otherwise(asked, run)
+    said = claim_scope.run_otherwise(asked, run)
     assert said == {"blog": {"source": "source en (there: pt)"}, "draft": {}}
     ledger = judged(observed(BLEU, ERRORS), comparable=True, otherwise=said)
     assert ledger.loc["H-10", "verdict"] == "not tested"
@@ -103,7 +103,7 @@ def test_a_protocol_that_ran_otherwise_than_its_source_tests_no_claim_of_it():
 def test_the_protocols_that_a_claim_asks_for_are_those_of_the_papers_own_scale():
     settings = load_settings(Path(__file__).parents[1] / "stages/scales/courtois.yaml")
     protocols = {name: protocol.model_dump() for name, protocol in settings.translation.protocols.items()}
-    assert claims.run_otherwise(claims.rules()["translation"], protocols) == {"blog": {}, "draft": {}}
+    assert claim_scope.run_otherwise(claims.rules()["translation"], protocols) == {"blog": {}, "draft": {}}
 
 
 def times(seconds: dict[str, float], rounds: tuple[float, ...] = (1.0, 2.0)) -> pd.DataFrame:

@@ -7,14 +7,13 @@ claim_tests.py. A run at another size, by another protocol of translation than t
 no claim about scores, losses or times: what it found is told beside the verdict `not tested`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 import yaml
 
-from stages.analysis import claim_words
+from stages.analysis import claim_scope, claim_words
+from stages.analysis.claim_scope import Scope
 from stages.analysis.claim_tests import (
     AS_CLAIMED,
     CHANCE,
@@ -59,27 +58,10 @@ WORST_FIRST = (
     ),
     *("inconclusive", "holds", "reproduced"),
 )
-GENERATED = "sequences"  # the size of measurements whose data are generated in every run, as their claim has it
 COLUMNS = [
     *("id", "paper", "where", "kind", "claim", "fact", "ledger", "verdict", "reading", "because"),
     *("unit_of_inference", "estimate", "interval", "power", "rule", "numbers", "numbers_because", "audit_ids"),
 ]
-
-
-@dataclass(frozen=True)
-class Scope:
-    """What this run can speak of, and how strictly its claims are tested.
-
-    sizes: the names of the model sizes that were run. comparable: whether the data are of the papers' kind, and not
-    generated. confidence: the level of the intervals. alpha: the level of the tests. otherwise: what the
-    protocols of translation have otherwise than their sources, as `run_otherwise` says it.
-    """
-
-    sizes: tuple[str, ...]
-    comparable: bool
-    confidence: float
-    alpha: float
-    otherwise: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def rules() -> dict:
@@ -87,28 +69,13 @@ def rules() -> dict:
     return yaml.safe_load(PATH.read_text(encoding="utf-8"))
 
 
-def run_otherwise(sources: Mapping[str, dict], protocols: Mapping[str, dict]) -> dict[str, dict[str, str]]:
-    """Says of each protocol of translation what it has otherwise than its source.
-
-    Args:
-        sources: what a protocol must have for the claims of its source to be tested, as claim_rules.yaml lists it.
-        protocols: the protocols of this run, as in params.yaml.
-
-    Returns:
-        By protocol and key, words on each key that differs.
-    """
-    return {
-        name: {
-            key: f"{key} {protocol[key]} (there: {value})"
-            for key, value in sources[name].items()
-            if protocol[key] != value
-        }
-        for name, protocol in protocols.items()
-    }
-
-
 def ledger(
-    claims: list[dict], content: dict, audit: pd.DataFrame, released: pd.DataFrame, run: pd.DataFrame, scope: Scope
+    claims: list[dict],
+    content: dict,
+    audit: pd.DataFrame,
+    released: pd.DataFrame,
+    run: pd.DataFrame,
+    scope: Scope,
 ) -> pd.DataFrame:
     """Judges every claim, in each of the three ledgers (COUNTS, RELEASED, TRAINING) that it belongs to.
 
@@ -172,9 +139,9 @@ def _rows(
         "audit_ids": ", ".join(checks["check"]),
     }
     reason = content["untested"].get(name) or content["reasons"][claim["test"]["procedure"]]
-    asked = [test for test in tests if test.get("released", True) and not _is_count(test)]
+    asked = [test for test in tests if test.get("released", True) and not claim_scope.is_count(test)]
     found = []
-    if tests and all(map(_is_count, tests)):
+    if tests and all(map(claim_scope.is_count, tests)):
         found.append(_counted(tests, run, judged["status"]))
     elif not tests and claim["test"]["procedure"] in DECIDED_BY_READING:
         found.append({"ledger": COUNTS, "verdict": judged["status"], "because": "By its own numbers."})
@@ -183,10 +150,6 @@ def _rows(
     if name.startswith("C24") and asked:
         found += _released(asked, released, scope)
     return [own | entry for entry in found]
-
-
-def _is_count(test: dict) -> bool:
-    return test["select"].get("stage") == "parameters"
 
 
 def _counted(tests: list[dict], run: pd.DataFrame, status: str) -> dict:
@@ -227,7 +190,7 @@ def _trained(tests: list[dict], run: pd.DataFrame, scope: Scope, reason: str) ->
     own = {"ledger": TRAINING, "verdict": NOT_TESTED}
     if not tests:
         return own | {"because": reason}
-    obstacle = _obstacle(tests, run, scope)
+    obstacle = claim_scope.obstacle(tests, run, scope)
     if obstacle is None:
         found = evaluate(tests, run, None, scope.confidence, scope.alpha)
         return (
@@ -244,27 +207,3 @@ def _trained(tests: list[dict], run: pd.DataFrame, scope: Scope, reason: str) ->
     ]
     words = claim_words.fields(told[0][1]) if len(told) == 1 else {}
     return own | {"because": " ".join([obstacle, *readings])} | words
-
-
-def _obstacle(tests: list[dict], run: pd.DataFrame, scope: Scope) -> str | None:
-    """Says in a sentence why this run cannot test a claim; gives None if it can.
-
-    The first of four reasons counts: a stage was not run, a size was not run, the data are generated, or a protocol of
-    translation ran otherwise than its source's. Tests that count parameters need no stage and no data, and tests of the
-    size GENERATED are about generated data themselves.
-    """
-    missing = sorted({str(test["select"].get("stage")) for test in tests if not _is_count(test)} - set(run["stage"]))
-    if missing:
-        return f"The stage {' and '.join(missing)} was not run."
-    sizes = sorted({size for test in tests for size in test.get("sizes", ())} - set(scope.sizes))
-    if sizes:
-        return f"{' and '.join(f'BERT-{size}' for size in sizes)} {'was' if len(sizes) == 1 else 'were'} not run."
-    of_data = [test for test in tests if not _is_count(test) and test["select"].get("size") != GENERATED]
-    if of_data and not scope.comparable:
-        return "The data are generated."
-    for test in of_data:
-        differing = scope.otherwise.get(test["select"].get("size"), {})
-        words = [said for key, said in differing.items() if key != "epochs" or test["select"]["stage"] != "timing"]
-        if words:
-            return f"The protocol is not the source's: {', '.join(words)}."
-    return None

@@ -11,7 +11,17 @@ from dataclasses import asdict
 
 import pandas as pd
 
-from stages.analysis import claims, comparisons, figure_numbers, inputs, milestones, multibootstrap, plateau, robustness
+from stages.analysis import (
+    claim_scope,
+    claims,
+    comparisons,
+    figure_numbers,
+    inputs,
+    milestones,
+    multibootstrap,
+    plateau,
+    robustness,
+)
 from stages.common.evidence import (
     baselines,
     cells,
@@ -98,12 +108,12 @@ def judged(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame, settings:
     options = settings.analysis
     content = claims.rules()
     protocols = {name: protocol.model_dump() for name, protocol in settings.translation.protocols.items()}
-    scope = claims.Scope(
+    scope = claim_scope.Scope(
         sizes=settings.sizes,
         comparable=settings.data.source != "embedded",
         confidence=options.confidence,
         alpha=options.alpha,
-        otherwise=claims.run_otherwise(content["translation"], protocols),
+        otherwise=claim_scope.run_otherwise(content["translation"], protocols),
     )
     return claims.ledger(published.claims(), content, checks, raw, run, scope)
 
