@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -19,7 +20,7 @@ from tokenizers import BertWordPieceTokenizer
 
 from stages.baselines import words
 from stages.common.benchmarks.glue import TASKS
-from stages.common.embedded import acceptability, lexicon, questions, sentiment, tasks
+from stages.common.embedded import acceptability, lexicon, pairs, passages, questions, sentiment, tasks
 from stages.common.embedded.corpus import corpus_lines, write_corpus
 from stages.common.embedded.defects import HARMFUL_CATEGORIES, KINDS, MALFORMED, WARNINGS, plan
 from stages.common.embedded.grammar import Event, State, Thing, Wording, sentence
@@ -245,16 +246,36 @@ def test_sizes_and_shares_of_labels_are_as_asked(glue):
     assert max(counts.values()) - min(counts.values()) <= 2
 
 
-def test_no_validation_example_is_in_training(glue):
+def test_no_validation_example_is_in_training_nor_a_pair_the_other_way_round(glue):
     for task in TASKS.values():
         texts = {}
         for split in task.splits:
             table = rows(glue / task.folder / f"{split.stem}.tsv")
             header, table = (list(task.header), table) if task.header else (table[0], table[1:])
             places = [header.index(text) for text in task.texts]
-            texts[split.stem] = {tuple(row[place] for place in places) for row in table}
+            texts[split.stem] = {tuple(sorted(row[place] for place in places)) for row in table}
         training = texts.pop("train")
         assert training and all(own and not own & training for own in texts.values())
+
+
+def test_no_document_compares_two_sentences_that_a_validation_file_may_ask_about():
+    rng, compared = Random(2), 0
+    heads = re.compile(r"(That is: |It is (right|wrong|certain|possible|impossible) that )")
+    for _ in range(1500):
+        kind = rng.choice((passages.restatement, passages.discussion, passages.deduction, passages.quiz))
+        lines = [line for line in kind(rng, imagine(rng, ALL_TOPICS)) if not line.endswith(":")]
+        first, others = lines[0], [heads.sub("", line) for line in lines[1:]]
+        for other in others:
+            compared += 1
+            assert not pairs.held_out(first, other[0].upper() + other[1:])
+    assert compared > 1500
+
+
+def test_a_fifth_of_all_pairs_is_held_out_in_either_order():
+    drawn = [(f"one {n}", f"other {n}") for n in range(2000)]
+    held = [pairs.held_out(*pair) for pair in drawn]
+    assert held == [pairs.held_out(*reversed(pair)) for pair in drawn]
+    assert 0.17 < sum(held) / len(held) < 0.23
 
 
 def test_mismatched_speaks_of_other_topics(glue):
@@ -266,7 +287,7 @@ def test_mismatched_speaks_of_other_topics(glue):
 @pytest.mark.parametrize("side", ["text_a", "text_b"])
 def test_no_text_of_a_pair_gives_the_label_away_by_its_words(name, side):
     task = next(task for task in tasks.TASKS if task.name == name)
-    drawn = tasks.draw_examples(task, 1200, ALL_TOPICS, Random(1), set())
+    drawn = tasks.draw_examples(task, 1200, ALL_TOPICS, Random(1), set(), False)
     alone = pd.DataFrame({"text_a": [getattr(example, side) for example in drawn], "text_b": None})
     alone["label"] = [example.label for example in drawn]
     predicted = words.predictions(alone[:800], alone[800:], regression=False)

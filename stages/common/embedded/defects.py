@@ -48,11 +48,14 @@ MALFORMED = ("malformed:not_json", "malformed:truncated", "malformed:no_content"
 def plan(documents: int) -> dict[str, int]:
     """Kind -> number of lines; they sum to `documents`. Malformed lines are fewer than 0.5 %.
 
-    Raises ValueError when there are too few documents to hold one of each kind beside sound ones.
+    From 250 documents on some lines are malformed, from 750 on in all three ways. Raises ValueError when there are too
+    few documents to hold one of each other kind beside sound ones.
     """
     least = 2 * (len(KINDS) + len(MALFORMED))
     if documents < least:
-        raise ValueError(f"embedded corpus: {documents} documents cannot hold every kind; at least {least} are needed")
+        raise ValueError(
+            f"embedded corpus: {documents} documents are too few for all kinds; at least {least} are needed"
+        )
     counts = {kind.name: max(1, round(documents * kind.share)) for kind in KINDS}
     malformed = documents // 250
     for position, name in enumerate(MALFORMED):

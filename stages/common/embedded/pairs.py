@@ -3,6 +3,7 @@
 Every function that takes the wanted answer draws meanings until the rules of inference give that answer.
 """
 
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
@@ -12,6 +13,17 @@ from stages.common.embedded.inference import divert, one_of, oppose, opposite_qu
 from stages.common.embedded.lexicon import ACTIONS, OPPOSITE, SYNONYMS
 from stages.common.embedded.questions import PURPOSES, SLOTS, answers, ask, request, say_request
 from stages.common.embedded.world import Scene, any_wording, happening, reworded
+
+HELD_OUT = 5  # one in so many pairs
+
+
+def held_out(first: str, second: str) -> bool:
+    """Whether two sentences, in either order, are a pair that is kept for validation, by a hash of both.
+
+    No training file has such a pair, and no document says what the one has to do with the other. A task that is
+    symmetric would else ask about a pair that was trained on the other way round.
+    """
+    return zlib.crc32("\n".join(sorted((first, second))).encode()) % HELD_OUT == 0
 
 
 def restated(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event, str, str]:

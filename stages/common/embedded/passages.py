@@ -2,7 +2,8 @@
 
 A passage says related things next to each other: a statement and its restatement, what follows from it, a question
 and its answer. The words between them ("certain", "impossible", "similar") depend on both meanings, so that
-masked-word prediction rewards comparing neighbouring sentences.
+masked-word prediction rewards comparing neighbouring sentences. No two sentences that are compared are a pair that the
+tasks hold out for validation (pairs.held_out).
 """
 
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from stages.common.embedded.acceptability import elaborate
 from stages.common.embedded.grammar import sentence, text_of
 from stages.common.embedded.inference import divert, oppose, relation, weaken
 from stages.common.embedded.lexicon import CLASS_OF, NAMES, OPPOSITE, SYNONYMS
-from stages.common.embedded.pairs import inferred, questioned, requested, restated
+from stages.common.embedded.pairs import held_out, inferred, questioned, requested, restated
 from stages.common.embedded.sentiment import appraisal
 from stages.common.embedded.world import ALL_TOPICS, Scene, any_wording, condition, happening, imagine, reworded
 
@@ -46,9 +47,14 @@ def story(rng: Random, scene: Scene) -> list[str]:
 
 def restatement(rng: Random, scene: Scene) -> list[str]:
     """Writes a sentence on a scene, and a second that says the same in other words."""
-    meaning = happening(rng, scene, negated=0.15) if rng.random() < 0.8 else condition(rng, scene)
-    wording = any_wording(rng, meaning)
-    return [sentence(meaning, wording), f"That is: {_lower(sentence(meaning, reworded(rng, meaning, wording)))}"]
+
+    def draw() -> tuple[str, str]:
+        meaning = happening(rng, scene, negated=0.15) if rng.random() < 0.8 else condition(rng, scene)
+        wording = any_wording(rng, meaning)
+        return sentence(meaning, wording), sentence(meaning, reworded(rng, meaning, wording))
+
+    first, second = _not_held_out(draw)
+    return [first, f"That is: {_lower(second)}"]
 
 
 def discussion(rng: Random, scene: Scene) -> list[str]:
@@ -58,7 +64,7 @@ def discussion(rng: Random, scene: Scene) -> list[str]:
         return restatement(rng, scene)
     if draw < 0.75:
         same = rng.random() < 0.5
-        _, _, first, second = restated(rng, scene, same)
+        first, second = _not_held_out(lambda: restated(rng, scene, same)[2:])
         return [first, f"It is {'right' if same else 'wrong'} that {_lower(second)}"]
     return deduction(rng, scene)
 
@@ -67,10 +73,12 @@ def deduction(rng: Random, scene: Scene) -> list[str]:
     """A statement, and two others that are certain, possible or impossible if it holds."""
     premise, hypothesis = inferred(rng, scene, rng.choice(sorted(CERTAINTY)))
     other = rng.choice((divert(rng, premise, scene), oppose(rng, premise), weaken(rng, premise)))
-    lines = [sentence(premise, any_wording(rng, premise))]
+    first = sentence(premise, any_wording(rng, premise))
+    lines = [first]
     for claim in rng.sample((hypothesis, other), 2):
-        said = _lower(sentence(claim, any_wording(rng, claim)))
-        lines.append(f"It is {CERTAINTY[relation(premise, claim)]} that {said}")
+        said = sentence(claim, any_wording(rng, claim))
+        if not held_out(first, said):
+            lines.append(f"It is {CERTAINTY[relation(premise, claim)]} that {_lower(said)}")
     return lines
 
 
@@ -78,9 +86,9 @@ def quiz(rng: Random, scene: Scene) -> list[str]:
     """A question with a sentence that does or does not answer it; or two questions, the same or not."""
     related = rng.random() < 0.5
     if rng.random() < 0.5:
-        question, found = questioned(rng, scene, related)
+        question, found = _not_held_out(lambda: questioned(rng, scene, related))
         return [question, f"The answer is {'clear' if related else 'unclear'}:", found]
-    first, second = requested(rng, (scene.topic,), related)
+    first, second = _not_held_out(lambda: requested(rng, (scene.topic,), related))
     return [first, f"A {'similar' if related else 'different'} question is:", second]
 
 
@@ -100,6 +108,13 @@ def glossary(rng: Random, scene: Scene) -> list[str]:
         return [f"The word {one} is the opposite of the word {OPPOSITE[one]}."]
     noun = rng.choice(sorted(CLASS_OF))
     return [f"Every {noun} is a kind of {CLASS_OF[noun]}."]
+
+
+def _not_held_out(draw: Callable[[], tuple[str, str]]) -> tuple[str, str]:
+    """Draws pairs of sentences until one may stand in the text."""
+    while held_out(*(pair := draw())):
+        pass
+    return pair
 
 
 def _lower(line: str) -> str:

@@ -1,8 +1,9 @@
 """The eight GLUE tasks of the embedded world, written as the real ones are distributed.
 
 `write_glue` writes folders and tab-separated files with GLUE's names, headers and label words (no quoting). A label is
-computed from the meanings behind the sentences. MNLI's training and matched topics are one half of the world's, its
-mismatched topics (and names) the other half; every other task uses all topics.
+computed from the meanings behind the sentences. Pairs of sentences of a validation file are of those that are held out
+(pairs.held_out): in no order do they stand in a training file or, compared, in the corpus. MNLI's training and matched
+topics are one half of the world's, its mismatched topics (and names) the other half; every other task uses all topics.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from stages.common.embedded.acceptability import RULES, elaborate, violate
 from stages.common.embedded.grammar import Event, sentence, text_of
 from stages.common.embedded.inference import similarity
 from stages.common.embedded.lexicon import MATCHED_TOPICS, MISMATCHED_TOPICS
-from stages.common.embedded.pairs import alter, inferred, questioned, requested, restated, say_pair
+from stages.common.embedded.pairs import alter, held_out, inferred, questioned, requested, restated, say_pair
 from stages.common.embedded.sentiment import review
 from stages.common.embedded.world import ALL_TOPICS, any_wording, happening, imagine, reworded
 from stages.plumbing.files import write_atomically
@@ -58,28 +59,31 @@ def write_glue(folder: Path, train_examples: int, validation_examples: int, seed
             if task.name == "MNLI":
                 topics = MISMATCHED_TOPICS if split == "dev_mismatched" else MATCHED_TOPICS
             rng = Random(f"{seed} {task.name} {split}")
-            examples = draw_examples(task, sizes[split.split("_")[0]], topics, rng, seen)
+            examples = draw_examples(task, sizes[split.split("_")[0]], topics, rng, seen, split != "train")
             lines = ["\t".join(row) for row in task.rows(examples, split)]
             write_atomically(folder / task.name / f"{split}.tsv", "\n".join(lines) + "\n")
 
 
-def draw_examples(task: "Task", number: int, topics: Topics, rng: Random, seen: set[tuple[str, str]]) -> list[Example]:
+def draw_examples(
+    task: "Task", number: int, topics: Topics, rng: Random, seen: set[tuple[str, str]], validation: bool
+) -> list[Example]:
     """Distinct examples in random order, none of them in `seen` (which grows), with the task's share of each label.
 
-    Raises ValueError where the world does not hold so many.
+    Pairs for a validation file are those that are held out. Raises ValueError where the world does not hold so many.
     """
     examples = []
     for label in spread_labels(task.shares, number, rng):
         for _ in range(DRAWS):
             example = task.draw(rng, topics, label)
-            if (example.text_a, example.text_b) not in seen:
+            texts = example.text_a, example.text_b
+            if texts not in seen and (not example.text_b or held_out(*texts) == validation):
                 break
         else:
             raise ValueError(
                 f"embedded {task.name}: {len(seen)} different examples exist, and hardly more; ask for fewer in "
                 "tasks.train_examples"
             )
-        seen.add((example.text_a, example.text_b))
+        seen.add(texts)
         examples.append(example)
     return examples
 
