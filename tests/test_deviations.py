@@ -189,6 +189,24 @@ def test_an_open_item_says_what_the_run_lacks_of_it():
     )
 
 
+@pytest.mark.parametrize("source", ["embedded", "hub"])
+@pytest.mark.parametrize("left", [[], ["blog"], ["draft"]])
+def test_a_run_without_a_protocol_or_a_recipe_says_that_nothing_depends_on_what_they_leave_open(left, source):
+    settings = params()
+    settings["data"]["source"] = source
+    protocols = settings["translation"]["protocols"]
+    settings["translation"]["protocols"] = {name: protocols[name] for name in left}
+    del settings["finetuning"]["kowsher2025"]
+    settings["timing"]["protocol"] = "courtois2024"
+    for paper in SOURCES:
+        deviations.compare(settings, PROTOCOL, paper)
+    chosen = {paper: open_items.unspecified(settings, PROTOCOL, paper).set_index("item")["chosen"] for paper in SOURCES}
+    heads = chosen["hadamard_blog"]["number of heads"]
+    nothing = "Nothing of this run depends on it: no translation.protocols.blog."
+    assert heads.startswith("8") if "blog" in left else heads == nothing
+    assert chosen["kowsher"].str.contains("no finetuning.kowsher2025").any()
+
+
 def test_what_an_operator_leaves_open_matters_to_its_variants_too():
     settings = params() | {"operators": ["original", "pairwise_scaled"]}
     chosen = open_items.unspecified(settings, PROTOCOL, "courtois2024").set_index("item")["chosen"]

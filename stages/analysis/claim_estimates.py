@@ -10,12 +10,11 @@ from math import sqrt
 import numpy as np
 import pandas as pd
 
-from stages.analysis.estimate import TRAINING, Estimate, compared, paired, spreads
+from stages.analysis.estimate import Estimate, compared, paired, spreads
 from stages.common.evidence.cells import matching
 from stages.common.evidence.convergence import MILESTONES, NOT_REACHED
 from stages.common.evidence.statistics import (
     EXACT,
-    PRETRAINING,
     REPEATS,
     summarise,
     units,
@@ -35,7 +34,7 @@ def value(test: dict, rows: pd.DataFrame, select: dict, confidence: float) -> Es
     if made.unit == EXACT:
         return Estimate(made.mean)
     known = {
-        "unit": _unit(select, made.unit),
+        "unit": made.unit,
         "n": (made.n,),
         "checkpoints": _checkpoints(found),
         "at_chance": _nothing_there(test, rows, [select]),
@@ -65,7 +64,7 @@ def difference(test: dict, rows: pd.DataFrame, select: dict, confidence: float) 
     made = compared(*(units(side)[0] for side in sides), confidence, ratio, *(len(late) > 0 for late in never))
     return replace(
         made,
-        unit=_unit(select, units(sides[0])[1]),
+        unit=units(sides[0])[1],
         checkpoints=_fewest(sides),
         never=tuple(map(len, never)),
         at_chance=_nothing_there(test, rows, selects),
@@ -139,8 +138,3 @@ def _checkpoints(rows: pd.DataFrame) -> int | None:
 def _fewest(sides: list[pd.DataFrame]) -> int | None:
     counts = [_checkpoints(side) for side in sides]
     return None if None in counts else min(counts)
-
-
-def _unit(select: dict, unit: str) -> str:
-    """What n counts; translation trains from new weights, and pre-trains nothing."""
-    return TRAINING if unit == PRETRAINING and select.get("stage") == "translation" else unit

@@ -11,10 +11,18 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from stages.common.evidence.statistics import EXACT, FINETUNING, PRETRAINING, REPEATS, above, mean_interval, varies
+from stages.common.evidence.statistics import (
+    EXACT,
+    FINETUNING,
+    PRETRAINING,
+    REPEATS,
+    TRAINING,
+    above,
+    mean_interval,
+    varies,
+)
 
 WITHIN = "fine-tuning seeds within pre-training seeds"
-TRAINING = "training seeds"  # of a model that is trained on its task from new weights
 
 
 @dataclass(frozen=True)

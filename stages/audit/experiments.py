@@ -79,8 +79,7 @@ def noise() -> Iterator[Finding]:
             arithmetic,
         )
     cells, text = table("K24", "table5_noise"), table("K24", "text_and_figure_numbers")
-    for name, operator, level in product(("standard", "shared"), (None,), (0, 40)):
-        operator = "original" if name == "standard" else "shared"
+    for (name, operator), level in product((("standard", "original"), ("shared", "shared")), (0, 40)):
         said, printed = text.text("noise", f"{name}_{level}"), cells.text(f"noise_{level}", f"mnli.{operator}")
         yield whether(
             f"K.NOISE.text.{said}",

@@ -8,6 +8,7 @@ import pandas as pd
 from stages.common.attention.descriptions import described
 from stages.common.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.report import overview
+from stages.report.paper_lines import CHANCE
 from stages.report.tables import number, spread
 
 
@@ -61,22 +62,29 @@ def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict
         "training": overview.description(settings, tuned=(own["stage"] == "finetuning").any())[0],
         "source": overview.DATA[settings.data.source],
         "rows": _rows(own),
+        "chance": own["at_chance"].eq(True).any(),
         "caution": "They were trained on generated text and know nothing of English." if generated else "",
     }
 
 
-def _rows(own: pd.DataFrame) -> list[tuple[str, str]]:
+def _rows(own: pd.DataFrame) -> list[tuple[str, str, str]]:
+    """What was measured, its mean and spread, and how many units of what they are over."""
     loss = own[own["metric"] == "final_validation_loss"]
-    rows = [("Validation loss, nats a masked token", _mean(row, 3, 1)) for row in loss.itertuples()]
+    rows = [("Validation loss, nats a masked token", _mean(row, 3, 1), _over(row)) for row in loss.itertuples()]
     scores = own[(own["metric"] == "score") & (own["stage"] == "finetuning")]
     for column in (GLUE_SCORE, *COLUMNS):
         for row in scores[scores["evaluated_on"] == column].itertuples():
-            rows.append((f"{column.replace('_', ' ')}, protocol {row.protocol}", _mean(row, 2, 100)))
+            label = f"{column.replace('_', ' ')}, protocol {row.protocol}"
+            rows.append((label, _mean(row, 2, 100) + CHANCE * (row.at_chance is True), _over(row)))
     return rows
 
 
 def _mean(row, decimals: int, scale: float) -> str:
     return f"{number(scale * row.mean, decimals)} {spread(scale * row.sd, decimals)}".strip()
+
+
+def _over(row) -> str:
+    return f"{row.n} {row.unit}"
 
 
 def results_page(folder: Path, results: pd.DataFrame) -> str:

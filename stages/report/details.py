@@ -6,20 +6,20 @@ from functools import partial
 import pandas as pd
 
 from stages.common.evidence import specifications
-from stages.common.evidence.statistics import DIFFERENT, EQUIVALENT, INCONCLUSIVE
+from stages.common.evidence.baselines import AT_CHANCE
+from stages.common.evidence.statistics import EQUIVALENT, TOO_FEW
 from stages.report import names
 from stages.report.tables import MISSING, Grid, Heading, Value, found, interval, number, plain, probability, text
 
 TABLE = "courtois2024_table3_glue"
 NO_VARIANCE = "no variance"
-MARGINED = (EQUIVALENT, DIFFERENT, INCONCLUSIVE)  # verdicts that speak of a margin
 count = partial(number, decimals=0)
 
 
 def against_original(comparisons: pd.DataFrame, confidence: float, alpha: float) -> Grid:
     """GLUE columns by model, of the released results and of this run: difference in points and its interval.
 
-    A star stands where p, adjusted for the columns, is below alpha.
+    A star stands where p, adjusted for the columns, is below alpha, but not for too few seeds or scores at chance.
     """
     several = comparisons["protocol"].nunique() > 1
     columns = {"column": (Heading("Column"), str)}
@@ -41,8 +41,8 @@ def against_original(comparisons: pd.DataFrame, confidence: float, alpha: float)
         notes=(
             (
                 f"Points (100 × the score), with Welch's {confidence:.0%} interval. * marks p below {alpha}, "
-                "after Holm: over the nine columns, and for the GLUE score over the operators. All p values, and the "
-                "tests of equivalence, are in the CSV."
+                "after Holm: over the nine columns, and for the GLUE score over the operators; none stands where "
+                "seeds are too few or scores at chance. All p values, and the tests of equivalence, are in the CSV."
             ),
             *_no_variance(comparisons),
             *_units(comparisons),
@@ -89,14 +89,14 @@ def _value(value: object) -> Value:
 
 
 def _difference(row, alpha: float) -> Value:
-    star = "*" if row.p_holm < alpha else ""
+    star = "*" if row.p_holm < alpha and row.verdict not in (TOO_FEW, AT_CHANCE) else ""
     spread = f"({interval(row.low, row.high, 2)})" if pd.notna(row.low) else ""
     if pd.isna(row.low) and min(row.n, row.n_original) > 1:
         spread = f"({NO_VARIANCE})"
     detail = (
         f"p = {probability(row.p)}, adjusted {probability(row.p_holm)}; n = {row.n} against {row.n_original};"
         f" {row.verdict}"
-        + (f" within {row.margin:g} points" if row.verdict in MARGINED else "")
+        + (f" within {row.margin:g} points" if row.verdict == EQUIVALENT else "")
         + (f"; {found(row.detectable)}" if row.detectable > 0 else "")
     )
     return Value(number(row.difference, 2) + star, spread, detail)

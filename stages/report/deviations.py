@@ -17,6 +17,7 @@ COLUMNS = ("setting", "key", "paper", "code", "run", "verdict")
 SOURCES = ("courtois2024", "kowsher", "hadamard_blog", "aop")
 AS_STATED, DIFFERS, AS_CODE, DIFFERS_FROM_CODE = "as stated", "differs", "as their code", "differs from their code"
 AS_FOLLOWED, DIFFERS_FROM_FOLLOWED = "as the setup that it follows", "differs from the setup that it follows"
+OPTIONAL = ("finetuning", "translation.protocols")  # sections of which a run may have some parts and not others
 REFERENCES = {  # kind of entry: where in the protocol its value stands, and the verdicts where this run has it, and not
     "stated": ("stated", AS_STATED, DIFFERS),
     "code": ("released_code", AS_CODE, DIFFERS_FROM_CODE),
@@ -149,7 +150,10 @@ def _fixed(entry: dict, facts: dict) -> dict:
 def _others(rule: dict, source: str, params: dict) -> bool:
     """Whether the settings that a rule names in `also` are as the source states, too."""
     entries = content()["settings"]
-    return all(_same(entries[key], entries[key][source], find(params, key, key), None) for key in rule.get("also", ()))
+    return all(
+        not absent(params, key) and _same(entries[key], entries[key][source], find(params, key, key), None)
+        for key in rule.get("also", ())
+    )
 
 
 def _idle(entry: dict, params: dict) -> str:
@@ -203,6 +207,15 @@ def filled(sentence: str, params: dict) -> str:
 
 def _setting(params: dict, key: str) -> str:
     return _shown(params, find(params, key, key), content()["settings"].get(key, {}))
+
+
+def absent(params: dict, key: str) -> str:
+    """The part of an OPTIONAL section that a key is of and that a run does not have; empty where there is none."""
+    for section in OPTIONAL:
+        part = ".".join(key.split(".")[: section.count(".") + 2])
+        if part.startswith(f"{section}.") and part.removeprefix(f"{section}.") not in find(params, section, key):
+            return part
+    return ""
 
 
 def find(tree: dict, place: str, key: str) -> object:

@@ -4,6 +4,7 @@ Inside a page the colours are CSS variables, so that light and dark schemes both
 """
 
 import re
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
@@ -30,7 +31,7 @@ STYLES = {  # colour-blind safe (Okabe and Ito), and told apart in print by thei
     "over_parameters_wide": ("#3aa0a0", "dashed"),
     "tied_qkv": ("#b07d62", (0, (5, 1, 1, 1))),
 }
-OTHER = ("#999999", "solid")  # controls, which a plot of runs names on its axis
+OTHERS = tuple(("#767676", stroke) for stroke in ("solid", "dashed", "dashdot", (0, (1, 1))))  # of further operators
 WIDTH, HEIGHT, ROW = 3.3, 2.7, 2  # inches a panel, panels a row of a printed page
 NAMES = 6  # names in a row of the legend
 DASHED, CONSTANT = (0, (4, 3)), "constant answer"  # its line, dashed
@@ -81,8 +82,8 @@ class Drawing:
 
 
 def style(operator: str) -> tuple:
-    """Colour and stroke of an operator, the same in every figure."""
-    return STYLES.get(operator, OTHER)
+    """Colour and stroke of an operator, the same in every figure; those of a further one follow from its name."""
+    return STYLES.get(operator) or OTHERS[zlib.crc32(operator.encode()) % len(OTHERS)]
 
 
 def panels(

@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from pandas.api.typing import DataFrameGroupBy
 
+from stages.common.evidence.statistics import FEWEST
 from stages.report import names
 from stages.report.drawing import WIDTH, Drawing, panels, steps_axis, style
 from stages.report.tables import MISSING, Grid, Heading, Value, interval, number, plain, probability, spread
@@ -48,7 +49,8 @@ def tests(compared: pd.DataFrame, confidence: float, alpha: float) -> Grid:
         f"Steps that an operator spends more than original before it gets there, up to the horizon of both (restricted "
         f"means), with Welch's {confidence:.0%} interval over pre-training seeds; where all runs of a side end at one "
         "step, and apart from the others, there is an exact permutation test and no interval. * marks p below "
-        f"{alpha:g} after Holm over all operators and milestones of a size. A log-rank test of the whole curves, exact "
+        f"{alpha:g} after Holm over all operators and milestones of a size, from {FEWEST} runs a side on. A log-rank "
+        "test of the whole curves, exact "
         "for up to six runs a side, stands in the detail of a cell and in the CSV; it is not adjusted. A milestone "
         "that all runs reach at one evaluation is left out. A study of the plateau compares its own arms in pairs of "
         "equal seeds, in a family of their own, and may show there what this table does not.",
@@ -141,7 +143,7 @@ def _value(cell: object) -> Value:
 
 def _difference(row, alpha: float) -> Value:
     known = pd.notna(row.low)
-    star = "*" if row.p_holm < alpha else ""
+    star = "*" if row.p_holm < alpha and min(row.runs, row.runs_reference) >= FEWEST else ""
     detail = (
         f"p = {probability(row.p)}, adjusted {probability(row.p_holm)}; log-rank p = {probability(row.p_log_rank)}; "
         f"{row.never} and {row.never_reference} runs never got there"

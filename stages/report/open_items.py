@@ -1,10 +1,13 @@
 """What each paper leaves open, beside what is done here: the sentences of deviations.yaml, with this run's values."""
 
+import re
+
 import pandas as pd
 
 from stages.report import deviations
 
 NOT_HERE = "Nothing of this run depends on it"
+KEY = re.compile(r"\{([^}]*)\}")  # in a sentence, in whose place its value stands
 
 
 def unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
@@ -40,25 +43,20 @@ def unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
 
 
 def _choice(choice: str | dict, params: dict) -> str:
-    """The sentence on an open item; where a run has nothing of what the item needs, that."""
-    if isinstance(choice, str):
-        return deviations.filled(choice, params)
-    needs = choice.get("needs", {})
+    """The sentence on an open item; where a run has nothing of what the item or its sentence needs, that."""
+    needs, sentence = ({}, choice) if isinstance(choice, str) else (choice.get("needs", {}), choice["chosen"])
+    missing = [deviations.absent(params, key) for key in KEY.findall(sentence)]
     if needs and not any(_has(params, key, wanted) for key, wanted in needs.items()):
-        missing = (
-            f"no {' or '.join(wanted)} in {key}" if wanted != "*" else f"no {key}" for key, wanted in needs.items()
-        )
-        return f"{NOT_HERE}: {', '.join(missing)}."
-    return deviations.filled(choice["chosen"], params)
+        missing = [deviations.absent(params, key) or f"{' or '.join(wanted)} in {key}" for key, wanted in needs.items()]
+    if any(missing):
+        return f"{NOT_HERE}: {', '.join(f'no {what}' for what in dict.fromkeys(filter(None, missing)))}."
+    return deviations.filled(sentence, params)
 
 
-def _has(params: dict, key: str, wanted: object) -> bool:
-    """Whether a setting is there and, unless any will do (`*`), has one of the wanted values.
-
-    A variant counts as its operator.
-    """
-    if wanted == "*":
-        return key in params
+def _has(params: dict, key: str, wanted: list) -> bool:
+    """Whether a setting is there and has one of the wanted values. A variant counts as its operator."""
+    if deviations.absent(params, key):
+        return False
     value = deviations.find(params, key, key)
     if key == "operators":
         value = [params.get("variants", {}).get(name, {"operator": name})["operator"] for name in value]

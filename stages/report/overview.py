@@ -85,7 +85,7 @@ def _floor(scores: pd.DataFrame) -> list[str]:
     """Which tasks tell nothing, as every operator is at chance there, and whether answers without attention win."""
     if not {"at_chance", "bag_of_words"} <= set(scores.columns):
         return []
-    texts, columns = [], scores[scores["evaluated_on"] != GLUE_SCORE]
+    texts, columns = [], scores[scores["evaluated_on"].isin(COLUMNS)]
     chance = columns.groupby("evaluated_on", sort=False)["at_chance"].agg(lambda marks: bool(marks.eq(True).all()))
     if chance.any():
         tasks = ", ".join(names.task(key) for key in COLUMNS if chance.get(key, False))

@@ -10,8 +10,15 @@ from math import isnan
 import pandas as pd
 
 from stages.common.evidence.baselines import AT_CHANCE
-from stages.common.evidence.cell_verdicts import NO_MODEL, NOT_COMPARABLE, NOT_IN_PAPER, NOT_MEASURED, NOT_RUN
-from stages.common.evidence.statistics import EXACT, PRETRAINING, REPEATS
+from stages.common.evidence.cell_verdicts import (
+    NO_MODEL,
+    NOT_COMPARABLE,
+    NOT_IN_PAPER,
+    NOT_JUDGED,
+    NOT_MEASURED,
+    NOT_RUN,
+)
+from stages.common.evidence.statistics import EXACT, FEWEST, PRETRAINING, REPEATS, TRAINING
 from stages.report.tables import MISSING, Line, Value, interval, number, spread
 
 CHANGED = "†"  # a cell that the paper's other edition prints otherwise
@@ -79,7 +86,7 @@ def measured(cell) -> Value:
             f"interval {interval(cell.interval_low, cell.interval_high, cell.decimals)}; "
             f"n = {cell.reproduced_n} {cell.unit_of_inference}, {cell.runs} runs"
         )
-    if cell.verdict not in (NOT_MEASURED, NOT_IN_PAPER, NOT_RUN, NO_MODEL):
+    if cell.verdict not in (NOT_MEASURED, NOT_JUDGED, NOT_IN_PAPER, NOT_RUN, NO_MODEL):
         detail = "; ".join(part for part in (detail, _against(cell.verdict)) if part)
     mark = CHANCE if pd.notna(cell.at_chance) and cell.at_chance else ""
     return Value(number(cell.reproduced, cell.decimals) + mark, spread(cell.reproduced_sd, cell.decimals), detail)
@@ -102,14 +109,7 @@ def unit_notes(cells: pd.DataFrame) -> list[str]:
     notes = []
     for (unit, n, runs), _ in trained.groupby(["unit_of_inference", "reproduced_n", "runs"]):
         each = f", each the mean of {runs // n} fine-tuning runs" if runs > n else ""
-        speaks = (
-            "the operator, at this size and on these data"
-            if unit == PRETRAINING and n > 1
-            else "this machine"
-            if unit == REPEATS
-            else "this checkpoint alone"
-        )
-        notes.append(f"Reproduced: mean ± sample standard deviation over n = {n} {unit}{each}; speaks for {speaks}.")
+        notes.append(f"Reproduced: mean ± sample standard deviation over n = {n} {unit}{each}; {_speaks(unit, n)}.")
     return notes
 
 
@@ -120,3 +120,12 @@ def _against(verdict: str) -> str:
 def _with_n(label: str, counts: list) -> str:
     known = [str(n) for n in dict.fromkeys(counts) if pd.notna(n)]
     return f"{label}, n = {' or '.join(known)}" if known else label
+
+
+def _speaks(unit: str, n: int) -> str:
+    """What n runs of a unit can speak for."""
+    if unit == REPEATS:
+        return "speaks for this machine"
+    if unit not in (PRETRAINING, TRAINING) or n == 1:
+        return "speaks for this checkpoint alone"
+    return "speaks for the operator, at this size and on these data" if n >= FEWEST else "too few for a verdict"

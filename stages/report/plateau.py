@@ -27,14 +27,15 @@ def sentences(tests: pd.DataFrame, frame: pd.DataFrame, confidence: float, initi
     initializer_range: of all other weights, beside which the authors' own is told.
     """
     leads, tests = ("Leaving the plateau", "Their own matrices as in the sources"), tests[tests["place"] == ""]
-    said = [answer(tests, frame, confidence, (question,)) for question in FIRST_SCREEN]
-    if said[-1] and initializer_range != AUTHORS_RANGE:
-        said[-1] += (
+    first, own = (answer(tests, frame, confidence, (question,)) for question in FIRST_SCREEN)
+    own = "" if own == first else own  # where the study decides nothing, it says so once
+    if own and initializer_range != AUTHORS_RANGE:
+        own += (
             f" All other weights start at {initializer_range:g}, where the authors' code has {AUTHORS_RANGE:g}: their "
             "own start was not run."
         )
     link = ("the study", "#plateau")
-    return [Sentence(lead, text, (link,)) for lead, text in zip(leads, dict.fromkeys(said), strict=False) if text]
+    return [Sentence(lead, text, (link,)) for lead, text in zip(leads, (first, own), strict=True) if text]
 
 
 def answer(
@@ -46,12 +47,12 @@ def answer(
     given where the best arm leaves too seldom, or where no comparison of operators has an interval.
     """
     sizes = frame["size"].drop_duplicates()
-    made = [
-        (f"At BERT-{size}: " if len(sizes) > 1 else "")
-        + _answer(tests[tests["size"] == size], frame[frame["size"] == size], confidence, questions)
+    made = {
+        size: _answer(tests[tests["size"] == size], frame[frame["size"] == size], confidence, questions)
         for size in sizes
-    ]
-    return names.unbroken(" ".join(made))
+    }
+    told = [f"At BERT-{size}: {said}" if len(sizes) > 1 else said for size, said in made.items() if said]
+    return names.unbroken(" ".join(told))
 
 
 def _answer(tests: pd.DataFrame, frame: pd.DataFrame, confidence: float, questions: tuple[str, ...]) -> str:

@@ -105,17 +105,23 @@ def _waiting(waiting: pd.DataFrame) -> Drawing:
         ),
         lambda rows: ", ".join(
             f"spread {spread:.3g} ({kind}) {own['waiting'].iloc[-1]:.0%} in the end"
-            for (_, kind, spread), own in rows.groupby(["arm", "kind", "spread"], sort=False)
+            for (_, kind, spread), own in _drawn(rows).groupby(["arm", "kind", "spread"], sort=False, dropna=False)
         ),
     )
+
+
+def _drawn(rows: pd.DataFrame) -> pd.DataFrame:
+    """The arms whose curves are drawn, those of given spreads from the narrowest on, and then the source's."""
+    own = rows[rows["kind"].isin((SCALED, SOURCE))]
+    return own.sort_values(["kind", "spread"], ascending=[False, True])
 
 
 def still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
     """One step curve per arm of one operator; the wider the first scores, the fuller and wider its line."""
     colour, _ = style(frame["operator"].iloc[0])
     spreads = sorted(frame.loc[frame["kind"] == SCALED, "spread"].unique())
-    drawn = frame[frame["kind"].isin((SCALED, SOURCE))].sort_values(["kind", "spread"], ascending=[False, True])
-    for above, ((_, kind, spread), own) in enumerate(drawn.groupby(["arm", "kind", "spread"], sort=False)):
+    curves = _drawn(frame).groupby(["arm", "kind", "spread"], sort=False, dropna=False)
+    for above, ((_, kind, spread), own) in enumerate(curves):
         step = [*own["step"], own["horizon"].iloc[0]]
         share = np.array([*own["waiting"], own["waiting"].iloc[-1]]) + 0.01 * above
         look = {"color": INK, "linewidth": 0.8, "label": SOURCE + " starts it"}

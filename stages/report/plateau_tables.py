@@ -1,12 +1,13 @@
 """The tables of the study of the plateau: its comparisons, and its arms."""
 
 from dataclasses import replace
+from math import isnan
 
 import pandas as pd
 
 from stages.common.evidence.arms import SCALED
 from stages.report import names
-from stages.report.tables import Grid, Heading, Value, interval, mean_sd, number, plain, probability, text
+from stages.report.tables import MISSING, Grid, Heading, Value, interval, mean_sd, number, plain, probability, text
 
 TEXTS = {"place": "str", "term": "str", "reference": "str"}  # columns of the comparisons that may hold numbers
 
@@ -103,7 +104,7 @@ def arms(frame: pd.DataFrame) -> Grid:
     )
     columns = {
         "label": (Heading("Arm"), str),
-        "spread": (Heading("Spread", "of the first scores"), lambda value: f"{value:.3g}"),
+        "spread": (Heading("Spread", "of the first scores"), lambda value: MISSING if isnan(value) else f"{value:.3g}"),
         "steps": (Heading("Steps", "restricted mean ± standard deviation"), lambda value: value),
         "between": (Heading("Interval", "of the mean"), lambda value: value),
         "left": (Heading("Left"), lambda value: value),

@@ -6,6 +6,7 @@ from math import nan
 
 import pandas as pd
 
+from stages.common.evidence.scores import MISMATCHED
 from stages.common.evidence.statistics import FEWEST, ONE_CHECKPOINT, TOO_FEW
 from stages.report import names
 from stages.report.paper_lines import CHANCE
@@ -99,7 +100,8 @@ def transfer(cells: pd.DataFrame) -> Grid:
     tested = list(dict.fromkeys(cells["evaluated_on"]))
     keys = [*MODEL, "task"]
     accuracy = _wide(cells[cells["metric"] == "accuracy"], keys, "evaluated_on")
-    balanced = cells[(cells["metric"] == "balanced_accuracy") & (cells["task"] != cells["evaluated_on"].str[:4])]
+    away = (cells["task"] != cells["evaluated_on"].str[:4]) & (cells["evaluated_on"] != MISMATCHED)
+    balanced = cells[(cells["metric"] == "balanced_accuracy") & away]
     means = balanced.groupby(keys, sort=False)["mean"].mean().rename("balanced").reset_index()
     frame = accuracy.merge(means, on=keys, how="left")
     frame = frame.assign(label=_labels(frame))

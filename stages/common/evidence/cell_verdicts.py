@@ -26,9 +26,11 @@ from stages.common.evidence.statistics import (
 
 NOT_RUN = "not run at this scale"
 NOT_MEASURED = "not measured"
+NOT_JUDGED = "not judged"  # measured, but the paper prints no number that a test could be made against
 NOT_IN_PAPER = "not in the paper"
 NOT_COMPARABLE = "not comparable: generated data"
 NO_MODEL = "no model"  # of the rows of baselines
+WHOLE = (GLUE_SCORE, "average")  # columns that are a mean of the others
 TESTED = ""  # until the family of a cell is complete
 
 
@@ -53,14 +55,16 @@ def of_cell(printed, run: pd.DataFrame, margin: float | None, comparable: bool, 
         return {"verdict": NOT_IN_PAPER}
     values, unit = units(run)
     if isnan(printed.value):
-        return {"verdict": NOT_MEASURED}
+        return {"verdict": NOT_JUDGED}
+    if unit == EXACT and not comparable and (run["stage"] == "tasks").all():
+        return {"verdict": NOT_COMPARABLE}
     if unit == EXACT:
         digits = re.search(r"\.\s*(\d+)", printed.printed)
         text = f"{printed.value:.{len(digits[1]) if digits else 0}f}"
         count = Fraction(values[0]).limit_denominator(10**9)
         return {"verdict": EQUIVALENT if judge(text, count) == HOLDS else DIFFERENT}
     if margin is None:
-        return {"verdict": NOT_MEASURED}
+        return {"verdict": NOT_JUDGED}
     if not comparable:
         return {"verdict": NOT_COMPARABLE}
     if chance:
@@ -76,14 +80,15 @@ def of_families(frame: pd.DataFrame, in_one: bool, alpha: float) -> pd.DataFrame
 
     Args:
         frame: the cells of a table, each with what `of_cell` gives; its p values are replaced by the adjusted ones.
-        in_one: whether all tested cells are one family; otherwise each row is one. The GLUE score is a test by itself.
+        in_one: whether all tested cells are one family; otherwise each row is one. A mean of all columns is tested by
+            itself.
         alpha: of each family's tests together.
 
     Returns:
         The same frame.
     """
     tested = frame["verdict"] == TESTED
-    family = tested & (frame["column_key"] != GLUE_SCORE)
+    family = tested & (~frame["column_key"].isin(WHOLE))
     for _, own in frame[family].groupby(lambda place: 0 if in_one else frame["row_key"][place]):
         for name in ("p_equivalence", "p_difference"):
             frame.loc[own.index, name] = holm(own[name].to_numpy(float))

@@ -96,7 +96,7 @@ def events(measured: pd.DataFrame) -> pd.DataFrame:
 
     One row for every size, operator, milestone and seed of pre-training. milestone: its metric, or the condition
     (`loss=3`) of steps to a loss. reached: whether it was; otherwise `step` is the last one at which that is known.
-    Where several fine-tuning runs tell of one pre-training run, the step is their mean, and all must have reached it.
+    Where several fine-tuning runs tell of one pre-training run, all must have reached it; the step is then their mean.
     """
     names = {name + ending: name for name in MILESTONES for ending in ("", NOT_REACHED)}
     rows = measured[measured["metric"].isin(names)]
@@ -105,7 +105,9 @@ def events(measured: pd.DataFrame) -> pd.DataFrame:
         milestone=rows["condition"].where(kind == "steps_to_loss", kind),
         reached=~rows["metric"].str.endswith(NOT_REACHED),
     )
-    groups = rows.groupby(["size", "operator", "milestone", "pretraining_seed"], sort=False)
+    keys = ["size", "operator", "milestone", "pretraining_seed"]
+    all_reached = rows.groupby(keys, sort=False)["reached"].transform("all")
+    groups = rows[all_reached | ~rows["reached"]].groupby(keys, sort=False)  # of the others, those that never did
     found = groups.agg(step=("value", "mean"), reached=("reached", "all")).reset_index()
     return found.rename(columns={"pretraining_seed": "seed"})[EVENTS]
 

@@ -18,6 +18,7 @@ from statsmodels.stats.weightstats import ttost_ind
 NOT_TESTED = "not tested"
 EXACT = "exact"
 PRETRAINING = "pre-training seeds"
+TRAINING = "training seeds"  # of models that are trained on their task from new weights, as those of translation are
 FINETUNING = "fine-tuning seeds"
 REPEATS = "timed repeats"
 ROUNDING = 1e-9  # of a value; means of equal runs differ by less, measured scores and losses by more
@@ -60,14 +61,15 @@ class Difference:
 def units(rows: pd.DataFrame) -> tuple[np.ndarray, str]:
     """One value for every unit of inference [n], and the unit's name.
 
-    rows: value, pretraining_seed and finetuning_seed of every run of one cell; stage, where times are among them.
+    rows: value, pretraining_seed and finetuning_seed of every run of one cell; stage, where times or translations are
+    among them.
     """
     if rows["pretraining_seed"].isna().all():
         timed = "stage" in rows and (rows["stage"] == "timing").any()
         return rows["value"].to_numpy(float), REPEATS if timed else EXACT
     _, _, means = _by_pretraining_seed(rows)
     if len(means) > 1 or rows["finetuning_seed"].isna().all():
-        return means, PRETRAINING
+        return means, TRAINING if "stage" in rows and (rows["stage"] == "translation").all() else PRETRAINING
     return rows["value"].to_numpy(float), FINETUNING
 
 

@@ -22,7 +22,10 @@ from stages.common.evidence.statistics import holm, mean_interval, welch
 
 CURVE = ["step", "waiting", "at_risk", "reached"]
 MEANS = ["mean", "sd", "low", "high", "runs", "never", "horizon"]
-COMPARED = ["difference", "low", "high", "p", "p_log_rank", "p_holm", "never", "never_reference", "horizon"]
+COMPARED = [
+    *("difference", "low", "high", "p", "p_log_rank", "p_holm"),
+    *("runs", "runs_reference", "never", "never_reference", "horizon"),
+]
 HAZARDS = ["term", "hazard_ratio", "low", "high", "p", "runs", "reached"]
 RUNS_OFF = 10.0  # an error of a log hazard ratio, from which on the estimate is one that runs off to infinity
 EXACT_UP_TO = 1_000  # ways to divide the runs among two arms; beyond, the log-rank test takes its chi-square
@@ -45,7 +48,7 @@ def curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     Columns: `by` and CURVE. Each curve begins at step 0 with all of its runs waiting.
     """
     made = []
-    for keys, own in events.groupby(by, sort=False):
+    for keys, own in events.groupby(by, sort=False, dropna=False):
         fit = SurvfuncRight(own["step"].to_numpy(float), own["reached"].to_numpy(int))
         points = zip(
             [0.0, *fit.surv_times], [1.0, *fit.surv_prob], [len(own), *fit.n_risk], [0, *fit.n_events], strict=True
@@ -85,10 +88,9 @@ def compared(
             both = pd.concat([own, other])
             until = horizon(both)
             test = welch(restricted(own, until), restricted(other, until), confidence)
+            tests = test.difference, test.low, test.high, test.p, log_rank(own, other), nan
             never = [int((~side["reached"]).sum()) for side in (own, other)]
-            made.append(
-                (*keys, name, test.difference, test.low, test.high, test.p, log_rank(own, other), nan, *never, until)
-            )
+            made.append((*keys, name, *tests, len(own), len(other), *never, until))
     frame = pd.DataFrame(made, columns=[*by, arm, *COMPARED])
     return frame.assign(p_holm=holm(frame["p"].to_numpy(float)))
 
