@@ -1,6 +1,7 @@
 """A model folder has what Hugging Face's libraries ask of it, and its stock export needs no code of ours."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -66,6 +67,15 @@ def test_a_stock_export_fills_masks_without_our_code_as_the_model_does_with_it(f
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert json.loads(said) == pytest.approx(scores(folder), abs=1e-5)
     assert "without this repository" in (tmp_path / "stock" / "README.md").read_text()
+
+
+def test_the_code_of_a_user_s_operator_is_not_exported_as_it_could_not_be_loaded(folder, tmp_path):
+    config = json.loads((folder / "config.json").read_text()) | {"operators_file": "mine.py", "operators_sha256": "0"}
+    shutil.copytree(folder, tmp_path / "own")
+    (tmp_path / "own" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"mine\.py and imports this repository; export it without --own"):
+        export.export(tmp_path / "own", tmp_path / "target", own=True)
+    assert not (tmp_path / "target").exists()
 
 
 def test_an_export_of_our_own_code_loads_with_trust_and_gives_equal_outputs(folder, tmp_path):

@@ -3,6 +3,7 @@
 No record but `Variant` holds a default: every value stands in params.yaml with its unit and source.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -22,6 +23,9 @@ from stages.plumbing.sections import (
     Share,
     Task,
 )
+
+# What some operators take from the width of the feed-forward network, in multiples of hidden; the widest first
+EXCEEDS = {"over_parameters_wide": 2, "over_parameters": 1, "original_narrow": 1}
 
 
 def require_steps_after_warmup(warmup_steps: int, steps: int) -> None:
@@ -46,17 +50,18 @@ class Sized(Record):
         return self
 
     @model_validator(mode="after")
-    def _room_for_attention_over_parameters(self):
-        if self.may_be_over_parameters_wide() and self.intermediate <= 2 * self.hidden:
-            raise ValueError(
-                f"intermediate: {self.intermediate} must exceed 2 x hidden: {self.hidden}, the width at which "
-                "over_parameters_wide has no pairs left (BERT: 4 x hidden)"
-            )
+    def _room_in_the_feed_forward_network(self):
+        for operator in (name for name in EXCEEDS if name in self.may_be_built()):
+            if self.intermediate <= EXCEEDS[operator] * self.hidden:
+                raise ValueError(
+                    f"intermediate: {self.intermediate} must exceed {EXCEEDS[operator]} x hidden: {self.hidden}, the "
+                    f"width at which {operator} has nothing left of it (BERT: 4 x hidden)"
+                )
         return self
 
-    def may_be_over_parameters_wide(self) -> bool:
-        """Whether that operator may be built in this size."""
-        return True
+    def may_be_built(self) -> Iterable[str]:
+        """The operators that may be built in this size."""
+        return EXCEEDS
 
 
 class Model(Sized):

@@ -1,5 +1,6 @@
 """The section of params.yaml on translation and the sequence tasks, as frozen records; none holds a default."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -21,8 +22,8 @@ class Layers(Sized):
     betas: Pair[Share]
     epsilon: Rate
 
-    def may_be_over_parameters_wide(self) -> bool:
-        return "over_parameters_wide" in self.operators
+    def may_be_built(self) -> Iterable[str]:
+        return self.operators
 
 
 class PairFiles(Record):

@@ -13,7 +13,7 @@ ALPHABET = 1000  # characters that may be tokens of their own, at most; the rest
 
 
 def trained(sentences: Iterable[str], size: int) -> Tokenizer:
-    """Trains a vocabulary of `size` tokens at most, SPECIAL among them.
+    """Trains a vocabulary of `size` tokens at most, SPECIAL and the commonest characters among them.
 
     A word keeps the space before it as a sign of its own, and punctuation stands apart, so that decoding gives the
     sentence back.
@@ -22,8 +22,9 @@ def trained(sentences: Iterable[str], size: int) -> Tokenizer:
     words.normalizer = normalizers.NFC()
     words.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation()])
     words.decoder = decoders.Metaspace()
+    characters = min(ALPHABET, size - len(SPECIAL))
     trainer = trainers.BpeTrainer(
-        vocab_size=size, special_tokens=list(SPECIAL), limit_alphabet=ALPHABET, show_progress=False
+        vocab_size=size, special_tokens=list(SPECIAL), limit_alphabet=characters, show_progress=False
     )
     words.train_from_iterator(sentences, trainer)
     return words

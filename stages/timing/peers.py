@@ -1,7 +1,7 @@
 """Stock Hugging Face BERT trained the usual way, as run_mlm.py and run_glue.py do: what ours is timed against.
 
 `Trainer` with its own AdamW, clipping and linear schedule; for pre-training the library's collator and the head over
-all positions, for fine-tuning every example padded to the maximum length. Dropout as in BERT.
+all positions, for fine-tuning every example padded to the maximum length. Dropout as in the recipe that is timed.
 """
 
 import tempfile
@@ -46,9 +46,11 @@ class Clock(TrainerCallback):
         self.ends.append(time.perf_counter())
 
 
-def configured(size: dict[str, int], **others) -> BertConfig:
-    """Stock BERT at a size of `models`."""
+def configured(size: dict[str, int], recipe: dict, **others) -> BertConfig:
+    """Stock BERT at a size of `models`, with the dropout of a recipe of training."""
     return BertConfig(
+        hidden_dropout_prob=recipe["hidden_dropout"],
+        attention_probs_dropout_prob=recipe["attention_dropout"],
         num_hidden_layers=size["layers"],
         hidden_size=size["hidden"],
         num_attention_heads=size["heads"],
@@ -59,11 +61,13 @@ def configured(size: dict[str, int], **others) -> BertConfig:
 
 
 class Pretraining:
-    """Masked-LM training of a fresh model on `sequences` [n, length], timed."""
+    """Masked-LM training of a fresh model on `sequences` [n, length], timed. recipe: has the rates of dropout."""
 
-    def __init__(self, size: dict[str, int], vocabulary_size: int, sequences: np.ndarray, tokenizer: Path):
+    def __init__(
+        self, size: dict[str, int], recipe: dict, vocabulary_size: int, sequences: np.ndarray, tokenizer: Path
+    ):
         self.words = PreTrainedTokenizerFast(tokenizer_file=str(tokenizer), **SPECIAL)
-        self.configuration = configured(size, vocab_size=vocabulary_size)
+        self.configuration = configured(size, recipe, vocab_size=vocabulary_size)
         ends = np.isin(sequences, [self.words.cls_token_id, self.words.sep_token_id])
         columns = {
             "input_ids": sequences,
@@ -94,12 +98,15 @@ class Pretraining:
 
 
 class Finetuning:
-    """Classification of `examples`, every one padded to `length` tokens."""
+    """Classification of `examples`, every one padded to the maximum length of a recipe, with its dropout."""
 
-    def __init__(self, size: dict[str, int], vocabulary_size: int, labels: int, length: int, precision: str, seed: int):
+    def __init__(
+        self, size: dict[str, int], recipe: dict, vocabulary_size: int, labels: int, precision: str, seed: int
+    ):
         set_seed(seed)
-        self.length, self.precision, self.seed = length, precision, seed
-        self.model = BertForSequenceClassification(configured(size, vocab_size=vocabulary_size, num_labels=labels))
+        self.length, self.precision, self.seed = recipe["maximum_length"], precision, seed
+        configuration = configured(size, recipe, vocab_size=vocabulary_size, num_labels=labels)
+        self.model = BertForSequenceClassification(configuration)
 
     def train(self, examples: Encoded, batch_size: int, epochs: int, rate: float) -> float:
         """Trains the model; gives the seconds of an epoch, from the end of its first step on, scaled to all steps.

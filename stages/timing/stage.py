@@ -45,7 +45,7 @@ def pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key
         run = {"operator": operator, "variant": variant, "seed": 1, "model": model, "training": training}
         calls[operator, OURS] = partial(speed.Pretraining(run, corpus).seconds, steps)
     sequences = corpus.train[range(min(len(corpus.train), batch_size * (steps + 1)))]
-    stock = peers.Pretraining(model, corpus.vocabulary_size, sequences, TOKENIZER)
+    stock = peers.Pretraining(model, training, corpus.vocabulary_size, sequences, TOKENIZER)
     return calls | {("original", name): partial(stock.seconds, batch_size, name, steps) for name in PRECISIONS}
 
 
@@ -83,7 +83,7 @@ def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observatio
     }
     calls |= {
         ("original", name): partial(
-            peers.Finetuning(model, words, labels, length, name, 1).train, examples, batch_size, 1, rate
+            peers.Finetuning(model, training, words, labels, name, 1).train, examples, batch_size, 1, rate
         )
         for name in PRECISIONS
     }

@@ -3,7 +3,7 @@
 X [batch, n, h] are the hidden states; head i of `heads` owns the i-th slice of d = h / heads channels of every
 projection (Courtois et al. 2024, section 2.4). A self-attention operator weighs values by a softmax over keys and
 differs from the others in where the scores and the values come from. Unless an operator says otherwise, scores Q K^T
-are divided by sqrt(d) after the whole product, masks act on keys, dropout on the weights, and Linear layers start at
+are divided by sqrt(d), masks act on keys, dropout on the weights, and Linear layers start at
 N(0, 0.02) with biases 0, all as in BERT (Devlin et al. 2018). The docstring of an operator says what in its source
 fixes it, and what is open there.
 

@@ -68,9 +68,15 @@ def export(source: Path, target: Path, own: bool) -> None:
         own: whether the operator stays, with its code; otherwise the model becomes an ordinary BERT.
 
     Raises:
-        ValueError: for an operator that BERT cannot express, and for a folder whose model is none of ours.
+        ValueError: for an operator that BERT cannot express, for a folder whose model is none of ours, and for the code
+            of a user's own operator, which imports this repository.
     """
     config = OperatorConfig.from_pretrained(source)
+    if own and config.operators_file:
+        raise ValueError(
+            f"{source}: the code of `{config.operator}` is in {config.operators_file} and imports this repository; "
+            "export it without --own, or give that file and this repository along"
+        )
     classes = {model.__name__: model for model in STOCK}
     name = (config.architectures or ["none"])[0]
     if name not in classes:
@@ -112,8 +118,8 @@ def _card(text: str, own: bool) -> str:
             "`from_pretrained(FOLDER, trust_remote_code=True)` loads it without this repository.\n"
         )
     return body + (
-        "\nThis is its export to an ordinary BERT, with equal outputs: it loads without this repository, and has as "
-        "many parameters as BERT.\n"
+        "\nThis is its export to an ordinary BERT, with equal outputs: it loads without this repository, and has the "
+        "three projections of BERT in every layer.\n"
     )
 
 

@@ -12,9 +12,10 @@ from .symmetric import Symmetric
 class PartialQK(Symmetric):
     """S = X W + b; Q = S D, K = S with a diagonal D; V = X W_v + b_v: 2 (h^2 + h) + h parameters.
 
-    Kowsher et al. 2025, Table 7, names "partial QK sharing" and gives it 2 h^2 + h weights, which fixes one diagonal
-    and two projections. Open: where the diagonal stands (on the queries here), how it starts (1 here), the biases (as
-    in their shared operator).
+    Kowsher et al. 2025, Table 7, names "partial QK sharing" and gives it 2 h^2 + h weights, which two projections and
+    one diagonal have; in another row the same table says that it scales by no diagonal. The count is followed here.
+    Open: where the diagonal stands (on the queries here), how it starts (1 here), the biases (as in their shared
+    operator).
     """
 
     name = "partial_qk"

@@ -43,13 +43,16 @@ def attend(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None, dropout: float)
 def weigh(scores: Tensor, V: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
     """softmax(scores) V, the softmax over keys.
 
-    scores [batch or 1, heads, n, n]; V [batch, heads, n, d]; mask broadcasts to scores and is boolean (True = seen)
+    scores [batch or 1, heads, n, m]; V [batch, heads, m, d]; mask broadcasts to scores and is boolean (True = seen)
     or is added.
     """
     if mask is not None:
         lowest = torch.finfo(scores.dtype).min
         scores = scores.masked_fill(~mask, lowest) if mask.dtype == torch.bool else scores + mask
-    return drop(torch.softmax(scores, dim=-1), dropout).to(V.dtype) @ V
+    weights = torch.softmax(scores, dim=-1)
+    if dropout:  # every sequence of a batch loses weights of its own, also where the scores are the same for all
+        weights = weights.expand(len(V), -1, -1, -1)
+    return drop(weights, dropout).to(V.dtype) @ V
 
 
 def drop(X: Tensor, rate: float) -> Tensor:

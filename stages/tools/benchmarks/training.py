@@ -76,7 +76,7 @@ def pretraining_speeds(
     """Tokens a second of the four ways, `steps` steps of `batch_size` sequences a round."""
     length = corpus.train.sequence_length
     few = corpus.train[np.arange(min(len(corpus.train), batch_size * (steps + 1)))]
-    stock = peers.Pretraining(size, corpus.vocabulary_size, few, tokenizer)
+    stock = peers.Pretraining(size, TRAINING, corpus.vocabulary_size, few, tokenizer)
     calls = {}
     for way, precision in (*WAYS, COMPILED) if machine.device().type == "cuda" else WAYS:
         if way != "ours":
@@ -123,7 +123,8 @@ def stock_finetuning(
 ) -> tuple[float, np.ndarray]:
     """Seconds of an epoch, and predictions."""
     labels = glue.TASKS[problem.task].outputs
-    stock = peers.Finetuning(problem.size, problem.vocabulary_size, labels, problem.length, precision, seed)
+    recipe = TRAINING | {"maximum_length": problem.length}
+    stock = peers.Finetuning(problem.size, recipe, problem.vocabulary_size, labels, precision, seed)
     seconds = stock.train(examples, problem.batch_size, problem.epochs, problem.learning_rate)
     return seconds, stock.predict(validation)
 

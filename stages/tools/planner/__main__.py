@@ -208,8 +208,17 @@ def data_rows(settings: Settings, known: Amounts, workers: int, start: float) ->
     }
     left = {"corpus": COPIES * sizes[0] * times, "filtering": COPIES * sizes[1] * times, "tokenization": disk}
     tokens_of = {"tokenization": words}
+    made = done.made(settings, *took)
     return [
-        Row(name, "-", tokens=tokens_of.get(name), seconds=value, bytes=left[name], of_each={name: value})
+        Row(
+            name,
+            "-",
+            done=f"{int(name in made)}/1",
+            tokens=tokens_of.get(name),
+            seconds=0.0 if name in made else value,
+            bytes=left[name],
+            of_each={name: value},
+        )
         for name, value in took.items()
     ]
 
