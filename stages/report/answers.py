@@ -20,7 +20,10 @@ from stages.report.tables import interval, number, probability, signed
 
 BIGGEST = PAPER_SIZES[-1]
 FINDINGS = 3
-FIELDS = {"source", "operator", "size", "column", "difference", "low", "high", "direction", "n", "unit_of_inference"}
+FIELDS = {  # of comparisons
+    *("source", "protocol", "operator", "size", "column", "difference", "low", "high"),
+    *("direction", "n", "unit_of_inference"),
+}
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,12 @@ def _biggest_first(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def _recipe(rows: pd.DataFrame, row) -> str:
+    """Whose recipe fine-tuned a model of this run, where there are several."""
+    several = rows.loc[rows["source"] == "reproduced", "protocol"].nunique() > 1
+    return f", {names.protocol(row.protocol)}" if several and row.source == "reproduced" else ""
+
+
 def phrase(row, interval_name: str = "") -> str:
     """A difference in words: a direction only where it is shown over all operators together."""
     size = f"at BERT-{row.size}"
@@ -160,7 +169,7 @@ def this_run(settings, summaries: pd.DataFrame, comparisons: pd.DataFrame) -> li
     can = ["It counts the parameters of the papers' models anew, whatever its own scale."] if counted else []
     own = differences(comparisons, "reproduced")
     if not reasons and len(own):
-        shown = [f"{names.operator(row.operator)}: {phrase(row)}" for row in own.itertuples()]
+        shown = [f"{names.operator(row.operator)}{_recipe(own, row)}: {phrase(row)}" for row in own.itertuples()]
         can.append(f"In GLUE score against the original it finds, {'; '.join(shown)}.")
     cannot = f"It cannot test what the papers say about scores: {'; '.join(reasons)}." if reasons else ""
     links = (("counts", "#parameters"), *([("its scores", "#overview")] if tuned else []))
@@ -223,7 +232,8 @@ def drawing(described: dict, summaries: pd.DataFrame, comparisons: pd.DataFrame,
             listed.append(_mark(operator, BIGGEST, "no results released", nan, nan, nan, saved[BIGGEST]))
         for row in own.itertuples():
             share = saved[row.size] if row.source == "released" else None  # another vocabulary than the counted models'
-            listed.append(_mark(operator, row.size, row.source, row.difference, row.low, row.high, share))
+            size = row.size + _recipe(own, row)
+            listed.append(_mark(operator, size, row.source, row.difference, row.low, row.high, share))
     frame = pd.DataFrame(listed)
     note = (
         f"{settings.analysis.confidence:.0%} intervals; in brackets the share of the model's parameters that is saved."

@@ -93,8 +93,17 @@ def bars(axes: Axes, frame: pd.DataFrame) -> None:
     axes.grid(visible=False)
 
 
+def _by_protocol(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The rows of each recipe of fine-tuning with words for a title, where there are several; none without rows."""
+    if rows.empty:
+        return []
+    if "protocol" not in rows or rows["protocol"].nunique() < 2:
+        return [("", rows)]
+    return [(f", {names.protocol(name)}", own) for name, own in rows.groupby("protocol", sort=False)]
+
+
 def draw(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
-    """The figure of a specification: panels of other sources, then one for every size of this run.
+    """The figure of a specification: panels of other sources, then one for every size and recipe of this run.
 
     frame: source, operator, size, protocol where there are several, quantity, and what the kind of figure draws.
     """
@@ -106,13 +115,10 @@ def draw(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
     run = frame.loc[frame["source"] == "reproduced", "size"].drop_duplicates()
     places = [*figure.beside, *(("reproduced", size) for size in run)]
     groups = [
-        (
-            f"BERT-{size}, {SOURCES[source]}" if size else "",
-            frame[(frame["source"] == source) & (frame["size"] == size)],
-        )
+        (f"BERT-{size}, {SOURCES[source]}{recipe}" if size else "", rows)
         for source, size in places
+        for recipe, rows in _by_protocol(frame[(frame["source"] == source) & (frame["size"] == size)])
     ]
-    groups = [(title, rows) for title, rows in groups if len(rows)]
 
     def paint(axes: Axes, rows: pd.DataFrame) -> None:
         painter(axes, rows)

@@ -27,7 +27,7 @@ OPERATORS = {
     "over_parameters_wide": "attention over parameters, wide",
     "hadamard_by_head": "Hadamard, products by head",
     "original_tied_init": "original, keys start as queries",
-    "pairwise_fast": "pairwise, tenfold learning rate for S",
+    "pairwise_fast": "pairwise, larger learning rate for S",
     "original_narrow": "original, narrower",
     "shared_kv": "one matrix for keys and values",
     "tied_qkv": "shared without diagonals",

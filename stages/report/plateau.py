@@ -38,6 +38,13 @@ def sentences(tests: pd.DataFrame, frame: pd.DataFrame, confidence: float, initi
     return [Sentence(lead, text, (link,)) for lead, text in zip(leads, (first, own), strict=True) if text]
 
 
+def others_start(initializer_range: float) -> str:
+    """How all other weights start, beside the authors' code, for the text of the study."""
+    theirs = f", where the released code of Courtois et al. has {AUTHORS_RANGE:g}"
+    wider = ", so that even then first scores spread more than theirs would at this width"
+    return f"N(0, {initializer_range:g}²)" + (theirs + wider if initializer_range > AUTHORS_RANGE else "")
+
+
 def answer(
     tests: pd.DataFrame, frame: pd.DataFrame, confidence: float, questions: tuple[str, ...] = tuple(OPENINGS)
 ) -> str:

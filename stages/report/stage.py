@@ -187,7 +187,7 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
     study = inputs.plateau_tests(), inputs.read("plateau_arms"), settings.analysis.confidence
     values = {
         "plateau": plateau.answer(*study),
-        "initializer_range": settings.pretraining.initializer_range,
+        "others_start": plateau.others_start(settings.pretraining.initializer_range),
         "plateau_loss": settings.analysis.plateau_loss,
         "confidence": f"{settings.analysis.confidence:.0%}",
         "alpha": settings.analysis.alpha,
