@@ -214,6 +214,10 @@ def test_plots_are_in_the_long_form(reports):
     assert len(pd.read_csv(reports / "plots/glue.csv")) == 4 * 6
 
 
+def test_every_symbol_of_the_report_has_a_sign_in_print(reports):
+    assert not re.findall(r"U\+[0-9A-F]{4}", (reports / "report.tex").read_text(encoding="utf-8"))
+
+
 def test_the_same_inputs_give_the_same_bytes(reports, tmp_path, monkeypatch):
     again = make(tmp_path, monkeypatch)
     for path in sorted(reports.rglob("*")):

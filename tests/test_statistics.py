@@ -18,6 +18,7 @@ from stages.common.evidence.statistics import (
     INCONCLUSIVE,
     PRETRAINING,
     REPEATS,
+    TRAINING,
     agreement,
     holm,
     summarise,
@@ -82,6 +83,12 @@ def test_times_are_repeats_and_no_counts():
 def test_pretraining_measurements_have_pretraining_seeds_as_units():
     frame = pd.DataFrame({"pretraining_seed": [1], "finetuning_seed": [None], "value": [2.5]})
     assert units(frame)[1] == PRETRAINING
+
+
+def test_models_of_translation_have_training_seeds_as_units():
+    frame = pd.DataFrame({"value": [1.0, 2.0], "pretraining_seed": [1, 2], "finetuning_seed": [None, None]})
+    assert units(frame.assign(stage="translation"))[1] == TRAINING
+    assert units(frame.assign(stage="pretraining"))[1] == PRETRAINING
 
 
 def test_no_runs_are_an_error():

@@ -31,6 +31,20 @@ def test_one_run_that_never_gets_there_turns_earlier_into_undecided():
     assert survival.compared(alone, ["milestone"], 0.95).iloc[0]["high"] < 0  # as if the third had not been run
 
 
+def test_a_run_that_some_fine_tuning_seeds_see_arrive_is_known_up_to_the_last_step_of_the_others():
+    metric = next(iter(convergence.MILESTONES))
+    shared = {"size": "tiny", "operator": "original", "condition": None, "pretraining_seed": 1}
+    rows = pd.DataFrame(
+        [
+            shared | {"metric": metric, "value": 200.0},
+            shared | {"metric": metric + convergence.NOT_REACHED, "value": END},
+        ]
+    )
+    found = convergence.events(rows).iloc[0]
+    assert (found["step"], found["reached"]) == (END, False)
+    assert convergence.events(rows.iloc[:1]).iloc[0][["step", "reached"]].tolist() == [200.0, True]
+
+
 def test_the_restricted_mean_is_the_area_under_the_curve_of_kaplan_and_meier():
     some = events(original=[200, 400, 700, None, None])
     mean = survival.restricted_means(some, ["milestone"], 0.95).iloc[0]
