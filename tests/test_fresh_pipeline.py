@@ -103,9 +103,12 @@ def test_a_typo_in_params_stops_with_one_clear_error(tmp_path):
 
 
 def learn(params: dict) -> None:
-    """The laptop scale with one operator and one seed of each kind."""
+    """The laptop scale with one operator and one seed of each kind.
+
+    Of the two pre-training seeds it is the one from which MNLI and QNLI are learnt; the report has the mean over both.
+    """
     params["operators"] = ["original"]
-    params["pretraining"]["seeds"] = [1]
+    params["pretraining"]["seeds"] = [2]
     params["finetuning"]["courtois2024"]["seeds"] = [2]
     params["question_answering"]["tasks"] = ["squad1", "squad2"]
 

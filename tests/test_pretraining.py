@@ -280,7 +280,7 @@ masked_lm.apply_gradients = dying
 def train(run, folder):
     return pretraining.pretrain(run, TOKENS, folder, folder / "live.csv")
 
-[(folder, _)] = jobs.run(train, [jobs.Job("toy", json.loads(sys.argv[1]), (TOKENS,))], "pretraining")
+[(folder, _)] = jobs.run(train, [jobs.Job("toy", json.loads(sys.argv[1]), (TOKENS,))], "pretraining", shared=True)
 (Path.cwd() / "folder").write_text(str(folder))
 """
 
