@@ -22,7 +22,7 @@ BIGGEST = PAPER_SIZES[-1]
 FINDINGS = 3
 FIELDS = {  # of comparisons
     *("source", "protocol", "operator", "size", "column", "difference", "low", "high"),
-    *("direction", "n", "unit_of_inference"),
+    *("verdict", "direction", "n", "unit_of_inference"),
 }
 
 
@@ -164,13 +164,16 @@ def this_run(settings, summaries: pd.DataFrame, comparisons: pd.DataFrame) -> li
         comparisons: as above.
     """
     tuned = len(scored(settings, summaries)) > 0
-    reasons = limits(settings, chance(summaries, settings))
+    at_chance = chance(summaries, settings)
+    reasons = limits(settings, at_chance)
     counted = saving(summaries, settings.operators[-1]) is not None
     can = ["It counts the parameters of the papers' models anew, whatever its own scale."] if counted else []
     own = differences(comparisons, "reproduced")
-    if not reasons and len(own):
-        shown = [f"{names.operator(row.operator)}{_recipe(own, row)}: {phrase(row)}" for row in own.itertuples()]
-        can.append(f"In GLUE score against the original it finds, {'; '.join(shown)}.")
+    judged = own[~own["verdict"].isin((ONE_CHECKPOINT, TOO_FEW))]
+    if len(judged) and not at_chance:
+        shown = [f"{names.operator(row.operator)}{_recipe(own, row)}: {phrase(row)}" for row in judged.itertuples()]
+        where = " between its own models" if reasons else ""
+        can.append(f"In GLUE score against the original it finds{where}, {'; '.join(shown)}.")
     cannot = f"It cannot test what the papers say about scores: {'; '.join(reasons)}." if reasons else ""
     links = (("counts", "#parameters"), *([("its scores", "#overview")] if tuned else []))
     return [
