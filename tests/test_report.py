@@ -145,10 +145,15 @@ def test_the_first_screen_tells_what_a_run_of_small_models_finds_between_them(ve
     score = {"stage": "finetuning", "metric": "score", "evaluated_on": GLUE_SCORE, "mean": 0.4, "at_chance": at_chance}
     lower = {"difference": -5.0, "low": -6.0, "high": -4.0, "direction": "lower", "verdict": verdict}
     unit = {"source": "reproduced", "protocol": "courtois2024", "column": GLUE_SCORE, "n": 3, "unit_of_inference": ""}
-    found = answers.this_run(settings, pd.DataFrame([score | own]), pd.DataFrame([lower | own | unit]))
+    rows = [
+        lower | own | unit,
+        lower | own | unit | {"operator": "shared", "direction": None, "low": -10.0, "high": 1.0},
+    ]
+    found = answers.this_run(settings, pd.DataFrame([score | own]), pd.DataFrame(rows))
     text = " ".join(sentence.text for sentence in found)
-    loss = "it finds between its own models, pairwise: a loss of 5.00 points at BERT-tiny (4.00 to 6.00)."
-    assert (loss in text) == said and "It cannot test what the papers say about scores" in text
+    loss = "it finds between its own models for pairwise a loss of 5.00 points at BERT-tiny (4.00 to 6.00)"
+    told = f"{loss}; no detectable difference for shared." in text
+    assert told == said and "It cannot test what the papers say about scores" in text
 
 
 def test_every_check_and_claim_has_a_place_that_links_can_lead_to(reports, pages):

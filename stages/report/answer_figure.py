@@ -4,9 +4,67 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from stages.common.evidence.scores import GLUE_SCORE
+from stages.common.evidence.statistics import ONE_CHECKPOINT, TOO_FEW
 from stages.report import names
+from stages.report.answers import BIGGEST, biggest_first, chance, differences, recipe, saving
 from stages.report.drawing import INK, Drawing, panels, style
-from stages.report.tables import number, signed
+from stages.report.tables import number, probability, signed
+
+
+def drawing(described: dict, summaries: pd.DataFrame, comparisons: pd.DataFrame, settings) -> Drawing:
+    """The figure of the first screen: difference in GLUE score by operator and size, with what each saves.
+
+    This run is drawn where its scores are no chance.
+    """
+    rows = differences(comparisons, "released")
+    if not chance(summaries, settings):
+        rows = pd.concat([rows, differences(comparisons, "reproduced")])
+    rows = rows[rows["operator"] != "original"]
+    listed = []
+    for operator in dict.fromkeys([*described, *rows["operator"]]):
+        own = biggest_first(rows[rows["operator"] == operator])
+        saved = {size: saving(summaries, operator, size) for size in (*own["size"], BIGGEST)}
+        if own.empty or (own["source"] != "released").all():
+            nan = float("nan")
+            listed.append(_mark(operator, BIGGEST, "no results released", nan, nan, nan, saved[BIGGEST]))
+        for row in own.itertuples():
+            share = saved[row.size] if row.source == "released" else None  # another vocabulary than the counted models'
+            size = row.size + recipe(own, row)
+            listed.append(_mark(operator, size, row.source, row.difference, row.low, row.high, share))
+    frame = pd.DataFrame(listed)
+    note = (
+        f"{settings.analysis.confidence:.0%} intervals; in brackets the share of the model's parameters that is saved."
+    )
+    if (frame["source"] == "reproduced").any():
+        generated = settings.data.source == "embedded"
+        kind = ", on generated tasks: these are no scores of GLUE itself, and test no claim" if generated else ""
+        note += (
+            f" Hollow: this run{kind}. Where its interval goes beyond the scale, the line ends in a triangle; an "
+            "estimate beyond it is given as a number. Intervals are not adjusted for several operators"
+        )
+        p = comparisons.loc[
+            (comparisons["source"] == "reproduced")
+            & (comparisons["column"] == GLUE_SCORE)
+            & ~comparisons["verdict"].isin((ONE_CHECKPOINT, TOO_FEW)),
+            "p_holm",
+        ].dropna()
+        note += f"; after Holm's method the smallest p of this run is {probability(p.min())}." if len(p) else "."
+    return draw_answer(frame, (note,))
+
+
+def _mark(
+    operator: str, size: str, source: str, difference: float, low: float, high: float, saved: float | None
+) -> dict:
+    return {
+        "operator": operator,
+        "size": size,
+        "source": source,
+        "difference": difference,
+        "low": low,
+        "high": high,
+        "saved_percent": float("nan") if saved is None else saved,
+    }
 
 
 def answer(axes: Axes, frame: pd.DataFrame) -> None:

@@ -13,10 +13,8 @@ from stages.common.evidence.cells import PAPER_SIZES
 from stages.common.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.common.evidence.statistics import FEWEST, ONE_CHECKPOINT, PRETRAINING, TOO_FEW
 from stages.report import names
-from stages.report.answer_figure import draw_answer
-from stages.report.drawing import Drawing
 from stages.report.overview import scored
-from stages.report.tables import interval, number, probability, signed
+from stages.report.tables import interval, number, signed
 
 BIGGEST = PAPER_SIZES[-1]
 FINDINGS = 3
@@ -87,7 +85,7 @@ def _cost(rows: pd.DataFrame, confidence: float) -> str:
     """What the released results show, the biggest model first; empty without them."""
     if rows.empty:
         return ""
-    rows = _biggest_first(rows)
+    rows = biggest_first(rows)
     shown = [
         phrase(row, f"{confidence:.0%} interval " if place == 0 else "") for place, row in enumerate(rows.itertuples())
     ]
@@ -100,7 +98,7 @@ def _cost(rows: pd.DataFrame, confidence: float) -> str:
     return f"In GLUE score the authors' released results show {' and '.join(shown)}. {unit}"
 
 
-def _biggest_first(rows: pd.DataFrame) -> pd.DataFrame:
+def biggest_first(rows: pd.DataFrame) -> pd.DataFrame:
     """Sizes that the papers have from the biggest on, then others."""
     order = {size: place for place, size in enumerate(reversed(PAPER_SIZES))}
     return rows.sort_values(
@@ -108,7 +106,7 @@ def _biggest_first(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _recipe(rows: pd.DataFrame, row) -> str:
+def recipe(rows: pd.DataFrame, row) -> str:
     """Whose recipe fine-tuned a model of this run, where there are several."""
     several = rows.loc[rows["source"] == "reproduced", "protocol"].nunique() > 1
     return f", {names.protocol(row.protocol)}" if several and row.source == "reproduced" else ""
@@ -171,15 +169,28 @@ def this_run(settings, summaries: pd.DataFrame, comparisons: pd.DataFrame) -> li
     own = differences(comparisons, "reproduced")
     judged = own[~own["verdict"].isin((ONE_CHECKPOINT, TOO_FEW))]
     if len(judged) and not at_chance:
-        shown = [f"{names.operator(row.operator)}{_recipe(own, row)}: {phrase(row)}" for row in judged.itertuples()]
         where = " between its own models" if reasons else ""
-        can.append(f"In GLUE score against the original it finds{where}, {'; '.join(shown)}.")
+        can.append(f"In GLUE score against the original it finds{where} {_found(judged)}.")
     cannot = f"It cannot test what the papers say about scores: {'; '.join(reasons)}." if reasons else ""
     links = (("counts", "#parameters"), *([("its scores", "#overview")] if tuned else []))
     return [
         *([Sentence("What it adds", " ".join(can), links)] if can else []),
         *([Sentence("What it cannot tell", cannot)] if cannot else []),
     ]
+
+
+def _found(rows: pd.DataFrame) -> str:
+    """The differences that are shown, with their intervals, and then the operators of which none is."""
+    shown = [
+        f"for {names.operator(row.operator)}{recipe(rows, row)} {phrase(row)}"
+        for row in rows[rows["direction"].isin(("higher", "lower"))].itertuples()
+    ]
+    others = [
+        f"{names.operator(row.operator)}{recipe(rows, row)}"
+        + (f" at BERT-{row.size}" if rows["size"].nunique() > 1 else "")
+        for row in rows[~rows["direction"].isin(("higher", "lower"))].itertuples()
+    ]
+    return "; ".join([*shown, *([f"no detectable difference for {', '.join(others)}"] if others else [])])
 
 
 def chance(summaries: pd.DataFrame, settings) -> str:
@@ -215,58 +226,3 @@ def limits(settings, at_chance: str) -> list[str]:
     elif len(settings.pretraining.seeds) < FEWEST:
         reasons.append(f"it has {len(settings.pretraining.seeds)} pre-training seeds, where a verdict takes {FEWEST}")
     return reasons + ([at_chance] if at_chance else [])
-
-
-def drawing(described: dict, summaries: pd.DataFrame, comparisons: pd.DataFrame, settings) -> Drawing:
-    """The figure of the first screen: difference in GLUE score by operator and size, with what each saves.
-
-    This run is drawn where its scores are no chance.
-    """
-    rows = differences(comparisons, "released")
-    if not chance(summaries, settings):
-        rows = pd.concat([rows, differences(comparisons, "reproduced")])
-    rows = rows[rows["operator"] != "original"]
-    listed = []
-    for operator in dict.fromkeys([*described, *rows["operator"]]):
-        own = _biggest_first(rows[rows["operator"] == operator])
-        saved = {size: saving(summaries, operator, size) for size in (*own["size"], BIGGEST)}
-        if own.empty or (own["source"] != "released").all():
-            nan = float("nan")
-            listed.append(_mark(operator, BIGGEST, "no results released", nan, nan, nan, saved[BIGGEST]))
-        for row in own.itertuples():
-            share = saved[row.size] if row.source == "released" else None  # another vocabulary than the counted models'
-            size = row.size + _recipe(own, row)
-            listed.append(_mark(operator, size, row.source, row.difference, row.low, row.high, share))
-    frame = pd.DataFrame(listed)
-    note = (
-        f"{settings.analysis.confidence:.0%} intervals; in brackets the share of the model's parameters that is saved."
-    )
-    if (frame["source"] == "reproduced").any():
-        generated = settings.data.source == "embedded"
-        kind = ", on generated tasks: these are no scores of GLUE itself, and test no claim" if generated else ""
-        note += (
-            f" Hollow: this run{kind}. Where its interval goes beyond the scale, the line ends in a triangle; an "
-            "estimate beyond it is given as a number. Intervals are not adjusted for several operators"
-        )
-        p = comparisons.loc[
-            (comparisons["source"] == "reproduced")
-            & (comparisons["column"] == GLUE_SCORE)
-            & ~comparisons["verdict"].isin((ONE_CHECKPOINT, TOO_FEW)),
-            "p_holm",
-        ].dropna()
-        note += f"; after Holm's method the smallest p of this run is {probability(p.min())}." if len(p) else "."
-    return draw_answer(frame, (note,))
-
-
-def _mark(
-    operator: str, size: str, source: str, difference: float, low: float, high: float, saved: float | None
-) -> dict:
-    return {
-        "operator": operator,
-        "size": size,
-        "source": source,
-        "difference": difference,
-        "low": low,
-        "high": high,
-        "saved_percent": float("nan") if saved is None else saved,
-    }

@@ -26,6 +26,7 @@ from stages.plumbing.files import (
 )
 from stages.plumbing.settings import Settings
 from stages.report import (
+    answer_figure,
     answers,
     cards,
     data_tables,
@@ -176,7 +177,7 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     study = (inputs.read(f"plateau_{name}") for name in ("arms", "waiting", "probes"))
     made += plateau_figures.drawings(*study)
     described = pages.layout(TEMPLATES)["operators"]
-    made.append(answers.drawing(described, inputs.summaries(), inputs.read("comparisons"), settings))
+    made.append(answer_figure.drawing(described, inputs.summaries(), inputs.read("comparisons"), settings))
     return {drawing.name: drawing for drawing in made}
 
 
