@@ -5,9 +5,12 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
+
+from stages.common.evidence.statistics import welch
 
 ROOT = Path(__file__).parents[1]
 TESTS = sorted((ROOT / "tests").glob("test_*.py"))
@@ -50,7 +53,10 @@ def test_the_workflow_and_the_hooks_call_what_is_here():
     assert {hook["entry"].split()[0] for hook in hooks} == {"ruff"}
 
 
-NAMES = {"tied_qkv": "shared without diagonals"}  # of operators in the README's tables, where they are not the keys
+NAMES = {  # of operators in the README's tables, where they are not the keys
+    "tied_qkv": "shared without diagonals",
+    "pairwise_scaled": "pairwise, started as wide as original",
+}
 
 
 @pytest.mark.parametrize(
@@ -95,7 +101,8 @@ def test_the_readme_has_the_scores_of_the_run_on_real_text():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         assert cells[1] == f"{row.glue_score:.1f}"
         if row.operator != "original":
-            assert cells[2:] == [f"{row.difference:.1f} ({row.low:.1f} to {row.high:.1f})", row.verdict]
+            verdict = row.direction if row.verdict == "different" else {"inconclusive": "undecided"}[row.verdict]
+            assert cells[2:] == [f"{row.difference:.1f} ({row.low:.1f} to {row.high:.1f})", verdict]
 
 
 def test_the_readme_begins_with_what_the_released_results_and_the_audit_say():
@@ -182,9 +189,22 @@ def test_the_readme_and_the_examples_page_take_further_numbers_of_the_studies_fr
     assert f"leaves at step {leaving['pairwise']:,.0f} and the original at {leaving['original']:,.0f}" in readme
     against = pd.read_csv(files / "against_original.csv").query("source == 'reproduced'")
     lost = against[(against["operator"] == "pairwise") & (against["column"] == "glue_score")]
-    assert f"(p = {lost['p_holm'].item():.2f})" in readme
+    assert f"(pairwise: p = {lost['p_holm'].item():.3f})" in readme
     whole = against[against["column"] == "glue_score"]
-    assert whole["freedom"].between(1, 2).all() and "with one to two degrees of freedom" in readme
+    assert whole["freedom"].round().between(2, 4).all() and "with two to four degrees of freedom" in readme
+    assert set(whole["family"]) == {5} and "Holm's correction for five comparisons" in readme
+    scores = pd.read_csv(files / "overview.csv").set_index("operator")
+    start, source = scores.loc["pairwise_scaled"], scores.loc["pairwise"]
+    assert start["n"] == source["n"] == 3  # so that these have the mean and the deviation of the runs
+    sides = [row["glue_score"] + row["glue_score_sd"] * np.array([-1, 0, 1]) for row in (start, source)]
+    gain = welch(*sides, confidence=0.95)
+    assert f"is {gain.difference:.1f} points higher ({gain.low:.1f} to {gain.high:.1f})" in readme
+    counts = pd.read_csv(files.parent / "observations/parameters.csv").query("size == 'mini'")
+    spreads = counts[counts["metric"] == "first_score_spread"].set_index("operator")["value"]
+    assert f"spread by {spreads['pairwise']:.2f}, those of the original by {spreads['original']:.2f}" in readme
+    assert f"they spread by {spreads['pairwise_scaled']:.2f}" in readme
+    base = 768 * 0.02**2  # width x variance of the weights: the spread of original, of pairwise times sqrt(d)
+    assert f"at BERT-base the weights of the authors' code give {64**0.5 * base:.2f} and {base:.2f}" in readme
     words = pd.read_csv(files / "overview.csv")["bag_of_words"].unique()
     assert len(words) == 1 and f"a bag of words has a higher GLUE score ({words[0]:.1f})" in readme
     trained = pd.read_csv(files / "tasks.csv").query("split == 'train'").set_index("task")["examples"]
