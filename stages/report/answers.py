@@ -188,6 +188,11 @@ def _found(rows: pd.DataFrame) -> str:
     others = [
         f"{names.operator(row.operator)}{recipe(rows, row)}"
         + (f" at BERT-{row.size}" if rows["size"].nunique() > 1 else "")
+        + (
+            f" ({signed(row.difference, 2)}, {interval(row.low, row.high, 2)} taken alone)"
+            if row.low * row.high > 0
+            else ""
+        )
         for row in rows[~rows["direction"].isin(("higher", "lower"))].itertuples()
     ]
     return "; ".join([*shown, *([f"no detectable difference for {', '.join(others)}"] if others else [])])

@@ -89,7 +89,7 @@ def _floor(scores: pd.DataFrame) -> list[str]:
     chance = columns.groupby("evaluated_on", sort=False)["at_chance"].agg(lambda marks: bool(marks.eq(True).all()))
     if chance.any():
         tasks = ", ".join(names.task(key) for key in COLUMNS if chance.get(key, False))
-        texts.append(f"Every operator is at chance on {tasks}.")
+        texts.append(f"Every operator is at chance on {tasks}: no mean score is shown to be above a constant answer's.")
     whole = scores[scores["evaluated_on"] == GLUE_SCORE].dropna(subset=["bag_of_words"])
     if len(whole) and (whole["mean"] < whole["bag_of_words"]).all():
         words = number(100 * whole["bag_of_words"].iloc[0], 1)

@@ -65,7 +65,7 @@ def not_run(
 def _section(section: dict, grids: dict, figures: dict, values: dict, fill: bool = True) -> dict:
     items = [grids[name] for name in section["tables"]]
     items += [drawing for name in section["figures"] for drawing in _named(figures, name)]
-    text = [paragraph.format(**values) for paragraph in section["text"]] if fill else []
+    text = [filled for paragraph in section["text"] if (filled := paragraph.format(**values))] if fill else []
     return section | {"text": text} | _split(items)
 
 

@@ -194,6 +194,7 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
         "alpha": settings.analysis.alpha,
         "pretraining_seeds": len(settings.pretraining.seeds),
         "fewest": statistics.FEWEST,
+        "remark": f"How this run was planned: {settings.report.remark}" if settings.report.remark else "",
     }
     answer = figures.get("plateau_time", figures["answer"])  # of a study, its own: it stands on the first screen alone
     below = {name: drawing for name, drawing in figures.items() if drawing is not answer}
