@@ -226,4 +226,4 @@ def test_the_readme_and_the_examples_page_take_further_numbers_of_the_studies_fr
     ends = (
         f"{entropy.loc[key, 'min']:.2f} to {entropy.loc[key, 'max']:.2f}" for key in ("pairwise", "pairwise_scaled")
     )
-    assert "possible, `pairwise_scaled` ".join(ends) in readme
+    assert " of the largest possible, `pairwise_scaled` ".join(ends) in readme
