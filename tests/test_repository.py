@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from stages.common.attention import counts
 from stages.common.evidence.statistics import welch
 
 ROOT = Path(__file__).parents[1]
@@ -53,9 +54,10 @@ def test_the_workflow_and_the_hooks_call_what_is_here():
     assert {hook["entry"].split()[0] for hook in hooks} == {"ruff"}
 
 
+GLUE = ("mrpc", "cola", "mnli_m", "qqp", "rte", "stsb", "qnli", "sst2")  # a column for each of the eight tasks
 NAMES = {  # of operators in the README's tables, where they are not the keys
     "tied_qkv": "shared without diagonals",
-    "pairwise_scaled": "pairwise, S from N(0, 1/d)",
+    "pairwise_scaled": "pairwise, S from N(0, 1/d) (`pairwise_scaled`)",
 }
 
 
@@ -199,17 +201,29 @@ def test_the_readme_and_the_examples_page_take_further_numbers_of_the_studies_fr
     sides = [row["glue_score"] + row["glue_score_sd"] * np.array([-1, 0, 1]) for row in (start, source)]
     gain = welch(*sides, confidence=0.95)
     assert f"is {gain.difference:.1f} points higher ({gain.low:.1f} to {gain.high:.1f})" in readme
-    counts = pd.read_csv(files.parent / "observations/parameters.csv").query("size == 'mini'")
-    spreads = counts[counts["metric"] == "first_score_spread"].set_index("operator")["value"]
+    counted = pd.read_csv(files.parent / "observations/parameters.csv").query("size == 'mini'")
+    spreads = counted[counted["metric"] == "first_score_spread"].set_index("operator")["value"]
     assert f"spread by {spreads['pairwise']:.2f}, those of the original by {spreads['original']:.2f}" in readme
     assert f"they spread by {spreads['pairwise_scaled']:.2f}" in readme
-    base = 768 * 0.02**2  # width x variance of the weights: the spread of original, of pairwise times sqrt(d)
-    assert f"at BERT-base the weights of the authors' code give {64**0.5 * base:.2f} and {base:.2f}" in readme
+    size = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))["models"]["base"]
+    base, hot = (counts.first_score_spread(operator, size, deviation=0.02) for operator in ("original", "pairwise"))
+    assert f"at BERT-base the weights of the authors' code give {hot:.2f} and {base:.2f}" in readme
+    note = (ROOT / "stages/common/evidence/tables.yaml").read_text(encoding="utf-8")
+    assert f"BERT-base has {base:.3f} (original) and {hot:.3f} (pairwise)" in note
     words = pd.read_csv(files / "overview.csv")["bag_of_words"].unique()
     assert len(words) == 1 and f"a bag of words has a higher GLUE score ({words[0]:.1f})" in readme
     trained = pd.read_csv(files / "tasks.csv").query("split == 'train'").set_index("task")["examples"]
     for task, name in (("qqp", "QQP"), ("mnli", "MNLI"), ("qnli", "QNLI")):
         assert f"{trained[task]:,} of {name}" in readme
+    tested = pd.read_csv(files / "tasks.csv").set_index(["task", "split"])["examples"]
+    half = f"{tested['qqp', 'validation']:,} examples of QQP and {tested['mnli', 'validation_mismatched']:,} of MNLI-mm"
+    assert half in readme and set(tested["squad1"]) == set(tested["squad2"]) == {600, 500}
+    assert "for questions, on 600 of each SQuAD and scored on 500" in readme
+    cells = pd.read_csv(ROOT / "reports/examples/laptop/tables/courtois2024_table3_glue.csv")
+    cells = cells.pivot(index="column", columns="row", values="reproduced_mean").loc[list(GLUE)]
+    own = cells["tiny.original"]
+    assert (own > cells["baseline.bag_of_words"]).sum() == 6 and "a bag of words on six of the eight tasks" in readme
+    assert (own > cells["baseline.most_frequent"]).all() and "and than a constant answer on all" in readme
     told = places["p_holm"].notna()
     assert f"the {told.sum()} of {len(places)} places where any run leaves" in readme
     close = places[told & (places["p_holm"].between(0.045, 0.05))]

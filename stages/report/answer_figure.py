@@ -5,9 +5,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from stages.common.evidence.scores import GLUE_SCORE
-from stages.common.evidence.statistics import ONE_CHECKPOINT, TOO_FEW
 from stages.report import names
-from stages.report.answers import BIGGEST, biggest_first, chance, differences, recipe, saving
+from stages.report.answers import BIGGEST, biggest_first, chance, differences, judged, recipe, saving
 from stages.report.drawing import INK, Drawing, panels, style
 from stages.report.tables import number, probability, signed
 
@@ -43,12 +42,8 @@ def drawing(described: dict, summaries: pd.DataFrame, comparisons: pd.DataFrame,
             f" Hollow: this run{kind}. Where its interval goes beyond the scale, the line ends in a triangle; an "
             "estimate beyond it is given as a number. Intervals are not adjusted for several operators"
         )
-        p = comparisons.loc[
-            (comparisons["source"] == "reproduced")
-            & (comparisons["column"] == GLUE_SCORE)
-            & ~comparisons["verdict"].isin((ONE_CHECKPOINT, TOO_FEW)),
-            "p_holm",
-        ].dropna()
+        own = comparisons[(comparisons["source"] == "reproduced") & (comparisons["column"] == GLUE_SCORE)]
+        p = judged(own)["p_holm"].dropna()
         note += f"; after Holm's method the smallest p of this run is {probability(p.min())}." if len(p) else "."
     return draw_answer(frame, (note,))
 

@@ -72,6 +72,11 @@ def differences(comparisons: pd.DataFrame, source: str) -> pd.DataFrame:
     return rows[rows[["difference", "low", "high"]].notna().all(axis=1)]
 
 
+def judged(rows: pd.DataFrame) -> pd.DataFrame:
+    """The differences that have enough pre-training seeds for a verdict."""
+    return rows[~rows["verdict"].isin((ONE_CHECKPOINT, TOO_FEW))]
+
+
 def saving(summaries: pd.DataFrame, operator: str, size: str = BIGGEST) -> float | None:
     """The share of a masked-language model's parameters that an operator saves, in per cent; None if not counted."""
     found = summaries.loc[
@@ -167,10 +172,10 @@ def this_run(settings, summaries: pd.DataFrame, comparisons: pd.DataFrame) -> li
     counted = saving(summaries, settings.operators[-1]) is not None
     can = ["It counts the parameters of the papers' models anew, whatever its own scale."] if counted else []
     own = differences(comparisons, "reproduced")
-    judged = own[~own["verdict"].isin((ONE_CHECKPOINT, TOO_FEW))]
-    if len(judged) and not at_chance:
+    tested = judged(own)
+    if len(tested) and not at_chance:
         where = " between its own models" if reasons else ""
-        can.append(f"In GLUE score against the original it finds{where} {_found(judged)}.")
+        can.append(f"In GLUE score against the original it finds{where} {_found(tested)}.")
     cannot = f"It cannot test what the papers say about scores: {'; '.join(reasons)}." if reasons else ""
     links = (("counts", "#parameters"), *([("its scores", "#overview")] if tuned else []))
     return [
@@ -181,9 +186,9 @@ def this_run(settings, summaries: pd.DataFrame, comparisons: pd.DataFrame) -> li
 
 def _found(rows: pd.DataFrame) -> str:
     """The differences that are shown, with their intervals, and then the operators of which none is."""
+    is_shown = rows["direction"].isin(("higher", "lower"))
     shown = [
-        f"for {names.operator(row.operator)}{recipe(rows, row)} {phrase(row)}"
-        for row in rows[rows["direction"].isin(("higher", "lower"))].itertuples()
+        f"for {names.operator(row.operator)}{recipe(rows, row)} {phrase(row)}" for row in rows[is_shown].itertuples()
     ]
     others = [
         f"{names.operator(row.operator)}{recipe(rows, row)}"
@@ -193,7 +198,7 @@ def _found(rows: pd.DataFrame) -> str:
             if row.low * row.high > 0
             else ""
         )
-        for row in rows[~rows["direction"].isin(("higher", "lower"))].itertuples()
+        for row in rows[~is_shown].itertuples()
     ]
     return "; ".join([*shown, *([f"no detectable difference for {', '.join(others)}"] if others else [])])
 
