@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from stages.baselines import stage, words
+from stages.baselines import rules, stage, words
 from stages.common.benchmarks import metrics
 from stages.common.benchmarks.glue import TASKS
 from stages.common.evidence import baselines, scores
@@ -19,7 +19,7 @@ def observed(values: dict[tuple[str, str], float], operator: str = "most_frequen
         {"stage": "baselines", "operator": operator, "evaluated_on": column, "metric": metric, "value": value, "n": N}
         for (column, metric), value in values.items()
     ]
-    return pd.DataFrame(rows).assign(protocol=None)
+    return pd.DataFrame(rows).assign(protocol=None, size=None)
 
 
 def all_columns(value: float = 0.5) -> dict[tuple[str, str], float]:
@@ -47,29 +47,55 @@ def test_no_constant_answer_has_a_higher_f1_than_the_baseline():
     assert found == {"accuracy": constants[0]["accuracy"], "f1": constants[1]["f1"]}
 
 
-def test_a_bag_of_words_sees_which_words_are_shared_and_not_their_order():
-    assert set(words.features(("a b", "b c"))) == {
+def test_each_linear_model_sees_what_its_name_says():
+    assert words.either(("a b", "b c")) == ["a", "b", "b", "c"]
+    assert set(words.overlap(("a b", "b c"))) == {
         *("first a", "first b", "second b", "second c", "shared b", "differing a", "differing c"),
         *("number of shared words", "number of differing words"),
     }
-    assert sorted(words.features(("dog bites man", None))) == sorted(words.features(("Man bites dog", None)))
+    assert sorted(words.overlap(("dog bites man", None))) == sorted(words.overlap(("Man bites dog", None)))
+    assert {"first a b", "first  a", "first b ", "second c"} <= set(words.neighbours(("a b", "c")))
+    assert "first b c" not in words.neighbours(("a b", "c"))
 
 
-def test_a_bag_of_words_learns_what_words_say_and_not_what_order_says():
+@pytest.fixture(scope="module")
+def by_word_and_by_order() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Pairs whose label is whether the second text is z, and texts whose label is whether a stands right before b."""
     generator = np.random.default_rng(0)
-    texts = pd.Series([" ".join(generator.permutation(list("abcdef"))) for _ in range(300)])
+    texts = pd.Series([" ".join(generator.permutation(list("abc"))) for _ in range(300)])
     second = texts.where(generator.random(300) < 0.5, "z")
     by_word = pd.DataFrame({"text_a": texts, "text_b": second, "label": (second == "z").astype(int)})
-    before = [int(text.index("a") < text.index("b")) for text in texts]
-    by_order = pd.DataFrame({"text_a": texts, "text_b": None, "label": before})
-    predicted = [words.predictions(frame[:200], frame[200:], regression=False) for frame in (by_word, by_order)]
-    assert (predicted[0] == by_word["label"][200:]).all()
-    assert len(set(predicted[1])) == 1
+    return by_word, pd.DataFrame({"text_a": texts, "text_b": None, "label": texts.str.contains("a b").astype(int)})
 
 
-def test_a_bag_of_words_that_has_seen_one_class_gives_that_class():
+@pytest.mark.parametrize("features", words.FEATURES)
+def test_a_linear_model_learns_what_words_say_and_only_bigrams_learn_what_order_says(by_word_and_by_order, features):
+    correct = []
+    for frame in by_word_and_by_order:
+        predicted = words.predictions(frame[:200], frame[200:], False, features)
+        correct.append((predicted == frame["label"][200:]).mean())
+    assert correct[0] == 1.0
+    assert correct[1] == 1.0 if features == "bigrams" else correct[1] < 0.8
+
+
+@pytest.mark.parametrize("features", words.FEATURES)
+def test_a_linear_model_that_has_seen_one_class_gives_that_class(features):
     train = pd.DataFrame({"text_a": ["a", "b"], "text_b": None, "label": [1, 1]})
-    assert words.predictions(train, train, regression=False).tolist() == [1, 1]
+    assert words.predictions(train, train, False, features).tolist() == [1, 1]
+
+
+def test_the_best_rule_is_found_and_gives_the_constant_answer_where_training_has_seen_too_little():
+    asked, other = "How can I buy a cart?", ("What is the best way to buy a cart?", "Why do people buy a cart?")
+    pairs = [(asked, other[number % 2], 1 - number % 2) for number in range(20)]
+    train = pd.DataFrame(pairs, columns=["text_a", "text_b", "label"])
+    assert rules.predictions("qqp", train, train).tolist() == train["label"].tolist()
+    few = train[: 2 * rules.SEEN - 2]
+    assert len(set(rules.predictions("qqp", few, train))) == 1
+
+
+def test_the_best_rule_for_a_similarity_gives_means_of_labels():
+    train = pd.DataFrame({"text_a": ["a b"] * 10, "text_b": ["a b", "c"] * 5, "label": [5.0, 0.5] * 5})
+    assert rules.predictions("stsb", train, train).tolist() == train["label"].tolist()
 
 
 # The rule
@@ -133,20 +159,20 @@ def test_a_transferred_accuracy_is_at_chance_where_always_yes_or_always_no_does_
     found = baselines.beside(asked, known)
     assert found["most_frequent"].tolist() == pytest.approx([0.665, 1 / 3])
     assert found["at_chance"].tolist() == [True, False]
-    assert found["bag_of_words"].isna().all()
+    assert found["words_and_overlap"].isna().all()
     elsewhere = asked.assign(metric=baselines.ELSEWHERE, evaluated_on=None, value=0.61).iloc[:1]
     assert baselines.beside(elsewhere, known)["most_frequent"].tolist() == pytest.approx([(0.665 + 0.5) / 2])
 
 
 def test_a_score_is_at_chance_unless_it_is_above_the_interval_of_the_most_frequent_answer():
-    rows = pd.concat([observed({("rte", "accuracy"): 0.5}), observed({("rte", "accuracy"): 0.7}, "bag_of_words")])
+    rows = pd.concat([observed({("rte", "accuracy"): 0.5}), observed({("rte", "accuracy"): 0.7}, "words_and_overlap")])
     known = baselines.known(baselines.references(rows, 0.95))
     asked = pd.DataFrame({"protocol": "courtois2024", "evaluated_on": ["rte"] * 4 + ["qnli"], "metric": "raw_accuracy"})
     asked["value"] = [0.3, 0.54, 0.56, np.nan, 0.9]
     found = baselines.beside(asked, known)
     assert found["at_chance"].tolist() == [True, True, False, pd.NA, pd.NA]
     assert found["most_frequent"].tolist()[:4] == [0.5] * 4
-    assert found["bag_of_words"].tolist()[:4] == [0.7] * 4
+    assert found["words_and_overlap"].tolist()[:4] == [0.7] * 4
 
 
 def test_one_baseline_alone_makes_no_mean_over_tasks_that_it_lacks():

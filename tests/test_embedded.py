@@ -18,8 +18,9 @@ import pytest
 import zstandard
 from tokenizers import BertWordPieceTokenizer
 
-from stages.baselines import words
+from stages.baselines import rules, words
 from stages.common.benchmarks.glue import TASKS
+from stages.common.benchmarks.metrics import METRICS
 from stages.common.embedded import acceptability, lexicon, pairs, passages, questions, sentiment, tasks
 from stages.common.embedded.corpus import corpus_lines, write_corpus
 from stages.common.embedded.defects import HARMFUL_CATEGORIES, KINDS, MALFORMED, WARNINGS, plan
@@ -32,6 +33,10 @@ from stages.plumbing.settings import load_settings
 
 DOCUMENTS = 1000
 BOUGHT = Event(Thing("farmer", definite=True), "buy", Thing("cart", 3, quality="big"), "barn")
+BEST_SHORTCUT = {  # accuracy, of STS-B the correlation; a constant answer has 0.7 (CoLA), 0.67 (MRPC), 0.63 (QQP)
+    **{"cola": 0.8, "sst2": 0.8, "mrpc": 0.85, "stsb": 0.7},
+    **{"qqp": 0.7, "mnli": 0.6, "qnli": 0.75, "rte": 0.7},
+}
 HEADERS = {
     "SST-2/dev.tsv": "sentence label",
     "QQP/dev.tsv": "id qid1 qid2 question1 question2 is_duplicate",
@@ -259,16 +264,12 @@ def test_no_validation_example_is_in_training_nor_a_pair_the_other_way_round(glu
 
 
 def test_no_document_compares_two_sentences_that_a_validation_file_may_ask_about():
-    rng, compared = Random(2), 0
-    heads = re.compile(r"(That is: |It is (right|wrong|certain|possible|impossible) that )")
+    rng = Random(2)
     for _ in range(1500):
-        kind = rng.choice((passages.restatement, passages.discussion, passages.deduction, passages.quiz))
-        lines = [line for line in kind(rng, imagine(rng, ALL_TOPICS)) if not line.endswith(":")]
-        first, others = lines[0], [heads.sub("", line) for line in lines[1:]]
-        for other in others:
-            compared += 1
-            assert not pairs.held_out(first, other[0].upper() + other[1:])
-    assert compared > 1500
+        first, reply = passages.exchange(rng, imagine(rng, ALL_TOPICS))
+        second = re.sub("^(Yes|No|Perhaps), ", "", reply)
+        assert second != reply
+        assert not pairs.held_out(first, second[0].upper() + second[1:])
 
 
 def test_a_fifth_of_all_pairs_is_held_out_in_either_order():
@@ -283,16 +284,21 @@ def test_mismatched_speaks_of_other_topics(glue):
     assert genres == {"train": set(lexicon.MATCHED_TOPICS), "dev_mismatched": set(lexicon.MISMATCHED_TOPICS)}
 
 
-@pytest.mark.parametrize("name", ["MRPC", "QQP", "QNLI", "RTE", "MNLI"])
-@pytest.mark.parametrize("side", ["text_a", "text_b"])
-def test_no_text_of_a_pair_gives_the_label_away_by_its_words(name, side):
-    task = next(task for task in tasks.TASKS if task.name == name)
-    drawn = tasks.draw_examples(task, 1200, ALL_TOPICS, Random(1), set(), False)
-    alone = pd.DataFrame({"text_a": [getattr(example, side) for example in drawn], "text_b": None})
-    alone["label"] = [example.label for example in drawn]
-    predicted = words.predictions(alone[:800], alone[800:], regression=False)
-    most = alone["label"][800:].value_counts(normalize=True).max()
-    assert (predicted == alone["label"][800:]).mean() < most + 0.1
+@pytest.mark.parametrize("task", BEST_SHORTCUT)
+def test_no_answer_without_attention_comes_near_what_a_reader_can_reach(task):
+    """A reader is right on every example: labels are without noise."""
+    generated = next(one for one in tasks.TASKS if one.name == TASKS[task].folder)
+    seen, frames = set(), []
+    for number, validation in ((1500, False), (500, True)):
+        drawn = tasks.draw_examples(generated, number, ALL_TOPICS, Random(f"1 {number}"), seen, validation)
+        label = [TASKS[task].labels.index(one.label) if TASKS[task].labels else float(one.label) for one in drawn]
+        texts = [(one.text_a, one.text_b or None) for one in drawn]
+        frames.append(pd.DataFrame(texts, columns=["text_a", "text_b"]).assign(label=label))
+    answers = {name: words.predictions(*frames, not TASKS[task].labels, name) for name in words.FEATURES}
+    answers["best_rule"] = rules.predictions(task, *frames)
+    metric = "accuracy" if TASKS[task].labels else "pearson"
+    found = {name: METRICS[metric](frames[1]["label"], answer) for name, answer in answers.items()}
+    assert max(found.values()) < BEST_SHORTCUT[task], found
 
 
 def test_every_action_has_an_opposite_and_two_names():

@@ -158,6 +158,7 @@ def test_quotes_line_separators_and_other_line_ends_are_text_as_it_stands(tmp_pa
         ("sst2", ["sentence\tlabel", "a\tb\t1"], r"line 2: 3 columns, expected 2"),
         ("sst2", ["sentence\tlabel", "a\t2"], r"line 2: label '2', allowed: 0, 1"),
         ("sst2", ["sentence\tlabel", "a\t"], r"line 2: label ''"),
+        ("sst2", ["label\tsentence\tlabel", "0\ta\t1"], r"train\.tsv, line 1: the column 'label' stands there twice"),
         ("sst2", ["sentence,label", "a,1"], r"line 1: no column sentence, label among sentence,label"),
         ("sst2", ["sentence\tlabel"], r"train\.tsv: no example"),
         ("cola", ["gj04\t1\t\tA.", "gj04\t0\tA."], r"line 2: 3 columns, expected 4"),

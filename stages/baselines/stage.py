@@ -1,8 +1,9 @@
-"""Scores two answers that need no model, on every task: a constant answer, and a bag of words.
+"""Scores answers that need no model, on every task.
 
 Reads data/tasks. Writes data/observations/baselines.csv: every metric of every validation split, under the operators
-`most_frequent` (the answer that the training examples have most often, given to every example) and, for GLUE,
-`bag_of_words` (a linear regression on words, fitted to the same training examples as the models).
+`most_frequent` (the answer that the training examples have most often, given to every example) and, for GLUE, fitted
+to the same training examples as the models: `bag_of_words`, `words_and_overlap` and `bigrams` (linear models, words.py)
+and `best_rule` (the best rule on one property of an example, rules.py).
 """
 
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from stages.baselines import words
+from stages.baselines import rules, words
 from stages.common.benchmarks import answers
 from stages.common.benchmarks.glue import TASKS, validation_tables
 from stages.common.benchmarks.metrics import scores
@@ -31,16 +32,17 @@ def main(settings: Settings) -> dict:
 
 
 def classification(task: str) -> Iterator[Observation]:
-    """Both baselines on every validation split of a GLUE task."""
+    """All baselines on every validation split of a GLUE task; each is fitted once, for all splits."""
     train = pd.read_parquet(TASK_FOLDER / task / "train.parquet")
-    regression = not TASKS[task].labels
-    for evaluated_on, table in validation_tables(task).items():
-        examples = pd.read_parquet(table)
-        truth = examples["label"].to_numpy()
-        found = {
-            "most_frequent": constant_scores(task, train["label"].to_numpy(), truth),
-            "bag_of_words": scores(task, words.predictions(train, examples, regression), truth),
-        }
+    splits = {name: pd.read_parquet(table) for name, table in validation_tables(task).items()}
+    examples, regression = pd.concat(splits.values(), ignore_index=True), not TASKS[task].labels
+    predicted = {"best_rule": rules.predictions(task, train, examples)}
+    predicted |= {name: words.predictions(train, examples, regression, name) for name in words.FEATURES}
+    start = 0
+    for evaluated_on, split in splits.items():
+        truth, own = split["label"].to_numpy(), slice(start, start := start + len(split))
+        found = {"most_frequent": constant_scores(task, train["label"].to_numpy(), truth)}
+        found |= {name: scores(task, given[own], truth) for name, given in predicted.items()}
         for operator, metrics in found.items():
             yield from _rows(operator, task, evaluated_on, metrics, len(truth))
 

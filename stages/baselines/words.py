@@ -1,45 +1,66 @@
-"""A bag of words: what a linear model makes of the words of an example, without their order.
+"""Linear models on the words of an example: what can be answered without attention.
 
-It sees which words the first text has, which the second has, which both have, and which one has and the other has not.
-What a pre-trained model scores above it comes from order, from what words mean, or from how the two texts correspond.
+Each of FEATURES says what one of them sees of a pair of texts, or of a single text. What a model scores above all of
+them comes from order over more than two words, from what words mean, or from how the two texts correspond.
 """
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 
 WORD = re.compile(r"\w+|[^\w\s]")
 PENALTY = 1.0  # scikit-learn's default, for both regressions; not tuned
 ITERATIONS = 1000  # at most; the logistic regression converges in far fewer
+Texts = tuple[str, str | None]
 
 
-def predictions(train: pd.DataFrame, examples: pd.DataFrame, regression: bool) -> np.ndarray:
+def predictions(train: pd.DataFrame, examples: pd.DataFrame, regression: bool, features: str) -> np.ndarray:
     """Fits a linear model to training examples and predicts the labels of others.
 
     Args:
         train: text_a, text_b (null for single sentences) and label of the training examples.
         examples: text_a and text_b of those to be predicted.
         regression: whether labels are real numbers (ridge regression) instead of classes (logistic regression).
+        features: what the model sees, a name in FEATURES.
 
     Returns:
         One prediction for every example, in order.
     """
     if not regression and train["label"].nunique() == 1:  # of a few examples; a logistic regression needs two classes
         return np.full(len(examples), train["label"].iloc[0])
-    fitted = _model(regression).fit(_pairs(train), train["label"])
-    return fitted.predict(_pairs(examples))
+    vectorizer, seen = FEATURES[features]
+    last = Ridge(alpha=PENALTY) if regression else LogisticRegression(C=1 / PENALTY, max_iter=ITERATIONS)
+    fitted = make_pipeline(vectorizer(analyzer=seen), last).fit(pairs(train), train["label"])
+    return fitted.predict(pairs(examples))
 
 
-def features(pair: tuple[str, str | None]) -> Iterator[str]:
-    """Names what the model sees of a pair of texts, or of one text where the second is None."""
-    first, second = ({*WORD.findall((text or "").lower())} for text in pair)
+def words(text: str | None) -> list[str]:
+    """The words and punctuation marks of a text in lower case; none of None."""
+    return WORD.findall((text or "").lower())
+
+
+def pairs(frame: pd.DataFrame) -> list[Texts]:
+    """The two texts of every example, the second None for single sentences."""
+    second = frame["text_b"].astype(object).where(frame["text_b"].notna(), None)
+    return list(zip(frame["text_a"], second, strict=True))
+
+
+def either(texts: Texts) -> list[str]:
+    """The words of both texts, without saying in which of them they stand."""
+    return [*words(texts[0]), *words(texts[1])]
+
+
+def overlap(texts: Texts) -> Iterator[str]:
+    """Which words the first text has, which the second, which both, which only one, and how many."""
+    first, second = set(words(texts[0])), set(words(texts[1]))
     yield from (f"first {word}" for word in first)
-    if pair[1] is not None:
+    if texts[1] is not None:
         yield from (f"second {word}" for word in second)
         yield from (f"shared {word}" for word in first & second)
         yield from (f"differing {word}" for word in first ^ second)
@@ -47,11 +68,17 @@ def features(pair: tuple[str, str | None]) -> Iterator[str]:
         yield from ["number of differing words"] * len(first ^ second)
 
 
-def _model(regression: bool) -> Pipeline:
-    last = Ridge(alpha=PENALTY) if regression else LogisticRegression(C=1 / PENALTY, max_iter=ITERATIONS)
-    return make_pipeline(CountVectorizer(analyzer=features), last)
+def neighbours(texts: Texts) -> Iterator[str]:
+    """The words of each text and the pairs of neighbours in it, the text's ends among them."""
+    for side, text in zip(("first", "second"), texts, strict=True):
+        if text is not None:
+            found = ["", *words(text), ""]
+            yield from (f"{side} {word}" for word in found[1:-1])
+            yield from (f"{side} {one} {other}" for one, other in pairwise(found))
 
 
-def _pairs(frame: pd.DataFrame) -> list[tuple[str, str | None]]:
-    second = frame["text_b"].astype(object).where(frame["text_b"].notna(), None)
-    return list(zip(frame["text_a"], second, strict=True))
+FEATURES = {
+    "bag_of_words": (TfidfVectorizer, either),
+    "words_and_overlap": (CountVectorizer, overlap),
+    "bigrams": (CountVectorizer, neighbours),
+}

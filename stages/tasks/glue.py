@@ -40,6 +40,8 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
         raise ValueError(
             f"{path}, line 1: no column {', '.join(absent)} among {', '.join(header) or 'none'}; restore GLUE's header"
         )
+    if twice := [name for name in (*task.texts, task.label) if header.count(name) > 1]:
+        raise ValueError(f"{path}, line 1: the column {twice[0]!r} stands there twice; delete or rename one")
     places = [header.index(name) for name in (*task.texts, task.label)]
     rows, corrupt = [], 0
     for example, (line, row) in enumerate(table):

@@ -48,6 +48,14 @@ class Task:
         return len(self.labels) or 1
 
     @property
+    def head(self) -> dict:
+        """What the configuration of a classifier says of it, by the keys that Hugging Face's libraries read."""
+        if not self.classes:
+            return {"id2label": {"0": self.label}, "label2id": {self.label: 0}, "problem_type": "regression"}
+        names = dict(enumerate(self.classes))
+        return {"id2label": {str(i): name for i, name in names.items()}, "label2id": {v: k for k, v in names.items()}}
+
+    @property
     def validation_splits(self) -> tuple[Split, ...]:
         """The splits that are scored."""
         return tuple(split for split in self.splits if split.evaluated_on)

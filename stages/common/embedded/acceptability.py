@@ -5,6 +5,8 @@
 
 import re
 from dataclasses import replace
+from functools import cache
+from itertools import pairwise
 from random import Random
 
 from stages.common.embedded.grammar import Thing, Word, say, say_thing, verb_group
@@ -21,14 +23,14 @@ from stages.common.embedded.lexicon import (
     plural,
     third_person,
 )
-from stages.common.embedded.world import Scene, any_wording, happening
+from stages.common.embedded.world import ALL_TOPICS, Scene, any_wording, happening, imagine
 
-RULES = {"order": 12, "determiner": 4, "agreement": 2, "form": 1, "tense": 1}  # rule -> how often it is broken
+RULES = {"voice": 5, "tense": 4, "agreement": 4, "determiner": 3, "form": 3, "order": 3}  # rule: how often it is broken
+CORRECT = 5000  # sentences that say which words may stand next to each other
 NOUN_PHRASE = "(?:M|D+A?N)"
-VERB_GROUP = "(?:W?V|XT?W?(?:E|B)|XT?BE)"
-SHAPE = re.compile(
-    f"(?:PDNC|WC)?{NOUN_PHRASE}(?:PDN|RV{NOUN_PHRASE})?{VERB_GROUP}(?:Y?{NOUN_PHRASE})(?:RV{NOUN_PHRASE})?(?:PDN)?W?"
-)
+START, END = f"(?:PDNC|WC)?{NOUN_PHRASE}(?:PDN|RV{NOUN_PHRASE})?", f"{NOUN_PHRASE}(?:PDN)?W?"
+SHAPE = re.compile(f"{START}(?:W?V|XT?W?B|XT?W?EY|XT?BEY){END}")
+MIXED_VOICE = re.compile(f"{START}(?:W?VY|XT?W?V|XT?W?E|XT?BE|W?EY){END}")
 NOUNS = {name for noun in CLASS_OF for name in SYNONYMS.get(noun, (noun,))} | {"person", *CLASS_OF.values()}
 NOUNS |= {name for places in PLACES.values() for place in places for name in SYNONYMS.get(place, (place,))}
 PLURAL_OF = {noun: plural(noun) for noun in sorted(NOUNS)}
@@ -53,10 +55,11 @@ def elaborate(rng: Random, scene: Scene) -> list[Word]:
     Returns:
         The words of the sentence with their roles (grammar.py lists these).
     """
-    event = happening(rng, scene, negated=0.1, place=0.2, social=0.2)
-    if not event.agent.named and rng.random() < 0.3:
+    event = happening(rng, scene, negated=0.15, place=0.2, social=0.4)
+    event = replace(event, tense=rng.choice(("past", "past", "present", "future")))
+    if not event.agent.named and rng.random() < 0.4:
         event = replace(event, agent=replace(event.agent, count=0))
-    wording = any_wording(rng, event)
+    wording = any_wording(rng, event, passive=0.3)
     words = say(event, wording)
     if not wording.passive and not event.agent.named and rng.random() < 0.1:
         start = words.index(next(word for word in words if word.role == "N" and not _in_front(words, word))) + 1
@@ -71,12 +74,13 @@ def broken_rules(words: list[Word]) -> set[str]:
         words: the sentence, each word with its role.
 
     Returns:
-        Names out of RULES; an empty set for a correct sentence. Where the order of the roles is wrong, `order` stands
-        alone, for the other rules are looked at in sentences of the right order only.
+        Names out of RULES; an empty set for a correct sentence. Where the order of the roles is wrong, `order` or
+        `voice` stands alone, for the other rules are looked at in sentences of the right shape only.
     """
     broken = set()
-    if not SHAPE.fullmatch("".join(word.role for word in words)):
-        return {"order"}
+    roles = "".join(word.role for word in words)
+    if not SHAPE.fullmatch(roles):
+        return {"voice" if MIXED_VOICE.fullmatch(roles) else "order"}
     singular = _subject_is_singular(words)
     for word in words:
         if word.role in "VX" and word.text in OTHER_FINITE and (word.text in SINGULAR_FINITE) != singular:
@@ -101,9 +105,11 @@ def violate(rng: Random, words: list[Word], rule: str) -> list[Word] | None:
         rule: a name out of RULES.
 
     Returns:
-        The changed sentence, or None where no change that belongs to the rule breaks it.
+        The changed sentence, or None where no change that belongs to the rule breaks it. But for `order`, every two
+        neighbours in it stand next to each other in correct sentences, too: one has to read more than two words.
     """
     changes = {
+        "voice": _mix_voices,
         "agreement": _break_agreement,
         "determiner": _break_determiner,
         "order": _break_order,
@@ -111,7 +117,20 @@ def violate(rng: Random, words: list[Word], rule: str) -> list[Word] | None:
         "tense": _break_tense,
     }[rule](words)
     candidates = [change for change in changes if rule in broken_rules(change)]
+    if rule != "order":
+        candidates = [change for change in candidates if _neighbours(change) <= _possible_neighbours()]
     return rng.choice(candidates) if candidates else None
+
+
+@cache
+def _possible_neighbours() -> frozenset[tuple[str, str]]:
+    """The words that stand next to each other in correct sentences."""
+    rng = Random(0)
+    return frozenset().union(*(_neighbours(elaborate(rng, imagine(rng, ALL_TOPICS))) for _ in range(CORRECT)))
+
+
+def _neighbours(words: list[Word]) -> set[tuple[str, str]]:
+    return set(pairwise(["", *(word.text for word in words), ""]))
 
 
 def _in_front(words: list[Word], word: Word) -> bool:
@@ -129,11 +148,11 @@ def _modifier(rng: Random, scene: Scene, agent: Thing) -> list[Word]:
 
 
 def _with_adverbs(rng: Random, words: list[Word], tense: str) -> list[Word]:
-    if rng.random() < 0.1 and Word("be", "B") not in words:
+    if rng.random() < 0.3 and Word("be", "B") not in words:
         finite = max(position for position, word in enumerate(words) if word.role in "VX")
         verb = finite + (words[finite].role == "X") + (words[finite + 1].role == "T")
         words = [*words[:verb], Word(rng.choice(ADVERBS), "W"), *words[verb:]]
-    elif rng.random() < 0.2:
+    elif rng.random() < 0.3:
         time = Word(TIMES[tense], "W")
         words = [*words, time] if words[0].role == "P" or rng.random() < 0.5 else [time, Word(",", "C"), *words]
     return words
@@ -166,6 +185,16 @@ def _tense(words: list[Word]) -> str:
 
 def _replaced(words: list[Word], position: int, text: str) -> list[Word]:
     return [*words[:position], Word(text, words[position].role), *words[position + 1 :]]
+
+
+def _mix_voices(words: list[Word]) -> list[list[Word]]:
+    """Leaves out "by" or "was", or adds one of them."""
+    changed = [[*words[:i], *words[i + 1 :]] for i, word in enumerate(words) if word.role == "Y" or word.text == "was"]
+    for position, word in enumerate(words):
+        if word.role == "V":
+            changed.append([*words[: position + 1], Word("by", "Y"), *words[position + 1 :]])
+            changed.append([*words[:position], Word("was", "X"), *words[position:]])
+    return changed
 
 
 def _break_agreement(words: list[Word]) -> list[list[Word]]:

@@ -12,7 +12,7 @@ from stages.common.embedded.lexicon import ACTIONS_ON, CLASS_OF, COLORS, OPPOSIT
 from stages.common.embedded.world import Scene, quality_for
 
 SAME, WEAKER, OTHER, OPPOSED = "same", "weaker", "other", "opposed"
-COMPONENT_WEIGHTS = {"agent": 1.0, "action": 1.5, "patient": 2.0, "place": 0.5}
+COMPONENT_WEIGHTS = {"agent": 1.0, "action": 3.5, "patient": 1.0, "place": 0.5}
 
 
 def relation(premise: Event | State, hypothesis: Event | State) -> str:

@@ -37,7 +37,7 @@ QUALITIES_OF = {
     "container": "big small old new",
     "fruit": "big small",
 }
-OPPOSITE_ACTIONS = "buy-sell hide-show help-hinder praise-blame"  # every action has one
+OPPOSITE_ACTIONS = "buy-sell show-hide help-hinder praise-blame"  # every action has one; the favourable one first
 OPPOSITE_QUALITIES = "big/large-small/little old-new"
 COLORS = ("red", "blue")
 NUMERALS = ("zero", "one", "two", "three", "four", "five", "six")
@@ -147,6 +147,7 @@ def _opposite_pairs(table: str) -> dict[str, str]:
 PAST, PARTICIPLE = _irregular(1), _irregular(2)
 SYNONYMS = _synonyms()
 ASPECTS = {subject.split("/")[0]: tuple(aspects.split()) for subject, aspects in ASPECT_TABLE.items()}
+FAVOURABLE = frozenset(pair.split("-")[0] for pair in OPPOSITE_ACTIONS.split())
 ACTIONS = frozenset(" ".join(ACTIONS_ON.values()).split())
 VERBS = tuple(name for names in _concepts(VERB_TABLE) for name in names)
 CLASS_OF = _classes()

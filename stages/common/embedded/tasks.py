@@ -100,14 +100,13 @@ def spread_labels(shares: dict[str, float], number: int, rng: Random) -> list[st
 
 def draw_cola(rng: Random, topics: Topics, label: str) -> Example:
     """Draws a sentence; for label 0 with one rule of grammar broken."""
-    while True:
-        words = elaborate(rng, imagine(rng, topics))
-        if label == "1":
-            return Example(text_of(words), "", label)
-        (rule,) = rng.choices(tuple(RULES), tuple(RULES.values()))
-        broken = violate(rng, words, rule)
-        if broken:
-            return Example(text_of(broken), "", label, rule)
+    if label == "1":
+        return Example(text_of(elaborate(rng, imagine(rng, topics))), "", label)
+    (rule,) = rng.choices(tuple(RULES), tuple(RULES.values()))
+    broken = None
+    while broken is None:
+        broken = violate(rng, elaborate(rng, imagine(rng, topics)), rule)
+    return Example(text_of(broken), "", label, rule)
 
 
 def draw_sst2(rng: Random, topics: Topics, label: str) -> Example:
@@ -143,13 +142,13 @@ def draw_rte(rng: Random, topics: Topics, label: str) -> Example:
 
 
 def draw_stsb(rng: Random, topics: Topics, label: str) -> Example:
-    """label: in how many components the two meanings differ, 4 for unrelated ones; the score is computed from them."""
+    """label: in how many components two meanings differ, 4 for any two of one scene; the score follows from them."""
     scene = imagine(rng, topics)
     first = second = happening(rng, scene, place=0.4)
     while label != "4" and _differing(first, second) != int(label):  # a change may undo another
         second = alter(rng, second, scene)
     if label == "4":
-        second = happening(rng, imagine(rng, topics))
+        second = happening(rng, scene, place=0.4)
     wording = any_wording(rng, first, passive=0.0)
     texts = sentence(first, wording), sentence(second, reworded(rng, first, wording, passive=0.1))
     return Example(*texts, f"{similarity(first, second):.3f}")

@@ -1,4 +1,4 @@
-"""What a score must be above to be a result: a constant answer, with its interval; and a bag of words.
+"""What a score must be above to be a result: a constant answer, with its interval; and what needs no attention.
 
 The constant answer is the one that training examples have most often; for F1, always the positive class; for STS-B,
 their mean. The rule. A score is at chance where it is not above the upper end of that answer's interval, at the
@@ -26,11 +26,19 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from stages.common.evidence import scores
+from stages.plumbing.observations import NOT_PRETRAINED
 
 STAGE = "baselines"
 MOST_FREQUENT = "most_frequent"
-BAG_OF_WORDS = "bag_of_words"
-LABELS = {MOST_FREQUENT: "constant answer", BAG_OF_WORDS: "bag of words"}
+WORDS_AND_OVERLAP = "words_and_overlap"
+LABELS = {
+    MOST_FREQUENT: "constant answer",
+    "best_rule": "best rule on one property",
+    "bag_of_words": "bag of words",
+    "bigrams": "words and bigrams",
+    WORDS_AND_OVERLAP: "words and their overlap",
+    NOT_PRETRAINED: "not pre-trained",
+}
 AT_CHANCE = "at chance"
 TRANSFERRED = "transferred_accuracy"  # of a constant yes or no
 ELSEWHERE = "off_diagonal_accuracy"
@@ -58,7 +66,7 @@ def interval(metric: str, value: float, n: int, confidence: float) -> tuple[floa
 
 
 def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Collects the scores of both baselines in every form in which models are scored.
+    """Collects the scores of all baselines in every form in which models are scored.
 
     Args:
         rows: observations; those of the stage `baselines` are used.
@@ -69,11 +77,11 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         fractions. Raw metrics, whose protocol is empty: those of GLUE, and `exact_match` and `f1` of both question sets
         and of their mean, `squad`. For each protocol the metric `score`: of every column of the papers' GLUE tables, of
         `glue_score` and of `glue_matched`. TRANSFERRED of each split that the stage `cross_domain` tests on, and
-        ELSEWHERE, their mean, with an empty `evaluated_on`. low and high: the ends of the interval; NaN for a bag of
-        words.
+        ELSEWHERE, their mean, with an empty `evaluated_on`. low and high: the ends of the interval; NaN for the
+        others.
     """
     away = _transferred(rows, confidence)
-    rows = rows[rows["stage"] == STAGE].drop_duplicates(["operator", "evaluated_on", "metric"])
+    rows = _one_row_each(rows[rows["stage"] == STAGE])
     if rows.empty:
         return pd.DataFrame(columns=list(COLUMNS))
     answers = rows["evaluated_on"].str.startswith("squad")
@@ -82,22 +90,32 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         interval(kind, row.value, int(row.n), confidence) if row.operator == MOST_FREQUENT else (nan, nan)
         for kind, row in zip(kinds, rows.itertuples(), strict=True)
     ]
-    raw = rows.assign(protocol=None, low=[low for low, _ in ends], high=[high for _, high in ends])
+    raw = rows.rename(columns={"protocol": "recipe"})
+    raw = raw.assign(protocol=None, low=[low for low, _ in ends], high=[high for _, high in ends])
     frames = [
-        raw,
+        raw[raw["recipe"].isna()],
         away,
         _mean(away, tuple(set(away["evaluated_on"]) - {scores.MISMATCHED}), "").assign(metric=ELSEWHERE),
     ]
     for metric, own in raw[answers].groupby("metric", sort=False):
         frames.append(_mean(own, ("squad1", "squad2"), "squad").assign(metric=metric))
     for protocol, wanted in scores.METRICS.items():
-        part_of = [row.metric in wanted.get(row.evaluated_on, ()) for row in raw.itertuples()]
+        part_of = [
+            row.metric in wanted.get(row.evaluated_on, ()) and (pd.isna(row.recipe) or row.recipe == protocol)
+            for row in raw.itertuples()
+        ]
         groups = raw[part_of].groupby(["operator", "evaluated_on"], sort=False)
         columns = groups[["metric", "value", "low", "high"]].apply(_column).reset_index()
         matched = tuple(column for column in scores.COLUMNS if column != scores.MISMATCHED)
         means = (_mean(columns, scores.COLUMNS, scores.GLUE_SCORE), _mean(columns, matched, scores.MATCHED))
         frames.append(pd.concat([columns, *means]).assign(protocol=protocol, metric="score"))
     return pd.concat([frame.reindex(columns=list(COLUMNS)) for frame in frames if len(frame)], ignore_index=True)
+
+
+def _one_row_each(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row for every baseline, recipe, column and metric: of what was trained, the mean over seeds."""
+    keys = ["operator", "protocol", "evaluated_on", "metric"]
+    return rows.assign(value=rows.groupby(keys, dropna=False)["value"].transform("mean")).drop_duplicates(keys)
 
 
 def _transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
@@ -139,9 +157,10 @@ def _elsewhere(score: Mapping) -> bool:
 
 
 def of(score: Mapping, baselines: Known) -> dict[str, float]:
-    """Finds `most_frequent`, `most_frequent_high` and `bag_of_words` for a score, as fractions; NaN where none is."""
+    """Finds `most_frequent`, `most_frequent_high` and `words_and_overlap` for a score; NaN where none is."""
     value, high = named(MOST_FREQUENT, score, baselines)
-    return {MOST_FREQUENT: value, f"{MOST_FREQUENT}_high": high, BAG_OF_WORDS: named(BAG_OF_WORDS, score, baselines)[0]}
+    overlap, _ = named(WORDS_AND_OVERLAP, score, baselines)
+    return {MOST_FREQUENT: value, f"{MOST_FREQUENT}_high": high, WORDS_AND_OVERLAP: overlap}
 
 
 def at_chance(score: float, high: float) -> bool | None:
@@ -163,11 +182,12 @@ def beside(rows: pd.DataFrame, baselines: Known, value: str = "value") -> pd.Dat
 
     Returns:
         The rows, in their order and with their index, with the columns `most_frequent`, `most_frequent_high` and
-        `bag_of_words`, and `at_chance`, `<NA>` where that is not known.
+        `words_and_overlap`, and `at_chance`, `<NA>` where that is not known.
     """
     keys = [name for name in ("stage", "task", "protocol", "evaluated_on", "metric") if name in rows]
     made = [of(row, baselines) for row in rows[keys].to_dict("records")]
-    columns = pd.DataFrame(made, columns=[MOST_FREQUENT, f"{MOST_FREQUENT}_high", BAG_OF_WORDS], index=rows.index)
+    names = [MOST_FREQUENT, f"{MOST_FREQUENT}_high", WORDS_AND_OVERLAP]
+    columns = pd.DataFrame(made, columns=names, index=rows.index)
     highs = columns[f"{MOST_FREQUENT}_high"]
     columns["at_chance"] = pd.array([at_chance(*pair) for pair in zip(rows[value], highs, strict=True)], "boolean")
     return pd.concat([rows, columns.astype(dict.fromkeys(columns.columns[:3], float))], axis=1)
@@ -176,7 +196,7 @@ def beside(rows: pd.DataFrame, baselines: Known, value: str = "value") -> pd.Dat
 def _column(metrics: pd.DataFrame) -> pd.Series:
     """The score of a baseline in a column of one task: the mean of its metrics."""
     named = metrics.set_index("metric")[["value", "low", "high"]]
-    if set(named.index) != {"accuracy", "f1"} or named["low"].isna().any():  # a bag of words has one answer already
+    if set(named.index) != {"accuracy", "f1"} or named["low"].isna().any():  # a fitted baseline has one answer already
         return named.mean()
     positive = named.loc["f1"] / (2 - named.loc["f1"])  # their share p, which F1 = 2p / (1 + p) gives
     always, never = (positive + named.loc["f1"]) / 2, named.loc["accuracy"] / 2

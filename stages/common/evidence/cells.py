@@ -45,7 +45,7 @@ TYPES = {
     "status": "str",
     "verdict": "str",
     "most_frequent": "float64",
-    "bag_of_words": "float64",
+    "words_and_overlap": "float64",
     "at_chance": "boolean",
 }
 
@@ -56,7 +56,7 @@ class Evidence:
 
     operators: those of the run, which have rows beside the paper's; parameters are counted for more. sizes: those of
     the run. comparable: whether the run's data are of the papers' kind; scores on generated data are not compared.
-    without_model: the scores of both baselines (`baselines.known`), which have rows of their own.
+    without_model: the scores of the baselines (`baselines.known`), which have rows of their own.
     """
 
     run: pd.DataFrame
@@ -122,6 +122,8 @@ def _baseline_rows(table: Table, columns: list[Column], evidence: Evidence) -> l
     """A row for each baseline, in a table of scores; its interval is that of drawing the examples anew."""
     cells = []
     for name, label in baselines.LABELS.items():
+        if name == baselines.NOT_PRETRAINED:  # a model; the table of baselines has it
+            continue
         row = [_baseline_cell(table, name, label, column, evidence) for column in columns]
         cells += row if any(cell["status"] for cell in row) else []
     return cells
@@ -246,7 +248,7 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
         cell
         | {
             "most_frequent": beside["most_frequent"],
-            "bag_of_words": beside["bag_of_words"],
+            "words_and_overlap": beside["words_and_overlap"],
             "at_chance": chance,
             "reproduced": made.mean,
             "reproduced_sd": made.sd,

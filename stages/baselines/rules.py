@@ -1,0 +1,73 @@
+"""Rules on one property of an example: for each of its values, the answer that training examples have most often.
+
+A task that one such rule solves does not ask for what it is named after.
+"""
+
+from collections.abc import Callable, Hashable
+
+import numpy as np
+import pandas as pd
+
+from stages.baselines.words import pairs, words
+from stages.common.benchmarks.glue import TASKS
+from stages.common.benchmarks.metrics import scores
+
+SEEN = 5  # training examples that a value needs for an answer of its own; others get the constant answer
+ASKED = {word: word for word in ("who", "where", "when", "why", "how")} | {
+    "way": "how", "reason": "why", "time": "when", "place": "where",
+}  # fmt: skip
+NEGATIONS = {"not", "no", "never", "t"}  # t: of "don't"
+Property = Callable[[list[str], list[str]], Hashable]
+
+
+def _asked(text: list[str]) -> str:
+    """What a question asks for: "how" of "How can I ...?" and of "What is the best way to ...?", or nothing."""
+    return next((ASKED[word] for word in text if word in ASKED), "")
+
+
+def _end(text: list[str]) -> str:
+    """The last word, without the marks after it."""
+    return next((word for word in reversed(text) if word.isalnum()), "")
+
+
+PROPERTIES: dict[str, Property] = {
+    "first word": lambda first, second: first[:1] == second[:1] if second else "".join(first[:1]),
+    "last word": lambda first, second: _end(first) == _end(second) if second else _end(first),
+    "question word": lambda first, second: _asked(first) == _asked(second) if second else _asked(first),
+    "number of shared words": lambda first, second: len({*first} & {*second}),
+    "number of differing words": lambda first, second: len({*first} ^ {*second}),
+    "shared words in tenths": lambda first, second: round(
+        10 * len({*first} & {*second}) / max(1, len({*first} | {*second}))
+    ),
+    "words of the second in the first": lambda first, second: {*second} <= {*first},
+    "first length": lambda first, second: len(first),
+    "second length": lambda first, second: len(second),
+    "difference in lengths": lambda first, second: len(first) - len(second),
+    "negation": lambda first, second: (bool(NEGATIONS & {*first}), bool(NEGATIONS & {*second})),
+}
+
+
+def predictions(task: str, train: pd.DataFrame, examples: pd.DataFrame) -> np.ndarray:
+    """Fits every rule to training examples and predicts others by the one with the best score on the training examples.
+
+    Args:
+        task: a task of GLUE.
+        train: text_a, text_b (null for single sentences) and label of the training examples.
+        examples: text_a and text_b of those to be predicted.
+
+    Returns:
+        One prediction for every example, in order: a class, or for a regression the mean of the labels.
+    """
+    typical = "mean" if not TASKS[task].labels else lambda labels: labels.mode().iloc[0]
+    split = [[(words(one), words(other)) for one, other in pairs(frame)] for frame in (train, examples)]
+    labels, best, found = train["label"].reset_index(drop=True), -np.inf, np.empty(0)
+    constant = labels.agg(typical)
+    for value_of in PROPERTIES.values():
+        seen, asked = (pd.Series([value_of(*texts) for texts in part], dtype=object) for part in split)
+        groups = labels.groupby(seen)
+        answers = groups.agg(typical)[groups.size() >= SEEN]
+        own, other = (np.array([answers.get(value, constant) for value in part]) for part in (seen, asked))
+        score = np.mean([*scores(task, own, labels.to_numpy()).values()])
+        if score > best:
+            best, found = score, other
+    return found
