@@ -2,11 +2,9 @@
 
 An operator is one class: subclass SelfAttention or an operator, give it a name, an equation and a source, and list the
 name in `operators` of params.yaml. It is then trained, counted, timed and reported beside the others. Say in
-`own_parameters` and `own_work` what it has beside `linear_layers` Linear layers; the stage `parameters` compares the
-former with the built layer. Each operator of this repository, in stages/common/attention, is an example. A
-smaller one, with queries that are not projected:
-
-    from torch import nn
+`own_shapes` and `own_work` what it has beside `linear_layers`, its Linear layers by name, and in `start_own` how that
+starts. Each operator of this repository, in stages/common/attention, is an example. A smaller one, with queries that
+are not projected:
 
     from stages.common.attention.base import SelfAttention
 
@@ -15,12 +13,7 @@ smaller one, with queries that are not projected:
         equation = "softmax(X_i K_i^T / sqrt(d)) V_i, K = X W_k, V = X W_v"
         source = "an idea of mine"
         exportable = False
-        linear_layers = 2
-
-        def __init__(self, config):
-            super().__init__(config)
-            self.key = nn.Linear(self.hidden, self.hidden)
-            self.value = nn.Linear(self.hidden, self.hidden)
+        linear_layers = ("key", "value")
 
         def queries_keys_values(self, X):
             return X, self.key(X), self.value(X)

@@ -31,7 +31,7 @@ def prepared(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(machine, "SIDE", {"cpu": 64})
+    monkeypatch.setattr(machine, "SIDES", {"cpu": (64,)})
 
 
 def test_the_corpus_has_the_asked_vocabulary_and_length(prepared):

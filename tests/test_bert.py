@@ -161,6 +161,21 @@ def test_a_new_model_starts_finite_and_as_bert_does(operator):
     assert torch.isfinite(outputs(model)).all()
 
 
+@pytest.mark.parametrize("operator", [name for name in OPERATORS if name not in INEXPRESSIBLE])
+def test_the_attention_weights_are_those_of_the_exported_bert(operator):
+    ours = toy(operator)
+    stock = to_stock_bert(ours)
+    stock.set_attn_implementation("eager")
+    ids, seen = torch.randint(50, (2, 9)), torch.ones(2, 9, dtype=torch.int64)
+    seen[1, 5:] = 0
+    found, wanted = (
+        model(ids, attention_mask=seen, output_attentions=True, output_hidden_states=True) for model in (ours, stock)
+    )
+    for name in ("attentions", "hidden_states"):
+        for one, other in zip(found[name], wanted[name], strict=True):
+            torch.testing.assert_close(one, other, rtol=0, atol=1e-5)
+
+
 def test_an_unknown_operator_is_an_error_that_names_the_known_ones():
     with pytest.raises(ValueError, match=r"'sharde'.*original, symmetric, pairwise, shared"):
         OperatorBertForMaskedLM(configuration("sharde", **TOY))

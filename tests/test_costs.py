@@ -5,6 +5,7 @@ only the jobs whose settings have changed. The report is rendered after every ch
 """
 
 import shutil
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,8 @@ from stages.translation import stage as translation
 ROOT = Path(__file__).parents[1]
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 PARAMS = yaml.safe_load((ROOT / "stages/scales/laptop.yaml").read_text())
-ITEM = {"operator": "original", "size": "tiny", "protocol": "courtois2024"}  # the command that is looked at
+PARAMS["finetuning"]["courtois2024"]["seeds"] = [1, 2]
+ITEM = {"operator": "original", "size": "tiny"}  # the command of pretraining that is looked at
 
 ALL = "pretraining finetuning noise cross_domain convergence question_answering timing analysis"
 STARTS = {  # key, or the section that holds it: what DVC starts first; the longest key that fits a key holds
@@ -29,26 +31,25 @@ STARTS = {  # key, or the section that holds it: what DVC starts first; the long
     "workers": "",
     "report": "",
     "operators_file": "parameters pretraining timing",
-    "operators": ALL,  # of the stages with a command for every operator: the new operator's alone
+    "operators": ALL,  # of pretraining, which has a command for every operator, the new one's alone
     "sizes": ALL,
-    "protocols": "finetuning noise cross_domain analysis",
+    "protocols": "finetuning noise cross_domain convergence analysis",
     "data.source": "corpus tasks sentence_pairs analysis",
     "data.root": "corpus tokenization tasks sentence_pairs",
     "corpus": "corpus",
     "filtering": "filtering",
+    "filtering.malformed_share": "filtering sentence_pairs",
     "tokenization": "tokenization",
     "tasks": "tasks",
-    "tasks.names": "tasks baselines finetuning",
+    "tasks.names": "tasks baselines finetuning convergence",
     "models": "parameters timing",  # a size that no command trains
     "models.tiny": "parameters pretraining timing",
     "variants": "parameters pretraining timing analysis",
     "pretraining": "pretraining timing",
     "pretraining.initializer_range": "parameters pretraining timing",
     "pretraining.steps": "pretraining convergence timing",
-    "finetuning": "timing",  # of the other protocol, which timing alone follows
-    "finetuning.courtois2024": "finetuning convergence",
-    "finetuning.courtois2024.maximum_length": "finetuning noise cross_domain convergence",
-    "finetuning.courtois2024.precision": "finetuning noise cross_domain convergence",
+    "finetuning": "finetuning noise cross_domain timing",  # of the other protocol, which timing follows
+    "finetuning.courtois2024": "finetuning noise cross_domain convergence",
     "question_answering": "question_answering",
     "question_answering.tasks": "baselines question_answering",
     "noise": "noise",
@@ -67,7 +68,9 @@ NONE, NEW, EVERY = "no job", "new jobs alone", "every job"
 NOTHING = (NONE,) * 5
 REDOES = {  # as above: the jobs of pretraining, finetuning, convergence, question_answering and translation, of which
     # each runs again, too, when the files that it reads have become others
-    **dict.fromkeys(("scale", "operators", "operators_file", "sizes", "protocols", "workers", "variants"), NOTHING),
+    **dict.fromkeys(("scale", "operators_file", "workers", "variants"), NOTHING),
+    **dict.fromkeys(("operators", "sizes"), (NEW, NEW, NEW, NEW, NONE)),
+    "protocols": (NONE, NEW, NONE, NONE, NONE),
     **dict.fromkeys(("data", "corpus", "filtering", "tokenization", "tasks", "models", "finetuning"), NOTHING),
     **dict.fromkeys(("noise", "cross_domain", "timing", "analysis", "report", "translation"), NOTHING),
     "models.tiny": (EVERY, NONE, NONE, NONE, NONE),
@@ -90,15 +93,20 @@ REDOES = {  # as above: the jobs of pretraining, finetuning, convergence, questi
     "translation.sequence_tasks.operators": NOTHING,
 }
 LESS = {  # a value that asks for less than there is redoes nothing
+    "operators": ("original",),
+    "translation.operators": ("original", "fixed"),
     "tasks.names": ("cola", "sst2", "qqp"),
     "pretraining.seeds": (1,),
     "finetuning.courtois2024.seeds": (2,),
     "question_answering.tasks": ("squad1",),
-    "convergence.steps": (400,),
+    "convergence.steps": (1200,),
     "convergence.tasks": ("sst2",),
     "translation.protocols.blog.seeds": (1,),
 }
 VALUES = {  # of keys that take no value but known ones
+    "operators": (*PARAMS["operators"], "tied_qkv"),
+    "sizes": ("tiny", "mini"),
+    "protocols": ("courtois2024", "kowsher2025"),
     "tasks.names": ("cola", "sst2", "qqp", "mnli"),
     "question_answering.tasks": ("squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa", "triviaqa"),
     "convergence.protocol": "kowsher2025",
@@ -139,15 +147,15 @@ def test_every_key_starts_the_stages_of_the_table(key):
 
 
 def planned(settings: Settings) -> list[set[str]]:
-    """The settings of all jobs of one command of five stages."""
-    operator, size, protocol = ITEM["operator"], ITEM["size"], ITEM["protocol"]
-    trained = {(p, f): Path("after") / f"{p}-{f}" for p in (1, 2) for f in range(9)}
+    """The settings of all jobs of five stages."""
+    models = settings.pretrained()
+    trained = {(str(folder), f): folder / f"after-{f}" for folder in PRETRAINED.glob("*/*") for f in range(9)}
     plans = (
-        pretraining.planned(settings, operator, size),
-        finetuning.planned(settings, protocol, operator, size),
-        [run for _, run in convergence.planned(settings, operator, size)],
-        question_answering.planned(settings, operator, size, trained),
-        translation.planned(settings, operator),
+        pretraining.planned(settings, models),
+        [run for _, run in finetuning.planned(settings, settings.finetuned())],
+        [run for _, run in convergence.planned(settings, models)],
+        [run for _, run in question_answering.planned(settings, models, trained)],
+        translation.planned(settings, settings.translation.operators),
     )
     return [{str({key: run[key] for key in run if key != "keep"}) for run in plan} for plan in plans]
 
@@ -186,11 +194,11 @@ def value_of(section, keys: list[str]):
 
 @pytest.fixture
 def settings(tmp_path, monkeypatch) -> Settings:
-    """Those of scale `laptop`, in a folder where two models are pre-trained."""
+    """Those of scale `laptop`, in a folder where two models of every kind are pre-trained, and of some others."""
     shutil.copyfile(ROOT / PARAMS["operators_file"], tmp_path / PARAMS["operators_file"])
     monkeypatch.chdir(tmp_path)
-    for seed in (1, 2):
-        (PRETRAINED / f"original-tiny/seed-{seed}").mkdir(parents=True)
+    for operator, size, seed in product(VALUES["operators"], VALUES["sizes"], (1, 2)):
+        (PRETRAINED / f"{operator}-{size}/seed-{seed}").mkdir(parents=True)
     return Settings.model_validate(PARAMS)
 
 

@@ -16,7 +16,7 @@ from stages.common.classification import training as finetuning
 from stages.common.masked_lm.masking import MaskedLMLoss, mask_tokens, sparse_targets
 from stages.common.training.batches import batches
 from stages.common.training.optimisation import apply_gradients, linear_rate, optimiser, stepped_rate
-from tests.toy import LENGTH, SPECIAL, TOY, VOCABULARY, pretrained
+from tests.toy import FINETUNING, LENGTH, SPECIAL, TOY, VOCABULARY, pretrained
 
 # masking
 
@@ -128,13 +128,6 @@ def table(tmp_path) -> Path:
     frame = pd.DataFrame({"text_a": [f"w{i} {r}" for i, r in zip(first, rest, strict=True)], "text_b": None})
     frame.assign(label=(first < 20).astype(int)).to_parquet(tmp_path / "table.parquet")
     return tmp_path / "table.parquet"
-
-
-FINETUNING = {
-    "epochs": 8, "batch_size": 8, "learning_rates": [1e-2], "schedule": "linear", "warmup_share": 0.1,
-    "betas": [0.9, 0.999], "epsilon": 1e-8, "weight_decay": 0.0, "gradient_clipping": 1.0, "maximum_length": 16,
-    "hidden_dropout": 0.1, "attention_dropout": 0.1, "precision": "float32",
-}  # fmt: skip
 
 
 def finetuned(weights, tokenizer, table, **changes):

@@ -1,31 +1,42 @@
 """A model folder has what Hugging Face's libraries ask of it, and its stock export needs no code of ours."""
 
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 from huggingface_hub import ModelCard
 from tokenizers import Tokenizer
 from transformers import AutoModelForMaskedLM, AutoTokenizer, pipeline
 
-from stages.common.attention import export
-from stages.common.attention.bert import OperatorBertForMaskedLM
+from stages.common.attention import export, own
+from stages.common.attention.bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification
 from stages.common.attention.configuration import configuration
+from stages.common.benchmarks.glue import TASKS
+from stages.common.classification import training
+from stages.common.classification.training import import_operator
+from stages.finetuning import stage as finetuning
+from stages.plumbing.files import sha256
 from stages.plumbing.model_folders import card, complete
+from stages.plumbing.observations import Observation
 from stages.tokenization.vocabulary import SPECIAL, word_pieces
-from tests.toy import TOY
+from tests.toy import FINETUNING, MINE, OWN, TOY
 
+ATTENTION = Path(export.__file__).parent
 WORDS = ("the", "dog", "cat", "sees", "a")
 SENTENCE = "the dog [MASK] a cat"
 ALONE = """
 import json, sys
-from transformers import pipeline
-found = pipeline("fill-mask", sys.argv[1])(sys.argv[2])
-assert not any(name.split(".")[0] == "stages" for name in sys.modules)
-print(json.dumps([one["score"] for one in found]))
+{code}
+found = model(sys.argv[1])
+assert not {{name.split(".")[0] for name in sys.modules}} & {{{absent}}}
+print(json.dumps([one["score"] for one in found] if "token" in found[0] else found))
 """
 
 
@@ -37,9 +48,24 @@ def folder(tmp_path):
     words.save(str(tmp_path / "tokenizer.json"))
     model = OperatorBertForMaskedLM(configuration("pairwise", **TOY, vocab_size=words.get_vocab_size()))
     model.save_pretrained(tmp_path / "model")
-    text = card(tmp_path / "model", "A model", "Of ten words.", "pairwise", "fill-mask", {("own text", "loss"): 2.5})
+    measured = {("own text", part, "loss"): value for part, value in (("first", 2.5), ("second", 3.5))}
+    text = card(tmp_path / "model", "A model", "Of ten words.", "pairwise", "fill-mask", measured)
     complete(tmp_path / "model", tmp_path / "tokenizer.json", TOY["positions"], text)
     return tmp_path / "model"
+
+
+def run_card(folder, said: str, absent: str = '"stages"') -> list:
+    """What the code on the card of a folder gives, in a process that lacks the packages named `absent`."""
+    [code] = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
+    beside = folder.parent / "packages"
+    if absent == '"stages"':
+        beside.mkdir(exist_ok=True)
+        (beside / "fewer_attention").symlink_to(ATTENTION)
+    environment = os.environ | {"PYTHONPATH": str(beside), "HF_MODULES_CACHE": str(folder.parent / "modules")}
+    command = [sys.executable, "-c", ALONE.format(code=code, absent=absent), said]
+    done = subprocess.run(command, cwd=folder.parent, env=environment, capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def scores(folder) -> list[float]:
@@ -56,25 +82,94 @@ def test_the_tokenizer_has_its_special_tokens_and_types_and_the_card_valid_metad
         "input_ids": pair.ids, "token_type_ids": pair.type_ids, "attention_mask": pair.attention_mask,
     }  # fmt: skip
     data = ModelCard.load(folder / "README.md").data
-    [result] = data.eval_results
     assert (data.library_name, data.pipeline_tag, data.license) == ("transformers", "fill-mask", "mit")
-    assert (result.dataset_name, result.metric_type, result.metric_value) == ("own text", "loss", 2.5)
+    found = [(one.dataset_name, one.dataset_config, one.metric_type, one.metric_value) for one in data.eval_results]
+    assert found == [("own text", "first", "loss", 2.5), ("own text", "second", "loss", 3.5)]
+
+
+def test_the_line_on_the_card_fills_masks(folder):
+    assert run_card(folder, SENTENCE) == pytest.approx(scores(folder), abs=1e-5)
+
+
+@pytest.mark.parametrize("task", ["mnli", "stsb"])
+def test_the_line_on_the_card_of_a_fine_tuned_model_answers_with_the_names_of_classes(task, folder):
+    torch.manual_seed(0)
+    table, target = folder.parent / "table.parquet", folder.parent / "classifier"
+    pd.DataFrame({"text_a": ["the dog", "a cat"], "text_b": "a dog", "label": [0, 1]}).to_parquet(table)
+    run = {"task": task, "labels": TASKS[task].outputs, "name": task, "seed": 1, "pretraining_seed": 2}
+    training.finetune(run | {"training": FINETUNING}, folder, folder / "tokenizer.json", table, {}, target)
+    splits = [split.evaluated_on for split in TASKS[task].validation_splits]
+    columns = {"stage": "finetuning", "operator": "pairwise", "size": "toy", "metric": "accuracy", "n": 4}
+    rows = [Observation(**columns, evaluated_on=split, value=i / 4) for i, split in enumerate(splits)]
+    complete(target, folder / "tokenizer.json", 16, finetuning.described(run, rows, target))
+    data = ModelCard.load(target / "README.md").data
+    assert {one.dataset_config: one.metric_value for one in data.eval_results} == {
+        split: i / 4 for i, split in enumerate(splits)
+    }
+    [answer] = run_card(target, "the dog sees a cat")
+    assert answer["label"] in (TASKS[task].classes or ("score",))
+    if task == "stsb":  # a score is given as it is
+        words = AutoTokenizer.from_pretrained(target)("the dog sees a cat", return_tensors="pt")
+        classifier = OperatorBertForSequenceClassification.from_pretrained(target).eval()
+        assert answer["score"] == pytest.approx(classifier(**words).logits.item(), abs=1e-5)
 
 
 def test_a_stock_export_fills_masks_without_our_code_as_the_model_does_with_it(folder, tmp_path):
     export.main([str(folder), str(tmp_path / "stock")])
-    command = [sys.executable, "-I", "-c", ALONE, str(tmp_path / "stock"), SENTENCE]
-    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-    assert json.loads(said) == pytest.approx(scores(folder), abs=1e-5)
+    found = run_card(tmp_path / "stock", SENTENCE, '"stages", "fewer_attention"')
+    assert found == pytest.approx(scores(folder), abs=1e-5)
     assert "without this repository" in (tmp_path / "stock" / "README.md").read_text()
 
 
+def named(folder, target, file):
+    """A copy of a model folder whose configuration names Python code as that of its operator."""
+    shutil.copytree(folder, target)
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"operator": "plain_queries", "operators_file": str(file), "operators_sha256": sha256(file)}
+    (target / "config.json").write_text(json.dumps(config))
+    return target
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        lambda folder: pipeline("fill-mask", str(folder)),
+        AutoModelForMaskedLM.from_pretrained,
+        lambda folder: export.export(folder, folder.parent / "target", own=False),
+    ],
+    ids=["pipeline", "from_pretrained", "export"],
+)
+def test_no_python_runs_that_the_configuration_of_a_model_folder_names(load, folder, tmp_path):
+    (tmp_path / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n{OWN}")
+    with pytest.raises(ValueError, match="`plain_queries` is a user's own, and a configuration cannot name its code"):
+        load(named(folder, tmp_path / "theirs", tmp_path / "mine.py"))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_inside_a_run_the_operator_comes_from_the_file_that_params_yaml_names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(own, "_imported", {})
+    shutil.copyfile(MINE.with_name("params.yaml"), "params.yaml")
+    mine = tmp_path / "my_operators.py"
+    mine.write_text(f"# of this run\n{OWN}")
+    variant = {"operator": "plain_queries", "operators_file": str(mine), "operators_sha256": sha256(mine)}
+    OperatorBertForMaskedLM(configuration(**variant, **TOY, vocab_size=10)).save_pretrained("model")
+    assert "mine" not in (tmp_path / "model" / "config.json").read_text()
+    own._imported.clear()  # as in another process
+    import_operator(tmp_path / "model")
+    assert AutoModelForMaskedLM.from_pretrained("model").config.operator == "plain_queries"
+    mine.write_text(f"# edited\n{OWN}")
+    own.own_operators.cache_clear()
+    with pytest.raises(ValueError, match=r"my_operators\.py has changed since the model was trained"):
+        import_operator(tmp_path / "model")
+
+
 def test_the_code_of_a_user_s_operator_is_not_exported_as_it_could_not_be_loaded(folder, tmp_path):
-    config = json.loads((folder / "config.json").read_text()) | {"operators_file": "mine.py", "operators_sha256": "0"}
-    shutil.copytree(folder, tmp_path / "own")
-    (tmp_path / "own" / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match=r"mine\.py and imports this repository; export it without --own"):
-        export.export(tmp_path / "own", tmp_path / "target", own=True)
+    (tmp_path / "mine.py").write_text(OWN)
+    with pytest.raises(
+        ValueError, match="imports this repository; export it in Python without it"
+    ):
+        export.export(named(folder, tmp_path / "own", tmp_path / "mine.py"), tmp_path / "target", own=True)
     assert not (tmp_path / "target").exists()
 
 
@@ -82,9 +177,16 @@ def test_an_export_of_our_own_code_loads_with_trust_and_gives_equal_outputs(fold
     export.main([str(folder), str(tmp_path / "own"), "--own"])
     config = json.loads((tmp_path / "own" / "config.json").read_text())
     assert config["auto_map"]["AutoModelForMaskedLM"] == "bert.OperatorBertForMaskedLM"
-    own = AutoModelForMaskedLM.from_pretrained(tmp_path / "own", trust_remote_code=True)
-    ids = torch.arange(10)[None]
-    assert torch.equal(own(ids).logits, AutoModelForMaskedLM.from_pretrained(folder)(ids).logits)
+    found = run_card(tmp_path / "own", SENTENCE, '"stages", "fewer_attention"')
+    assert found == pytest.approx(scores(folder), abs=1e-5)
+
+
+def test_an_export_of_our_own_code_does_not_run_it_unasked_and_says_so(folder, tmp_path):
+    export.main([str(folder), str(tmp_path / "own"), "--own"])
+    code = f"from transformers import AutoModelForMaskedLM as A; A.from_pretrained({str(tmp_path / 'own')!r})"
+    command = [sys.executable, "-I", "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode and "trust_remote_code=True" in done.stderr.splitlines()[-1]
 
 
 def test_an_operator_that_bert_cannot_express_is_one_clear_error(tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -16,9 +17,11 @@ from stages.common.attention.base import SelfAttention
 from stages.common.attention.bert import OperatorBertForMaskedLM
 from stages.common.attention.configuration import configuration
 from stages.common.attention.descriptions import FOLDER, described
-from stages.common.attention.operators import OPERATORS, SELF_ATTENTION, operator_class
+from stages.common.attention.operators import OPERATORS, SELF_ATTENTION, attention, operator_class
 from stages.common.attention.over_parameters import AttentionOverParameters
 from stages.plumbing.files import sha256
+from stages.plumbing.settings import Settings
+from stages.settings.stage import require_own_operators
 from tests.toy import OWN
 
 ROOT = Path(__file__).parents[1]
@@ -28,8 +31,8 @@ SYMMETRIC = ["symmetric", "partial_qk", "shared", "tied_qkv"]
 
 
 def made(operator: str, hidden: int, heads: int, positions: int, dropout=0.0, **others) -> SelfAttention:
-    size = {"layers": 1, "hidden": hidden, "heads": heads, "intermediate": 4 * hidden, "positions": positions}
-    return SELF_ATTENTION[operator](configuration(operator, **size, attention_probs_dropout_prob=dropout, **others))
+    """Without an output projection, so that it gives what the equations give."""
+    return attention(operator, hidden, heads, positions=positions, dropout=dropout, output=False, **others)
 
 
 def built(operator: str, hidden=24, heads=3, positions=7, seed=5) -> SelfAttention:
@@ -88,16 +91,9 @@ def reference(operator: str, module: SelfAttention, X: torch.Tensor, seen: torch
     return torch.cat(heads, dim=-1)
 
 
-def output(module: SelfAttention, X, mask=None):
-    """What the attention block hands to its output projection, the factor that the projection absorbs included."""
-    scale = module.output_scale()
-    context = module(X, mask)
-    return context if scale is None else context * scale
-
-
 def assert_equals_reference(operator, module, X, seen):
     X = X.requires_grad_()
-    got = output(module, X, seen[:, None, None, :])
+    got = module(X, seen[:, None, None, :])
     wanted = torch.stack([reference(operator, module, x, mask) for x, mask in zip(X, seen, strict=True)])
     torch.testing.assert_close(got, wanted, rtol=1e-9, atol=1e-9)
     probe = torch.randn(got.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
@@ -181,7 +177,7 @@ def test_the_definition_holds_at_any_size(operator, batch, n, heads, d, seed, da
 def test_gradients_agree_with_finite_differences(operator):
     module = built(operator, hidden=4, heads=2, positions=3)
     X = 0.5 * torch.randn(1, 3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
-    assert torch.autograd.gradcheck(lambda X: output(module, X), X.requires_grad_())
+    assert torch.autograd.gradcheck(module, X.requires_grad_())
 
 
 @pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
@@ -227,7 +223,7 @@ def test_an_original_with_the_projections_of_an_operator_has_its_outputs(operato
             layer.weight.copy_(weight)
             layer.bias.copy_(bias)
     X = torch.randn(2, 6, 24, dtype=torch.float64)
-    torch.testing.assert_close(original(X), output(module, X), rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(original(X), module(X), rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("operator", POSITIONAL)
@@ -242,7 +238,7 @@ def test_only_the_product_of_the_query_and_key_diagonals_matters():
         other.D_q.copy_(module.D_q * module.D_k)
         other.D_k.fill_(1.0)
     X = torch.randn(1, 6, 24, dtype=torch.float64)
-    torch.testing.assert_close(output(other, X), output(module, X))
+    torch.testing.assert_close(other(X), module(X))
 
 
 def test_positive_diagonals_make_shared_a_tied_operator_with_other_weights():
@@ -255,7 +251,7 @@ def test_positive_diagonals_make_shared_a_tied_operator_with_other_weights():
         tied.shared.weight.copy_(module.shared.weight * root[:, None])
         tied.shared.bias.copy_(module.shared.bias * root)
     X = torch.randn(1, 6, 24, dtype=torch.float64)
-    torch.testing.assert_close(tied(X) * module.D_v / root, output(module, X))
+    torch.testing.assert_close(tied(X) * module.D_v / root, module(X))
 
 
 # starts and limits
@@ -263,10 +259,7 @@ def test_positive_diagonals_make_shared_a_tied_operator_with_other_weights():
 
 def started(operator: str, hidden=512, heads=8, positions=40, **others) -> SelfAttention:
     torch.manual_seed(0)
-    module = made(operator, hidden, heads, positions, dropout=0.1, **others)
-    with torch.no_grad():
-        module.initialise(0.02)
-    return module
+    return made(operator, hidden, heads, positions, dropout=0.1, **others)
 
 
 @pytest.mark.parametrize(("start", "deviation"), [("normal", 1.0), ("scaled", 1 / 8)])
@@ -448,6 +441,32 @@ def test_a_users_file_that_cannot_be_imported_is_one_error_that_names_it(tmp_pat
     variant = own(tmp_path, f"import no_such_package\n{OWN}")
     with pytest.raises(ValueError, match=r"mine\.py: cannot be imported \(ModuleNotFoundError: .*no_such_package"):
         operator_class(variant)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"import sys\nsys.exit(0)\n{OWN}", r"mine\.py: cannot be imported \(SystemExit: 0\)"),
+        (
+            OWN.replace("X, self.key(X)", "X[:, :, :5], self.key(X)"),
+            r"mine\.py: operator `plain_queries` at size tiny: ",
+        ),
+        (
+            OWN + "\n    def forward(self, X, mask=None):\n        return X[:, :1]\n",
+            r"mine\.py: .* size tiny: it makes \(2, 1, 128\) of \(2, 3, 128\)",
+        ),
+    ],
+    ids=["an exit", "a width that does not fit", "a sequence of another length"],
+)
+def test_a_users_operator_that_cannot_be_computed_stops_the_check_of_settings(text, said, tmp_path, monkeypatch):
+    params = yaml.safe_load((ROOT / "params.yaml").read_text())
+    own(tmp_path, text)
+    params |= {"operators": ["original", "plain_queries"], "operators_file": "mine.py"}
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=said):
+        require_own_operators(Settings.model_validate(params))
+    own(tmp_path, OWN)
+    require_own_operators(Settings.model_validate(params))
 
 
 def test_a_model_whose_operator_has_changed_since_is_not_loaded(tmp_path):

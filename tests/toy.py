@@ -23,6 +23,12 @@ TRAINING = {
     "weight_decay": 0.01, "gradient_clipping": 1.0, "mask_probability": 0.3, "initializer_range": 0.02,
     "hidden_dropout": 0.1, "attention_dropout": 0.1, "precision": "float32", "evaluation_interval": 2,
     "checkpoint_interval": 2, "epochs": None, "micro_batch_size": None, "probes": False,
+    "sequence_length_warmup": {"share": 0.5, "length": 6},  # so that whatever disturbs a run does so in both parts
+}  # fmt: skip
+FINETUNING = {
+    "epochs": 8, "batch_size": 8, "learning_rates": [1e-2], "schedule": "linear", "warmup_share": 0.1,
+    "betas": [0.9, 0.999], "epsilon": 1e-8, "weight_decay": 0.0, "gradient_clipping": 1.0, "maximum_length": 16,
+    "hidden_dropout": 0.1, "attention_dropout": 0.1, "precision": "float32",
 }  # fmt: skip
 
 
@@ -40,7 +46,7 @@ def packed(folder: Path) -> Path:
     return folder
 
 
-def run_of(operator="original", leaves=("checkpoints/step-3", "checkpoints/step-6"), **changes):
+def run_of(operator="original", leaves=tuple(f"checkpoints/step-{step}" for step in (0, 3, 6)), **changes):
     training = TRAINING | changes
     variant = {"operator": operator}
     return {

@@ -19,17 +19,20 @@ CARD = """---
 
 {{ text }}
 
-It loads in an environment that has this repository:
+## Use
+
+Where the package of the operators is installed (`pip install .` in a checkout of this repository):
 
 ```python
-import stages.common.attention.bert  # makes the operators known to the Auto classes
+import fewer_attention.bert  # makes the operators known to the Auto classes
 
 from transformers import pipeline
 
-model = pipeline("{{ card_data.pipeline_tag }}", "{{ folder }}")
+model = pipeline("{{ task }}", "{{ folder }}")
 ```
 
-`python -m stages.common.attention.export {{ folder }} TARGET` makes a folder of it that loads without this repository.
+`python -m fewer_attention.export {{ folder }} TARGET` makes a folder of it that loads without the package; \
+`--own` keeps the operator there.
 """
 
 
@@ -52,7 +55,9 @@ def complete(folder: Path, tokenizer: Path, length: int, card: str) -> None:
     write_atomically(folder / "README.md", card)
 
 
-def card(folder: Path, title: str, text: str, operator: str, task: str, measured: dict[tuple[str, str], float]) -> str:
+def card(
+    folder: Path, title: str, text: str, operator: str, task: str, measured: dict[tuple[str, str, str], float]
+) -> str:
     """Writes a model card with metadata that the hub understands.
 
     Args:
@@ -61,7 +66,7 @@ def card(folder: Path, title: str, text: str, operator: str, task: str, measured
         text: what the model is, as Markdown.
         operator: its operator's name.
         task: of the hub, such as `fill-mask`.
-        measured: value by (name of the data, metric).
+        measured: value by (name of the data, part of them, metric).
 
     Returns:
         The text of README.md.
@@ -70,9 +75,14 @@ def card(folder: Path, title: str, text: str, operator: str, task: str, measured
 
     results = [
         EvalResult(
-            task_type=task, dataset_type="own", dataset_name=data, metric_type=metric, metric_value=round(value, 6)
+            task_type=task,
+            dataset_type="own",
+            dataset_name=data,
+            dataset_config=part,  # results that differ in nothing else would be taken for those of one part
+            metric_type=metric,
+            metric_value=round(value, 6),
         )
-        for (data, metric), value in measured.items()
+        for (data, part, metric), value in measured.items()
     ]
     data = ModelCardData(
         model_name=folder.as_posix().removeprefix("data/"),
@@ -81,7 +91,7 @@ def card(folder: Path, title: str, text: str, operator: str, task: str, measured
         library_name="transformers",
         pipeline_tag=task,
         tags=["bert", "attention", operator],
-        eval_results=results,
+        eval_results=results or None,
     )
-    filled = ModelCard.from_template(data, template_str=CARD, title=title, text=text, folder=folder.as_posix())
-    return str(filled)
+    values = {"title": title, "text": text, "task": task, "folder": folder.as_posix()}
+    return str(ModelCard.from_template(data, template_str=CARD, **values))

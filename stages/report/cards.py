@@ -7,7 +7,9 @@ import pandas as pd
 
 from stages.common.attention.descriptions import described
 from stages.common.evidence.scores import COLUMNS, GLUE_SCORE
-from stages.report import overview
+from stages.plumbing.files import PRETRAINED
+from stages.plumbing.model_folders import card
+from stages.report import names, overview
 from stages.report.paper_lines import CHANCE
 from stages.report.tables import number, spread
 
@@ -15,10 +17,15 @@ from stages.report.tables import number, spread
 def environment(folder: Path) -> jinja2.Environment:
     """Makes the Jinja environment that renders the Markdown templates of a folder.
 
-    Nothing is escaped: all values come from params.yaml and from measurements.
+    Values are escaped as in HTML, which Markdown may hold: `report.data` and `report.remark` are any text.
     """
-    loader = jinja2.FileSystemLoader(folder)
-    return jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
 
 
 def cards(folder: Path, settings, summaries: pd.DataFrame) -> dict[str, str]:
@@ -33,11 +40,14 @@ def cards(folder: Path, settings, summaries: pd.DataFrame) -> dict[str, str]:
         By `OPERATOR-SIZE`, the card in Markdown.
     """
     template = environment(folder).get_template("model_card.md")
-    return {
-        f"{operator}-{size}": template.render(_values(operator, size, settings, summaries))
-        for size in settings.sizes
-        for operator in settings.operators
-    }
+    made = {}
+    for size in settings.sizes:
+        for operator in settings.operators:
+            text = template.render(_values(operator, size, settings, summaries)).strip()
+            weights = PRETRAINED / f"{operator}-{size}" / f"seed-{settings.pretraining.seeds[0]}"
+            title = f"BERT-{size} with {names.operator(operator)} attention"
+            made[f"{operator}-{size}"] = card(weights, title, text, operator, "fill-mask", {})
+    return made
 
 
 def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict:
@@ -58,7 +68,6 @@ def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict
         "parameters": number(float(counts.get("masked_lm_parameters", float("nan"))), 0),
         "saved": number(float(counts.get("saved_percent", float("nan"))), 2),
         "seeds": ", ".join(map(str, settings.pretraining.seeds)),
-        "first_seed": settings.pretraining.seeds[0],
         "training": overview.description(settings, tuned=(own["stage"] == "finetuning").any())[0],
         "source": overview.DATA[settings.data.source],
         "rows": _rows(own),
@@ -74,7 +83,7 @@ def _rows(own: pd.DataFrame) -> list[tuple[str, str, str]]:
     scores = own[(own["metric"] == "score") & (own["stage"] == "finetuning")]
     for column in (GLUE_SCORE, *COLUMNS):
         for row in scores[scores["evaluated_on"] == column].itertuples():
-            label = f"{column.replace('_', ' ')}, protocol {row.protocol}"
+            label = f"{names.task(column)}, protocol of {names.protocol(row.protocol)}"
             rows.append((label, _mean(row, 2, 100) + CHANCE * (row.at_chance is True), _over(row)))
     return rows
 

@@ -15,21 +15,31 @@ another spread; the operator then scales the start of the parameters that its `s
 
 import math
 
+import torch
 from torch import Tensor, nn
-from transformers import BertConfig
+from torch.nn import functional
 
-from .products import attend, merge, split
+from .products import attend, masked, merge, require_fitting, split, with_past_alone
 
 
 class SelfAttention(nn.Module):
-    """softmax(Q_i K_i^T / sqrt(d)) V_i for every head i. A subclass gives Q, K and V, and describes itself.
+    """softmax(Q_i K_i^T / sqrt(d)) V_i for every head i, and the output projection after them.
 
-    The description is read from the text of the class (descriptions.py), so its values are literals.
+    A subclass says which Linear layers and which parameters of its own it has, gives Q, K and V, and describes itself;
+    the description is read from the text of the class (descriptions.py), so its values are literals.
 
     Args:
-        config: an OperatorConfig: width, heads, dropout and the longest sequence (which matters to operators with a
-            weight for every pair of positions) under BERT's names; and the settings of a variant, `start`,
-            `score_spread` and `score_rate`, each None where the operator starts and learns as in its source.
+        hidden: width h.
+        heads: number of heads, a divisor of h.
+        positions: the longest sequence, which matters to operators with a weight for every pair of positions.
+        dropout: on the attention weights, in training, in [0, 1).
+        start: one of `starts`. None: as in the operator's source.
+        score_spread: standard deviation of the first scores. None: as in the operator's source.
+        score_rate: learning rate of the parameters in `scores_alone`, as a multiple of that of the others; an optimiser
+            has to heed it. None: that of the others.
+        output: whether the module has an output projection, `output`; without one it gives the weighted values.
+        deviation: standard deviation with which the weights of Linear layers start. None: whoever builds the module
+            starts them and calls `initialise`; until then its own parameters are no numbers.
 
     Raises:
         ValueError: the heads do not divide the width, or the operator has no such setting.
@@ -41,28 +51,57 @@ class SelfAttention(nn.Module):
     exportable: bool = True  # some W_q, W_k, W_v of BERT give its outputs: `projections` returns them
     starts: tuple[str, ...] = ("default",)  # values of `start`; the first is that of the source
     scores_alone: tuple[str, ...] = ()  # parameters that serve the scores and nothing else, beside Linear layers
-    linear_layers: int  # Linear layers h -> h with bias, without the output projection
+    linear_layers: tuple[str, ...]  # names of its Linear layers h -> h with bias, without the output projection
 
-    def __init__(self, config: BertConfig):
+    def __init__(
+        self,
+        hidden: int,
+        heads: int,
+        positions: int = 512,
+        dropout: float = 0.0,
+        start: str | None = None,
+        score_spread: float | None = None,
+        score_rate: float | None = None,
+        output: bool = True,
+        deviation: float | None = 0.02,
+    ):
         super().__init__()
-        self.hidden, self.heads = config.hidden_size, config.num_attention_heads
-        self.rate, self.positions = config.attention_probs_dropout_prob, config.max_position_embeddings
-        if self.hidden % self.heads:
-            raise ValueError(f"{self.heads} heads do not divide the hidden size {self.hidden}")
-        self.width = self.hidden // self.heads
-        self.start = config.start or self.starts[0]
+        self.hidden, self.heads, self.positions, self.rate = hidden, heads, positions, dropout
+        if hidden % heads:
+            raise ValueError(f"{heads} heads do not divide the hidden size {hidden}")
+        self.width = hidden // heads
+        self.start = start or self.starts[0]
         if self.start not in self.starts:
             raise ValueError(f"{self.name}: start {self.start!r}; allowed are {', '.join(self.starts)}")
-        self.score_spread, self.score_rate = config.score_spread, config.score_rate
-        if self.score_rate is not None and not self.scores_alone:
+        self.score_spread, self.score_rate = score_spread, score_rate
+        if score_rate is not None and not self.scores_alone:
             raise ValueError(f"{self.name}: score_rate is for operators with a matrix or diagonals in the scores")
+        for name in self.linear_layers:
+            setattr(self, name, nn.Linear(hidden, hidden))
+        for name, shape in self.own_shapes(hidden, heads, positions).items():
+            setattr(self, name, nn.Parameter(torch.full(shape, math.nan)))
+        self.output = nn.Linear(hidden, hidden) if output else None
+        if deviation is not None:
+            self._start_all(deviation)
+
+    @torch.no_grad()
+    def _start_all(self, deviation: float) -> None:
+        for layer in self.children():
+            layer.weight.normal_(std=deviation)
+            layer.bias.zero_()
+        self.initialise(deviation)
 
     # parameters and work, by closed formula
 
     @classmethod
+    def own_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+        """The shapes of one layer's parameters beside its Linear layers, by name."""
+        return {}
+
+    @classmethod
     def own_parameters(cls, hidden: int, heads: int, positions: int) -> int:
         """Parameters of one layer beside its Linear layers."""
-        return 0
+        return sum(map(math.prod, cls.own_shapes(hidden, heads, positions).values()))
 
     @classmethod
     def own_work(cls, hidden: int, heads: int, length: int) -> int:
@@ -78,10 +117,16 @@ class SelfAttention(nn.Module):
         return intermediate
 
     @classmethod
-    def feed_forward(cls, config: BertConfig) -> tuple[nn.Module, int] | None:
+    def feed_forward(cls, hidden: int, heads: int, intermediate: int, dropout: float) -> tuple[nn.Module, int] | None:
         """What stands in place of the first layer of BERT's feed-forward network and its activation, if anything.
 
-        A module [batch, n, h] -> [batch, n, w], and w; a Linear layer w -> h follows.
+        Args:
+            hidden, heads: of the model.
+            intermediate: width of the network that is replaced.
+            dropout: on attention weights, in training.
+
+        Returns:
+            A module [batch, n, h] -> [batch, n, w], and w; a Linear layer w -> h follows.
         """
         return None
 
@@ -152,23 +197,54 @@ class SelfAttention(nn.Module):
         made = self.queries_keys_values(X) if memory is None else (self.queries(X), *self.keys_values(memory))
         return tuple(split(T, self.heads) for T in made)
 
-    def forward(self, X: Tensor, mask: Tensor | None = None, memory: Tensor | None = None) -> Tensor:
-        """Weighs the values of all heads.
+    def forward(
+        self,
+        X: Tensor,
+        mask: Tensor | None = None,
+        memory: Tensor | None = None,
+        causal: bool = False,
+        output: nn.Linear | None = None,
+    ) -> Tensor:
+        """Weighs the values of all heads and projects them.
 
         Args:
             X: hidden states [batch, n, h], which give the queries.
-            mask: broadcasts to [batch, heads, n, m]; True = seen. None: everything is.
+            mask: [batch, heads, n, m], or 1 in place of any of them; True = seen, or numbers that are added to the
+                scores. None: everything is seen.
             memory: hidden states [batch, m, h] that give keys and values: cross-attention. None: X itself.
+            causal: whether a token sees itself and what precedes it alone.
+            output: a projection that another module holds, such as BERT's block. None: the module's own, if it has one.
 
         Returns:
             [batch, n, h].
+
+        Raises:
+            ValueError: for shapes that do not fit, and for a causal mask over another sequence.
         """
+        require_fitting(self.hidden, self.heads, X, mask, memory)
+        mask = with_past_alone(mask, X, memory) if causal else mask
+        context, scale, layer = self.weighted_values(X, mask, memory), self.output_scale(), output or self.output
+        if layer is None:
+            return context if scale is None else context * scale.to(context.dtype)
+        weight = layer.weight if scale is None else layer.weight * scale
+        return functional.linear(context, weight, layer.bias)
+
+    def weighted_values(self, X: Tensor, mask: Tensor | None, memory: Tensor | None) -> Tensor:
+        """The values of all heads [batch, n, h], weighed, without the `output_scale`; arguments as `forward`."""
         return merge(attend(*self.heads_of(X, memory), mask, self.dropout))
 
     def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
         """The scores that the softmax takes, before any mask: [batch or 1, heads, n, m]; arguments as `forward`."""
         Q, K, _ = self.heads_of(X, memory)
         return Q @ K.transpose(-2, -1) / self.width**0.5
+
+    def weights(
+        self, X: Tensor, mask: Tensor | None = None, memory: Tensor | None = None, causal: bool = False
+    ) -> Tensor:
+        """The attention weights [batch, heads, n, m] before dropout, computed anew; arguments as `forward`."""
+        require_fitting(self.hidden, self.heads, X, mask, memory)
+        mask = with_past_alone(mask, X, memory) if causal else mask
+        return torch.softmax(masked(self.scores(X, memory), mask), dim=-1).expand(len(X), -1, -1, -1)
 
     @property
     def dropout(self) -> float:

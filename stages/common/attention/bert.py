@@ -5,9 +5,10 @@ module is imported), in safetensors. Parameters of the operators have their name
 that BERT has too BERT's: a stock checkpoint loads into `original`.
 """
 
+from typing import Any, ClassVar
+
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -20,6 +21,7 @@ from transformers import (
     BertModel,
     PreTrainedModel,
 )
+from transformers.models.bert.modeling_bert import BertLayer
 
 from .base import SelfAttention
 from .configuration import OperatorConfig
@@ -30,30 +32,33 @@ from .products import Dropout
 class Attention(nn.Module):
     """BERT's attention block: an operator, the output projection, dropout, residual and LayerNorm."""
 
-    def __init__(self, operator: SelfAttention, output: nn.Module):
+    def __init__(self, config: OperatorConfig, output: nn.Module):
         super().__init__()
-        self.self = operator
+        self.config = config
+        self.self = config.self_attention()
         self.output = output  # Hugging Face's BertSelfOutput
 
-    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None = None, **_) -> tuple[Tensor, None]:
-        """[batch, n, h] -> [batch, n, h]; attention weights are not returned."""
-        context, scale, dense = self.self(hidden_states, attention_mask), self.self.output_scale(), self.output.dense
-        weight = dense.weight if scale is None else dense.weight * scale
-        projected = self.output.dropout(functional.linear(context, weight, dense.bias))
-        return self.output.LayerNorm(projected + hidden_states), None
+    def forward(
+        self, hidden_states: Tensor, attention_mask: Tensor | None = None, **others: Any
+    ) -> tuple[Tensor, Tensor | None]:
+        """[batch, n, h] -> [batch, n, h]; and, where `output_attentions` asks, the weights [batch, heads, n, n]."""
+        projected = self.output.dropout(self.self(hidden_states, attention_mask, output=self.output.dense))
+        wanted = others.get("output_attentions", self.config.output_attentions)
+        weights = self.self.weights(hidden_states, attention_mask) if wanted else None
+        return self.output.LayerNorm(projected + hidden_states), weights
 
 
 class OperatorBertModel(BertModel):
     """BertModel with the operator: embeddings, encoder and, unless `add_pooling_layer` is false, pooler."""
 
     config_class = OperatorConfig
+    _can_record_outputs: ClassVar = {"hidden_states": BertLayer, "attentions": Attention}
 
     def __init__(self, config: OperatorConfig, add_pooling_layer: bool = True):
-        operator = config.operator_class()
         super().__init__(config, add_pooling_layer)
         for layer in self.encoder.layer:
-            layer.attention = Attention(operator(config), layer.attention.output)
-            replacement = operator.feed_forward(config)
+            layer.attention = Attention(config, layer.attention.output)
+            replacement = config.feed_forward()
             if replacement is not None:
                 layer.intermediate, width = replacement
                 layer.output.dense = nn.Linear(width, config.hidden_size)

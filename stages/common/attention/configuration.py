@@ -5,10 +5,12 @@
 
 from typing import Any
 
+from torch import nn
 from transformers import BertConfig
 
 from .base import SelfAttention
 from .operators import operator_class
+from .own import own_operators
 
 
 class OperatorConfig(BertConfig):
@@ -17,7 +19,7 @@ class OperatorConfig(BertConfig):
     variant: the name that the run gives to the operator with these settings, or None for the operator as it is.
     start: one of the operator's `starts`. score_spread: standard deviation of its first scores (base.py).
     score_rate: the learning rate of the parameters that serve its scores alone, as a multiple of that of the others.
-    operators_file, operators_sha256: the file of a user's own operator, and its content; None for one of ours.
+    operators_sha256: of the file of a user's own operator, which the process must have imported; None for one of ours.
     """
 
     model_type = "operator-bert"
@@ -26,19 +28,48 @@ class OperatorConfig(BertConfig):
     start: str | None = None
     score_spread: float | None = None
     score_rate: float | None = None
-    operators_file: str | None = None
     operators_sha256: str | None = None
 
     def operator_class(self) -> type[SelfAttention]:
         """The class of the operator. ValueError where there is none of that name."""
-        names = ("operator", "operators_file", "operators_sha256")
-        return operator_class({name: getattr(self, name) for name in names})
+        return operator_class({"operator": self.operator, "operators_sha256": self.operators_sha256})
+
+    def self_attention(self, output: bool = False) -> SelfAttention:
+        """One self-attention layer, not started. output: with a projection of its own; BERT's block has one."""
+        return self.operator_class()(
+            self.hidden_size,
+            self.num_attention_heads,
+            self.max_position_embeddings,
+            self.attention_probs_dropout_prob,
+            self.start,
+            self.score_spread,
+            self.score_rate,
+            output,
+            deviation=None,
+        )
+
+    def feed_forward(self) -> tuple[nn.Module, int] | None:
+        """What stands in place of the first layer of the feed-forward network and its activation (base.py)."""
+        sizes = self.hidden_size, self.num_attention_heads, self.intermediate_size
+        return self.operator_class().feed_forward(*sizes, self.attention_probs_dropout_prob)
 
 
 def configuration(
-    operator: str, layers: int, hidden: int, heads: int, intermediate: int, positions: int, **others: Any
+    operator: str,
+    layers: int,
+    hidden: int,
+    heads: int,
+    intermediate: int,
+    positions: int,
+    operators_file: str | None = None,
+    **others: Any,
 ) -> OperatorConfig:
-    """BERT's configuration at a size; what is not named keeps BERT's value (gelu, LayerNorm epsilon 1e-12, ...)."""
+    """BERT's configuration at a size; what is not named keeps BERT's value (gelu, LayerNorm epsilon 1e-12, ...).
+
+    operators_file: of a user's own operator, which is imported.
+    """
+    if operators_file:
+        own_operators(operators_file, others["operators_sha256"])
     config = OperatorConfig(
         operator=operator,
         num_hidden_layers=layers,

@@ -27,12 +27,12 @@ def attention_weights(variant: Variant, hidden: int, heads: int, positions: int)
     What the formulas of Courtois et al. 2024, Table 1, and Kowsher et al., Table 3, count.
     """
     kind = operator_class(variant)
-    return kind.linear_layers * hidden * hidden + kind.own_parameters(hidden, heads, positions)
+    return len(kind.linear_layers) * hidden * hidden + kind.own_parameters(hidden, heads, positions)
 
 
 def attention_parameters(variant: Variant, hidden: int, heads: int, positions: int) -> int:
     """The same with the biases."""
-    return attention_weights(variant, hidden, heads, positions) + operator_class(variant).linear_layers * hidden
+    return attention_weights(variant, hidden, heads, positions) + len(operator_class(variant).linear_layers) * hidden
 
 
 def attention_block_parameters(variant: Variant, hidden: int, heads: int, positions: int) -> int:
@@ -107,7 +107,7 @@ def block_work(variant: Variant, hidden: int, heads: int, length: int) -> int:
     length: tokens of a sequence. Each operator in its least-work form: no projection evaluated twice.
     """
     kind = operator_class(variant)
-    linear = 2 * hidden * hidden * (kind.linear_layers + 1)
+    linear = 2 * hidden * hidden * (len(kind.linear_layers) + 1)
     return linear + kind.own_work(hidden, heads, length) + 2 * hidden * length
 
 

@@ -7,6 +7,7 @@ to the hub as it is: `hf upload NAME FOLDER`.
 """
 
 import argparse
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -48,7 +49,7 @@ BESIDE = ("tokenizer.json", "tokenizer_config.json", "README.md")
 
 def main(words: list[str]) -> None:
     """Parses a command line and writes the folder that it asks for."""
-    parser = argparse.ArgumentParser(prog="python -m stages.common.attention.export", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m fewer_attention.export", description=__doc__)
     parser.add_argument("source", type=Path, help="a model folder, such as data/pretraining/shared-tiny/seed-1")
     parser.add_argument("target", type=Path, help="the folder to write")
     parser.add_argument("--own", action="store_true", help="keep the operator, with its code in the folder")
@@ -72,10 +73,10 @@ def export(source: Path, target: Path, own: bool) -> None:
             of a user's own operator, which imports this repository.
     """
     config = OperatorConfig.from_pretrained(source)
-    if own and config.operators_file:
+    if own and config.operators_sha256:
         raise ValueError(
-            f"{source}: the code of `{config.operator}` is in {config.operators_file} and imports this repository; "
-            "export it without --own, or give that file and this repository along"
+            f"{source}: the code of `{config.operator}` is in a file of its user's and imports this repository; "
+            "export it in Python without it: own_operators(FILE, SHA256) of stages.common.attention.own, then export"
         )
     classes = {model.__name__: model for model in STOCK}
     name = (config.architectures or ["none"])[0]
@@ -91,7 +92,7 @@ def export(source: Path, target: Path, own: bool) -> None:
             shutil.copyfile(source / name, target / name)
     card = target / "README.md"
     if card.exists():
-        card.write_text(_card(card.read_text(encoding="utf-8"), own), encoding="utf-8")
+        card.write_text(_card(card.read_text(encoding="utf-8"), target, own), encoding="utf-8")
 
 
 def _save_with_code(model: PreTrainedModel, target: Path) -> None:
@@ -109,18 +110,18 @@ def _save_with_code(model: PreTrainedModel, target: Path) -> None:
             registered._auto_class = None
 
 
-def _card(text: str, own: bool) -> str:
+def _card(text: str, target: Path, own: bool) -> str:
     """The card of an exported folder: how it loads now stands in place of how it loaded."""
-    body = text.partition("\nIt loads in an environment")[0]
-    if own:
-        return body + (
-            "\nThe code of the operator stands beside the weights: "
-            "`from_pretrained(FOLDER, trust_remote_code=True)` loads it without this repository.\n"
-        )
-    return body + (
-        "\nThis is its export to an ordinary BERT, with equal outputs: it loads without this repository, and has the "
-        "three projections of BERT in every layer.\n"
+    body, _, use = text.partition("\n## Use\n")
+    task = re.search(r'pipeline\("([\w-]+)"', use)
+    said = (
+        "The code of the operator stands beside the weights, and is run only with `trust_remote_code=True`."
+        if own
+        else "This is its export to an ordinary BERT, with equal outputs and BERT's three projections in a layer; it "
+        "loads without this repository."
     )
+    line = f'pipeline("{task[1] if task else "fill-mask"}", "{target.as_posix()}"{", trust_remote_code=True" * own})'
+    return f"{body}\n## Use\n\n{said}\n\n```python\nfrom transformers import pipeline\n\nmodel = {line}\n```\n"
 
 
 @torch.no_grad()

@@ -2,9 +2,7 @@
 
 import math
 
-import torch
-from torch import Tensor, nn
-from transformers import BertConfig
+from torch import Tensor
 
 from .base import SelfAttention
 from .products import merge, split, weigh
@@ -26,16 +24,11 @@ class Fixed(SelfAttention):
     source = "blog post Hadamard Attentions, Fixed Attention"
     exportable = False
     scores_alone = ("W",)
-    linear_layers = 1
-
-    def __init__(self, config: BertConfig):
-        super().__init__(config)
-        self.value = nn.Linear(self.hidden, self.hidden)
-        self.W = nn.Parameter(torch.empty(self.heads, self.positions, self.positions))
+    linear_layers = ("value",)
 
     @classmethod
-    def own_parameters(cls, hidden: int, heads: int, positions: int) -> int:
-        return heads * positions**2
+    def own_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+        return {"W": (heads, positions, positions)}
 
     @classmethod
     def own_work(cls, hidden: int, heads: int, length: int) -> int:
@@ -54,7 +47,7 @@ class Fixed(SelfAttention):
             )
         return self.W[:, :n, :m]
 
-    def forward(self, X: Tensor, mask: Tensor | None = None, memory: Tensor | None = None) -> Tensor:
+    def weighted_values(self, X: Tensor, mask: Tensor | None, memory: Tensor | None) -> Tensor:
         V = split(self.value(X if memory is None else memory), self.heads)
         return merge(weigh(self.scores(X, memory), V, mask, self.dropout))
 
@@ -83,13 +76,9 @@ class Hadamard(Fixed):
     source = "blog post Hadamard Attentions, its code"
     scores_alone = ("W", "s")
 
-    def __init__(self, config: BertConfig):
-        super().__init__(config)
-        self.s = nn.Parameter(torch.empty(()))
-
     @classmethod
-    def own_parameters(cls, hidden: int, heads: int, positions: int) -> int:
-        return super().own_parameters(hidden, heads, positions) + 1
+    def own_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+        return super().own_shapes(hidden, heads, positions) | {"s": ()}
 
     @classmethod
     def own_work(cls, hidden: int, heads: int, length: int) -> int:

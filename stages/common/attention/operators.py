@@ -11,7 +11,7 @@ from .base import SelfAttention
 from .hadamard import Fixed, Hadamard, HadamardByHead
 from .original import Original, OriginalNarrow
 from .over_parameters import OverParameters, OverParametersWide
-from .own import own_operators
+from .own import imported, own_operators
 from .pairwise import Pairwise
 from .partial_qk import PartialQK
 from .shared import Shared, SharedKV, TiedQKV
@@ -27,20 +27,43 @@ FEED_FORWARD: dict[str, type[SelfAttention]] = {  # original self-attention with
 OPERATORS = SELF_ATTENTION | FEED_FORWARD
 
 
+def attention(operator: str, hidden: int, heads: int, **settings: Any) -> SelfAttention:
+    """Makes a self-attention layer with its output projection, started as BERT starts.
+
+    Args:
+        operator: a name in SELF_ATTENTION, such as `shared`.
+        hidden: width h.
+        heads: number of heads, a divisor of h.
+        settings: what else the class takes: `positions`, `dropout`, `start`, `score_spread`, `output`, `deviation`.
+
+    Raises:
+        ValueError: there is no such operator, it replaces the feed-forward network alone, or the heads do not divide
+            the width.
+    """
+    if operator in FEED_FORWARD:
+        raise ValueError(
+            f"{operator}: attention is `original` there; take that, and the `feed_forward` of OPERATORS[{operator!r}] "
+            "for the feed-forward network, which it replaces"
+        )
+    return operator_class(operator)(hidden, heads, **settings)
+
+
 def operator_class(variant: dict[str, Any] | str) -> type[SelfAttention]:
     """Finds the class of an operator.
 
     Args:
         variant: its name; or settings as `configuration` takes them, `operator` and for a user's own `operators_file`
-            and `operators_sha256` among them.
+            and `operators_sha256` among them; or those of a model's configuration, which has no file.
 
     Raises:
-        ValueError: there is none of that name, or the user's file is gone or has changed.
+        ValueError: there is none of that name, or the user's file is gone, has changed or is not imported.
     """
     settings = {"operator": variant} if isinstance(variant, str) else variant
     name, known = settings["operator"], OPERATORS
     if settings.get("operators_file"):
         known = known | own_operators(settings["operators_file"], settings["operators_sha256"])
+    elif settings.get("operators_sha256"):
+        known = known | imported(settings["operators_sha256"], name)
     if name not in known:
         raise ValueError(f"unknown operator {name!r}; known: {', '.join(known)}")
     return known[name]

@@ -2,8 +2,7 @@
 
 import math
 
-from torch import Tensor, nn
-from transformers import BertConfig
+from torch import Tensor
 
 from .base import SelfAttention
 from .products import project
@@ -21,13 +20,7 @@ class Original(SelfAttention):
     equation = "softmax(Q_i K_i^T / sqrt(d)) V_i, Q = X W_q, K = X W_k, V = X W_v"
     source = "Devlin et al. 2018; Courtois et al. 2024, equation 1"
     starts = ("default", "tied")
-    linear_layers = 3
-
-    def __init__(self, config: BertConfig):
-        super().__init__(config)
-        self.query = nn.Linear(self.hidden, self.hidden)
-        self.key = nn.Linear(self.hidden, self.hidden)
-        self.value = nn.Linear(self.hidden, self.hidden)
+    linear_layers = ("query", "key", "value")
 
     def queries_keys_values(self, X: Tensor) -> tuple[Tensor, ...]:
         return project(X, self.query, self.key, self.value)

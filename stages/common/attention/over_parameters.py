@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import BertConfig
 
 from .original import Original
 from .products import merge, split
@@ -35,11 +34,9 @@ class OverParameters(Original):
         return pairs
 
     @classmethod
-    def feed_forward(cls, config: BertConfig) -> tuple[nn.Module, int]:
-        heads, d = cls.heads_multiple * config.num_attention_heads, config.hidden_size // config.num_attention_heads
-        pairs = cls.pairs(config.hidden_size, config.intermediate_size)
-        rate = config.attention_probs_dropout_prob
-        return AttentionOverParameters(config.hidden_size, heads, d, pairs, rate), heads * d
+    def feed_forward(cls, hidden: int, heads: int, intermediate: int, dropout: float) -> tuple[nn.Module, int]:
+        many, d = cls.heads_multiple * heads, hidden // heads
+        return AttentionOverParameters(hidden, many, d, cls.pairs(hidden, intermediate), dropout), many * d
 
     @classmethod
     def feed_forward_parameters(cls, hidden: int, heads: int, intermediate: int) -> int:

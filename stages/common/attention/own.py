@@ -1,4 +1,7 @@
-"""A user's own operators: classes in one Python file, which params.yaml names as `operators_file`."""
+"""A user's own operators: classes in one Python file, which params.yaml names as `operators_file`.
+
+A model's configuration has the SHA-256 of that file alone: a folder from elsewhere cannot name code for us to run.
+"""
 
 import hashlib
 import importlib.util
@@ -6,6 +9,25 @@ from functools import cache
 from pathlib import Path
 
 from .base import SelfAttention
+
+_imported: dict[str, dict[str, type[SelfAttention]]] = {}  # operators by the SHA-256 of their file
+
+
+def imported(sha256: str, name: str) -> dict[str, type[SelfAttention]]:
+    """The operators of a file that this process has imported. ValueError where it has not.
+
+    Args:
+        sha256: of the file, as a model's configuration has it.
+        name: of the model's operator, for the error.
+    """
+    if sha256 not in _imported:
+        raise ValueError(
+            f"the operator `{name}` is a user's own, and a configuration cannot name its code: only a run does, by "
+            "`operators_file` of its params.yaml; in Python, where you trust FILE, "
+            f'stages.common.attention.own.own_operators(FILE, "{sha256}") imports it, in a checkout, for whatever is '
+            "imported from stages.common.attention"
+        )
+    return _imported[sha256]
 
 
 @cache
@@ -28,8 +50,9 @@ def own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention]]:
     module = importlib.util.module_from_spec(specification)
     try:
         specification.loader.exec_module(module)
-    except Exception as error:  # of whatever the file does when it is imported
+    except (Exception, SystemExit) as error:  # of whatever the file does when it is imported
         raise ValueError(f"{path}: cannot be imported ({type(error).__name__}: {error}); mend it") from error
     classes = (value for value in vars(module).values() if isinstance(value, type))
     own = [kind for kind in classes if issubclass(kind, SelfAttention) and kind.__module__ == module.__name__]
-    return {kind.name: kind for kind in own if "name" in vars(kind)}
+    _imported[sha256] = {kind.name: kind for kind in own if "name" in vars(kind)}
+    return _imported[sha256]

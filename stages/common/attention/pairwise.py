@@ -3,8 +3,7 @@
 import math
 
 import torch
-from torch import Tensor, nn
-from transformers import BertConfig
+from torch import Tensor
 
 from .symmetric import Symmetric
 
@@ -23,13 +22,9 @@ class Pairwise(Symmetric):
     starts = ("normal", "identity", "scaled")
     scores_alone = ("S",)
 
-    def __init__(self, config: BertConfig):
-        super().__init__(config)
-        self.S = nn.Parameter(torch.empty(self.heads, self.width, self.width))
-
     @classmethod
-    def own_parameters(cls, hidden: int, heads: int, positions: int) -> int:
-        return heads * (hidden // heads) ** 2
+    def own_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+        return {"S": (heads, hidden // heads, hidden // heads)}
 
     @classmethod
     def own_work(cls, hidden: int, heads: int, length: int) -> int:

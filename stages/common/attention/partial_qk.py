@@ -1,8 +1,6 @@
 """Partial sharing: queries and keys from one projection, told apart by a diagonal."""
 
-import torch
-from torch import Tensor, nn
-from transformers import BertConfig
+from torch import Tensor
 
 from .base import scaled
 from .products import project
@@ -23,13 +21,9 @@ class PartialQK(Symmetric):
     source = "Kowsher et al. 2025, Table 7"
     scores_alone = ("D",)
 
-    def __init__(self, config: BertConfig):
-        super().__init__(config)
-        self.D = nn.Parameter(torch.empty(self.hidden))
-
     @classmethod
-    def own_parameters(cls, hidden: int, heads: int, positions: int) -> int:
-        return hidden
+    def own_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+        return {"D": (hidden,)}
 
     def queries_keys_values(self, X: Tensor) -> tuple[Tensor, ...]:
         S, V = project(X, self.query, self.value)

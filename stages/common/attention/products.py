@@ -46,13 +46,61 @@ def weigh(scores: Tensor, V: Tensor, mask: Tensor | None, dropout: float) -> Ten
     scores [batch or 1, heads, n, m]; V [batch, heads, m, d]; mask broadcasts to scores and is boolean (True = seen)
     or is added.
     """
-    if mask is not None:
-        lowest = torch.finfo(scores.dtype).min
-        scores = scores.masked_fill(~mask, lowest) if mask.dtype == torch.bool else scores + mask
-    weights = torch.softmax(scores, dim=-1)
+    weights = torch.softmax(masked(scores, mask), dim=-1)
     if dropout:  # every sequence of a batch loses weights of its own, also where the scores are the same for all
         weights = weights.expand(len(V), -1, -1, -1)
     return drop(weights, dropout).to(V.dtype) @ V
+
+
+def masked(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """The scores, with the lowest number where a boolean mask hides a key, or with another mask added."""
+    if mask is None:
+        return scores
+    return scores.masked_fill(~mask, torch.finfo(scores.dtype).min) if mask.dtype == torch.bool else scores + mask
+
+
+def joined(one: Tensor | None, other: Tensor | None) -> Tensor | None:
+    """Two masks as one that hides what either hides; each boolean, to be added, or None where everything is seen."""
+    if one is None or other is None:
+        return other if one is None else one
+    if one.dtype == other.dtype == torch.bool:
+        return one & other
+    if torch.bool not in (one.dtype, other.dtype):
+        return one + other
+    numbers, seen = (other, one) if one.dtype == torch.bool else (one, other)
+    return masked(numbers.expand(torch.broadcast_shapes(numbers.shape, seen.shape)), seen)
+
+
+def with_past_alone(mask: Tensor | None, X: Tensor, memory: Tensor | None) -> Tensor:
+    """A mask [batch or 1, heads or 1, n, n] under which no token of X [batch, n, h] sees a later one.
+
+    ValueError where there is a memory, which has no order in common with X.
+    """
+    if memory is not None:
+        raise ValueError("causal: keys of a memory do not follow the queries; give a mask in its place")
+    return joined(mask, torch.ones(1, 1, X.shape[1], X.shape[1], dtype=torch.bool, device=X.device).tril())
+
+
+def require_fitting(hidden: int, heads: int, X: Tensor, mask: Tensor | None, memory: Tensor | None) -> None:
+    """Checks what an operator of width `hidden` with `heads` heads is given.
+
+    Raises:
+        ValueError: hidden states X or memory that are not [batch, n, hidden] with one batch, or a mask that does not
+            broadcast to [batch, heads, n, m] or is neither boolean nor of floating-point numbers.
+    """
+    for name, T in {"hidden states": X, "memory": X if memory is None else memory}.items():
+        if T.dim() != 3 or T.shape[-1] != hidden or len(T) != len(X):
+            raise ValueError(f"{name} of shape {tuple(T.shape)}; expected [{len(X)}, length, {hidden}], batch first")
+    if mask is None:
+        return
+    wanted = [len(X), heads, X.shape[1], (X if memory is None else memory).shape[1]]
+    if mask.dim() != 4 or any(given not in (1, size) for given, size in zip(mask.shape, wanted, strict=True)):
+        raise ValueError(
+            f"mask of shape {tuple(mask.shape)}; expected {wanted}, or 1 in place of any; of one [batch, keys] make "
+            "mask[:, None, None], of one [queries, keys] mask[None, None]"
+        )
+    if not (mask.dtype == torch.bool or mask.is_floating_point()):
+        raise ValueError(f"mask of {mask.dtype}; expected torch.bool, True where a key is seen, or numbers to be added")
 
 
 def drop(X: Tensor, rate: float) -> Tensor:
@@ -62,7 +110,7 @@ def drop(X: Tensor, rate: float) -> Tensor:
     arithmetic: a sixth of the time of the library's draw, which is a sixth of a training step. In bfloat16 the factor
     is rounded, and the rate follows it (0.0986 for 0.1), so that the mean stays.
     """
-    if rate == 0.0 or X.device.type != "cpu":
+    if rate == 0.0 or X.device.type != "cpu" or torch.compiler.is_compiling():
         return functional.dropout(X, rate)
     factor, pattern = _rounded(1 / (1 - rate)) if X.dtype == torch.bfloat16 else (1 / (1 - rate), None)
     bits = torch.empty(-(-X.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)

@@ -2,9 +2,7 @@
 
 import math
 
-import torch
-from torch import Tensor, nn
-from transformers import BertConfig
+from torch import Tensor
 
 from .base import SelfAttention, scaled
 from .products import project
@@ -16,11 +14,7 @@ class TiedQKV(SelfAttention):
     name = "tied_qkv"
     equation = "softmax(S_i S_i^T / sqrt(d)) S_i, S = X W_s"
     source = "a control of this project"
-    linear_layers = 1
-
-    def __init__(self, config: BertConfig):
-        super().__init__(config)
-        self.shared = nn.Linear(self.hidden, self.hidden)
+    linear_layers = ("shared",)
 
     def queries_keys_values(self, X: Tensor) -> tuple[Tensor, ...]:
         S = self.shared(X)
@@ -54,13 +48,9 @@ class Shared(TiedQKV):
     source = "Kowsher et al. 2024 and 2025, section 2.3"
     scores_alone = ("D_q", "D_k")
 
-    def __init__(self, config: BertConfig):
-        super().__init__(config)
-        self.D_q, self.D_k, self.D_v = (nn.Parameter(torch.empty(self.hidden)) for _ in range(3))
-
     @classmethod
-    def own_parameters(cls, hidden: int, heads: int, positions: int) -> int:
-        return 3 * hidden
+    def own_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+        return dict.fromkeys(("D_q", "D_k", "D_v"), (hidden,))
 
     def queries_keys_values(self, X: Tensor) -> tuple[Tensor, ...]:
         S = self.shared(X)
@@ -92,12 +82,7 @@ class SharedKV(SelfAttention):
     name = "shared_kv"
     equation = "softmax(Q_i S_i^T / sqrt(d)) S_i, Q = X W_q, S = X W_s"
     source = "a control of this project"
-    linear_layers = 2
-
-    def __init__(self, config: BertConfig):
-        super().__init__(config)
-        self.query = nn.Linear(self.hidden, self.hidden)
-        self.shared = nn.Linear(self.hidden, self.hidden)
+    linear_layers = ("query", "shared")
 
     def queries_keys_values(self, X: Tensor) -> tuple[Tensor, ...]:
         Q, S = project(X, self.query, self.shared)

@@ -2,8 +2,7 @@
 
 import math
 
-from torch import Tensor, nn
-from transformers import BertConfig
+from torch import Tensor
 
 from .base import SelfAttention
 from .products import project
@@ -19,12 +18,7 @@ class Symmetric(SelfAttention):
     name = "symmetric"
     equation = "softmax(Q_i Q_i^T / sqrt(d)) V_i, Q = X W_q, V = X W_v"
     source = "Courtois et al. 2024, equation 3"
-    linear_layers = 2
-
-    def __init__(self, config: BertConfig):
-        super().__init__(config)
-        self.query = nn.Linear(self.hidden, self.hidden)
-        self.value = nn.Linear(self.hidden, self.hidden)
+    linear_layers = ("query", "value")
 
     def queries_keys_values(self, X: Tensor) -> tuple[Tensor, ...]:
         Q, V = project(X, self.query, self.value)

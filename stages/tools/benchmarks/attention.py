@@ -1,4 +1,4 @@
-"""Time and memory of attention by operator: ours, the naive form, and stock Hugging Face BERT, side by side.
+"""Time and memory of attention by operator: ours, the naive form, stock Hugging Face BERT, and PyTorch's own module.
 
 A block is self-attention with its output projection, dropout, residual and LayerNorm; a call is forward and backward in
 training mode. A step is forward, backward and AdamW of an encoder of a few layers. All variants are timed in turn,
@@ -34,7 +34,7 @@ DROPOUT = 0.1
 
 @dataclass(frozen=True)
 class Result:
-    """One variant: operator, form (stock, naive or ours), milliseconds (median), speed-up over stock (median over the
+    """One variant: operator, form (stock, torch, naive or ours), milliseconds (median), speed-up over stock (over the
     rounds), the speed-up that the multiply-adds allow, and megabytes kept for the backward pass."""
 
     operator: str
@@ -101,17 +101,32 @@ def compared(calls: dict[tuple, Callable], allowed: dict, memory: dict, rounds: 
 
 
 def built(operators: tuple[str, ...], hidden: int, heads: int, length: int) -> Iterator[tuple[tuple, nn.Module]]:
-    """((operator, form), block) for every variant; ours and naive share their start."""
+    """((operator, form), block) for every variant; ours and naive share their start. Stock calls the fused kernel."""
     size = {"layers": 1, "hidden": hidden, "heads": heads, "intermediate": 4 * hidden, "positions": length}
-    config = configuration("original", **size, attention_probs_dropout_prob=DROPOUT, attn_implementation="sdpa")
-    yield ("original", "stock"), BertAttention(config)
+    settings = {"attention_probs_dropout_prob": DROPOUT, "attn_implementation": "sdpa"}
+    stock = BertAttention(configuration("original", **size, **settings))
+    yield ("original", "stock"), stock
+    yield ("original", "torch"), Torch(nn.MultiheadAttention(hidden, heads, DROPOUT, batch_first=True), stock.output)
     for operator in operators:
-        module = SELF_ATTENTION[operator](config)
+        config = configuration(operator, **size, **settings)
+        block = Attention(config, copy.deepcopy(stock.output))
         with torch.no_grad():
-            module.initialise(config.initializer_range)
-        block = Attention(module, BertAttention(config).output)
+            block.self.initialise(config.initializer_range)
         yield (operator, "naive"), Naive(copy.deepcopy(block))
         yield (operator, "ours"), block
+
+
+class Torch(nn.Module):
+    """The block around nn.MultiheadAttention, which calls scaled_dot_product_attention and projects by itself."""
+
+    def __init__(self, attention: nn.MultiheadAttention, output: nn.Module):
+        super().__init__()
+        self.attention, self.output = attention, copy.deepcopy(output)
+        del self.output.dense
+
+    def forward(self, hidden_states: Tensor) -> tuple[Tensor, None]:
+        context, _ = self.attention(hidden_states, hidden_states, hidden_states, need_weights=False)
+        return self.output.LayerNorm(self.output.dropout(context) + hidden_states), None
 
 
 class Naive(nn.Module):

@@ -42,6 +42,7 @@ TRAINING = {
     "epsilon": 1e-8, "weight_decay": 0.01, "gradient_clipping": 1.0, "initializer_range": 0.02,
     "mask_probability": MASKED, "hidden_dropout": 0.1, "attention_dropout": 0.1, "evaluation_interval": 1_000_000,
     "checkpoint_interval": 1_000_000, "micro_batch_size": None, "probes": False,
+    "sequence_length_warmup": None,
 }  # fmt: skip
 
 
