@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from stages.common.attention.bert import OperatorBertForMaskedLM
 from stages.common.attention.configuration import configuration
 from stages.common.masked_lm import steps as masked_lm
-from stages.common.masked_lm.corpus import batch_indices
+from stages.common.masked_lm.corpus import Corpus, batch_indices
 from stages.common.masked_lm.masking import MaskedLMLoss, sparse_targets
 from stages.common.training import checkpoints
 from stages.plumbing.files import sha256
@@ -41,7 +41,9 @@ def test_two_runs_of_one_seed_give_the_same_bits(tokens, tmp_path):
 
 
 def test_the_loss_falls_when_there_is_something_to_learn(tokens, tmp_path):
-    log, _ = pretrained(tokens, tmp_path / "a", steps=150, evaluation_interval=10, hidden_dropout=0.0)
+    log, _ = pretrained(
+        tokens, tmp_path / "a", steps=150, evaluation_interval=10, hidden_dropout=0.0, sequence_length_warmup=None
+    )
     assert log[-1]["training_loss"] < 0.7 * log[0]["training_loss"]
 
 
@@ -146,12 +148,15 @@ def test_a_process_killed_at_any_moment_goes_on_bit_for_bit(moment, tokens, tmp_
     assert not list(folder.glob(".checkpoint*")) and not list((folder / "checkpoints").glob(".*"))
 
 
-def test_the_models_of_the_listed_steps_are_kept(tokens, tmp_path):
+def test_the_models_of_the_listed_steps_are_kept_and_that_of_step_0_is_what_the_run_starts_from(tokens, tmp_path):
     pretrained(tokens, tmp_path / "a")
     kept = {path.name for path in (tmp_path / "a" / "checkpoints").iterdir()}
-    assert kept == {"step-3", "step-6"}
-    weights = [load_file(tmp_path / "a" / "checkpoints" / name / "model.safetensors") for name in sorted(kept)]
-    assert not torch.equal(*(state["bert.encoder.layer.0.attention.self.query.weight"] for state in weights))
+    assert kept == {"step-0", "step-3", "step-6"}
+    states = [load_file(tmp_path / "a" / "checkpoints" / name / "model.safetensors") for name in sorted(kept)]
+    first, *later = (state["bert.encoder.layer.0.attention.self.query.weight"] for state in states)
+    assert not torch.equal(*later)
+    built = dict(masked_lm.built(run_of(), VOCABULARY).named_parameters())
+    assert torch.equal(first, built["bert.encoder.layer.0.attention.self.query.weight"])
 
 
 def test_a_step_that_is_wanted_later_is_gone_to_again_and_nothing_else_is_computed(tokens, tmp_path, monkeypatch):
@@ -175,19 +180,13 @@ def test_a_diverging_run_stops_and_names_the_step(tokens, tmp_path):
         pretrained(tokens, tmp_path / "a", learning_rate=1e30, steps=30, gradient_clipping=1e30, evaluation_interval=30)
 
 
-def test_a_damaged_checkpoint_is_an_error_that_names_it(tokens, tmp_path):
-    pretrained(tokens, tmp_path / "a")
-    path = tmp_path / "a" / "checkpoint.safetensors"
-    path.write_bytes(path.read_bytes()[:1000])
-    with pytest.raises(ValueError, match=r"checkpoint\.safetensors: not a checkpoint"):
-        pretrained(tokens, tmp_path / "a")
-
-
 def flipped(content: bytes) -> bytes:
     return content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
 
 
 DAMAGE = {
+    "a truncated file": lambda content: content[:1000],
+    "no content": lambda content: b"",
     "a bit of a tensor": flipped,
     "the step in its state": lambda content: content.replace(rb"\"step\": 9", rb"\"step\": 7", 1),
     "a setting": lambda content: content.replace(rb"\"seed\": 1", rb"\"seed\": 2", 1),
@@ -195,14 +194,14 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=list(DAMAGE))
-def test_a_checkpoint_with_another_content_than_was_saved_is_refused(damage, tokens, tmp_path):
-    pretrained(tokens, tmp_path / "a")
+def test_a_run_whose_checkpoint_is_damaged_says_so_and_begins_anew(damage, tokens, tmp_path, capsys):
+    whole = pretrained(tokens, tmp_path / "a")
     path = tmp_path / "a" / "checkpoint.safetensors"
     damaged = damage(path.read_bytes())
     assert damaged != path.read_bytes()
     path.write_bytes(damaged)
-    with pytest.raises(ValueError, match=r"checkpoint\.safetensors: .*its content is not what was saved.*delete it"):
-        pretrained(tokens, tmp_path / "a")
+    assert pretrained(tokens, tmp_path / "a") == whole
+    assert "checkpoint.safetensors: damaged, not a checkpoint of this run" in capsys.readouterr().out
 
 
 def test_a_run_that_diverges_in_its_last_step_fails(tokens, tmp_path, monkeypatch):
@@ -236,6 +235,25 @@ def test_epochs_are_counted_in_steps_and_must_outlast_the_warm_up():
     assert masked_lm.length(TRAINING | {"steps": None, "epochs": 3}, sequences=10) == 8  # of 4 sequences
     with pytest.raises(ValueError, match=r"warmup_steps: 3 leaves nothing of the 3 steps"):
         masked_lm.length(TRAINING | {"steps": None, "epochs": 1}, sequences=10)
+
+
+def test_blocks_of_a_packed_batch_come_first_with_as_many_tokens_and_whole_sequences_after(
+    tokens, tmp_path, monkeypatch
+):
+    seen, loss = [], masked_lm.sparse_targets
+
+    def watched(sequences, *arguments):
+        seen.append(sequences)
+        return loss(sequences, *arguments)
+
+    monkeypatch.setattr(masked_lm, "sparse_targets", watched)
+    monkeypatch.setattr(masked_lm, "validate", lambda *_: {"validation_loss": 1.0, "masked_tokens": 1})
+    monkeypatch.setattr(pretraining, "validate", masked_lm.validate)
+    pretrained(tokens, tmp_path / "a")
+    assert [tuple(batch.shape) for batch in seen] == [(8, 6)] * 4 + [(4, 12)] * 5  # half of nine steps, rounded
+    corpus = Corpus.of(tokens)
+    for step, batch in enumerate(seen):
+        assert np.array_equal(batch.view(4, 12), corpus.train[batch_indices(1, step, 4, len(corpus.train))])
 
 
 @pytest.mark.parametrize("size", [1, 3, 4])

@@ -12,7 +12,7 @@ from transformers.utils import logging
 
 from stages.common.attention.counts import training_flops
 from stages.common.masked_lm.corpus import Corpus
-from stages.common.masked_lm.steps import advance, built, length, ready, validate
+from stages.common.masked_lm.steps import advance, built, length, ready, sequence_length, validate
 from stages.common.training import checkpoints, distributed
 from stages.common.training.machine import Pace, peak
 from stages.common.training.optimisation import device, optimiser
@@ -40,7 +40,7 @@ def pretrain(run: dict, tokens: Path, folder: Path, live: Path) -> dict:
     distributed.join()
     corpus, settings = Corpus.of(tokens), run["training"]
     steps = length(settings, len(corpus.train))
-    wanted = {_step(name): folder / name for name in run["leaves"]}
+    wanted = {_step(name): folder / name for name in run.get("leaves", ())}
     if wanted and max(wanted) > steps:
         raise ValueError(f"convergence.steps: {max(wanted)} is after the last of the {steps} steps of pre-training")
     model = built(run, corpus.vocabulary_size).to(device())
@@ -50,7 +50,7 @@ def pretrain(run: dict, tokens: Path, folder: Path, live: Path) -> dict:
         checkpoints.clear(folder)
     progress = {"step": 0, "log": [], "seconds": 0.0, "since_evaluation": [0.0, 0]}
     if path.exists():
-        progress = checkpoints.load(path, model, adamw, shared)
+        progress = checkpoints.load(path, model, adamw, shared) or progress
     distributed.require_equal(progress["step"], f"{path}: the step of the checkpoint")
     passed = {step: kept for step, kept in wanted.items() if step <= progress["step"] and not kept.exists()}
     if passed:
@@ -76,6 +76,7 @@ def _revisit(run: dict, corpus: Corpus, steps: int, wanted: dict[int, Path], pat
     adamw = optimiser(model, run["training"]["betas"], run["training"]["epsilon"], run["training"]["weight_decay"])
     loss_of = ready(model)
     name = f"{run['operator']} seed {run['seed']}, again"
+    _leave(model, wanted.get(0))
     for step in tqdm(range(max(wanted)), name, leave=False, disable=bool(rank()) or None):
         advance(loss_of, model, adamw, step, steps, run, corpus, path)
         _leave(model, wanted.get(step + 1))
@@ -92,16 +93,19 @@ def _train(
     model, adamw, progress: dict, run: dict, corpus: Corpus, steps: int, wanted: dict[int, Path], path: Path, live: Path
 ) -> None:
     settings, name = run["training"], f"{run['operator']} seed {run['seed']}"
-    loss_of, pace = ready(model), _pace(run, corpus)
+    loss_of, pace, flops = ready(model), Pace(peak(settings["precision"]) * processes()), _flops_by_length(run, corpus)
+    tokens = settings["batch_size"] * corpus.train.sequence_length
     probes = Probes(run, corpus) if settings["probes"] else None
     started = time.perf_counter() - progress["seconds"]
     losses, count = progress["since_evaluation"]
     losses = losses if rank() == 0 else 0.0  # the sum over all processes, as `gathered` leaves it
     remaining, silent = range(progress["step"], steps), bool(rank()) or None
+    if progress["step"] == 0:
+        _leave(model, wanted.get(0))  # the weights that the run starts from
     for step in tqdm(remaining, name, total=steps, initial=progress["step"], leave=False, disable=silent):
         loss, chosen, norm, rate = advance(loss_of, model, adamw, step, steps, run, corpus, path)
         losses, count, done = losses + loss, count + chosen, step + 1
-        pace.steps += 1
+        pace.count(tokens, tokens * flops[sequence_length(settings, step, steps, corpus.train.sequence_length)])
         if done % settings["evaluation_interval"] == 0 or done == steps:
             entry = {
                 "step": done,
@@ -127,8 +131,13 @@ def _train(
                 checkpoints.save(path, model, adamw, _with_processes(run), progress)
 
 
-def _pace(run: dict, corpus: Corpus) -> Pace:
-    settings, length = run["training"], corpus.train.sequence_length
+def _flops_by_length(run: dict, corpus: Corpus) -> dict[int, float]:
+    """Operations a token of an update, by the length of its sequences."""
+    settings, lengths = run["training"], {corpus.train.sequence_length}
+    if settings["sequence_length_warmup"]:
+        lengths.add(settings["sequence_length_warmup"]["length"])
     share = settings["mask_probability"]
-    flops = training_flops(run["variant"], run["model"], corpus.vocabulary_size, length, share)
-    return Pace(settings["batch_size"] * length, flops, peak(settings["precision"]) * processes())
+    return {
+        length: training_flops(run["variant"], run["model"], corpus.vocabulary_size, length, share)
+        for length in lengths
+    }

@@ -6,6 +6,9 @@ data/observations/pretraining-OPERATOR-SIZE.csv: training and validation loss by
 from its last checkpoint (data/jobs). data/live.csv has the curves of all runs while they go on: losses, learning rate,
 gradient norm, tokens a second, share of the machine's peak.
 
+Without an operator and a size it does the jobs of all of them at once, and nothing else: `dvc repro`, which takes one
+after another, then finds them done. Given an operator alone, it does those of all its sizes.
+
 Several GPUs share a run under `torchrun --nproc-per-node N -m stages pretraining OPERATOR SIZE`, or under
 `accelerate launch`.
 """
@@ -17,7 +20,7 @@ from stages.plumbing import jobs, observations
 from stages.plumbing.files import CHECKPOINTS, LIVE, PRETRAINED, TOKENIZER, TOKENS, place, temporary_sibling
 from stages.plumbing.model_folders import card, complete
 from stages.plumbing.observations import Observation
-from stages.plumbing.settings import Settings
+from stages.plumbing.settings import REFERENCE, Settings
 
 LOSSES = ("training_loss", "validation_loss")
 
@@ -47,16 +50,22 @@ def rows(run: dict, log: list[dict]) -> list[Observation]:
     ]
 
 
-def planned(settings: Settings, operator: str, size: str) -> list[dict]:
-    """One run for every seed. The settings of a variant stand in the runs of that variant alone."""
+def planned(settings: Settings, models: list[tuple[str, str]]) -> list[dict]:
+    """One run for every (operator, size) and seed. Settings of a variant stand in the runs of that variant alone."""
     training = settings.pretraining.model_dump(mode="json")
-    shared = {
-        "operator": operator,
-        "size": size,
-        "model": settings.models[size].model_dump(),
-        "variant": settings.variant(operator),
-    }
-    return [shared | {"seed": seed, "training": training} for seed in training.pop("seeds")]
+    seeds = training.pop("seeds")
+    return [
+        {
+            "operator": operator,
+            "size": size,
+            "model": settings.models[size].model_dump(),
+            "variant": settings.variant(operator),
+            "seed": seed,
+            "training": training,
+        }
+        for operator, size in models
+        for seed in seeds
+    ]
 
 
 def described(run: dict, step: int, log: list[dict], folder: Path) -> str:
@@ -68,8 +77,11 @@ def described(run: dict, step: int, log: list[dict], folder: Path) -> str:
         f"for {step} of {log[-1]['step']} steps of {training['batch_size']} sequences from seed {run['seed']}. The "
         "report of the run has the corpus, every setting and what was measured afterwards."
     )
-    [*_, last] = [entry for entry in log if entry["step"] <= step] or [log[0]]
-    measured = {(f"held-out documents, after {last['step']} steps", "validation_loss"): last["validation_loss"]}
+    before = [entry for entry in log if entry["step"] <= step]  # of what the run starts from, nothing is measured
+    measured = {
+        ("held-out documents", f"after {last['step']} steps", "validation_loss"): last["validation_loss"]
+        for last in before[-1:]
+    }
     return card(folder, f"BERT with {run['operator']} attention", text, run["operator"], "fill-mask", measured)
 
 
@@ -79,21 +91,35 @@ def leave(run: dict, log: list[dict], source: Path, step: int, output: Path, fin
     complete(output, TOKENIZER, run["model"]["positions"], described(run, step, log, final))
 
 
-def main(settings: Settings, operator: str, size: str) -> dict:
-    name = f"{operator}-{size}"
-    runs = planned(settings, operator, size)
-    checkpoints = tuple(f"checkpoints/step-{step}" for step in settings.convergence.steps)
-    work = [jobs.Job(f"{name} seed {run['seed']}", run, (TOKENS,), checkpoints) for run in runs]
+def steps_left(settings: Settings, operator: str) -> tuple[int, ...]:
+    """The steps after which a run leaves its model; of the reference also its start, for what is not pre-trained."""
+    return (0,) * (operator == REFERENCE) + settings.convergence.steps
+
+
+def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
+    runs = planned(settings, settings.pretrained(operator, size))
+    work = [
+        jobs.Job(
+            f"{run['operator']}-{run['size']} seed {run['seed']}",
+            run,
+            (TOKENS,),
+            tuple(f"checkpoints/step-{step}" for step in steps_left(settings, run["operator"])),
+        )
+        for run in runs
+    ]
     done = list(
         zip(runs, jobs.run(pretrain, work, "pretraining", settings.workers, on_gpu=True, shared=True), strict=True)
     )
+    if size is None:
+        return None
+    name = f"{operator}-{size}"
     with temporary_sibling(PRETRAINED / name) as models, temporary_sibling(CHECKPOINTS / name) as earlier:
         for run, (folder, result) in done:
             seed, log = f"seed-{run['seed']}", result["log"]
             leave(run, log, folder / "model", log[-1]["step"], models / seed, PRETRAINED / name / seed)
-            for step, checkpoint in zip(settings.convergence.steps, checkpoints, strict=True):
+            for step in steps_left(settings, operator):
                 own = Path(seed, f"step-{step}")
-                leave(run, log, folder / checkpoint, step, earlier / own, CHECKPOINTS / name / own)
+                leave(run, log, folder / "checkpoints" / own.name, step, earlier / own, CHECKPOINTS / name / own)
     losses = [row for run, (_, result) in done for row in rows(run, result["log"])]
     observations.write(observations.FOLDER / f"pretraining-{name}.csv", losses)
     return {"seconds_of_jobs": round(sum(result["seconds"] for _, (_, result) in done), 1)}

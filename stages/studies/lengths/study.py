@@ -1,0 +1,195 @@
+"""Study: how soon does a masked language model learn to attend, by the length of the sequences that it trains on?
+
+Trains the original operator from three seeds on sequences of 8, 16, 32 and 64 tokens of one corpus, in batches of
+equally many tokens: on generated text at scale `laptop` and, where --root has the files of scale `files`, on English
+Wikipedia.
+Writes FOLDER/observations.csv (the validation loss by step, on sequences of the run's own length), leaving.csv (the
+first evaluation below the threshold that lies between the plateau and the knee of the curves) and curves.svg. Work in
+progress stays in FOLDER/work: a study that was stopped goes on where it was. Sequences of different lengths give
+different contexts, so that the losses of two lengths do not compare; when they leave the plateau does.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib as mpl
+import pandas as pd
+import yaml
+from matplotlib.figure import Figure
+
+from stages.common.sequences.packing import INDEX, read_index
+from stages.corpus import stage as corpus
+from stages.filtering import stage as filtering
+from stages.plumbing import jobs, scales
+from stages.plumbing.files import TOKENS, place, temporary_sibling, write_atomically
+from stages.plumbing.settings import Settings, load_settings
+from stages.pretraining import stage as pretraining
+from stages.report.drawing import SETTINGS
+from stages.tokenization import stage as tokenization
+
+LENGTHS = (8, 16, 32, 64)  # tokens of a sequence
+SEEDS = (1, 2, 3)
+COLUMNS = ["corpus", "length", "seed", "step", "validation_loss"]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A corpus of the study and the recipe on it.
+
+    scale: its settings, but for what follows. changes: of its section `tokenization`. size: one of its `models`.
+    tokens: of a batch. steps, learning_rate, evaluation_interval: as in `pretraining`. threshold: nats, between plateau
+    and knee; chosen when curves of such runs had been seen.
+    """
+
+    name: str
+    scale: str
+    changes: dict
+    size: str
+    tokens: int
+    steps: int
+    learning_rate: float
+    evaluation_interval: int
+    threshold: float
+
+
+CORPORA = (
+    Corpus("generated text", "laptop", {}, "tiny", 384, 1_200, 3e-3, 50, 2.5),
+    Corpus("English Wikipedia", "files", {"vocabulary_size": 4_096}, "mini", 2_048, 4_000, 2e-3, 100, 5.5),
+)
+
+
+def main(folder: Path, root: Path | None, workers: int | None) -> None:
+    """Runs what is not done yet and writes what the study has found.
+
+    Args:
+        folder: gets the results.
+        root: the folder of scale `files`; None leaves that corpus out.
+        workers: processes; None takes every core.
+    """
+    studied = [each for each in CORPORA if each.scale != "files" or root]
+    if not root:
+        print("English Wikipedia is left out: --root names no folder of data")
+    found = pd.concat([pd.DataFrame(_losses(each, folder, root, workers), columns=COLUMNS) for each in studied])
+    write_atomically(folder / "observations.csv", found.to_csv(index=False, lineterminator="\n"))
+    write_atomically(folder / "leaving.csv", leaving(found).to_csv(index=False, lineterminator="\n"))
+    write_atomically(folder / "curves.svg", drawn(found))
+
+
+def leaving(found: pd.DataFrame) -> pd.DataFrame:
+    """When every run has left the plateau.
+
+    Args:
+        found: rows of COLUMNS.
+
+    Returns:
+        A row for every run: corpus, length, seed, step (the first evaluation with a validation loss below the corpus'
+        threshold; the last step where there is none), reached (whether there is one) and final_loss in nats.
+    """
+    thresholds = {each.name: each.threshold for each in CORPORA}
+    rows = []
+    for (name, length, seed), run in found.groupby(["corpus", "length", "seed"], sort=False):
+        below = run.loc[run["validation_loss"] < thresholds[name], "step"]
+        step = below.min() if len(below) else run["step"].max()
+        rows.append((name, length, seed, step, bool(len(below)), run["validation_loss"].iloc[-1]))
+    return pd.DataFrame(rows, columns=["corpus", "length", "seed", "step", "reached", "final_loss"])
+
+
+def drawn(found: pd.DataFrame) -> str:
+    """The validation loss by step, a panel a corpus, a colour a length, a line a seed, as SVG."""
+    names = list(dict.fromkeys(found["corpus"]))
+    colours = dict(zip(LENGTHS, ("#0072b2", "#009e73", "#b58900", "#d55e00"), strict=True))
+    with mpl.rc_context(SETTINGS | {"svg.hashsalt": "lengths"}), tempfile.TemporaryFile("w+") as file:
+        figure = Figure((4.2 * len(names) + 1.2, 3.2), layout="constrained", facecolor="white")
+        for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
+            own = found[found["corpus"] == name]
+            for (length, seed), run in own.groupby(["length", "seed"]):
+                label = f"{length} tokens" if seed == SEEDS[0] else None
+                axes.plot(run["step"], run["validation_loss"], color=colours[length], lw=1.2, label=label)
+            threshold = next(each.threshold for each in CORPORA if each.name == name)
+            axes.axhline(threshold, color="#767676", lw=0.8, ls=(0, (4, 3)))
+            axes.set(title=name, xlabel="step", ylabel="validation loss, nats")
+        lines = figure.axes[-1].get_legend_handles_labels()
+        figure.legend(*lines, title="sequences of", loc="outside right center")
+        figure.savefig(file, format="svg", metadata={"Date": None})
+        file.seek(0)
+        return file.read()
+
+
+def _losses(each: Corpus, folder: Path, root: Path | None, workers: int | None) -> Iterator[tuple]:
+    """Rows of COLUMNS, from a folder of work in which the chain's stages find what they expect."""
+    work, here = folder / "work" / each.scale, Path.cwd()
+    mine = Path("my_operators.py").read_text(encoding="utf-8")
+    work.mkdir(parents=True, exist_ok=True)
+    write_atomically(work / "params.yaml", yaml.safe_dump(_params(each, root)))
+    write_atomically(work / "my_operators.py", mine)
+    os.chdir(work)
+    try:
+        settings = load_settings()
+        if not (TOKENS / INDEX).exists():
+            for stage in (corpus, filtering, tokenization):
+                stage.main(settings)
+        # seed by seed, so that a study that was stopped has every length for the first seeds
+        runs = sorted((run for length in LENGTHS for run in _runs(each, settings, length)), key=lambda r: r[1]["seed"])
+        planned = [
+            jobs.Job(f"{each.name}, {length} tokens, seed {run['seed']}", run, (_cut(length),)) for length, run in runs
+        ]
+        results = jobs.run(_pretrain, planned, "pretraining", workers, on_gpu=True)
+    finally:
+        os.chdir(here)
+    for (length, run), (_, result) in zip(runs, results, strict=True):
+        yield from (
+            (each.name, length, run["seed"], entry["step"], entry["validation_loss"]) for entry in result["log"]
+        )
+
+
+def _params(each: Corpus, root: Path | None) -> dict:
+    """The settings of a corpus, at the greatest length."""
+    content = yaml.safe_load(scales.read(each.scale))
+    content["sizes"] = [each.size]
+    content["tokenization"] |= each.changes | {"sequence_length": max(LENGTHS)}
+    content["pretraining"] |= {
+        "seeds": [*SEEDS],
+        "steps": each.steps,
+        "learning_rate": each.learning_rate,
+        "evaluation_interval": each.evaluation_interval,
+        "sequence_length_warmup": None,
+    }
+    content["convergence"]["steps"] = [each.steps]
+    if content["data"]["source"] == "files":
+        content["data"]["root"] = str(root)
+    return content
+
+
+def _runs(each: Corpus, settings: Settings, length: int) -> Iterator[tuple[int, dict]]:
+    """The runs of one length, with as many tokens a batch as those of every other."""
+    for run in pretraining.planned(settings, [("original", each.size)]):
+        batch = {"batch_size": each.tokens // length}
+        yield length, run | {"training": run["training"] | batch, "tokens": str(_cut(length))}
+
+
+def _pretrain(run: dict, folder: Path) -> dict:
+    """Job: one run on the sequences of its length."""
+    from stages.pretraining.loop import pretrain
+
+    return pretrain(run, Path(run["tokens"]), folder, folder / "live.csv")
+
+
+def _cut(length: int) -> Path:
+    """The packed corpus as sequences of `length` tokens: the same files, with an index that counts them so."""
+    folder = TOKENS.with_name(f"tokens-{length}")
+    if not folder.exists():
+        index = read_index(TOKENS)
+        parts = index["sequence_length"] // length
+        with temporary_sibling(folder) as cut:
+            for split in index["splits"].values():
+                split["sequences"] *= parts
+                for shard in split["shards"]:
+                    (cut / shard["name"]).parent.mkdir(parents=True, exist_ok=True)
+                    place(TOKENS / shard["name"], cut / shard["name"])
+                    shard["sequences"] *= parts
+            write_atomically(cut / INDEX, json.dumps(index | {"sequence_length": length}))
+    return folder

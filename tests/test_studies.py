@@ -1,0 +1,81 @@
+"""The studies beside the chain: what they cut, count and draw."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from stages.common.sequences.packing import Sequences
+from stages.plumbing import files
+from stages.plumbing.settings import load_settings
+from stages.studies.lengths import study
+from tests.toy import LENGTH, packed
+
+
+def test_the_corpus_cut_to_a_length_holds_the_same_tokens_in_the_same_order(tmp_path, monkeypatch):
+    tokens = packed(tmp_path / "tokens")
+    monkeypatch.setattr(study, "TOKENS", tokens)
+    cut = study._cut(LENGTH // 3)
+    for split in ("train", "validation"):
+        whole, parts = Sequences(tokens, split), Sequences(cut, split)
+        assert len(parts) == 3 * len(whole) and parts.sequence_length == LENGTH // 3
+        assert np.array_equal(parts[range(len(parts))].ravel(), whole[range(len(whole))].ravel())
+    assert files.sha256(cut / "train" / "part_1.bin") == files.sha256(tokens / "train" / "part_1.bin")
+
+
+def test_a_run_leaves_the_plateau_at_its_first_evaluation_below_the_threshold_or_never():
+    corpus = study.CORPORA[0]
+    above, below = corpus.threshold + 0.1, corpus.threshold - 0.1
+    losses = {1: [above, above, below, above, below], 2: [above] * 5}
+    rows = [
+        (corpus.name, 8, seed, 50 * (i + 1), loss) for seed, values in losses.items() for i, loss in enumerate(values)
+    ]
+    left = study.leaving(pd.DataFrame(rows, columns=study.COLUMNS))
+    assert left[["seed", "step", "reached"]].values.tolist() == [[1, 150, True], [2, 250, False]]
+
+
+def test_every_length_of_the_study_trains_on_as_many_tokens_a_batch():
+    for corpus in study.CORPORA:
+        assert all(corpus.tokens % length == 0 and max(study.LENGTHS) % length == 0 for length in study.LENGTHS)
+
+
+@pytest.mark.parametrize("corpus", study.CORPORA, ids=lambda corpus: corpus.scale)
+def test_the_runs_of_a_length_are_those_of_the_chain_with_batches_of_equally_many_tokens(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(study, "_cut", lambda length: tmp_path / str(length))
+    path = tmp_path / "params.yaml"
+    path.write_text(yaml.safe_dump(study._params(corpus, tmp_path)))
+    settings = load_settings(path)
+    for length in study.LENGTHS:
+        runs = [run for _, run in study._runs(corpus, settings, length)]
+        assert [run["seed"] for run in runs] == [*study.SEEDS]
+        assert {run["training"]["batch_size"] * length for run in runs} == {corpus.tokens}
+        assert {run["training"]["sequence_length_warmup"] for run in runs} == {None}
+
+
+def test_the_figure_is_of_equal_bytes_for_equal_numbers():
+    rows = [
+        (corpus.name, length, seed, step, step / length)
+        for corpus in study.CORPORA
+        for length in study.LENGTHS
+        for seed in study.SEEDS
+        for step in (50, 100)
+    ]
+    frame = pd.DataFrame(rows, columns=study.COLUMNS)
+    assert study.drawn(frame) == study.drawn(frame)
+    assert all(corpus.name in study.drawn(frame) for corpus in study.CORPORA)
+
+
+def test_the_readme_and_the_examples_page_say_when_the_runs_of_the_study_leave_the_plateau():
+    folder = Path(__file__).parents[1] / "reports/examples/lengths"
+    left = study.leaving(pd.read_csv(folder / "observations.csv"))
+    pd.testing.assert_frame_equal(left, pd.read_csv(folder / "leaving.csv"))
+    steps = {length: sorted(runs.loc[runs["reached"], "step"]) for length, runs in left.groupby("length")}
+    readme, page = (" ".join((folder.parents[up] / "README.md").read_text(encoding="utf-8").split()) for up in (2, 0))
+    assert set(steps[8]) == {250} and "after 250 steps with sequences of 8 tokens" in readme
+    assert f"after {steps[16][0]} to {steps[16][-1]} with 16" in readme and len(steps[16]) == 3
+    assert not steps[32] and not steps[64] and "with 32 and 64 tokens none of three runs left within 1,200" in readme
+    assert "step 250 with 8 tokens in all three runs, 450, 450 and 400 with 16" in page
+    last = left.loc[left["length"] == 32, "final_loss"].min()
+    assert f"({last:.2f} at its end)" in page
