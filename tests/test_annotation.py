@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from stages.common.records import records
 from stages.filtering import blocklists, perplexity, quality
 from stages.filtering import stage as filtering
-from stages.filtering.annotation import Annotator
+from stages.filtering.annotation import Annotator, is_complete
 from stages.filtering.blocklists import Blocklist
 from tests.toy_shards import EXCLUDED, kept_lines, settings, totals, write_shard
 
@@ -137,6 +137,14 @@ def test_links_and_folders_without_lists_are_no_categories(tmp_path):
             blocklists.folders(nothing)
 
 
+def test_more_categories_than_a_byte_can_tell_apart_are_refused(tmp_path):
+    root = lists(tmp_path / "ut1", **{f"category{number:03}": {"domains": f"{number}.org"} for number in range(256)})
+    assert compiled(root, tmp_path / "made").categories("http://255.org") == ("category255",)
+    lists(root, further={"domains": "a.org"})
+    with pytest.raises(ValueError, match="ut1 has 257 categories, more than 256; leave there those"):
+        blocklists.folders(root)
+
+
 def test_millions_of_entries_take_nine_bytes_each(tmp_path):
     names = [f"site{number}.example" for number in range(200_000)]
     found = compiled(lists(tmp_path / "ut1", adult={"domains": "\n".join(names)}), tmp_path / "made")
@@ -212,6 +220,12 @@ def test_known_metadata_are_kept_and_missing_ones_added(tmp_path, model):
     old = document("harmful", "http://bad.org", annotation=None)
     assert annotate(old, records.annotations(old)).quality_warnings is records.UNSET
     assert not any(annotate.unknown.values())
+
+
+@pytest.mark.parametrize(("harmful_pp", "complete"), [(7.5, True), (0, False), (None, False)])
+def test_a_perplexity_of_zero_or_null_is_none(harmful_pp, complete):
+    line = document("text", "http://a.org", categories=None, harmful_pp=harmful_pp, quality_warnings=None)
+    assert is_complete(records.annotations(line)) is complete
 
 
 def test_plain_documents_are_judged_by_what_was_added_and_kept_byte_for_byte(folder, tmp_path, model):

@@ -80,6 +80,30 @@ def test_a_clear_difference_is_found_and_its_sign_is_operator_minus_original():
     assert row["low"] < row["difference"] < row["high"] < 0 and row["share_above"] == 0
 
 
+def test_operators_are_compared_on_the_same_examples_of_a_resample():
+    frame, labels = predictions({"original": 0.7})
+    alike = frame["example_id"].map(frame[frame["pretraining_seed"] == 0].set_index("example_id")["prediction"])
+    frame = frame.assign(prediction=alike)  # every seed and operator errs on the same examples
+    found = multibootstrap.against_original(pd.concat([frame, frame.assign(operator="shared")]), labels, 100, 1, 0.95)
+    assert found[["difference", "low", "high"]].to_numpy() == pytest.approx(0, abs=1e-12)
+
+
+def test_the_interval_has_the_share_that_is_asked_for_and_ties_count_half():
+    found = multibootstrap._summary(1.0, np.arange(101.0), 5, 0.9)
+    assert (found["low"], found["high"]) == pytest.approx((5, 95))
+    assert multibootstrap._summary(0.0, np.array([-1.0, 0.0, 0.0, 1.0]), 5, 0.9)["share_above"] == 0.5
+
+
+def test_the_glue_score_is_the_mean_of_its_columns_and_so_are_its_resamples():
+    frame, labels = predictions({"original": 0.9, "shared": 0.6}, examples=60)
+    whole = pd.concat([frame.assign(evaluated_on=column) for column in multibootstrap.COLUMNS])
+    labels = dict.fromkeys(multibootstrap.COLUMNS, labels["sst2"])
+    found = multibootstrap.against_original(whole, labels, 100, 1, 0.95).set_index("column")
+    row, columns = found.loc[multibootstrap.GLUE_SCORE], found.drop(index=multibootstrap.GLUE_SCORE)
+    assert row["difference"] == pytest.approx(columns["difference"].mean())
+    assert row["low"] < row["difference"] < row["high"] < 0 and row["examples"] == 60 * len(columns)
+
+
 def test_equal_seeds_give_equal_draws_and_chunks_change_nothing(monkeypatch):
     frame, labels = predictions({"original": 0.7, "shared": 0.7})
     once = multibootstrap.against_original(frame, labels, 100, 1, 0.95)

@@ -1,5 +1,8 @@
 """Stage sentence_pairs: the generated language, original files, and what becomes of bad pairs."""
 
+import subprocess
+import sys
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,15 +11,17 @@ import pytest
 import yaml
 
 from stages.common.translation.pairs import BEGIN, END, Pairs
+from stages.plumbing import scales
 from stages.plumbing.settings import Settings
 from stages.sentence_pairs import language, reading, stage, vocabulary
 
 ROOT = Path(__file__).parents[1]
+
 LANGUAGES = ("en", "de")
 
 
 def settings_of(edit=None, scale="laptop") -> Settings:
-    params = yaml.safe_load((ROOT / "stages" / "scales" / f"{scale}.yaml").read_text())
+    params = yaml.safe_load(scales.read(scale))
     for protocol in params["translation"]["protocols"].values():
         protocol |= {"train_pairs": 60, "held_out_pairs": 20}
     if edit:
@@ -47,6 +52,10 @@ def test_no_generated_pair_stands_in_two_splits():
     assert len(set(texts)) == 90
 
 
+def cleaned(sides, limit=None, malformed_share=1.0):
+    return reading.cleaned(sides, limit, malformed_share, "train of a")
+
+
 def write(folder: Path, **contents: bytes) -> None:
     for name, content in contents.items():
         (folder / name.replace("_", ".")).write_bytes(content)
@@ -54,22 +63,69 @@ def write(folder: Path, **contents: bytes) -> None:
 
 def test_two_files_are_read_line_by_line(tmp_path):
     write(tmp_path, a_en="one\u2028line\ntwo\r\n".encode(), a_de=b"eins\nzwei")
-    kept, fates = reading.cleaned(reading.from_files(tmp_path, "a", LANGUAGES), None)
+    kept, fates = cleaned(reading.from_files(tmp_path, "a", LANGUAGES))
     assert kept == [("one line", "eins"), ("two", "zwei")] and fates == {"in": 2}
 
 
 def test_a_table_is_read_by_its_header(tmp_path):
     (tmp_path / "a.tsv").write_bytes(b"id\tde\ten\n1\teins\tone\n2\tzwei\n3\tdrei\tthree\n")
-    kept, fates = reading.cleaned(reading.from_files(tmp_path, "a.tsv", LANGUAGES), None)
+    kept, fates = cleaned(reading.from_files(tmp_path, "a.tsv", LANGUAGES))
     assert kept == [("one", "eins"), ("three", "drei")]
     assert fates == {"in": 3, "malformed": 1}
 
 
 def test_bad_pairs_are_counted_by_reason(tmp_path):
-    write(tmp_path, a_en=b"one\n\nthree\nfour\n", a_de=b"eins\nzwei\n\xff\xfe\n  \n")
-    kept, fates = reading.cleaned(reading.from_files(tmp_path, "a", LANGUAGES), None)
-    assert kept == [("one", "eins")]
-    assert fates == {"in": 4, "empty": 2, "not_utf8": 1}
+    words = b"one\n\nthree\nfour\nf\0i\0v\0e\0\n" + b"x" * 1000 + b"\n" + b"x" * 1001 + b"\n"
+    write(tmp_path, a_en=words, a_de=b"eins\nzwei\n\xff\xfe\n  \nf\0\nwort\nwort\n")
+    kept, fates = cleaned(reading.from_files(tmp_path, "a", LANGUAGES))
+    assert kept == [("one", "eins"), ("x" * 1000, "wort")]
+    assert fates == {"in": 7, "empty": 2, "not_utf8": 2, "long_word": 1}
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_files_in_another_encoding_are_one_error_and_a_share_of_bad_pairs_is_allowed(encoding, tmp_path):
+    lines = ["plain", *["gr\u00fcn"] * 159]
+    write(tmp_path, a_en=b"green\n" * 160, a_de="\n".join(lines).encode(encoding))
+    sides = list(reading.from_files(tmp_path, "a", LANGUAGES))
+    with pytest.raises(
+        ValueError, match=r"train of a: 1(59|60) of 160 pairs are no text in UTF-8, more than filtering"
+    ):
+        cleaned(sides, malformed_share=0.01)
+    sound = [("green", "gr\u00fcn")] * 99
+    assert cleaned([*sound, sides[1]], malformed_share=0.01) == (sound, {"in": 100, "not_utf8": 1})
+
+
+def test_files_are_read_no_further_than_they_are_kept(tmp_path):
+    write(tmp_path, a_en=b"a long line of one file\n" * 40_000, a_de=b"eine lange Zeile der anderen\n" * 40_000)
+    tracemalloc.start()
+    kept, _ = cleaned(reading.from_files(tmp_path, "a", LANGUAGES), limit=2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(kept) == 2 and peak < 500_000
+
+
+def test_a_training_pair_that_is_held_out_is_counted_and_left_out(tmp_path, monkeypatch):
+    def overlapping(params: dict) -> None:
+        params["data"] |= {"source": "files", "root": str(tmp_path)}
+        for protocol in params["translation"]["protocols"].values():
+            protocol |= {"files": {"train": "train", "validation": "held", "test": "test"}}
+
+    pairs = language.pairs(62, seed=1)
+    for name, part in (("train", pairs[:60]), ("held", pairs[59:61]), ("test", [*pairs[:1], *pairs[61:]])):
+        for language_, side in zip(LANGUAGES, zip(*part, strict=True), strict=True):
+            (tmp_path / f"{name}.{language_}").write_text("\n".join(side))
+    monkeypatch.chdir(tmp_path)
+    stage.main(settings_of(overlapping))
+    fates = ledger(tmp_path)
+    assert fates["blog", "train", "in", ""] == 60 and fates["blog", "train", "dropped", "also_held_out"] == 2
+    assert fates["blog", "train", "kept", ""] + fates["blog", "train", "dropped", "over_long"] == 58
+
+
+def test_a_control_sign_that_is_written_in_a_sentence_is_text():
+    words = vocabulary.trained(["a [PAD] b", "[BEGIN] [END] [UNK]"], 100)
+    sentence = "a [END] b [PAD] [BEGIN] [UNK]"
+    [ids] = vocabulary.encode(words, [sentence])
+    assert set(ids[1:-1]).isdisjoint(range(4)) and words.decode(ids[1:-1].tolist()) == sentence
 
 
 WRONG = {
@@ -103,11 +159,12 @@ def test_a_byte_order_mark_before_a_file_of_one_language_is_no_part_of_its_first
 
 def test_a_byte_order_mark_before_a_table_does_no_harm(tmp_path):
     write(tmp_path, a_tsv=b"\xef\xbb\xbfen\tde\r\none\teins\r\n")
-    assert reading.cleaned(reading.from_files(tmp_path, "a.tsv", LANGUAGES), None)[0] == [("one", "eins")]
+    assert cleaned(reading.from_files(tmp_path, "a.tsv", LANGUAGES))[0] == [("one", "eins")]
 
 
 ROWS = [
     {"translation": {"en": "one", "de": "eins"}},
+    {"translation": {"en": "two", "de": "zwei"}},
     {"translation": {"en": None, "de": "zwei"}},
     {"translation": {"en": 3, "de": "drei"}},
 ]
@@ -118,15 +175,20 @@ def test_pairs_of_the_hub_are_read_at_one_commit_which_is_recorded_and_odd_ones_
 
     def rows(repository, *_, **options):
         asked.append((repository, options["revision"]))
-        return iter(ROWS)
+        return iter(ROWS if options["split"] == "train" else ROWS[:1])
 
     monkeypatch.setattr("datasets.load_dataset", rows)
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: SimpleNamespace(sha="5678"))
-    settings = settings_of(lambda params: params["data"].update(source="hub"))
+
+    def of_the_hub(params: dict) -> None:
+        params["data"]["source"] = "hub"
+        params["filtering"]["malformed_share"] = 0.9
+
+    settings = settings_of(of_the_hub)
     protocol = settings.translation.protocols["blog"]
     found, read = stage.texts_of(settings, protocol)
     assert read == f"{protocol.hub.repository}@5678" and set(asked) == {(protocol.hub.repository, "5678")}
-    assert found["train"] == ([("one", "eins")], {"in": 3, "malformed": 2})
+    assert found["train"] == ([("two", "zwei")], {"in": 4, "malformed": 2, "also_held_out": 1})
 
 
 @pytest.mark.parametrize("row", [{"translation": None}, {"translation": ["one", "eins"]}, {"pt": "um"}])
@@ -144,6 +206,18 @@ def test_sub_words_give_the_sentence_back():
     for sentence, ids in zip(sentences, vocabulary.encode(words, sentences), strict=True):
         assert ids[0] == BEGIN and ids[-1] == END
         assert words.decode(ids[1:-1].tolist()) == sentence
+
+
+@pytest.mark.parametrize(("rare", "size"), [(300, 200), (1500, 8000)])
+def test_sub_words_are_the_same_in_every_process_where_characters_are_equally_rare(rare, size):
+    script = (
+        "from stages.sentence_pairs.vocabulary import trained;"
+        f"print(ascii(trained(['a common word', *(chr(0x4E00 + i) for i in range({rare}))], {size}).to_str()))"
+    )
+    command = [sys.executable, "-c", script]
+    made = {subprocess.run(command, capture_output=True, check=True, cwd=ROOT).stdout for _ in range(3)}
+    assert len(made) == 1
+    assert r"\u4e00" in made.pop().decode()
 
 
 def ledger(folder: Path) -> dict[tuple, int]:

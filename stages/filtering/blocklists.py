@@ -18,6 +18,7 @@ import numpy as np
 from stages.common.records import reading
 from stages.plumbing.files import write_atomically
 
+CATEGORIES = 256  # at most: an entry keeps the number of its own in one byte
 LISTS = ("domains", "urls")
 HASHES, NUMBERS, NAMES = "hashes.npy", "numbers.npy", "names.json"
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -36,6 +37,11 @@ def folders(root: Path) -> dict[str, list[Path]]:
         raise ValueError(
             f"filtering.annotation.blocklists: {root} has no folder with a file `domains` or `urls`; unpack the UT1 "
             "lists there (one folder a category), or say null"
+        )
+    if len(found) > CATEGORIES:
+        raise ValueError(
+            f"filtering.annotation.blocklists: {root} has {len(found)} categories, more than {CATEGORIES}; leave there "
+            "those that filtering.excluded_categories names"
         )
     return found
 

@@ -1,18 +1,22 @@
 """Sentence pairs of original files and of hub datasets, with every bad pair counted by its reason.
 
 Files: NAME.SOURCE and NAME.TARGET with a sentence a line (SOURCE and TARGET are the languages' names), or one .tsv
-whose first line names its columns, the languages among them.
+whose first line names its columns, the languages among them. They are read line by line: memory holds what is kept.
 """
 
 import codecs
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from stages.plumbing import commits
 
+LONGEST_WORD = 1000  # characters; to cut one into sub-words takes a time that grows with the square of its length
+MALFORMED = ("malformed", "not_utf8")  # what is no sentence: the file is not what it is taken for
+
 Sides = tuple[bytes | str | None, bytes | str | None]
+Texts = list[tuple[str, str]]
 
 
 def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Sides]:
@@ -35,24 +39,26 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
             raise ValueError(
                 f"{path}: no such file; translation.protocols.*.files names pairs below data.root ({root})"
             )
-    contents = [_lines(path) for path in paths]
-    if len(contents) == 1:
-        yield from _of_table(paths[0], contents[0], languages)
+    if len(paths) == 1:
+        yield from _of_table(paths[0], languages)
         return
-    if len(contents[0]) != len(contents[1]):
-        counts = " and ".join(f"{path} has {len(lines):,}" for path, lines in zip(paths, contents, strict=True))
+    numbers = [sum(1 for _ in _lines(path)) for path in paths]
+    if numbers[0] != numbers[1]:
+        counts = " and ".join(f"{path} has {number:,}" for path, number in zip(paths, numbers, strict=True))
         raise ValueError(f"{counts} lines; line N of one must translate line N of the other: mend the files")
-    yield from zip(*contents, strict=True)
+    yield from zip(*map(_lines, paths), strict=True)
 
 
-def _lines(path: Path) -> list[bytes]:
+def _lines(path: Path) -> Iterator[bytes]:
     """The lines of a file. A line feed alone ends one; a byte-order mark is left out, and so is an empty last line."""
-    lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
-    return lines[:-1] if lines and not lines[-1] else lines
+    with path.open("rb") as file:
+        for number, line in enumerate(file):
+            yield (line if number else line.removeprefix(codecs.BOM_UTF8)).removesuffix(b"\n")
 
 
-def _of_table(path: Path, lines: list[bytes], languages: tuple[str, str]) -> Iterator[Sides]:
-    header = [column.strip() for column in (lines[0] if lines else b"").split(b"\t")]
+def _of_table(path: Path, languages: tuple[str, str]) -> Iterator[Sides]:
+    lines = _lines(path)
+    header = [column.strip() for column in next(lines, b"").split(b"\t")]
     missing = [language for language in languages if language.encode() not in header]
     if missing:
         there = b", ".join(header).decode(errors="replace")
@@ -60,7 +66,7 @@ def _of_table(path: Path, lines: list[bytes], languages: tuple[str, str]) -> Ite
     if twice := [language for language in languages if header.count(language.encode()) > 1]:
         raise ValueError(f"{path}, line 1: the column {twice[0]!r} stands there twice; delete or rename one")
     places = [header.index(language.encode()) for language in languages]
-    for line in lines[1:]:
+    for line in lines:
         cells = line.split(b"\t")
         yield tuple(cells[place] if len(cells) == len(header) else None for place in places)
 
@@ -79,33 +85,60 @@ def from_hub(repository: str, configuration: str | None, revision: str, split: s
             yield tuple(texts[language] for language in languages)
 
 
-def cleaned(sides: Iterable[Sides], limit: int | None) -> tuple[list[tuple[str, str]], Counter]:
+def cleaned(sides: Iterable[Sides], limit: int | None, malformed_share: float, what: str) -> tuple[Texts, Counter]:
     """Keeps the pairs that are sound.
 
     Args:
         sides: pairs as they were read.
         limit: pairs to read, at most; None for all.
+        malformed_share: of the pairs read, those that are no text, at most.
+        what: is read, for the error.
 
     Returns:
         The sound pairs, white space collapsed; and how many were `in`, and how many had each defect.
+
+    Raises:
+        ValueError: too many pairs are malformed.
     """
-    kept, fates = [], Counter()
-    for pair in islice(sides, limit):
+    kept, fates, first = [], Counter(), None
+    for number, pair in enumerate(islice(sides, limit), 1):
         fates["in"] += 1
         texts, reason = _read(pair)
         if reason:
             fates[reason] += 1
+            first = first or (number if reason in MALFORMED else None)
         else:
             kept.append(texts)
+    malformed = sum(fates[reason] for reason in MALFORMED if reason in fates)
+    if malformed > malformed_share * fates["in"]:
+        raise ValueError(
+            f"{what}: {malformed} of {fates['in']} pairs are no text in UTF-8, more than filtering.malformed_share "
+            f"({malformed_share}) allows, the first of them pair {first}; save the files as UTF-8, or raise the share"
+        )
     return kept, fates
 
 
+def apart(training: tuple[Texts, Counter], held_out: Iterable[tuple[str, str]]) -> tuple[Texts, Counter]:
+    """What `cleaned` gives of the training pairs, without those that are held out, too."""
+    texts, fates = training
+    repeated = {*held_out}.intersection(texts)
+    kept = [pair for pair in texts if pair not in repeated]
+    return kept, fates + Counter(also_held_out=len(texts) - len(kept))
+
+
 def _read(pair: Sides) -> tuple[tuple[str, ...], str | None]:
+    """Both sides as text, and what is wrong with them, if anything."""
     if not all(isinstance(side, bytes | str) for side in pair):
         return (), "malformed"
     try:
-        texts = [side.decode("utf-8") if isinstance(side, bytes) else side for side in pair]
-    except UnicodeDecodeError:
+        texts = [(side.encode() if isinstance(side, str) else side).decode() for side in pair]
+    except UnicodeError:
         return (), "not_utf8"
-    texts = tuple(" ".join(text.split()) for text in texts)
-    return texts, None if all(texts) else "empty"
+    if any("\0" in text for text in texts):  # as UTF-16 has at every other place
+        return (), "not_utf8"
+    words = [text.split() for text in texts]
+    if not all(words):
+        return (), "empty"
+    if max(map(len, chain(*words))) > LONGEST_WORD:
+        return (), "long_word"
+    return tuple(map(" ".join, words)), None

@@ -3,7 +3,8 @@
 Reads the data source. Writes, below data/sentence_pairs: ledger.csv (what became of every pair), and in PROTOCOL/
 source.json and target.json (tokenizers), SPLIT.safetensors (token ids) and, of held-out splits, SPLIT.parquet (texts).
 Training pairs with a side of more than `positions` tokens are left out, as the tutorial does; held-out sentences are
-cut there.
+cut there. A training pair that is held out, too, is left out. Stops when more pairs are no text than
+filtering.malformed_share.
 """
 
 from collections import Counter
@@ -18,16 +19,16 @@ from stages.plumbing.files import SENTENCE_PAIRS, temporary_sibling, write_table
 from stages.plumbing.settings import Settings
 from stages.plumbing.translation_sections import TranslationProtocol
 from stages.sentence_pairs import language, reading, vocabulary
+from stages.sentence_pairs.reading import Texts
 
 SPLITS = ("train", "validation", "test")
 COLUMNS = ("protocol", "split", "fate", "reason", "pairs")
-Texts = list[tuple[str, str]]
 
 
 def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[str, tuple[Texts, Counter]], str]:
     """Sound pairs of every split and what was wrong with the others, and where they are from.
 
-    ValueError where a split has none.
+    ValueError where a split has none, or too many that are malformed.
     """
     limits = dict(zip(SPLITS, (protocol.train_pairs, *[protocol.held_out_pairs] * 2), strict=True))
     languages = protocol.source, protocol.target
@@ -45,7 +46,11 @@ def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[st
                 split: reading.from_hub(hub.repository, hub.configuration, commit, split, languages) for split in SPLITS
             }
             read = commits.named(hub.repository, commit)
-    found = {split: reading.cleaned(sides[split], limits[split]) for split in SPLITS}
+    found = {
+        split: reading.cleaned(sides[split], limits[split], settings.filtering.malformed_share, f"{split} of {read}")
+        for split in SPLITS
+    }
+    found["train"] = reading.apart(found["train"], found["validation"][0] + found["test"][0])
     for split, (texts, fates) in found.items():
         if not texts:
             raise ValueError(

@@ -1,5 +1,6 @@
 """Sub-words of sentence pairs: byte-pair encoding, trained on the training sentences of a protocol."""
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -9,25 +10,39 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from stages.common.translation.pairs import BEGIN, END, SIDES, SPECIAL, UNKNOWN
 from stages.plumbing.files import write_atomically
 
+SPACE = "▁"  # as which Metaspace writes a space, and the beginning of a sentence
 ALPHABET = 1000  # characters that may be tokens of their own, at most; the rest are unknown
 
 
-def trained(sentences: Iterable[str], size: int) -> Tokenizer:
+def trained(sentences: list[str], size: int) -> Tokenizer:
     """Trains a vocabulary of `size` tokens at most, SPECIAL and the commonest characters among them.
 
     A word keeps the space before it as a sign of its own, and punctuation stands apart, so that decoding gives the
-    sentence back.
+    sentence back. The same sentences give the same vocabulary in any process: of characters that are equally rare, the
+    library would choose by the order of a hash table, so they are chosen here.
     """
     words = Tokenizer(models.BPE(unk_token=SPECIAL[UNKNOWN]))
     words.normalizer = normalizers.NFC()
     words.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation()])
     words.decoder = decoders.Metaspace()
-    characters = min(ALPHABET, size - len(SPECIAL))
+    characters = _commonest(map(words.normalizer.normalize_str, sentences), min(ALPHABET, size - len(SPECIAL)))
     trainer = trainers.BpeTrainer(
-        vocab_size=size, special_tokens=list(SPECIAL), limit_alphabet=characters, show_progress=False
+        vocab_size=size,
+        special_tokens=list(SPECIAL),
+        initial_alphabet=characters,
+        limit_alphabet=len(characters),
+        show_progress=False,
     )
     words.train_from_iterator(sentences, trainer)
     return words
+
+
+def _commonest(sentences: Iterable[str], number: int) -> list[str]:
+    """The commonest characters, the space as Metaspace writes it; of equally common ones those of lower code."""
+    frequencies = Counter()
+    for sentence in sentences:
+        frequencies.update(SPACE + sentence.replace(" ", SPACE))
+    return sorted(frequencies, key=lambda character: (-frequencies[character], character))[:number]
 
 
 def train(pairs: list[tuple[str, str]], size: int, shared: bool) -> dict[str, Tokenizer]:
@@ -45,5 +60,6 @@ def save(words: dict[str, Tokenizer], folder: Path) -> None:
 
 
 def encode(words: Tokenizer, sentences: list[str]) -> list[np.ndarray]:
-    """Token ids of every sentence between BEGIN and END."""
+    """Token ids of every sentence between BEGIN and END. A sentence in which `[END]` is written has no END there."""
+    words.encode_special_tokens = True  # as any other text
     return [np.array([BEGIN, *encoding.ids, END]) for encoding in words.encode_batch(sentences)]
