@@ -1,6 +1,7 @@
-"""What the planner counts is what the stages do: hand arithmetic, published protocols, and a model on the disk."""
+"""What the planner counts is what the stages do: hand arithmetic, the stages' own plans, and jobs on the disk."""
 
-import re
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -8,27 +9,18 @@ import torch
 import yaml
 from dvc.utils.serialize import dump_yaml
 
-from stages.common.attention.bert import OperatorBertForMaskedLM
-from stages.common.attention.configuration import configuration
-from stages.common.attention.counts import training_flops
-from stages.common.attention.operators import OPERATORS
-from stages.plumbing import done
+from stages.common.attention.counts import model_parameters, training_flops
+from stages.plumbing import done, handover, jobs, scales
 from stages.plumbing.settings import Settings
-from stages.plumbing.training_sections import Model
 from stages.tools.planner import __main__ as plan
-from stages.tools.planner import amounts, costs, pace, work
+from stages.tools.planner import amounts, pace, work
 from stages.tools.planner.amounts import Amounts
-from tests.toy import LENGTH, TOY, TRAINING, VOCABULARY
 
 ROOT = Path(__file__).parents[1]
-SCALES = sorted((ROOT / "stages" / "scales").glob("*.yaml"))
-KINDS = ("training", "evaluation", "load")
-SEQUENCES = {"train": 1000, "validation": 10}
-ORIGINAL = {"operator": "original"}
 
 
 def settings_of(edit=None, scale="laptop") -> Settings:
-    params = yaml.safe_load((ROOT / "stages" / "scales" / f"{scale}.yaml").read_text())
+    params = yaml.safe_load(scales.read(scale))
     if edit:
         edit(params)
     return Settings.model_validate(params)
@@ -36,23 +28,17 @@ def settings_of(edit=None, scale="laptop") -> Settings:
 
 def known(settings: Settings) -> Amounts:
     """Every split has 10 examples of 20 tokens, every question one window of 3 + 8 + 21."""
-    names = (*settings.tasks.names, "mnli")
+    names = (*settings.tasks.names, *settings.tasks.questions.names)
     splits = ("train", "validation", "validation_matched", "validation_mismatched")
-    sets = settings.tasks.questions.names
-    return Amounts(
-        vocabulary_size=2000,
-        sequences=SEQUENCES,
-        examples={(name, split): 10 for name in (*names, *sets) for split in splits},
-        lengths=dict.fromkeys(names, (20.0,)),
-        questions=dict.fromkeys(sets, ((8.0, 21.0),)),
-        counted=frozenset(),
-    )
+    lengths = dict.fromkeys(settings.tasks.names, 20.0) | {"question": 8.0, "context": 21.0, "triviaqa": 21.0}
+    examples = {(name, split): 10 for name in names for split in splits}
+    return Amounts(2000, {"train": 1000, "validation": 10}, examples, lengths)
 
 
 def small(params: dict) -> None:
     params["operators"] = ["original", "shared"]
     params["pretraining"] |= {"seeds": [1, 2], "steps": 100, "batch_size": 4, "warmup_steps": 10}
-    params["pretraining"] |= {"evaluation_interval": 30}
+    params["pretraining"] |= {"evaluation_interval": 30, "sequence_length_warmup": {"share": 0.5, "length": 16}}
     params["finetuning"]["courtois2024"] |= {"seeds": [1, 2, 3], "epochs": 5}
     params["tasks"]["names"] = ["sst2", "mnli", "rte"]
     params["noise"] |= {"tasks": ["sst2", "mnli"], "levels": [0.0, 0.2, 0.4], "seeds": [1, 2], "text": ["typos"]}
@@ -63,129 +49,77 @@ def small(params: dict) -> None:
     params["question_answering"] |= {"tasks": ["squad1", "squad1_triviaqa"], "seeds": [1], "epochs": 2}
 
 
-def counted(settings: Settings) -> dict[tuple[str, str], work.Work]:
-    return {(each.stage, each.kind): each for each in work.planned(settings, known(settings))}
+def counted(settings: Settings) -> dict[str, list[work.Run]]:
+    runs = work.planned(settings, known(settings))
+    return {stage: [run for run in runs if run.stage == stage] for stage in dict.fromkeys(run.stage for run in runs)}
 
 
 def test_counts_agree_with_hand_arithmetic():
     counts = counted(settings_of(small))
     expected = {  # runs and tokens of both operators
-        ("pretraining", "pretraining"): (4, 2 * 2 * 100 * 4 * 32),
-        ("pretraining", "evaluation"): (0, 2 * 2 * 4 * 10 * 32),  # after steps 30, 60, 90 and 100
-        ("finetuning", "finetuning"): (2 * 3 * 2 * 3, 2 * 3 * 2 * 3 * 5 * 10 * 20),
-        ("finetuning", "evaluation"): (0, 2 * 2 * 3 * 4 * 10 * 20),  # mnli has two splits
-        ("noise", "evaluation"): (2 * 2 * 2 * 3, 2 * 2 * 3 * (1 + 2 * 2 + 2 * 2) * 3 * 10 * 20),
-        ("cross_domain", "evaluation"): (2 * 2 * 2 * 3, 2 * 2 * 3 * 2 * 3 * 10 * 20),
+        "pretraining": (4, 2 * 2 * (100 * 4 + 4 * 10) * 32),  # validated after steps 30, 60, 90 and 100
+        # two operators and the one that is not pre-trained; mnli has two validation splits
+        "finetuning": (3 * 2 * 3 * 3, 3 * 2 * 3 * (3 * 5 + 4) * 10 * 20),
+        "noise": (2 * 2 * 2 * 3, 2 * 2 * 3 * (1 + 2 * 2 + 2 * 2) * 3 * 10 * 20),
+        "cross_domain": (2 * 2 * 2 * 3, 2 * 2 * 3 * 2 * 3 * 10 * 20),
         # two seeds from step 50; from step 100 only seed 9, for seed 1 is stage finetuning's
-        ("convergence", "finetuning"): (2 * 2 * 2 * 3, 2 * 2 * 2 * 3 * 5 * 10 * 20),
-        ("question_answering", "finetuning"): (2 * 2 * 3, 2 * 2 * 3 * 2 * 10 * 32),  # TriviaQA, and both tasks
-        ("question_answering", "evaluation"): (0, 2 * 2 * 2 * 10 * 32),
+        "convergence": (2 * 2 * 2 * 3, 2 * 2 * 2 * 3 * (5 + 1) * 10 * 20),
+        "question_answering": (2 * 2 * 3, 2 * 2 * (3 * 2 + 2) * 10 * 32),  # TriviaQA, and both tasks
     }
-    assert {key: (counts[key].runs, round(counts[key].tokens)) for key in expected} == expected
+    found = {name: (len(counts[name]), round(sum(run.tokens for run in counts[name]))) for name in expected}
+    assert found == expected
 
 
-def test_operations_of_pretraining_are_tokens_times_those_of_a_token():
-    settings = settings_of(scale="courtois")
-    for size in settings.sizes:
-        [trained, _] = work.pretraining(settings, amounts.of(settings), size)
-        model, tokens = settings.models[size].model_dump(), 200_000 * 256 * 512
-        expected = sum(training_flops(operator, model, 30_522, 512, 0.15) for operator in settings.operators)
-        assert trained.flops == pytest.approx(tokens * expected)
-        assert trained.tokens == tokens * len(settings.operators)
+def test_operations_are_tokens_times_those_of_a_token_at_the_length_of_their_sequences():
+    settings = settings_of(small)
+    model = settings.models["tiny"].model_dump()
+    [run] = [run for run in counted(settings)["pretraining"] if run.operator == "shared" and run.job["seed"] == 1]
+    short, whole = (training_flops("shared", model, 2000, length, 0.3) for length in (16, 32))
+    assert run.flops == pytest.approx(50 * 4 * 32 * (short + whole) + 4 * 10 * 32 * whole / 3)
 
 
-def test_testing_takes_a_third_of_the_operations_of_training():
-    counts = counted(settings_of(small))
-    trained, tested = counts["finetuning", "finetuning"], counts["finetuning", "evaluation"]
-    assert tested.flops / tested.tokens == pytest.approx(trained.flops / trained.tokens / 3)
-
-
-def test_half_the_steps_halve_pretraining_alone():
-    def half(params: dict) -> None:
-        small(params)
-        params["convergence"]["steps"] = [50]
-        params["pretraining"]["evaluation_interval"] = 10
-
-    def whole(params: dict) -> None:
-        half(params)
-        params["pretraining"]["steps"] = 200
-
-    one, other = counted(settings_of(half)), counted(settings_of(whole))
-    for key, each in one.items():
-        if key[0] == "translation":
-            continue  # its operations are not counted
-        assert other[key].flops == pytest.approx(each.flops * (1 if key[0] != "pretraining" else 2)), key
-
-
-def test_epochs_are_as_many_steps_as_the_corpus_has_batches():
-    settings = settings_of(lambda params: params["pretraining"].update(steps=None, epochs=2, batch_size=64))
-    assert work.steps_of(settings, known(settings)) == 32  # 2 x 1,000 / 64, rounded up
-
-
-def test_an_open_number_of_embedded_documents_is_an_error():
-    with pytest.raises(ValueError, match="corpus.documents"):
-        amounts.of(settings_of(lambda params: params["corpus"].update(documents=None)))
+def test_a_run_from_weights_that_are_not_pretrained_takes_what_one_of_the_reference_does():
+    runs = counted(settings_of(small))["finetuning"]
+    bare = [run for run in runs if run.job["name"].startswith("not_pretrained")]
+    pretrained = [run for run in runs if run.operator == "original" and run not in bare]
+    assert [run.flops for run in bare] == [run.flops for run in pretrained]
+    assert not any(run.bytes for run in bare) and all(run.bytes for run in pretrained)
 
 
 def test_epochs_of_an_unknown_corpus_leave_the_work_unknown():
-    settings = settings_of(lambda params: params["pretraining"].update(steps=None, epochs=2), scale="files")
-    [trained] = work.pretraining(settings, amounts.of(settings), "mini")
-    assert trained.runs and trained.tokens is None and trained.flops is None
-
-
-def test_parameters_are_the_bytes_of_a_saved_model(tmp_path):
-    size = Model(layers=2, hidden=128, heads=2, intermediate=512, positions=64)
-    for operator in ("original", "pairwise", "shared"):
-        model = OperatorBertForMaskedLM(configuration(operator, **size.model_dump(), vocab_size=2000))
-        model.save_pretrained(tmp_path / operator)
-        saved = sum(path.stat().st_size for path in (tmp_path / operator).iterdir())
-        counted_here = work.parameters("masked_lm", {"operator": operator}, size, 2000)
-        assert counted_here * 4 == pytest.approx(saved, rel=0.01)
-
-
-@pytest.mark.parametrize("head", work.HEADS)
-def test_parameters_are_those_of_a_built_model_with_any_operator(head):
-    size = Model(layers=2, hidden=32, heads=2, intermediate=128, positions=16)
-    for operator in OPERATORS:
-        with torch.device("meta"):
-            built = work.HEADS[head](configuration(operator, **size.model_dump(), vocab_size=100))
-        counted_here = work.parameters(head, {"operator": operator}, size, 100)
-        assert counted_here == sum(parameter.numel() for parameter in built.parameters()), operator
+    settings = settings_of(lambda params: params["pretraining"].update(steps=None, epochs=2, batch_size=64))
+    assert work.pretraining_passes(settings, known(settings))[1][0] == pytest.approx(0.6 * 32 * 64 * 32)  # 32 steps
+    [run, *_] = work.planned(settings, amounts.of(settings))
+    assert run.bytes and run.tokens is None and run.flops is None
 
 
 def test_disk_counts_every_copy():
-    def alone(params: dict) -> None:
-        small(params)
-        params["operators"] = ["original"]
-
-    settings = settings_of(alone)
-    counts, size = counted(settings), settings.models["tiny"]
-    model = 4 * work.parameters("masked_lm", ORIGINAL, size, 2000)
-    classifier = 4 * work.parameters("classifier", ORIGINAL, size, 2000)
-    # of a seed: the state (3), the checkpoint after step 50 (3), that after step 100 and the final model (6, equal)
-    assert counts["pretraining", "pretraining"].bytes == 2 * (3 + 3 + 6 - 1) * model
-    assert counts["finetuning", "finetuning"].bytes == 3 * 2 * 3 * 3 * classifier  # sst2, mnli and rte are tested
-    assert counts["convergence", "finetuning"].bytes == 2 * 2 * classifier  # seed 9 from step 100, in data/jobs
+    settings = settings_of(small)
+    counts, size = counted(settings), settings.models["tiny"].model_dump() | {"vocab_size": 2000}
+    masked_lm = 4 * model_parameters("masked_lm_parameters", "original", size)
+    [run, *_] = counts["pretraining"]
+    assert run.bytes == (3 + 3 * (1 + 3)) * masked_lm  # the state; the last model and those of steps 0, 50 and 100
+    [run, *_] = counts["finetuning"]
+    assert run.bytes == 3 * 4 * model_parameters("classifier_parameters", "original", size)
 
 
 def test_windows_are_those_of_question_answering():
     settings = settings_of(lambda params: params["question_answering"].update(maximum_length=31, stride=8))
-    data = known(settings)
-    assert work.windows_of(data, "squad1", settings.question_answering) == (2.0, 27.5)  # 20 + 13 tokens of 21
+    recipe = settings.question_answering.model_dump()
+    assert work.windows_of(known(settings), "squad1", recipe) == (2, 27.5)  # 20 + 13 tokens of 21
+
+
+def test_runs_go_in_rounds():
+    runs = [work.Run("s", "original", "t", "r", {}, flops=12.0)] * 6
+    assert plan.taken(runs, {("t", "r"): 1.0}, commands=2, workers=2, start=6.0) == 2 * (2 * 12 + 6)
 
 
 @pytest.fixture
 def untimed(monkeypatch, tmp_path):
-    """The planner in an empty checkout, where every operation takes a second."""
-
-    class Everything(dict):
-        def __missing__(self, key):
-            return 1.0
-
-    monkeypatch.setattr(plan, "measure", lambda *_: plan.Measured(Everything(), 0.0, 0.0, 0.5))
-    monkeypatch.setattr(pace, "sampled", lambda *_: ([1.0, 1.0, 1.0], [100, 50]))
+    """The planner in an empty checkout, where every operation takes as long."""
+    monkeypatch.setattr(pace, "measured", lambda _, __, runs: {(run.size, run.recipe): 1e-9 for run in runs})
     monkeypatch.setattr("sys.argv", ["planner"])
-    for name in ("dvc.yaml", "data/published", "data/original"):
+    for name in ("dvc.yaml", "data/published", "data/original", "my_operators.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.setattr(done, "LOCK", tmp_path / "dvc.lock")
@@ -193,52 +127,50 @@ def untimed(monkeypatch, tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("scale", scales.names())
 def test_every_scale_is_planned_without_data_and_every_stage_is_named(scale, untimed, capsys):
-    (untimed / "params.yaml").write_text(scale.read_text())
+    (untimed / "params.yaml").write_text(scales.read(scale))
     plan.main()
     said = capsys.readouterr().out
-    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
-    rows = {line.split()[0] for line in said.splitlines() if line}
-    for stage, entry in stages.items():
-        assert stage in said
-        trains = "matrix" in entry
-        assert not trains or stage in rows
-    assert "One H100" in said and "free here" in said and "took 50% of the cores" in said
-
-
-def test_the_papers_costs_are_computed_from_what_they_state():
-    protocol = yaml.safe_load((ROOT / amounts.PROTOCOL).read_text())
-    said = "\n".join([*costs.courtois(protocol), *costs.kowsher(protocol)])
-    assert "200,000 steps x 256 x 512 = 2.6e10 tokens" in said
-    assert "236,742 steps" in said and "946,970 steps" in said and "6.4e10 tokens" in said
-    base = 200_000 * 256 * 512 * training_flops(
-        "original", {"layers": 12, "hidden": 768, "heads": 12, "intermediate": 3072}, 30_522, 512, 0.15
-    )  # fmt: skip
-    assert costs.quantity(base) in said
+    assert all(stage in said for stage in handover.pipeline())
+    assert ("One H100" in said) == (scale not in ("laptop", "files", "plateau", "plateau_deep"))
+    assert json.loads(Path("data/plan.json").read_text())["seconds"]["finetuning"] > 0
 
 
 def test_too_little_disk_is_a_warning(untimed, capsys, monkeypatch):
-    (untimed / "params.yaml").write_text((ROOT / "stages/scales/laptop.yaml").read_text())
+    (untimed / "params.yaml").write_text(scales.read("laptop"))
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 1000}))
     plan.main()
     assert "WARNING" in capsys.readouterr().out
 
 
-def test_runs_go_in_rounds():
-    shared = {"stage": "s", "size": "t", "kind": "pretraining", "recipe": "r", "tokens": 1.0, "length": 1.0, "bytes": 0}
-    one = work.Work(commands=2, runs=6, flops=60.0, **shared)
-    measured = plan.Measured({("t", "r", "training"): 1.0, ("t", "r", "load"): 2.0}, 5.0, 1.0, 1.0)
-    assert plan.seconds_of([one], measured, 2) == 2 * (2 * 12 + 6)  # three runs of 12 seconds, two at once: two rounds
+def lock_of(*commands: str, **stages: dict) -> None:
+    dump_yaml(done.LOCK, {"schema": "2.0", "stages": {name: {} for name in commands} | stages})
 
 
-def lock_of(**stages: dict) -> None:
-    dump_yaml(done.LOCK, {"schema": "2.0", "stages": stages})
+def test_jobs_of_finished_inputs_are_done_until_the_model_that_they_start_from_is_newer(untimed):
+    settings = settings_of(small)
+    runs = work.planned(settings, amounts.of(settings))
+    [tuned, *_] = [run for run in runs if run.stage == "finetuning"]
+    folder, model = jobs.FOLDER / "finetuning" / "0", Path(tuned.job["weights"], "model.safetensors")
+    for path in (model, folder / "result.json"):
+        path.parent.mkdir(parents=True)
+        path.touch()
+    (folder / "job.json").write_text(json.dumps({"settings": {**tuned.job, "keep": None}}))
+    assert not plan.found(settings, runs)  # what it reads is still to be made
+    names = [name for stage in handover.pipeline() for name in handover.commands(settings, stage)]
+    before = [name for name in names[: names.index("finetuning")] if name != "pretraining@shared-tiny"]
+    lock_of(*before)
+    assert {run.operator for run in runs if id(run) in plan.found(settings, runs)} == {"original"}
+    lock_of(*before, "pretraining@shared-tiny")
+    made = plan.found(settings, runs)
+    assert id(tuned) in made and sum(run.stage == "finetuning" for run in runs if id(run) in made) == 1
+    os.utime(model, (2e9, 2e9))
+    assert id(tuned) not in plan.found(settings, runs)
 
 
 def test_numbers_that_dvc_writes_in_its_way_and_settings_that_are_left_out_are_those_of_today(untimed):
-    settings = settings_of()
-    params = yaml.safe_load((ROOT / "stages/scales/laptop.yaml").read_text())
+    settings, params = settings_of(), yaml.safe_load((ROOT / "stages/scales/laptop.yaml").read_text())
     used = {key: params[key] for key in ("pretraining", "variants", "translation")}
     lock_of(parameters={"params": {"params.yaml": used}})
     assert "1e-12" in done.LOCK.read_text()  # in YAML 1.1 a text
@@ -257,54 +189,13 @@ def test_what_has_read_something_that_was_written_anew_since_is_not_made(untimed
 
 def test_what_was_made_of_other_settings_is_not_counted(untimed):
     settings = settings_of()
-    used = {"tasks": settings.tasks.model_dump(mode="json")}
-    lock_of(tasks={"params": {"params.yaml": used}})
+    lock_of(tasks={"params": {"params.yaml": {"tasks": settings.tasks.model_dump(mode="json")}}})
     assert done.made(settings, "corpus", "tasks") == ["tasks"]
     assert not done.made(settings_of(lambda params: params["tasks"].update(seed=7)), "tasks")
 
 
-def test_commands_are_those_of_dvc_yaml_and_only_what_is_left_of_them_takes_time(untimed):
-    settings = settings_of(lambda params: params.update(operators=["original", "shared"]))
-    names = done.commands(settings, "finetuning", "tiny")
-    expected = ["finetuning@courtois2024-original-tiny", "finetuning@courtois2024-shared-tiny"]
-    assert list(names) == list(done.commands(settings, "finetuning")) == expected
-    assert names[expected[1]] == {"protocol": "courtois2024", "operator": "shared", "size": "tiny"}
-    assert done.commands(settings, "corpus", "tiny") == {"corpus": {}}
-    known = amounts.of(settings)
-    planned = [each for each in work.planned(settings, known) if each.stage == "finetuning"]
-    measured = plan.Measured({(each.size, each.recipe, kind): 1.0 for each in planned for kind in KINDS}, 1.0, 1.0, 1.0)
-    [before] = plan.training_rows(settings, planned, measured, 2)
-    lock_of(**{expected[0]: {}})
-    [after] = plan.training_rows(settings, planned, measured, 2)
-    assert (before.done, after.done) == ("0/2", "1/2")
-    assert after.seconds == before.seconds / 2
-
-
-@pytest.mark.parametrize("text", ["about 3.2 billion", "4 x H100", "132 (wording: each)", "about 200,000 (Figure 2)"])
-def test_numbers_are_read_from_what_a_paper_says(text):
-    digits = float(re.search(r"[\d.,]+", text)[0].replace(",", ""))
-    assert amounts.number(text) == digits * (1e9 if "billion" in text else 1)
-
-
-def test_timing_gives_seconds_an_operation(tmp_path):
+@pytest.mark.parametrize("recipe", ["pretraining", "courtois2024", "question_answering"])
+def test_timing_gives_seconds_an_operation(recipe):
     threads = torch.get_num_threads()
-    finetuning = settings_of().finetuning["courtois2024"].model_dump(mode="json")
-    shared = {"size": TOY, "vocabulary_size": VOCABULARY, "length": LENGTH, "copy": 0}
-    for masked, training in ((0.15, TRAINING), (0.0, finetuning)):
-        timed = pace.timed(shared | {"masked": masked, "training": training}, tmp_path)
-        assert set(timed) == {"training", "evaluation", "load", "share"} and min(timed.values()) > 0
+    assert 0 < pace.timed(settings_of(), 100, "tiny", recipe, 12, limit=0.1) < 1e-6
     torch.set_num_threads(threads)
-
-
-def test_lengths_are_counted_in_original_files(shared_data):
-    def whole(params: dict) -> None:
-        params["data"]["root"] = str(shared_data)
-        params["tasks"]["questions"]["train_examples"] = None
-
-    settings = settings_of(whole, scale="files")
-    found = amounts.of(settings)
-    assert found.counted == {*settings.tasks.names, *settings.tasks.questions.names}
-    assert found.examples["squad1", "train"] == found.examples["squad2", "train"] == 3997
-    for task, lengths in found.lengths.items():
-        mean = sum(lengths) / len(lengths)
-        assert mean == pytest.approx(amounts.LENGTHS["original"][task], rel=0.15), task
