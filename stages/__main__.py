@@ -1,8 +1,10 @@
 """Runs one stage of dvc.yaml: `python -m stages NAME ...`; with `--help` it says what the stage reads and writes.
+`python -m stages scale NAME` writes the whole params.yaml of a scale.
 
 A stage NAME is the function `main` of stages/NAME/stage.py. Its arguments after the settings are those of the command
-line, or those in the name under which DVC runs it (`pretraining@OPERATOR-SIZE`); what it returns goes into data/runs
-beside the times, versions and processor of the run and the checksums of its files, or None for no record.
+line, or those in the name under which DVC runs it (`pretraining@OPERATOR-SIZE`); one that is left out is None. What it
+returns goes into data/runs beside the times, versions and processor of the run and the checksums of its files; None,
+for no record, where it did jobs alone and left no outputs.
 """
 
 import argparse
@@ -12,9 +14,9 @@ import os
 import sys
 from pathlib import Path
 
-from stages.plumbing import jobs
+from stages.plumbing import jobs, scales
 from stages.plumbing.command import clear_errors
-from stages.plumbing.settings import Settings, did_you_mean, load_settings
+from stages.plumbing.settings import PATH, Settings, did_you_mean, load_settings
 
 FOLDER = Path(__file__).parent
 LISTS = {"protocol": "protocols", "operator": "operators", "size": "sizes"}  # arguments, and their keys of params.yaml
@@ -25,22 +27,26 @@ def main(words: list[str]) -> None:
     arguments = vars(parser().parse_args(words))
     name = arguments.pop("stage")
     with clear_errors():
+        if name == "scale":
+            return print(scales.write(**arguments, path=PATH))
         settings = load_settings()
         jobs.prepare(FOLDER / name / "stage.py", settings.workers)
         # these load pandas, and the server of processes loads meanwhile
         from stages.plumbing import handover, observations, progress
 
-        if None in arguments.values():
-            arguments = named_by_dvc(name, list(arguments))
-        for argument, value in arguments.items():
+        command = os.environ.get("DVC_STAGE", "").rpartition(":")[2]
+        if "@" in command and not any(arguments.values()):  # no shell has read these names
+            arguments = dict(zip(arguments, command.partition("@")[2].split("-"), strict=True))
+        named = {argument: value for argument, value in arguments.items() if value}
+        for argument, value in named.items():
             require(value, argument, name, settings)
-        handover.require_inputs(name, arguments)
-        if command := os.environ.get("DVC_STAGE", "").rpartition(":")[2]:
+        handover.require_inputs(settings, name, named)
+        if command:
             progress.say(settings, command)
         stage = importlib.import_module(f"stages.{name}.stage")
-        with observations.provenance("-".join([name, *arguments.values()])) as record:
-            own = stage.main(settings, **arguments)
-            record(None if own is None else own | {"files": handover.left_by(name, arguments)})
+        with observations.provenance("-".join([name, *named.values()])) as record:
+            own = stage.main(settings, **named)
+            record(None if own is None else own | {"files": handover.left_by(name, named)})
 
 
 def parser() -> argparse.ArgumentParser:
@@ -49,6 +55,8 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m stages", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     stages = parser.add_subparsers(dest="stage", metavar="NAME", required=True)
+    scale = stages.add_parser("scale", help="Writes params.yaml anew, of one of the scales; says what it replaced.")
+    scale.add_argument("scale", choices=scales.names())
     for source in sorted(FOLDER.glob("*/stage.py")):
         tree = ast.parse(source.read_text(encoding="utf-8"))  # read, not imported: help answers at once
         description = ast.get_docstring(tree)
@@ -62,18 +70,6 @@ def parser() -> argparse.ArgumentParser:
         for argument in function.args.args[1:]:
             stage.add_argument(argument.arg, nargs="?", help=f"one of `{LISTS[argument.arg]}` in params.yaml")
     return parser
-
-
-def named_by_dvc(name: str, arguments: list[str]) -> dict[str, str]:
-    """The arguments of a stage that DVC runs, from DVC_STAGE, the stage's own name: no shell has read them.
-
-    ValueError where DVC does not run it, with what is to be given in its place.
-    """
-    stage, _, values = os.environ.get("DVC_STAGE", "").rpartition("@")
-    given = values.split("-")
-    if stage.rpartition(":")[2] != name or len(given) != len(arguments):
-        raise ValueError(f"python -m stages {name} {' '.join(map(str.upper, arguments))}: all of them must be given")
-    return dict(zip(arguments, given, strict=True))
 
 
 def require(value: str, argument: str, stage: str, settings: Settings) -> None:

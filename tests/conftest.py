@@ -1,10 +1,12 @@
 import os
+import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 import torch
 
@@ -18,6 +20,23 @@ ROOT = Path(__file__).parents[1]
 def pytest_collection_modifyitems(items):
     """Whole pipelines come first: where two tests run at a time, all others fit beside and after them."""
     items.sort(key=lambda item: "pipeline" not in item.keywords)
+
+
+@pytest.fixture(autouse=True)
+def end(request):
+    """Every test has one, so that what never comes is a failure: its processes are killed, for it may wait for them."""
+    minutes = 120 if "pipeline" in request.keywords else 20
+
+    def stop(*_):
+        for process in psutil.Process().children(recursive=True):
+            process.kill()
+        pytest.fail(f"not done after {minutes} minutes")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(60 * minutes)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture

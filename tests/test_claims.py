@@ -17,6 +17,7 @@ from stages.audit import checks as audit
 from stages.common.evidence import baselines, measurements, power, published, released
 from stages.common.evidence.scores import COLUMNS, METRICS
 from stages.parameters import stage as parameters
+from stages.plumbing import scales
 from stages.plumbing.settings import load_settings
 from tests.toy_evidence import row
 
@@ -278,10 +279,10 @@ def test_scores_at_chance_decide_nothing():
 
 
 def test_a_scale_with_one_pretraining_seed_says_so_in_its_head():
-    for path in (ROOT / "stages/scales").glob("*.yaml"):
-        text = path.read_text(encoding="utf-8")
+    for name in scales.names():
+        text = scales.read(name)
         single = len(yaml.safe_load(text)["pretraining"]["seeds"]) == 1
-        assert ("one checkpoint per arm" in text.partition("\nscale:")[0]) == single, path.name
+        assert ("one checkpoint per arm" in text.partition("\nscale:")[0]) == single, name
 
 
 # How often the rules err, and how often they find what is there

@@ -16,6 +16,11 @@ REFUSED = {
     "a key that stands twice": ("a: 1\nb: {c: 1, c: 2}\n", "line 2: `c` stands here twice"),
     "an alias to itself": ("a: &a [*a]\n", "line 1: refers to itself"),
     "no YAML": ("a: [1", "not YAML"),
+    "a number of 5,000 digits": (f"a: 1\nb: {'1' * 5000}\n", "line 2: '1{40}' cannot be read as int"),
+    "a day that is none": ("a: 2001-99-99\n", "line 1: '2001-99-99' cannot be read as timestamp"),
+    "a number that is none": ("a: !!int abc\n", "line 1: 'abc' cannot be read as int"),
+    "a time that is none": ("a: [1,\n !!timestamp x]\n", "line 2: 'x' cannot be read as timestamp"),
+    "an object": ("a: !!python/name:os.system\n", "line 1: '' cannot be read as os.system"),
     "deep nesting": ("[" * 5000 + "]" * 5000, "nested too deeply"),
 }
 
@@ -45,6 +50,39 @@ def test_what_a_killed_process_has_left_for_a_path_is_cleared_by_the_next_and_no
     assert {path.name for path in tmp_path.iterdir()} == {"corpus", "corpus2", other.name}
 
 
+WRITER = """
+import sys, time
+from pathlib import Path
+from stages.plumbing.files import temporary_sibling
+
+with temporary_sibling(Path("corpus")) as folder:
+    folder.mkdir()
+    (folder / "part").write_text("half")
+    print("begun", flush=True)
+    sys.stdin.read()
+    (folder / "part").write_text(sys.argv[1])
+"""
+
+
+def test_what_a_living_process_writes_is_left_to_it_and_a_second_waits_and_says_so(tmp_path):
+    first, second = (
+        subprocess.Popen(
+            [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}){WRITER}", text],
+            cwd=tmp_path, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )
+        for text in ("first", "second")
+    )  # fmt: skip
+    begun = {first: first.stdout.readline(), second: second.stdout.readline()}
+    waiting, at_work = sorted(begun, key=begun.get, reverse=True)
+    assert begun[waiting] == "corpus: another process is writing it; waiting for its end\n"
+    at_work.communicate("")
+    assert (tmp_path / "corpus" / "part").read_text() == at_work.args[-1]
+    assert waiting.communicate("")[0] == "begun\n"
+    assert (at_work.returncode, waiting.returncode) == (0, 0)
+    assert (tmp_path / "corpus" / "part").read_text() == waiting.args[-1]
+    assert [path.name for path in tmp_path.iterdir()] == ["corpus"]
+
+
 def test_a_file_is_read_again_when_it_has_changed_and_under_the_same_name_in_another_folder(tmp_path, monkeypatch):
     calls = []
 
@@ -62,13 +100,17 @@ def test_a_file_is_read_again_when_it_has_changed_and_under_the_same_name_in_ano
 
 
 COMMANDS = {
-    "a protocol that is not listed": (("finetuning", "courtois2042", "original", "tiny"), "mean `courtois2024`?"),
+    "a protocol that is not listed": (("finetuning", "original", "tiny", "courtois2042"), "mean `courtois2024`?"),
     "a size that is not listed": (("pretraining", "original", "tinny"), "did you mean `tiny`?"),
-    "a missing argument": (("pretraining", "original"), "python -m stages pretraining OPERATOR SIZE"),
     "a stage before its inputs": (("filtering",), "data/corpus: not made yet; `dvc repro filtering` runs"),
-    "a stage of a matrix before them": (
-        ("finetuning", "courtois2024", "original", "tiny"),
-        "data/pretraining/original-tiny: not made yet; `dvc repro finetuning@courtois2024-original-tiny` runs",
+    "a stage before those of a matrix": (("finetuning",), "data/pretraining/original-tiny: not made yet; `dvc repro"),
+    "a part of a stage before them": (
+        ("question_answering", "shared", "tiny"),
+        "data/pretraining/shared-tiny: not made yet; `dvc repro question_answering` runs",
+    ),
+    "a stage of a matrix before its inputs": (
+        ("pretraining", "shared", "tiny"),
+        "data/tokens: not made yet; `dvc repro pretraining@shared-tiny` runs",
     ),
 }
 

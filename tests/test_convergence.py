@@ -8,7 +8,7 @@ from stages.convergence import stage as convergence
 from stages.finetuning import stage as finetuning
 from stages.plumbing.settings import load_settings
 
-INSTANCE = ("original", "tiny")
+MODEL = ("original", "tiny")
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def settings(tmp_path, monkeypatch):
 
 def test_every_step_task_and_pair_of_seeds_is_planned_once(settings):
     asked = settings.convergence
-    plan = convergence.planned(settings, *INSTANCE)
+    plan = [(columns["condition"], run) for columns, run in convergence.planned(settings, [MODEL])]
     identities = {(step, run["task"], run["pretraining_seed"], run["seed"]) for step, run in plan}
     assert len(plan) == len(identities) == 2 * len(asked.steps) * len(asked.tasks) * len(asked.seeds)
     assert {run["pretraining_seed"] for _, run in plan} == {2, 10}
@@ -31,7 +31,8 @@ def test_every_step_task_and_pair_of_seeds_is_planned_once(settings):
 def test_the_last_step_is_the_run_of_finetuning_and_no_other_step_is(settings):
     last = settings.pretraining.steps
     assert last in settings.convergence.steps
-    tuned = finetuning.planned(settings, settings.convergence.protocol, *INSTANCE)
-    for step, run in convergence.planned(settings, *INSTANCE):
+    tuned = [run for _, run in finetuning.planned(settings, [(settings.convergence.protocol, *MODEL)])]
+    for columns, run in convergence.planned(settings, [MODEL]):
+        step = int(columns["condition"].removeprefix("step="))
         assert (run in tuned) == (step == last)
         assert run["weights"].endswith(f"/step-{step}") == (step != last)

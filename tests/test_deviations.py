@@ -7,20 +7,21 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 
 from stages.common.evidence import published
-from stages.plumbing.settings import Settings, load_settings
+from stages.plumbing import scales
+from stages.plumbing.settings import Settings
 from stages.report import deviations, open_items, stage
 from stages.report.deviations import AS_STATED, DIFFERS, DIFFERS_FROM_CODE, NO_EFFECT, OPEN, SOURCES, UNKNOWN
 
 ROOT = Path(__file__).parents[1]
-SCALES = sorted((ROOT / "stages/scales").glob("*.yaml"))
 PROTOCOL = published.protocol(ROOT / "data/published")
 
 
 @cache
 def loaded(scale: str) -> Settings:
-    return load_settings(ROOT / f"stages/scales/{scale}.yaml")
+    return Settings.model_validate(yaml.safe_load(scales.read(scale)))
 
 
 def params(scale: str = "laptop") -> dict:
@@ -77,9 +78,9 @@ def test_a_change_of_any_setting_is_seen_in_the_report(scale):
         assert changed[own.to_numpy()].all(), f"the row of {key} does not show its change"
 
 
-@pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("scale", scales.names())
 def test_every_setting_of_every_scale_has_an_entry(scale):
-    found = everything(params(scale.stem))
+    found = everything(params(scale))
     missing = found.loc[found["setting"].str.contains(UNKNOWN, regex=False), "key"]
     assert missing.empty, f"deviations.yaml has no entry for {', '.join(missing)}"
 
@@ -163,9 +164,9 @@ def test_an_entry_that_points_nowhere_is_an_error(monkeypatch):
         deviations.compare(params(), PROTOCOL)
 
 
-@pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("scale", scales.names())
 def test_nothing_depends_on_an_open_item_only_where_the_run_has_nothing_of_it(scale):
-    settings = params(scale.stem)
+    settings = params(scale)
     chosen = {
         source: open_items.unspecified(settings, PROTOCOL, source).set_index("item")["chosen"]
         for source in PROTOCOL.keys() - {"schema"}
@@ -220,11 +221,11 @@ def test_an_open_item_without_a_word_on_it_is_an_error():
         open_items.unspecified(params(), protocol, "aop")
 
 
-@pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("scale", scales.names())
 def test_the_checklist_counts_what_the_tables_list(scale):
-    settings = params(scale.stem)
+    settings = params(scale)
     beside = {source: deviations.compare(settings, PROTOCOL, source) for source in SOURCES}
-    said = stage.facts(loaded(scale.stem), beside)
+    said = stage.facts(loaded(scale), beside)
     differing = beside["courtois2024"]["verdict"].isin((DIFFERS, DIFFERS_FROM_CODE)).sum()
     assert said["differences"].startswith(f"{differing} of ")
     assert said["generated"] == ("yes" if settings["data"]["source"] == "embedded" else "does not apply")

@@ -15,7 +15,7 @@ from stages.plumbing.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
-NO_STAGE = {"common", "plumbing", "scales", "tools"}
+NO_STAGE = {"common", "plumbing", "scales", "studies", "tools"}
 EXEMPT = {"workers"}  # changes how long a stage takes, not its result
 
 
@@ -62,7 +62,7 @@ def test_a_stage_reads_only_parameters_that_it_lists(stage):
         assert covered or top in EXEMPT, f"{stage} reads {chain}"
 
 
-def test_every_folder_is_a_stage_of_dvc_yaml_or_one_of_four_others():
+def test_every_folder_is_a_stage_of_dvc_yaml_or_one_of_five_others():
     folders = {path.name for path in (ROOT / "stages").iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders == set(STAGES) | NO_STAGE
 
@@ -124,13 +124,14 @@ def packages() -> list[tuple[str, Path, set[str]]]:
 
 def test_a_stage_imports_no_other_stage_and_what_is_shared_imports_no_stage():
     for folder, file, imported in packages():
-        if not folder.startswith("tools"):
+        if not folder.startswith(("tools", "studies")):
             assert not imported & (set(STAGES) - {folder}), file
 
 
-def test_nothing_imports_a_tool():
+@pytest.mark.parametrize("last", ["tools", "studies"])
+def test_nothing_imports_a_tool_or_a_study(last):
     for folder, file, imported in packages():
-        assert folder.startswith("tools") or not any(other.startswith("tools") for other in imported), file
+        assert folder.startswith(last) or not any(other.startswith(last) for other in imported), file
 
 
 def test_the_operators_import_nothing_else_of_this_repository():

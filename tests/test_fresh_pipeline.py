@@ -23,7 +23,7 @@ from tests.toy_pipeline import (
 )
 
 ABOVE_CHANCE, ABOVE_WORDS = 6, 5  # tasks of eight, at least
-HELPED = ["stsb", "mrpc"]  # tasks on which pre-training was seen to help
+LOST = 0.05  # of the GLUE score without pre-training, at least
 pytestmark = pytest.mark.pipeline
 
 
@@ -55,13 +55,16 @@ def test_a_hostile_name_is_refused_before_any_stage_of_a_fresh_clone(tmp_path):
         assert is_refused_before_any_stage(folder, key, HOSTILE[0])
 
 
-def test_a_hostile_stage_that_is_run_alone_executes_no_part_of_its_name(tmp_path):
+def test_a_hostile_stage_that_is_run_alone_executes_no_part_of_its_name_and_deletes_nothing(tmp_path):
     folder = clone(tmp_path / "clone")
-    change(folder, lambda params: params["operators"].append(HOSTILE[0]))
-    for target in ("settings", f"pretraining@{HOSTILE[0]}-tiny"):
+    (folder / "precious-tiny").mkdir()
+    (folder / "precious-tiny" / "file").touch()
+    change(folder, lambda params: params["operators"].extend([HOSTILE[0], "../../precious"]))
+    for target in ("settings", f"pretraining@{HOSTILE[0]}-tiny", "pretraining@../../precious-tiny"):
         command = [str(Path(sys.executable).with_name("dvc")), "repro", "--single-item", "--force", target]
         assert subprocess.run(command, cwd=folder, capture_output=True, text=True).returncode
     assert not list(tmp_path.rglob("*pwned*"))
+    assert (folder / "precious-tiny" / "file").exists()
 
 
 def with_own(params: dict) -> None:
@@ -89,8 +92,7 @@ def test_an_operator_of_ones_own_is_trained_counted_timed_and_reported(tmp_path)
         "pretraining: 1 jobs, 0 of them done before",
         "pretraining: 1 jobs, 1 of them done before",  # of original, which the file does not concern
     ]
-    assert "Running stage 'finetuning@courtois2024-plain_queries-tiny'" in again
-    assert "Running stage 'finetuning@courtois2024-original-tiny'" not in again
+    assert "finetuning: 9 jobs, 6 of them done before" in again
 
 
 def test_a_typo_in_params_stops_with_one_clear_error(tmp_path):
@@ -103,47 +105,26 @@ def test_a_typo_in_params_stops_with_one_clear_error(tmp_path):
 
 
 def learn(params: dict) -> None:
-    """The laptop scale with one operator and one seed of each kind.
-
-    Of the two pre-training seeds it is the one from which MNLI and QNLI are learnt; the report has the mean over both.
-    """
+    """The laptop scale with one operator and one pre-training seed."""
     params["operators"] = ["original"]
-    params["pretraining"]["seeds"] = [2]
-    params["finetuning"]["courtois2024"]["seeds"] = [2]
-    params["question_answering"]["tasks"] = ["squad1", "squad2"]
-
-
-def learn_from_scratch(params: dict) -> None:
-    """The same without pre-training, on the tasks of HELPED alone."""
-    learn(params)
-    params["pretraining"] |= {"steps": 2, "warmup_steps": 1, "learning_rate": 1.0e-9}
-    params["convergence"]["steps"] = [2]
-    params["noise"]["tasks"] = params["timing"]["tasks"] = params["convergence"]["tasks"] = HELPED
-    params["cross_domain"] |= {"tasks": ["mrpc"], "positive_labels": {"mrpc": ["1"]}}
-    params["tasks"]["names"] = HELPED
-
-
-def scored(folder: Path, *stages: str) -> pd.DataFrame:
-    """Scores of the stages beside those of the baselines."""
-    frames = [read(folder / f"data/observations/{stage}-original-tiny.csv") for stage in stages]
-    baseline = baselines.references(read(folder / "data/observations/baselines.csv"), 0.95)
-    rows = pd.concat(frames)
-    columns = scores.column_scores(rows)
-    answers = rows[rows["stage"] == "question_answering"]
-    return baselines.beside(pd.concat([columns, answers]), baselines.known(baseline)).set_index("evaluated_on")
+    params["pretraining"]["seeds"] = [1]
+    params["question_answering"]["tasks"] = ["squad1"]
 
 
 def test_at_the_laptop_scale_a_model_learns_and_pre_training_matters(tmp_path):
-    folder = clone(tmp_path / "learnt", learn)
+    folder = clone(tmp_path, learn)
     run(folder, "dvc", "repro", "baselines", "finetuning", "question_answering")
-    found = scored(folder, "finetuning-courtois2024", "question_answering")
-    glue = found[found["metric"] == "score"].drop(index="mnli_mm")
-    assert (~glue["at_chance"]).sum() >= ABOVE_CHANCE
-    assert (glue["value"] > glue["bag_of_words"]).sum() >= ABOVE_WORDS
+    names = ("baselines", "finetuning", "question_answering")
+    rows = pd.concat([read(folder / f"data/observations/{name}.csv") for name in names])
+    references = baselines.references(rows, 0.95)
+    measured = pd.concat([scores.column_scores(rows), rows[rows["stage"] == "question_answering"]])
+    found = baselines.beside(measured, baselines.known(references)).set_index("evaluated_on")
+    glue = found[found["metric"] == "score"]
+    tasks = glue.drop(index="mnli_mm")
+    assert (~tasks["at_chance"]).sum() >= ABOVE_CHANCE
+    assert (tasks["value"] > tasks["words_and_overlap"]).sum() >= ABOVE_WORDS
+    from_first_weights = references[references["operator"] == baselines.NOT_PRETRAINED].query("metric == 'score'")
+    lost = glue["value"] - from_first_weights.set_index("evaluated_on")["value"]
+    assert lost.mean() > LOST
     f1 = found[found["metric"] == "f1"]
     assert f1.loc["squad1", "value"] > f1.loc["squad1", "most_frequent"] + 0.3
-    fresh = clone(tmp_path / "scratch", learn_from_scratch)
-    run(fresh, "dvc", "repro", "finetuning", "baselines")
-    scratch = scored(fresh, "finetuning-courtois2024")
-    lost = glue.loc[HELPED, "value"] - scratch.loc[HELPED, "value"]
-    assert (lost > 0.05).all()

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,8 @@ import psutil
 import pytest
 from safetensors import SafetensorError
 
-from stages.plumbing import fingerprints, gpus, imports, jobs, observations, pool
+from stages.plumbing import fingerprints, gpus, imports, jobs, observations, pool, results
+from stages.plumbing.files import RESULTS
 from stages.plumbing.jobs import Job
 
 ROOT = Path(__file__).parents[1]
@@ -119,6 +121,34 @@ def test_a_job_that_must_leave_more_is_called_again_and_one_that_must_leave_less
     assert [left("a"), left("a", "b"), left("b"), left("c")] == [1, 2, 2, 3]
 
 
+@pytest.mark.parametrize(
+    ("damage", "again"),
+    [
+        (lambda: None, 0),
+        (lambda: (RESULTS / "kept/other").unlink(), 0),
+        (lambda: next(RESULTS.glob("squares/*/calls")).unlink(), 1),
+        (lambda: Path("output/weights").write_bytes(b"edited"), 1),
+        (lambda: next(RESULTS.glob("squares/*/result.json")).write_text("{"), 1),
+    ],
+    ids=["whole", "other results lack", "a file lacks", "a file in another output is damaged", "its result is damaged"],
+)
+def test_what_a_stage_has_handed_on_is_a_finished_job_where_data_jobs_is_not_there(damage, again, capsys):
+    work = [Job("x = 1", {"x": 1}, (Path("input"),), ("model",), {"model": Path("output")})]
+    [(folder, result)] = jobs.run(leaving, work, "squares")
+    results.hand_on("squares", [folder], without=("model",))
+    shutil.copytree(folder / "model", "output")
+    (RESULTS / "kept").mkdir()
+    (RESULTS / "kept/other").touch()
+    shutil.rmtree(jobs.FOLDER)
+    for file in (file for place in (RESULTS, Path("output")) for file in place.rglob("*") if file.is_file()):
+        file.chmod(0o644)
+    damage()
+    capsys.readouterr()
+    assert jobs.run(leaving, work, "squares") == [(folder, result)]
+    assert f"1 jobs, {1 - again} of them done before" in capsys.readouterr().out
+    assert (folder / "model/weights").read_bytes() == bytes(range(100))
+
+
 def package(folder: Path) -> dict[str, Path]:
     """A repository of five modules: `job` imports `near` at its top, which imports `far` inside a function."""
     texts = {
@@ -218,7 +248,7 @@ def test_changed_settings_and_changed_inputs_run_again():
 
 
 def test_failures_come_together_at_the_end_and_the_rest_is_done():
-    with pytest.raises(RuntimeError, match=r"2 of 3 jobs failed(.|\n)*x is -1(.|\n)*x is -2"):
+    with pytest.raises(RuntimeError, match=r"2 of 3 jobs failed; 1 are done and kept(.|\n)*x is -1(.|\n)*x is -2"):
         jobs.run(square, squares(-1, 5, -2), "squares", workers=1)
     (done,) = jobs.FOLDER.rglob("result.json")
     assert json.loads(done.read_text())["result"] == {"square": 25}
@@ -247,7 +277,8 @@ def test_a_killed_worker_fails_its_job_by_name_and_the_others_are_done():
 
 
 def python(program: str, folder: Path = ROOT, **options) -> subprocess.Popen:
-    """Starts another interpreter, with this repository on its path."""
+    """Starts another interpreter, with this repository on its path, which heeds Ctrl-C whatever the shell here does."""
+    program = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n{program}"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     arguments = [sys.executable, "-c", program]
     return subprocess.Popen(arguments, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, **options)

@@ -16,7 +16,6 @@ from stages.common.classification.training import Encoded, predict
 from stages.noise import embeddings as noise
 from stages.noise import probes, stage
 from stages.noise.text import KINDS, perturbed
-from stages.tools.benchmarks import noise as benchmark_noise
 
 TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
 CLS, SEP, PAD = 2, 3, 0
@@ -184,13 +183,6 @@ def test_noise_in_the_text_gives_predictions_by_kind_level_and_seed(table, token
     assert list(made) == [("typos", 0.4), ("dropped_words", 0.4)]
     assert all(len(drawn) == 2 and all(len(one) == 20 for one in drawn) for drawn in made.values())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["table.parquet", "tokenizer.json"]
-
-
-def test_the_benchmark_times_every_kind_and_place_and_counts_tokens(table, tokenizer):
-    data = benchmark_noise.Data(model_of(), table, tokenizer, 16)
-    found = {name: tokens for name, _, tokens in benchmark_noise.costs(data, rounds=1)}
-    assert len(found) == 2 * 3 + len(KINDS)
-    assert found["word_embeddings, unit"] == 1.0 and found["text, dropped_words"] < 1 == found["text, swapped_words"]
 
 
 # probes

@@ -6,12 +6,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from stages.analysis import plateau, plateau_tests
-from stages.plumbing.settings import load_settings
+from stages.plumbing import scales
 from stages.report import plateau as told
 from tests import toy_plateau
-from tests.toy_report import ROOT
 
 SPREADS = (0.3, 1.0, 3.0)
 
@@ -84,9 +84,9 @@ def test_without_a_level_or_without_spreads_there_is_no_study():
 
 
 def test_the_scales_of_the_study_set_its_level_and_no_other_does():
-    for path in sorted((ROOT / "stages/scales").glob("*.yaml")):
-        level = load_settings(path).analysis.plateau_loss
-        assert (level is not None) == path.stem.startswith("plateau")
+    for name in scales.names():
+        level = yaml.safe_load(scales.read(name))["analysis"]["plateau_loss"]
+        assert (level is not None) == name.startswith("plateau")
 
 
 def test_pairs_of_seeds_are_counted_and_not_runs():

@@ -25,6 +25,7 @@ from stages.tasks import squad
 from stages.tokenization.vocabulary import word_pieces
 
 ROOT = Path(__file__).parents[1]
+MODELS = [("original", "tiny")]
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 TOY = {"layers": 2, "hidden": 48, "heads": 4, "intermediate": 192, "positions": 64}
@@ -290,7 +291,7 @@ def prepared(tmp_path, monkeypatch, tokenizer) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "stages").symlink_to(ROOT / "stages")
     params = yaml.safe_load((ROOT / "stages/scales/laptop.yaml").read_text())
-    params["workers"] = 1
+    params |= {"workers": 1, "operators": ["original"]}
     params["question_answering"] |= {"epochs": 1, "seeds": [1]}
     params["tasks"]["questions"] |= {"train_examples": 24, "validation_examples": 12}
     Path("params.yaml").write_text(yaml.safe_dump(params))
@@ -308,10 +309,10 @@ def prepared(tmp_path, monkeypatch, tokenizer) -> Path:
 
 
 def test_the_stage_measures_every_task_and_trains_on_triviaqa_once_a_pair_of_seeds(prepared, capsys):
-    run_stage(["question_answering", "original", "tiny"])
+    run_stage(["question_answering"])
     printed = capsys.readouterr().out
     assert "question_answering: 2 jobs" in printed and "question_answering: 8 jobs" in printed
-    rows = observations.read([Path("data/observations/question_answering-original-tiny.csv")])
+    rows = observations.read([Path("data/observations/question_answering.csv")])
     tasks = ["squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa"]
     assert rows["task"].drop_duplicates().tolist() == tasks
     assert len(rows) == 4 * 2 * 2 and rows.duplicated(["task", "metric", "pretraining_seed"]).sum() == 0
@@ -329,32 +330,32 @@ def test_the_stage_measures_every_task_and_trains_on_triviaqa_once_a_pair_of_see
 
 
 def test_a_second_run_does_nothing_and_gives_the_same_bytes(prepared, capsys):
-    run_stage(["question_answering", "original", "tiny"])
-    path = Path("data/observations/question_answering-original-tiny.csv")
+    run_stage(["question_answering"])
+    path = Path("data/observations/question_answering.csv")
     first = path.read_bytes()
     path.unlink()
     capsys.readouterr()
-    run_stage(["question_answering", "original", "tiny"])
+    run_stage(["question_answering"])
     assert "8 jobs, 8 of them done before" in capsys.readouterr().out
     assert path.read_bytes() == first
 
 
 def test_runs_after_triviaqa_start_from_the_model_of_their_seeds(prepared):
     settings = load_settings()
-    first = question_answering.first_steps(settings, "original", "tiny")
+    first = question_answering.first_steps(settings, MODELS)
     assert [(run["task"], run["pretraining_seed"], run["seed"]) for run in first] == [
         ("triviaqa", 1, 1),
         ("triviaqa", 2, 1),
     ]
-    trained = {(1, 1): Path("one"), (2, 1): Path("two")}
-    runs = question_answering.planned(settings, "original", "tiny", trained)
+    trained = {(run["weights"], 1): Path(name) for run, name in zip(first, ("one", "two"), strict=True)}
+    runs = [run for _, run in question_answering.planned(settings, MODELS, trained)]
     starts = {(run["task"], run["pretraining_seed"]): run["weights"] for run in runs}
     assert starts["squad1_triviaqa", 2] == starts["squad2_triviaqa", 2] == "two"
     assert starts["squad2", 1] == "data/pretraining/original-tiny/seed-1"
     assert json.dumps(runs)  # settings of jobs are JSON
     without = settings.question_answering.model_copy(update={"tasks": ("squad1",)})
     settings = settings.model_copy(update={"question_answering": without})
-    assert question_answering.first_steps(settings, "original", "tiny") == []
+    assert question_answering.first_steps(settings, MODELS) == []
 
 
 def test_real_answers_are_the_texts_of_their_spans(shared_data, tmp_path):

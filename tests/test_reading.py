@@ -471,3 +471,8 @@ def test_a_long_window_of_real_wikipedia_is_read(shared_data):
 def test_real_oscar_records_pass_byte_for_byte(shared_data):
     path = shared_data / "oscar" / "oscar_sample.jsonl"
     assert b"".join(line + b"\n" for line in sources.file_records(path)) == path.read_bytes()
+
+
+def test_files_whose_numbers_are_equal_stand_by_their_names_however_they_were_found():
+    wanted = [Path(name) for name in ("part_1", "part_02", "part_2", "part_10")]
+    assert reading.in_natural_order(wanted) == reading.in_natural_order(wanted[::-1]) == wanted

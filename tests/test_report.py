@@ -18,9 +18,9 @@ from stages.analysis import inputs
 from stages.common.evidence import baselines, specifications
 from stages.common.evidence.scores import GLUE_SCORE
 from stages.common.evidence.statistics import TOO_FEW
-from stages.plumbing import observations
+from stages.plumbing import observations, scales
 from stages.plumbing.settings import load_settings
-from stages.report import answers
+from stages.report import answers, cards
 from stages.report.drawing import Drawing
 from stages.report.pages import pages as laid_out
 from stages.report.paper_tables import merged_name
@@ -169,6 +169,14 @@ def test_data_cannot_become_markup(reports):
     assert r"\textbackslash{}input\{x\}" in (reports / "tables/tasks.tex").read_text()
 
 
+def test_text_of_the_settings_cannot_become_markup_of_a_model_card():
+    settings = load_settings(ROOT / "params.yaml")
+    settings = settings.model_copy(update={"report": settings.report.model_copy(update={"data": "<script>x</script>"})})
+    columns = ["operator", "size", "metric", "mean", "stage", "evaluated_on", "at_chance"]
+    made = cards.cards(ROOT / "reports/templates", settings, pd.DataFrame(columns=columns))
+    assert all("&lt;script&gt;" in card and "<script" not in card for card in made.values())
+
+
 def test_every_specified_table_and_figure_is_in_both_forms(reports, pages):
     tables, figures = specifications.load()
     tex = (reports / "report.tex").read_text()
@@ -279,12 +287,12 @@ def test_a_run_of_few_tasks_has_a_report_without_a_glue_score(tmp_path, monkeypa
     assert "not fine-tuned on every task" in (made / "report.html").read_text()
 
 
-@pytest.mark.parametrize("scale", sorted(path.stem for path in (ROOT / "stages/scales").glob("*.yaml")))
+@pytest.mark.parametrize("scale", scales.names())
 def test_a_tiny_run_has_a_report_under_the_settings_of_every_scale(reports, tmp_path, monkeypatch, scale):
     shutil.copytree(reports.parent, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     tiny = yaml.safe_load(Path("params.yaml").read_text())["models"]["tiny"] | {"positions": 512}
-    params = yaml.safe_load((ROOT / f"stages/scales/{scale}.yaml").read_text())
+    params = yaml.safe_load(scales.read(scale))
     params |= {"operators": list(OPERATORS), "sizes": ["tiny"], "models": params["models"] | {"tiny": tiny}}
     Path("params.yaml").write_text(yaml.safe_dump(params))
     run_stage(["report"])

@@ -5,14 +5,17 @@ from pathlib import Path
 import pytest
 import yaml
 
+from stages.plumbing import scales
 from stages.plumbing.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
-SCALES = sorted((ROOT / "stages" / "scales").glob("*.yaml"))
+
+
+FREE = ("variants.", "models.", "pretraining.sequence_length_warmup.")  # names that a file chooses; a record, or null
 
 
 def keys(value, prefix=""):
-    if isinstance(value, dict) and prefix not in ("variants.", "models."):  # where names are free
+    if isinstance(value, dict) and prefix not in FREE:
         for key, inner in value.items():
             yield from keys(inner, f"{prefix}{key}.")
     else:
@@ -30,10 +33,10 @@ def written(tmp_path, content) -> Path:
     return path
 
 
-@pytest.mark.parametrize("scale", SCALES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("scale", scales.names())
 def test_every_scale_is_valid_and_complete(scale, tmp_path):
-    content = yaml.safe_load(scale.read_text())
-    assert content["scale"] == scale.stem
+    content = yaml.safe_load(scales.read(scale))
+    assert content["scale"] == scale
     laptop = yaml.safe_load((ROOT / "stages" / "scales" / "laptop.yaml").read_text())
     own = ("models.", "variants.")  # whose entries every file names as it needs them
     named, wanted = ({key for key in keys(file) if not key.startswith(own)} for file in (content, laptop))
@@ -64,6 +67,11 @@ CHANGES = {
         "pretraining.learning_rate",
         float("nan"),
         ["pretraining.learning_rate", "nan", "finite"],
+    ),
+    "a warm-up that cuts no sequence evenly": (
+        "pretraining.sequence_length_warmup",
+        {"share": 0.5, "length": 7},
+        ["pretraining.sequence_length_warmup.length: 7", "tokenization.sequence_length: 32"],
     ),
     "heads do not divide": ("models.tiny.heads", 7, ["models.tiny", "7", "128"]),
     "unknown operator": (
@@ -140,6 +148,29 @@ def test_a_mistake_is_named_with_its_key_and_what_was_given(key, value, said, pa
         assert words in str(error.value)
 
 
+def integers(value, path=()):
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(inner, dict | list):
+            yield from integers(inner, (*path, key))
+        elif isinstance(inner, int) and not isinstance(inner, bool):
+            yield (*path, key)
+
+
+def test_a_number_of_thirty_digits_is_refused_under_every_key_of_a_count(params, tmp_path):
+    params["pretraining"]["sequence_length_warmup"] = None  # whose length is judged when all else is right
+    places = list(integers(params))
+    for number, (*path, last) in enumerate(places):  # all different: a list may name none twice
+        section = params
+        for part in path:
+            section = section[part]
+        section[last] = 10**29 + number
+    with pytest.raises(ValueError) as error:
+        load_settings(written(tmp_path, params))
+    named = {line.split(":")[0].strip() for line in str(error.value).splitlines()[1:]}
+    assert len(places) > 100
+    assert {".".join(map(str, place)) for place in places} - named == set()
+
+
 @pytest.mark.parametrize("key", ["scale", "pretraining", "models"])
 def test_a_missing_key_is_named(key, params, tmp_path):
     del params[key]
@@ -163,5 +194,5 @@ def test_a_file_that_is_no_mapping_is_an_error(text, tmp_path):
 
 
 def test_a_missing_file_says_how_to_get_one(tmp_path):
-    with pytest.raises(ValueError, match="cp stages/scales/laptop.yaml"):
+    with pytest.raises(ValueError, match="python -m stages scale laptop"):
         load_settings(tmp_path / "params.yaml")

@@ -114,7 +114,7 @@ def pipeline(tmp_path, monkeypatch):
 
 
 def test_the_stage_times_every_operator_and_stock_bert_as_often_as_asked(pipeline, monkeypatch):
-    monkeypatch.setattr(timing.machine, "SIDE", {"cpu": 64})
+    monkeypatch.setattr(timing.machine, "SIDES", {"cpu": (64,)})
     record = timing.main(pipeline)
     rows = observations.read([observations.FOLDER / "timing.csv"])
     assert (rows["value"] > 0).all()

@@ -67,7 +67,7 @@ def reference(model: Transformer, source: torch.Tensor, target: torch.Tensor) ->
                 parts = (own.query, own.key, own.value)
                 theirs.in_proj_weight.copy_(torch.cat([part.weight for part in parts]))
                 theirs.in_proj_bias.copy_(torch.cat([part.bias for part in parts]))
-                theirs.out_proj.load_state_dict(block.output.state_dict())
+                theirs.out_proj.load_state_dict(own.output.state_dict())
         layer.linear1.load_state_dict(ours.feed_forward.inner[0].state_dict())
         layer.linear2.load_state_dict(ours.feed_forward.output.state_dict())
         norms = [ours.attention.norm, *([ours.cross.norm] if hasattr(ours, "cross") else ()), ours.feed_forward.norm]

@@ -1,16 +1,17 @@
 """From observations of translation to its quantities, its claims and its part of the report."""
 
 from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from stages.analysis import claim_scope, claims
 from stages.common.evidence import measurements, published, translation
+from stages.plumbing import scales
 from stages.plumbing.observations import COLUMNS, TYPES, Observation
-from stages.plumbing.settings import load_settings
+from stages.plumbing.settings import Settings
 from stages.report import data_tables
 from stages.report import translation as shown
 
@@ -101,7 +102,7 @@ def test_a_protocol_that_ran_otherwise_than_its_source_tests_no_claim_of_it():
 
 
 def test_the_protocols_that_a_claim_asks_for_are_those_of_the_papers_own_scale():
-    settings = load_settings(Path(__file__).parents[1] / "stages/scales/courtois.yaml")
+    settings = Settings.model_validate(yaml.safe_load(scales.read("courtois")))
     protocols = {name: protocol.model_dump() for name, protocol in settings.translation.protocols.items()}
     assert claim_scope.run_otherwise(claims.rules()["translation"], protocols) == {"blog": {}, "draft": {}}
 

@@ -1,9 +1,11 @@
 """Repositories of a tiny run, in which tests call `dvc repro`."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -51,6 +53,7 @@ def shrink(params: dict) -> None:
     params["cross_domain"]["tasks"] = ["mnli", "qnli"]
     params["models"]["tiny"] |= {"layers": 1, "hidden": 16, "heads": 4, "intermediate": 64}
     params["pretraining"] |= {
+        "seeds": [1, 2],
         "steps": 12,
         "warmup_steps": 2,
         "batch_size": 8,
@@ -87,6 +90,12 @@ def stages_run(output: str) -> set[str]:
     return {line.split("'")[1].split("@")[0] for line in output.splitlines() if line.startswith("Running stage")} - {
         "settings"
     }
+
+
+def jobs_to_do(output: str) -> Counter[str]:
+    """How many jobs of each stage were not done before."""
+    found = re.findall(r"^(\w+): (\d+) jobs, (\d+) of them done before", output, re.MULTILINE)
+    return +sum((Counter({stage: int(whole) - int(done)}) for stage, whole, done in found), Counter())
 
 
 def observations(folder: Path) -> dict[str, bytes]:

@@ -7,7 +7,7 @@ import numpy as np
 import yaml
 
 from stages.__main__ import main as run_stage
-from stages.plumbing import observations
+from stages.plumbing import observations, scales
 from stages.plumbing.observations import Observation
 from tests.toy_report import ROOT, write_inputs
 
@@ -65,7 +65,7 @@ def make(folder: Path, monkeypatch, sooner: dict[str, float]) -> Path:
     monkeypatch.chdir(folder)
     for name in ("data/published", "data/released", "reports/templates"):
         shutil.copytree(ROOT / name, folder / name)
-    params = yaml.safe_load((ROOT / "stages/scales/plateau.yaml").read_text())
+    params = yaml.safe_load(scales.read("plateau"))
     shutil.copyfile(ROOT / params["operators_file"], params["operators_file"])
     params |= {"operators": list(arms(sooner))}
     params["pretraining"] |= {"seeds": list(SEEDS), "steps": LAST}

@@ -34,6 +34,7 @@ def write_observations(columns: tuple[str, ...], seed: int = 0) -> None:
     ]
     observations.write(observations.FOLDER / "parameters.csv", counts)
     observations.write(observations.FOLDER / "baselines.csv", baseline_rows(columns))
+    kinds = {"finetuning": [], "noise": [], "cross_domain": [], "question_answering": []}
     for operator in OPERATORS:
         own = {"operator": operator, "size": "tiny"}
         losses = [
@@ -49,7 +50,7 @@ def write_observations(columns: tuple[str, ...], seed: int = 0) -> None:
             for step in (0, 400, 800)
         ]
         observations.write(observations.FOLDER / f"pretraining-{operator}-tiny.csv", losses)
-        tuned = [
+        kinds["finetuning"] += [
             Observation(
                 stage="finetuning",
                 protocol="courtois2024",
@@ -67,9 +68,11 @@ def write_observations(columns: tuple[str, ...], seed: int = 0) -> None:
             for column in columns
             for metric in scores.METRICS["courtois2024"][column]
         ]
-        observations.write(observations.FOLDER / f"finetuning-courtois2024-{operator}-tiny.csv", tuned)
-        write_robustness(own, generator)
-        write_answers(own)
+        for stage in ("noise", "cross_domain"):
+            kinds[stage] += robustness_rows(stage, own, generator)
+        kinds["question_answering"] += answer_rows(own)
+    for stage, rows in kinds.items():
+        observations.write(observations.FOLDER / f"{stage}.csv", rows)
 
 
 def baseline_rows(columns: tuple[str, ...]) -> list[Observation]:
@@ -85,15 +88,15 @@ def baseline_rows(columns: tuple[str, ...]) -> list[Observation]:
             value=value,
             n=200,
         )
-        for operator, value in (("most_frequent", 0.5), ("bag_of_words", 0.7))
+        for operator, value in (("most_frequent", 0.5), ("words_and_overlap", 0.7))
         for column in columns
         for metric in scores.METRICS["courtois2024"][column]
     ]
 
 
-def write_answers(own: dict[str, str]) -> None:
+def answer_rows(own: dict[str, str]) -> list[Observation]:
     """Both metrics of one model on every task of question answering."""
-    rows = [
+    return [
         Observation(
             stage="question_answering",
             protocol="kowsher2025",
@@ -110,11 +113,10 @@ def write_answers(own: dict[str, str]) -> None:
         for p in (1, 2)
         for metric in ("exact_match", "f1")
     ]
-    observations.write(observations.FOLDER / f"question_answering-{own['operator']}-tiny.csv", rows)
 
 
-def write_robustness(own: dict[str, str], generator: np.random.Generator) -> None:
-    """Accuracies of one model under two kinds of noise on one task, and of two tasks on each other."""
+def robustness_rows(stage: str, own: dict[str, str], generator: np.random.Generator) -> list[Observation]:
+    """Accuracies of one model under two kinds of noise on one task, or of two tasks on each other."""
     cells = [
         ("noise", "sst2", "sst2", f"{kind}={level:g}", "accuracy")
         for kind, levels in (("noise", (0, 0.2, 0.4)), ("typos", (0.2, 0.4)))
@@ -126,27 +128,24 @@ def write_robustness(own: dict[str, str], generator: np.random.Generator) -> Non
         for tested in ("qqp", "mrpc")
         for metric in ("accuracy", "balanced_accuracy", "majority_accuracy")
     ]
-    for stage in ("noise", "cross_domain"):
-        rows = [
-            Observation(
-                stage=stage,
-                protocol="courtois2024",
-                task=task,
-                evaluated_on=evaluated_on,
-                condition=condition,
-                metric=metric,
-                pretraining_seed=p,
-                finetuning_seed=1,
-                value=0.6 + generator.normal() / 50,
-                n=200,
-                **own,
-            )
-            for p in (1, 2)
-            for name, task, evaluated_on, condition, metric in cells
-            if name == stage
-        ]
-        path = observations.FOLDER / f"{stage}-courtois2024-{own['operator']}-tiny.csv"
-        observations.write(path, rows)
+    return [
+        Observation(
+            stage=stage,
+            protocol="courtois2024",
+            task=task,
+            evaluated_on=evaluated_on,
+            condition=condition,
+            metric=metric,
+            pretraining_seed=p,
+            finetuning_seed=1,
+            value=0.6 + generator.normal() / 50,
+            n=200,
+            **own,
+        )
+        for p in (1, 2)
+        for name, task, evaluated_on, condition, metric in cells
+        if name == stage
+    ]
 
 
 def write_inputs() -> None:

@@ -1,6 +1,7 @@
 """What the stage analysis reads: observations, predictions and labels of what params.yaml asks for, no others."""
 
-from itertools import chain
+from collections.abc import Iterable
+from pathlib import Path
 
 import pandas as pd
 
@@ -12,36 +13,43 @@ from stages.plumbing.files import PREDICTIONS, STATISTICS
 from stages.plumbing.settings import Settings
 
 ONE_PROTOCOL = ("question_answering", "convergence")  # of their own, whatever `protocols` names
-BY_PROTOCOL = ("noise", "cross_domain")
+FURTHER = (*ONE_PROTOCOL, "noise", "cross_domain", "timing")  # which a pipeline may leave out
+TUNED = "finetuning"
 
 
 def observed(settings: Settings) -> pd.DataFrame:
     """All observations of the stages that params.yaml asks for, in its order, and the sizes of the tasks.
 
     Fine-tuning may be left out as a whole, as for a study of pre-training, and the baselines of its tasks with it.
+
+    ValueError where a model that is asked for was not fine-tuned.
     """
-    tuned = [f"finetuning-{'-'.join(model)}" for model in _models(settings)]
-    names = ["parameters"]
-    names += [f"pretraining-{operator}-{size}" for size in settings.sizes for operator in settings.operators]
-    if any((observations.FOLDER / f"{name}.csv").exists() for name in tuned):
-        names += ["baselines", *tuned]
-    rows = observations.read(observations.FOLDER / f"{name}.csv" for name in names)
-    more = observations.read(
-        path for name in further(settings) if (path := observations.FOLDER / f"{name}.csv").exists()
-    )
-    asked = more["operator"].isin(settings.operators) & more["size"].isin(settings.sizes)
-    asked &= more["protocol"].isin(settings.protocols) | more["protocol"].isna() | more["stage"].isin(ONE_PROTOCOL)
-    more = more[asked].sort_values("operator", key=lambda names: names.map(settings.operators.index), kind="stable")
-    parts = [rows, more, translated(settings), task_sizes()]
+    names = ["parameters", *(f"pretraining-{'-'.join(model)}" for model in settings.pretrained())]
+    parts = [observations.read(_paths(names))]
+    if (path := observations.FOLDER / f"{TUNED}.csv").exists():
+        tuned = _asked(observations.read([path]), settings)
+        found = set(tuned[["protocol", "operator", "size"]].itertuples(index=False, name=None))
+        for model in settings.finetuned():
+            if model not in found:
+                raise ValueError(f"{path}: nothing of {'-'.join(model)}; run `dvc repro {TUNED}`")
+        parts += [observations.read(_paths(["baselines"])), tuned]
+    further = observations.read(path for path in _paths(FURTHER) if path.exists())
+    order = {"by": "operator", "key": lambda names: names.map(settings.operators.index), "kind": "stable"}
+    parts += [_asked(further, settings).sort_values(**order), translated(settings), task_sizes()]
     return pd.concat([part for part in parts if len(part)], ignore_index=True)
 
 
-def further(settings: Settings) -> list[str]:
-    """Names of the observations of stages that a pipeline may leave out. A file of another name counts for nothing."""
-    models = _models(settings)
-    names = [sorted({f"{stage}-{operator}-{size}" for _, operator, size in models}) for stage in ONE_PROTOCOL]
-    names += [sorted(f"{stage}-{'-'.join(model)}" for model in models) for stage in BY_PROTOCOL]
-    return [*chain.from_iterable(names), "timing"]
+def _paths(names: Iterable[str]) -> list[Path]:
+    return [observations.FOLDER / f"{name}.csv" for name in names]
+
+
+def _asked(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """The rows of models that params.yaml names, and of baselines of their sizes."""
+    asked = rows["operator"].isin(settings.operators) | (rows["stage"] == "baselines")
+    asked &= rows["size"].isin(settings.sizes)
+    return rows[
+        asked & (rows["protocol"].isin(settings.protocols) | rows["protocol"].isna() | rows["stage"].isin(ONE_PROTOCOL))
+    ]
 
 
 def translated(settings: Settings) -> pd.DataFrame:
@@ -49,19 +57,9 @@ def translated(settings: Settings) -> pd.DataFrame:
 
     The stage `timing` has the times of its steps.
     """
-    names = [*(f"translation-{operator}.csv" for operator in settings.translation.operators), "timing.csv"]
-    rows = observations.read(path for name in names if (path := observations.FOLDER / name).exists())
-    return rows[rows["protocol"].isin((*settings.translation.protocols, "sequences"))]
-
-
-def _models(settings: Settings) -> list[tuple[str, str, str]]:
-    """Protocol, operator and size of every fine-tuning stage."""
-    return [
-        (protocol, operator, size)
-        for protocol in settings.protocols
-        for size in settings.sizes
-        for operator in settings.operators
-    ]
+    rows = observations.read(path for path in _paths(("translation", "timing")) if path.exists())
+    asked = rows["protocol"].isin((*settings.translation.protocols, "sequences"))
+    return rows[asked & rows["operator"].isin(settings.translation.operators)]
 
 
 def task_sizes() -> pd.DataFrame:
@@ -76,7 +74,7 @@ def task_sizes() -> pd.DataFrame:
 def predictions(settings: Settings) -> pd.DataFrame:
     """Saved predictions of the GLUE tasks, with protocol, operator and size; empty where none are kept."""
     frames = []
-    for protocol, operator, size in _models(settings):
+    for protocol, operator, size in settings.finetuned():
         path = PREDICTIONS / f"{protocol}-{operator}-{size}.parquet"
         if path.exists():
             frame = pd.read_parquet(path)

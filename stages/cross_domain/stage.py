@@ -1,11 +1,11 @@
 """Tests models fine-tuned on one task on the others (Kowsher et al., section 3 and Table 6).
 
-Reads the models of data/finetuning/PROTOCOL-OPERATOR-SIZE and data/tasks. Writes
-data/observations/cross_domain-PROTOCOL-OPERATOR-SIZE.csv with task = trained on, evaluated_on = tested on. The tasks'
-classes meet in one question, whether two texts say the same: `cross_domain.positive_labels` names the classes that say
-yes. Metrics: accuracy (on the task's own classes where trained and tested on the same task, as the paper's diagonal),
-mapped_accuracy, balanced_accuracy and matthews_correlation of the yes and no answers, and majority_accuracy, what
-always giving the more frequent answer scores: a transfer that does no better shows a prior, not understanding.
+Reads data/finetuning and data/tasks. Writes data/observations/cross_domain.csv with task = trained on, evaluated_on =
+tested on. The tasks' classes meet in one question, whether two texts say the same: `cross_domain.positive_labels` names
+the classes that say yes. Metrics: accuracy (on the task's own classes where trained and tested on the same task, as the
+paper's diagonal), mapped_accuracy, balanced_accuracy and matthews_correlation of the yes and no answers, and
+majority_accuracy, what always giving the more frequent answer scores: a transfer that does no better shows a prior, not
+understanding. Given an operator (and a size, a protocol), it does the jobs of these alone and writes no outputs.
 """
 
 from pathlib import Path
@@ -15,8 +15,8 @@ import pandas as pd
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, matthews_corrcoef
 
 from stages.common.benchmarks.glue import positive_classes, validation_tables
-from stages.common.classification.kept_models import load, planned
-from stages.plumbing import jobs, observations
+from stages.common.classification import kept_models
+from stages.plumbing import jobs, observations, results
 from stages.plumbing.files import TASK_FOLDER, TOKENIZER
 from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
@@ -27,7 +27,7 @@ def predict_all(run: dict, folder: Path) -> dict:
     """Job: the classes that one fine-tuned model predicts on every table of `run`, a list of each."""
     from stages.common.classification.training import encode, predict
 
-    model = load(Path(run["model"]))
+    model = kept_models.load(Path(run["model"]))
     return {
         evaluated_on: predict(model, encode(Path(table), TOKENIZER, run["maximum_length"]), run["precision"]).tolist()
         for evaluated_on, table in run["tables"].items()
@@ -79,14 +79,28 @@ def rows(run: dict, predictions: dict[str, list], mapping: CrossDomain, columns:
     return result
 
 
-def main(settings: Settings, protocol: str, operator: str, size: str) -> dict:
-    name = f"{protocol}-{operator}-{size}"
-    columns = {"protocol": protocol, "operator": operator, "size": size}
-    read = {key: table for key, (_, table) in tables(settings.cross_domain.tasks).items()}
-    runs = planned(name, settings.cross_domain.tasks, settings.finetuning[protocol], tables=read)
-    folders = tuple(TASK_FOLDER / task for task in settings.cross_domain.tasks)
-    work = [jobs.Job(run["name"], run, (Path(run["model"]), *folders, TOKENIZER)) for run in runs]
-    done = zip(runs, jobs.run(predict_all, work, "cross_domain", settings.workers, on_gpu=True), strict=True)
-    measured = [row for run, (_, result) in done for row in rows(run, result, settings.cross_domain, columns)]
-    observations.write(observations.FOLDER / f"cross_domain-{name}.csv", measured)
+def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[tuple[dict, dict]]:
+    """One job for every kept model of `models` (protocol, operator, size), with the columns of its observations."""
+    tasks = settings.cross_domain.tasks
+    read = {key: table for key, (_, table) in tables(tasks).items()}
+    return kept_models.planned(settings, models, tasks, tables=read)
+
+
+def main(
+    settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
+) -> dict | None:
+    wanted = settings.cross_domain
+    plan = planned(settings, settings.finetuned(operator, size, protocol))
+    folders = tuple(TASK_FOLDER / task for task in wanted.tasks)
+    work = [jobs.Job(run["name"], run, (Path(run["model"]), *folders, TOKENIZER)) for _, run in plan]
+    done = jobs.run(predict_all, work, "cross_domain", settings.workers, on_gpu=True)
+    if operator:
+        return None
+    measured = [
+        row
+        for (columns, run), (_, result) in zip(plan, done, strict=True)
+        for row in rows(run, result, wanted, columns)
+    ]
+    results.hand_on("cross_domain", [folder for folder, _ in done])
+    observations.write(observations.FOLDER / "cross_domain.csv", measured)
     return {}

@@ -1,10 +1,10 @@
 """Tests fine-tuned models under noise (Kowsher et al., section 3 and Table 5).
 
-Reads the models of data/finetuning/PROTOCOL-OPERATOR-SIZE and data/tasks. Writes
-data/observations/noise-PROTOCOL-OPERATOR-SIZE.csv: every metric of every task x pre-training seed x fine-tuning seed,
-by level of noise on the embeddings (`noise=LEVEL`) and in the text (`typos=LEVEL` and so on), each the mean over the
-noise seeds. All operators meet the same noise. Where `noise.probes` is true also measurements inside the models
-(`layer=NUMBER` or `model`; stages/noise/probes.py says which).
+Reads data/finetuning and data/tasks. Writes data/observations/noise.csv: every metric of every model x task x
+pre-training seed x fine-tuning seed, by level of noise on the embeddings (`noise=LEVEL`) and in the text (`typos=LEVEL`
+and so on), each the mean over the noise seeds. All operators meet the same noise. Where `noise.probes` is true also
+measurements inside the models (`layer=NUMBER` or `model`; stages/noise/probes.py says which). Of an operator that is
+named, of a size or a protocol, it does the jobs alone.
 """
 
 from pathlib import Path
@@ -14,8 +14,8 @@ import pandas as pd
 
 from stages.common.benchmarks.glue import validation_tables
 from stages.common.benchmarks.metrics import scores
-from stages.common.classification.kept_models import load, planned
-from stages.plumbing import jobs, observations
+from stages.common.classification import kept_models
+from stages.plumbing import jobs, observations, results
 from stages.plumbing.files import TASK_FOLDER, TOKENIZER
 from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
@@ -23,7 +23,7 @@ from stages.plumbing.settings import Settings
 
 def test_model(run: dict, folder: Path) -> dict:
     """Job: one fine-tuned model. Gives, by what it was evaluated on and by condition, the metrics and n."""
-    model = load(Path(run["model"]))
+    model = kept_models.load(Path(run["model"]))
     result = {}
     for evaluated_on, table in validation_tables(run["task"]).items():
         labels = pd.read_parquet(table)["label"].to_numpy()
@@ -99,13 +99,23 @@ def rows(run: dict, result: dict, columns: dict) -> list[Observation]:
     ]
 
 
-def main(settings: Settings, protocol: str, operator: str, size: str) -> dict:
-    name = f"{protocol}-{operator}-{size}"
-    columns = {"protocol": protocol, "operator": operator, "size": size}
+def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[tuple[dict, dict]]:
+    """One job for every kept model of `models` (protocol, operator, size), with the columns of its observations."""
     noise = settings.noise.model_dump(mode="json", exclude={"tasks"})
-    runs = planned(name, settings.noise.tasks, settings.finetuning[protocol], noise=noise)
-    work = [jobs.Job(run["name"], run, (Path(run["model"]), TASK_FOLDER / run["task"], TOKENIZER)) for run in runs]
-    results = jobs.run(test_model, work, "noise", settings.workers, on_gpu=True)
-    measured = [row for run, (_, result) in zip(runs, results, strict=True) for row in rows(run, result, columns)]
-    observations.write(observations.FOLDER / f"noise-{name}.csv", measured)
+    return kept_models.planned(settings, models, settings.noise.tasks, noise=noise)
+
+
+def main(
+    settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
+) -> dict | None:
+    plan = planned(settings, settings.finetuned(operator, size, protocol))
+    work = [jobs.Job(run["name"], run, (Path(run["model"]), TASK_FOLDER / run["task"], TOKENIZER)) for _, run in plan]
+    done = jobs.run(test_model, work, "noise", settings.workers, on_gpu=True)
+    if operator:
+        return None
+    measured = [
+        row for (columns, run), (_, result) in zip(plan, done, strict=True) for row in rows(run, result, columns)
+    ]
+    results.hand_on("noise", [folder for folder, _ in done])
+    observations.write(observations.FOLDER / "noise.csv", measured)
     return {}

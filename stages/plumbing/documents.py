@@ -18,7 +18,7 @@ def read_yaml(path: Path) -> object:
         text = path.read_text(encoding="utf-8")
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         if root is not None:
-            _size(root, path, {})
+            _size(root, path, {}, yaml.SafeLoader(""))
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(f"{path}: not YAML: {error}") from None
@@ -28,7 +28,7 @@ def read_yaml(path: Path) -> object:
         raise ValueError(f"{path}: nested too deeply") from None
 
 
-def _size(node: yaml.Node, path: Path, sizes: dict[int, int | None]) -> int:
+def _size(node: yaml.Node, path: Path, sizes: dict[int, int | None], loader: yaml.SafeLoader) -> int:
     """How many values a node stands for, aliases expanded; counted once for each node, however often it is named."""
     where = f"{path}, line {node.start_mark.line + 1}"
     if id(node) in sizes:
@@ -46,7 +46,13 @@ def _size(node: yaml.Node, path: Path, sizes: dict[int, int | None]) -> int:
             parts += [key, value]
     elif isinstance(node, yaml.SequenceNode):
         parts = node.value
-    size = 1 + sum(_size(part, path, sizes) for part in parts)
+    else:
+        try:
+            loader.construct_object(node)
+        except (ValueError, AttributeError, OverflowError, yaml.YAMLError) as error:  # as the library happens to fail
+            kind = node.tag.rpartition(":")[2]
+            raise ValueError(f"{where}: {node.value[:40]!r} cannot be read as {kind} ({error}); mend it") from None
+    size = 1 + sum(_size(part, path, sizes, loader) for part in parts)
     if size > LARGEST:
         raise ValueError(f"{where}: its aliases stand for more than {LARGEST} values; write out what is meant")
     sizes[id(node)] = size

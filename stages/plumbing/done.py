@@ -1,13 +1,11 @@
-"""Which commands dvc.yaml stands for, and which of them are done, as far as dvc.lock tells."""
+"""Which commands of dvc.yaml are done, as far as dvc.lock tells."""
 
 import re
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from stages.plumbing.handover import pipeline
 from stages.plumbing.settings import Settings
 
 LOCK = Path("dvc.lock")
@@ -20,23 +18,6 @@ class _Lock(yaml.CSafeLoader):
 _Lock.add_implicit_resolver(
     "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
 )
-
-
-def commands(settings: Settings, stage: str, size: str | None = None) -> dict[str, dict[str, str]]:
-    """Names all commands of a stage of dvc.yaml, with the arguments of each: none where the stage has no matrix.
-
-    Args:
-        settings: of params.yaml.
-        stage: a name in dvc.yaml.
-        size: one of `sizes`, where the commands of one size are wanted.
-    """
-    matrix = pipeline()[stage].get("matrix", {})
-    present = settings.model_dump(mode="json") if matrix else {}
-    values = {key: _value(present, text.strip("${}")) for key, text in matrix.items()}
-    if size and "size" in values:
-        values["size"] = [size]
-    chosen = [dict(zip(values, each, strict=True)) for each in product(*values.values())]
-    return {"@".join(filter(None, (stage, "-".join(each.values())))): each for each in chosen}
 
 
 def made(settings: Settings, *names: str) -> list[str]:

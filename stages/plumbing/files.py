@@ -1,6 +1,6 @@
 """Where the stages leave their files, and how files are written.
 
-They are written whole or not at all: to a temporary name in the same folder, then renamed.
+They are written whole or not at all: to a temporary name in the same folder, then renamed; by one process at a time.
 """
 
 import glob
@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from filelock import FileLock, Timeout
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +35,7 @@ PREDICTIONS = Path("data/predictions")  # PROTOCOL-OPERATOR-SIZE.parquet
 ANSWERS = Path("data/answers")  # OPERATOR-SIZE.parquet
 SENTENCE_PAIRS = Path("data/sentence_pairs")  # below it PROTOCOL/, and the ledger
 TRANSLATIONS = Path("data/translations")  # OPERATOR.parquet
+RESULTS = Path("data/results")  # STAGE/FINGERPRINT: what a stage hands on of its finished jobs
 AUDIT = Path("data/audit/checks.csv")
 ANALYSIS = Path("data/analysis")
 REPORTS = Path("reports")
@@ -48,19 +51,37 @@ def temporary_sibling(path: Path) -> Iterator[Path]:
     """Yields a free path beside `path`; what stands there afterwards (file or folder) replaces `path`.
 
     When the body raises, the temporary file is deleted and `path` stays as it was. What a process has left that was
-    killed in such a body is deleted by the next that begins one for the same path.
+    killed in such a body is deleted by the next that begins one for the same path; one that lives is waited for.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}"):
-        _delete(left)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    with _alone(path):
+        for left in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}"):
+            _delete(left)
+        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+        try:
+            yield temporary
+            if path.is_dir():
+                shutil.rmtree(path)
+            os.replace(temporary, path)
+        finally:
+            _delete(temporary)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Waits until no other process writes `path`, and says so where it takes a while. A killed one does not count."""
+    lock = FileLock(path.with_name(f".{path.name}.lock"))
     try:
-        yield temporary
-        if path.is_dir():
-            shutil.rmtree(path)
-        os.replace(temporary, path)
+        lock.acquire(timeout=1)
+    except Timeout:
+        print(f"{path}: another process is writing it; waiting for its end", flush=True)
+        lock.acquire()
+    try:
+        yield
     finally:
-        _delete(temporary)
+        # deleted while it is held: who waits for it finds it gone, and makes another
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
 
 
 def _delete(path: Path) -> None:

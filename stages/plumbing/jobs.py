@@ -24,17 +24,18 @@ import sys
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
-from dataclasses import dataclass
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import joblib
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 from tqdm import tqdm
 
 from stages.plumbing import fingerprints, gpus, imports, pool, results
 from stages.plumbing.command import said
+from stages.plumbing.files import RESULTS
 
 FOLDER = Path("data/jobs")
 # What a user can mend: its message says how, and no traceback is shown. A disk full of weights is a SafetensorError.
@@ -52,12 +53,14 @@ class Job:
     leaves: files and folders that the function leaves in the job's folder because this run wants them; it finds their
     names under `leaves` in its settings. They are no part of the fingerprint: a job that has its result is called again
     where one of them is missing, and a run that wants fewer reuses the job.
+    places: where an output of a stage has what the function leaves under such a name (results.py).
     """
 
     name: str
     settings: dict
     inputs: tuple[Path, ...]
     leaves: tuple[str, ...] = ()
+    places: dict[str, Path] = field(default_factory=dict)
 
 
 def run(
@@ -87,14 +90,15 @@ def run(
     print(f"{stage}: {len(jobs)} jobs, {len(jobs) - len(missing)} of them done before", flush=True)
     silent = bool(rank()) or None  # None: where there is no terminal
     with tqdm(total=len(jobs), initial=len(jobs) - len(missing), desc=stage, unit="job", disable=silent) as bar:
-        failures = []
+        failures, done = [], len(jobs) - len(missing)
         for name, error in _compute(function, [(jobs[i], folders[i]) for i in missing], workers, on_gpu):
             bar.update()
             bar.set_postfix_str(name)
             if error:
                 failures.append(f"{name}\n{error}")
+            else:
+                done += 1
     if failures:
-        done = bar.n - len(failures)
         raise RuntimeError(
             f"{stage}: {len(failures)} of {len(jobs)} jobs failed; {done} are done and kept.\n" + "\n".join(failures)
         )
@@ -127,6 +131,7 @@ def _found(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None
 
     def found(job: Job, folder: Path) -> dict | None:
         try:
+            _bring_back(job, folder)
             return _finished(job, folder)
         except ValueError as error:
             print(f"{stage}: {error}; {job.name} is computed again", flush=True)
@@ -136,6 +141,14 @@ def _found(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None
 
     with ThreadPoolExecutor() as threads:
         return list(threads.map(found, jobs, folders))
+
+
+def _bring_back(job: Job, folder: Path) -> None:
+    """Takes a job that is not there from what a stage has handed on, unless another stage is at it."""
+    if RESULTS.exists() and not rank() and not (folder / results.RESULT).exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(Timeout), FileLock(folder.with_suffix(".lock"), blocking=False):
+            results.bring_back(folder, job.places)
 
 
 def _finished(job: Job, folder: Path) -> dict | None:

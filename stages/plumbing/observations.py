@@ -22,6 +22,7 @@ import pandas as pd
 from stages.plumbing.files import write_atomically
 
 FOLDER = Path("data/observations")
+NOT_PRETRAINED = "not_pretrained"  # operator of runs of `original` that start from untrained weights, a baseline
 RUNS = Path("data/runs")
 PACKAGES = (
     "torch",

@@ -16,15 +16,16 @@ from pathlib import Path
 
 from stages.plumbing import done
 from stages.plumbing.files import CHECKED, sha256, write_atomically
-from stages.plumbing.handover import filled, pipeline
+from stages.plumbing.handover import commands, filled, paths, pipeline
 from stages.plumbing.observations import RUNS
 from stages.plumbing.settings import PATH, Settings
 
 PLAN = Path("data/plan.json")  # of the planner: seconds by command, and the SHA-256 of the params.yaml they are for
-USUAL = {  # seconds of one command of a stage: scale `laptop`, two cores
-    "settings": 1, "corpus": 3, "filtering": 2, "tokenization": 3, "tasks": 6, "baselines": 4, "parameters": 6,
-    "pretraining": 16, "finetuning": 85, "noise": 15, "cross_domain": 11, "convergence": 10, "question_answering": 16,
-    "sentence_pairs": 3, "translation": 15, "timing": 44, "audit": 4, "analysis": 15, "report": 15,
+USUAL = {  # seconds of one command of a stage: scale `laptop`, two cores without AVX-512
+    "settings": 1, "corpus": 3, "filtering": 2, "tokenization": 3, "tasks": 12, "baselines": 8, "parameters": 7,
+    "pretraining": 78, "finetuning": 1206, "noise": 74, "cross_domain": 33, "convergence": 120,
+    "question_answering": 121, "sentence_pairs": 3, "translation": 126, "timing": 148, "audit": 4, "analysis": 15,
+    "report": 15,
 }  # fmt: skip
 OTHER = 10  # of a stage that somebody has added
 BELIEVED = 60.0  # seconds that the others must have taken to weigh as much as what was expected of a stage
@@ -63,9 +64,9 @@ def every_command(settings: Settings) -> dict[str, Command]:
     """All commands of dvc.yaml by their names, in an order in which each comes after what it reads."""
     found = {}
     for stage, entry in pipeline().items():
-        reads, writes = ([path for path in entry[key] if isinstance(path, str)] for key in ("deps", "outs"))
-        for name, arguments in done.commands(settings, stage).items():
-            filled_in = (tuple(Path(filled(path, arguments)) for path in paths) for paths in (reads, writes))
+        reads, writes = (paths(entry[key]) for key in ("deps", "outs"))
+        for name, arguments in commands(settings, stage).items():
+            filled_in = (tuple(Path(filled(path, arguments)) for path in listed) for listed in (reads, writes))
             found[name] = Command(stage, *filled_in)
     return found
 
@@ -75,13 +76,14 @@ def still_to_come(settings: Settings, known: dict[str, Command], name: str) -> l
     left, changed = [], set()
     made = set(done.made(settings, *known))
     for each, command in known.items():
-        if each == name or each not in made or any(_touch(path, changed) for path in command.reads):
+        if each == name or each not in made or any(touch(path, changed) for path in command.reads):
             left.append(each)
             changed |= set(command.writes) - {CHECKED}  # whose content is always the same
     return left
 
 
-def _touch(path: Path, changed: Iterable[Path]) -> bool:
+def touch(path: Path, changed: Iterable[Path]) -> bool:
+    """Whether a path is one of those that change, is below one, or holds one."""
     return any(path.is_relative_to(other) or other.is_relative_to(path) for other in changed)
 
 

@@ -1,14 +1,19 @@
 """What a finished job leaves in its folder: `result.json`, which names every file beside it with its SHA-256.
 
 The result is written last and holds a checksum of itself, so a job is finished, or it is not, or it is damaged.
+
+A stage with jobs of several models hands their results on in data/results/STAGE, an output that DVC keeps between
+runs: a clone that has pulled them, or an experiment beside the workspace, has no data/jobs, and takes from there what
+is done.
 """
 
 import hashlib
 import json
 import math
+from collections.abc import Iterable
 from pathlib import Path
 
-from stages.plumbing.files import sha256, write_atomically
+from stages.plumbing.files import RESULTS, place, sha256, temporary_sibling, write_atomically
 
 RESULT = "result.json"
 DESCRIPTION = "job.json"
@@ -52,6 +57,52 @@ def read(folder: Path) -> dict | None:
         if not (folder / name).is_file() or sha256(folder / name) != digest:
             raise ValueError(f"{folder / name} is damaged")
     return record["result"]
+
+
+def hand_on(stage: str, folders: Iterable[Path], without: tuple[str, ...] = ()) -> None:
+    """Leaves the results of all jobs of a stage in data/results.
+
+    Args:
+        stage: its name in dvc.yaml.
+        folders: of the jobs.
+        without: files and folders in these that are left out, as another output of the stage has them.
+    """
+    with temporary_sibling(RESULTS / stage) as output:
+        output.mkdir()
+        for folder in folders:
+            for name in (RESULT, DESCRIPTION, *_files(folder)):
+                if name.partition("/")[0] not in without:
+                    target = output / folder.name / name
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    place(folder / name, target)
+
+
+def bring_back(folder: Path, places: dict[str, Path]) -> None:
+    """Makes the folder of a job of what was handed on, where all of it is there; whether it is whole, `read` tells.
+
+    Args:
+        folder: of the job.
+        places: where another output of the stage has what `hand_on` left out, by its name.
+    """
+    for kept in RESULTS.glob(f"*/{folder.name}"):
+        sources = {name: kept / name for name in (RESULT, DESCRIPTION)}
+        for name in _files(kept):
+            first, _, rest = name.partition("/")
+            sources[name] = places[first] / rest if first in places else kept / name
+        if all(source.is_file() for source in sources.values()):
+            with temporary_sibling(folder) as whole:
+                for name, source in sources.items():
+                    (whole / name).parent.mkdir(parents=True, exist_ok=True)
+                    place(source, whole / name)
+            return
+
+
+def _files(folder: Path) -> list[str]:
+    """What a job has left beside its result; nothing where the result is damaged."""
+    try:
+        return list(json.loads((folder / RESULT).read_bytes())["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
 
 
 def _require_finite(value: object, place: str) -> None:

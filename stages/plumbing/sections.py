@@ -29,7 +29,7 @@ T = TypeVar("T")
 Several = Annotated[tuple[T, ...], BeforeValidator(_listed)]
 Pair = Annotated[tuple[T, T], BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]  # stands in file and stage names
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=10**12)]  # more of anything is a slip of the keyboard
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Share = Annotated[float, Field(ge=0, lt=1)]
 Rate = Annotated[float, Field(gt=0)]
@@ -108,7 +108,7 @@ class Tokenization(Record):
     vocabulary: str | None
     vocabulary_revision: str
     vocabulary_size: Annotated[int, Field(ge=100, le=65_536)]  # ids are stored as uint16
-    sequence_length: Annotated[int, Field(ge=8)]
+    sequence_length: Annotated[Count, Field(ge=8)]
     partial_blocks: Literal["keep", "drop_per_batch"]
     validation_documents: Count
     seed: Seed
@@ -148,7 +148,7 @@ class Analysis(Record):
     confidence: Annotated[float, Field(gt=0.5, lt=1)]
     alpha: Annotated[float, Field(gt=0, lt=0.5)]
     margins: dict[Margin, Rate]
-    resamples: Annotated[int, Field(ge=100)]
+    resamples: Annotated[Count, Field(ge=100)]
     seed: Seed
     plateau_loss: Rate | None
 

@@ -1,7 +1,7 @@
 """params.yaml as frozen, validated records: the only reader of params.yaml.
 
 Every key is checked before any work begins: an unknown key, a missing key, a wrong type or an impossible value gives
-one error that names the key, what was given and what is allowed. Complete files for every scale: stages/scales/.
+one error that names the key, what was given and what is allowed.
 """
 
 import difflib
@@ -44,6 +44,7 @@ from stages.plumbing.training_sections import (
 from stages.plumbing.translation_sections import Translation
 
 PATH = Path("params.yaml")
+REFERENCE = "original"  # the operator that all others are compared with
 
 
 class Settings(Record):
@@ -108,8 +109,8 @@ class Settings(Record):
 
     @model_validator(mode="after")
     def _parts_fit(self):
-        if "original" not in self.operators:
-            raise ValueError("operators: every comparison is made against `original`; add it to the list")
+        if REFERENCE not in self.operators:
+            raise ValueError(f"operators: every comparison is made against `{REFERENCE}`; add it to the list")
         for size in self.sizes:
             if size not in self.models:
                 raise ValueError(f"sizes: `{size}` is not described in models; allowed: {', '.join(self.models)}")
@@ -118,6 +119,12 @@ class Settings(Record):
                     raise ValueError(
                         f"{place}: {length} exceeds models.{size}.positions: {self.models[size].positions}"
                     )
+        warmup, longest = self.pretraining.sequence_length_warmup, self.tokenization.sequence_length
+        if warmup and longest % warmup.length:
+            raise ValueError(
+                f"pretraining.sequence_length_warmup.length: {warmup.length} does not divide "
+                f"tokenization.sequence_length: {longest}; every sequence is cut into blocks of that length"
+            )
         late = [step for step in self.convergence.steps if step > (self.pretraining.steps or step)]
         if late:
             raise ValueError(f"convergence.steps: {late[0]} exceeds pretraining.steps: {self.pretraining.steps}")
@@ -156,6 +163,26 @@ class Settings(Record):
             variant |= {"operators_file": self.operators_file, "operators_sha256": sha256(Path(self.operators_file))}
         return variant
 
+    def pretrained(self, operator: str | None = None, size: str | None = None) -> list[tuple[str, str]]:
+        """(operator, size) of every model that is pre-trained; where one is named, of that alone."""
+        return [
+            (each, width)
+            for width in self.sizes
+            for each in self.operators
+            if operator in (None, each) and size in (None, width)
+        ]
+
+    def finetuned(
+        self, operator: str | None = None, size: str | None = None, protocol: str | None = None
+    ) -> list[tuple[str, str, str]]:
+        """(protocol, operator, size) of every model that is fine-tuned on GLUE; where one is named, of that alone."""
+        return [
+            (each, *model)
+            for each in self.protocols
+            for model in self.pretrained(operator, size)
+            if protocol in (None, each)
+        ]
+
     def _lengths(self):
         yield "tokenization.sequence_length", self.tokenization.sequence_length
         yield "question_answering.maximum_length", self.question_answering.maximum_length
@@ -169,9 +196,7 @@ def load_settings(path: Path = PATH) -> Settings:
     try:
         content = read_yaml(path)
     except FileNotFoundError:
-        raise ValueError(
-            f"{path}: no such file; `cp stages/scales/laptop.yaml params.yaml` gives a complete one"
-        ) from None
+        raise ValueError(f"{path}: no such file; `python -m stages scale laptop` writes a complete one") from None
     try:
         return Settings.model_validate(content)
     except ValidationError as error:

@@ -94,11 +94,19 @@ class Training(Record):
     precision: Literal["float32", "bfloat16"]
 
 
+class SequenceLengthWarmup(Record):
+    """Blocks of `length` tokens for the first `share` of the steps, whole sequences thereafter."""
+
+    share: Annotated[float, Field(gt=0, le=1)]
+    length: Annotated[int, Field(ge=2)]
+
+
 class Pretraining(Training):
     steps: Count | None
     epochs: Count | None
+    sequence_length_warmup: SequenceLengthWarmup | None
     micro_batch_size: Batch | None
-    warmup_steps: Annotated[int, Field(ge=0)]
+    warmup_steps: Annotated[int, Field(ge=0, le=10**12)]
     learning_rate: Rate
     initializer_range: Rate
     mask_probability: Annotated[float, Field(gt=0, lt=1)]
@@ -124,7 +132,7 @@ class Finetuning(Training):
     learning_rates: Several[Rate]
     schedule: Literal["linear", "steps"]
     warmup_share: Share
-    maximum_length: Annotated[int, Field(ge=8)]
+    maximum_length: Annotated[Count, Field(ge=8)]
 
     @model_validator(mode="after")
     def _rates_fit_schedule(self):

@@ -14,8 +14,8 @@ class Layers(Sized):
 
     operators: Several[Name]
     seeds: Several[Seed]
-    hidden: Annotated[int, Field(ge=2, multiple_of=2)]  # sine and cosine channels in pairs
-    positions: Annotated[int, Field(ge=4)]
+    hidden: Annotated[Count, Field(ge=2, multiple_of=2)]  # sine and cosine channels in pairs
+    positions: Annotated[Count, Field(ge=4)]
     dropout: Share
     batch_size: Batch
     warmup_steps: Count

@@ -1,18 +1,19 @@
-"""Fine-tunes one operator at one size on SQuAD, with and without TriviaQA before, for every pair of seeds.
+"""Fine-tunes every operator at every size on SQuAD, with and without TriviaQA before, for every pair of seeds.
 
-Reads data/pretraining/OPERATOR-SIZE, data/tasks and the tokenizer of data/tokens. Writes
-data/observations/question_answering-OPERATOR-SIZE.csv (exact match and F1 of every task x pre-training seed x
-fine-tuning seed) and data/answers/OPERATOR-SIZE.parquet (every predicted answer behind them). The models that were
-fine-tuned on TriviaQA first stay in data/jobs.
+Reads data/pretraining, data/tasks and the tokenizer of data/tokens. Writes data/observations/question_answering.csv
+(exact match and F1 of every task x pre-training seed x fine-tuning seed) and data/answers/OPERATOR-SIZE.parquet (every
+predicted answer behind them). The models that were fine-tuned on TriviaQA first stay among the results of the jobs. Of
+an operator that is named, or of a size, it does the jobs alone.
 """
 
 import json
+from itertools import groupby
 from pathlib import Path
 
 import pandas as pd
 
 from stages.common.benchmarks.answers import scores
-from stages.plumbing import jobs, observations
+from stages.plumbing import jobs, observations, results
 from stages.plumbing.files import (
     ANSWERS,
     PRETRAINED,
@@ -47,26 +48,37 @@ def finetune(run: dict, folder: Path) -> dict:
     return {"seconds": seconds}
 
 
-def first_steps(settings: Settings, operator: str, size: str) -> list[dict]:
-    """Runs on TriviaQA, where a task needs them: one for every pre-training seed and seed, for all tasks."""
+def first_steps(settings: Settings, models: list[tuple[str, str]]) -> list[dict]:
+    """Runs on TriviaQA, where a task needs them: one for every model, pre-training seed and seed, for all tasks."""
     if not any(task.endswith(BEFORE) for task in settings.question_answering.tasks):
         return []
     return [
-        _run(settings, f"{operator}-{size}", BEFORE, weights, number, seed)
-        for number, weights in _models(operator, size)
+        _run(settings, name, BEFORE, weights, number, seed)
+        for name in ("-".join(model) for model in models)
+        for number, weights in seed_folders(PRETRAINED / name)
         for seed in settings.question_answering.seeds
     ]
 
 
-def planned(settings: Settings, operator: str, size: str, trained: dict[tuple[int, int], Path]) -> list[dict]:
-    """Runs on SQuAD: one for every task, pre-training seed and seed. trained: models after TriviaQA, by both seeds."""
-    runs = []
-    for task in settings.question_answering.tasks:
-        for number, weights in _models(operator, size):
-            for seed in settings.question_answering.seeds:
-                start = trained[number, seed] if task.endswith(BEFORE) else weights
-                runs.append(_run(settings, f"{operator}-{size}", task, start, number, seed))
-    return runs
+def planned(
+    settings: Settings, models: list[tuple[str, str]], trained: dict[tuple[str, int], Path]
+) -> list[tuple[dict, dict]]:
+    """Runs on SQuAD: one for every model, task, pre-training seed and seed, with the columns of its observations.
+
+    Args:
+        settings: of params.yaml.
+        models: operator and size of each.
+        trained: models after TriviaQA, by the weights that they began with and the seed.
+    """
+    plan = []
+    for operator, size in models:
+        name, columns = f"{operator}-{size}", {"operator": operator, "size": size}
+        for task in settings.question_answering.tasks:
+            for number, weights in seed_folders(PRETRAINED / name):
+                for seed in settings.question_answering.seeds:
+                    start = trained[str(weights), seed] if task.endswith(BEFORE) else weights
+                    plan.append((columns, _run(settings, name, task, start, number, seed)))
+    return plan
 
 
 def _run(settings: Settings, model: str, task: str, weights: Path, pretraining_seed: int, seed: int) -> dict:
@@ -81,10 +93,6 @@ def _run(settings: Settings, model: str, task: str, weights: Path, pretraining_s
         "seed": seed,
         "training": training,
     }
-
-
-def _models(operator: str, size: str) -> list[tuple[int, Path]]:
-    return seed_folders(PRETRAINED / f"{operator}-{size}")
 
 
 def run_all(runs: list[dict], settings: Settings) -> list[tuple[Path, dict]]:
@@ -119,21 +127,25 @@ def kept(run: dict, predicted: list[str], questions: pd.DataFrame) -> pd.DataFra
     return rows[[*names, "example_id", "prediction"]]
 
 
-def main(settings: Settings, operator: str, size: str) -> dict:
-    name = f"{operator}-{size}"
-    first = first_steps(settings, operator, size)
+def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
+    models = settings.pretrained(operator, size)
+    first = first_steps(settings, models)
     before = run_all(first, settings) if first else []
-    seeds = [(run["pretraining_seed"], run["seed"]) for run in first]
-    trained = {key: folder / "model" for key, (folder, _) in zip(seeds, before, strict=True)}
-    runs = planned(settings, operator, size, trained)
-    results = run_all(runs, settings)
-    rows, frames = [], []
-    for run, (folder, _) in zip(runs, results, strict=True):
+    trained = {(run["weights"], run["seed"]): folder / "model" for run, (folder, _) in zip(first, before, strict=True)}
+    plan = planned(settings, models, trained)
+    done = run_all([run for _, run in plan], settings)
+    if operator:
+        return None
+    rows, tables = [], []
+    for (columns, run), (folder, _) in zip(plan, done, strict=True):
         predicted = json.loads((folder / "answers.json").read_text())
         questions = pd.read_parquet(TASK_FOLDER / run["set"] / "validation.parquet", columns=["example_id", "answers"])
-        rows += measured(run, predicted, questions, {"operator": operator, "size": size})
-        frames.append(kept(run, predicted, questions))
-    with temporary_sibling(ANSWERS / f"{name}.parquet") as path:
-        pd.concat(frames).to_parquet(path, index=False)
-    observations.write(observations.FOLDER / f"question_answering-{name}.csv", rows)
-    return {"seconds_of_jobs": round(sum(result["seconds"] for _, result in [*before, *results]), 1)}
+        rows += measured(run, predicted, questions, columns)
+        tables.append(("-".join(columns.values()), kept(run, predicted, questions)))
+    with temporary_sibling(ANSWERS) as output:
+        output.mkdir()
+        for name, group in groupby(tables, key=lambda each: each[0]):
+            pd.concat(frame for _, frame in group).to_parquet(output / f"{name}.parquet", index=False)
+    results.hand_on("question_answering", [folder for folder, _ in [*before, *done]])
+    observations.write(observations.FOLDER / "question_answering.csv", rows)
+    return {"seconds_of_jobs": round(sum(result["seconds"] for _, result in [*before, *done]), 1)}

@@ -1,12 +1,15 @@
-"""The tables of the data in the report: the corpus and its filter, tokens, sentence pairs and tasks."""
+"""The tables of the data in the report: the corpus and its filter, tokens, sentence pairs, tasks and what scores on
+them without attention."""
 
 from dataclasses import replace
 from functools import partial
 
 import pandas as pd
 
+from stages.common.evidence.baselines import LABELS
+from stages.common.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.report import names
-from stages.report.tables import Grid, Heading, number, plain, text
+from stages.report.tables import Grid, Heading, Value, number, plain, text
 
 FATES = {
     "in": "read",
@@ -83,7 +86,7 @@ def sentence_pairs(ledger: pd.DataFrame) -> Grid:
     columns |= {fate: (Heading(fate.replace("_", " ").capitalize()), count) for fate in met}
     notes = (
         "In = kept + dropped. A pair that is over-long, for the positions of params.yaml, is dropped in training and "
-        "cut to them elsewhere.",
+        "cut to them elsewhere. A training pair that is held out, too, is dropped.",
     )
     title = "Sentence pairs for translation"
     made = plain(wide, columns, name="sentence_pairs", title=title, stage="sentence_pairs", notes=notes)
@@ -110,6 +113,39 @@ def tasks(statistics: pd.DataFrame) -> Grid:
     }
     made = plain(frame, columns, name="tasks", title="GLUE tasks and questions", stage="tasks")
     return replace(made, csv=statistics)
+
+
+def baselines(rows: pd.DataFrame, protocol: str) -> Grid:
+    """What each baseline scores in every column, and which of them is the best.
+
+    Args:
+        rows: scores of the baselines as fractions, as the analysis has them.
+        protocol: the one whose columns are shown.
+    """
+    rows = rows[(rows["protocol"] == protocol) & rows["evaluated_on"].isin([*COLUMNS, GLUE_SCORE])]
+    wide = rows.pivot(index="evaluated_on", columns="operator", values="value")
+    wide = 100 * wide.reindex(columns=list(LABELS)).reindex([*COLUMNS, GLUE_SCORE]).dropna(how="all")
+    shown = wide.apply(lambda scores: [_marked(score, scores.max()) for score in scores], axis=1, result_type="expand")
+    shown = shown.set_axis(wide.columns, axis=1).assign(label=wide.index.map(names.task)) if len(wide) else wide
+    columns = {"label": (Heading("Task"), str)} | {
+        name: (Heading(label[0].upper() + label[1:]), lambda value: value) for name, label in LABELS.items()
+    }
+    notes = (
+        "Fitted to the training examples of the models; scores as in the papers' GLUE tables, times 100. Best rule: "
+        "one property, such as the number of shared words or an equal question word, and for each of its values the "
+        "most frequent answer. Bag of words: TF-IDF of the words of both texts. Words and bigrams: of each text. Words "
+        "and their overlap: the words of either text, which of them both have, which only one, and how many. These "
+        "three are logistic regressions, or for STS-B ridge regressions.",
+        "Not pre-trained: the original operator at the first size, fine-tuned by the same recipe from the weights that "
+        "its pre-training starts from; the mean over seeds. The recipe was chosen for models that are pre-trained.",
+    )
+    title = "Baselines, by task"
+    made = plain(shown, columns, name="baselines", title=title, stage="baselines", notes=notes)
+    return replace(made, csv=wide.reset_index())
+
+
+def _marked(score: float, best: float) -> Value:
+    return Value(number(score, 1), "best" if score == best else "")
 
 
 def _state(subset: bool, reduced: bool) -> str:

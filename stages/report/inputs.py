@@ -57,23 +57,17 @@ def constant_answers(metric: str, protocol: str = "") -> dict[str, float]:
     return {row.evaluated_on: 100 * row.value for row in rows.itertuples()}
 
 
-def signatures(settings: Settings) -> list[str]:
+def signatures() -> list[str]:
     """The signatures that sacrebleu gave with the scores of this run's translations."""
-    names = [f"translation-{operator}" for operator in settings.translation.operators]
-    found = provenance.records(observations.RUNS, names)
+    found = provenance.records(observations.RUNS, ["translation"])
     return sorted({signature for record in found for signature in record.get("sacrebleu", ())})
 
 
 def stage_names(settings: Settings) -> list[str]:
-    """The stage instances that this run consists of, in the order of the pipeline."""
-    trained = [f"{operator}-{size}" for size in settings.sizes for operator in settings.operators]
-    tuned = [f"{protocol}-{name}" for protocol in settings.protocols for name in trained]
+    """The records in data/runs that this run consists of, in the order of the pipeline."""
     return [
         *("corpus", "filtering", "tokenization", "tasks", "baselines", "parameters"),
-        *(f"pretraining-{name}" for name in trained),
-        *(f"{stage}-{name}" for stage in ("finetuning", "noise", "cross_domain") for name in tuned),
-        *(f"{stage}-{name}" for stage in ("convergence", "question_answering") for name in trained),
-        "sentence_pairs",
-        *(f"translation-{operator}" for operator in settings.translation.operators),
-        *("timing", "audit", "analysis"),
+        *(f"pretraining-{'-'.join(model)}" for model in settings.pretrained()),
+        *("finetuning", "noise", "cross_domain", "convergence", "question_answering"),
+        *("sentence_pairs", "translation", "timing", "audit", "analysis"),
     ]

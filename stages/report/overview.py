@@ -83,17 +83,19 @@ def scored(settings, summaries: pd.DataFrame) -> pd.DataFrame:
 
 def _floor(scores: pd.DataFrame) -> list[str]:
     """Which tasks tell nothing, as every operator is at chance there, and whether answers without attention win."""
-    if not {"at_chance", "bag_of_words"} <= set(scores.columns):
+    if not {"at_chance", "words_and_overlap"} <= set(scores.columns):
         return []
     texts, columns = [], scores[scores["evaluated_on"].isin(COLUMNS)]
     chance = columns.groupby("evaluated_on", sort=False)["at_chance"].agg(lambda marks: bool(marks.eq(True).all()))
     if chance.any():
         tasks = ", ".join(names.task(key) for key in COLUMNS if chance.get(key, False))
         texts.append(f"Every operator is at chance on {tasks}: no mean score is shown to be above a constant answer's.")
-    whole = scores[scores["evaluated_on"] == GLUE_SCORE].dropna(subset=["bag_of_words"])
-    if len(whole) and (whole["mean"] < whole["bag_of_words"]).all():
-        words = number(100 * whole["bag_of_words"].iloc[0], 1)
-        texts.append(f"A bag of words, without any attention, has a higher GLUE score ({words}) than every operator.")
+    whole = scores[scores["evaluated_on"] == GLUE_SCORE].dropna(subset=["words_and_overlap"])
+    if len(whole) and (whole["mean"] < whole["words_and_overlap"]).all():
+        words = number(100 * whole["words_and_overlap"].iloc[0], 1)
+        texts.append(
+            f"Words and their overlap, a linear model, have a higher GLUE score ({words}) than every operator."
+        )
     return texts
 
 
@@ -121,7 +123,7 @@ def frame(summaries: pd.DataFrame, comparisons: pd.DataFrame, settings) -> pd.Da
                         "glue_score": 100 * score.get("mean", float("nan")),
                         "glue_score_sd": 100 * score.get("sd", float("nan")),
                         "n": score.get("n"),
-                        "bag_of_words": 100 * score.get("bag_of_words", float("nan")),
+                        "words_and_overlap": 100 * score.get("words_and_overlap", float("nan")),
                         "at_chance": score.get("at_chance"),
                         "difference": difference.get("difference"),
                         "low": difference.get("low"),
@@ -179,13 +181,13 @@ def grid(rows: pd.DataFrame, confidence: float) -> Grid:
 
 
 def _words(rows: pd.DataFrame) -> tuple[str, ...]:
-    """What a bag of words scores, beside the operators."""
-    known = rows.dropna(subset=["bag_of_words", "glue_score"])
+    """What a linear model of words and their overlap scores, beside the operators."""
+    known = rows.dropna(subset=["words_and_overlap", "glue_score"])
     if known.empty:
         return ()
-    above = int((known["glue_score"] > known["bag_of_words"]).sum())
-    words = number(known["bag_of_words"].iloc[0], 2)
-    return (f"A bag of words scores {words} without any attention; {above} of the {len(known)} models score higher.",)
+    above = int((known["glue_score"] > known["words_and_overlap"]).sum())
+    words = number(known["words_and_overlap"].iloc[0], 2)
+    return (f"Words and their overlap, a linear model, score {words}; {above} of {len(known)} models score higher.",)
 
 
 def _with_spread(rows: pd.DataFrame, name: str, decimals: int) -> list[Value]:

@@ -58,7 +58,6 @@ from stages.report.tables import Grid
 
 TEMPLATES = REPORTS / "templates"
 CHECKLIST = Path(protocols.__file__).with_name("checklist.yaml")
-ERRATA = Path(deviations.__file__).with_name("errata.yaml")
 
 
 def tables(settings: Settings) -> dict[str, Grid]:
@@ -77,14 +76,13 @@ def tables(settings: Settings) -> dict[str, Grid]:
         verdicts.summary(inputs.read("tally")),
         verdicts.claims(claims, checks),
         verdicts.audit(checks),
-        verdicts.errata(yaml.safe_load(ERRATA.read_text(encoding="utf-8"))),
         *robustness_tables(),
         milestones.milestones(inputs.read("milestones")),
         milestones.tests(inputs.read("milestone_tests"), confidence, alpha),
         *plateau_tables.comparisons(inputs.plateau_tests(), confidence, alpha),
         plateau_tables.arms(inputs.read("plateau_arms")),
         speed.training_speed(inputs.read("speed")),
-        translation.scores(inputs.read("translation"), inputs.signatures(settings)),
+        translation.scores(inputs.read("translation"), inputs.signatures()),
         translation.sequences(inputs.read("translation"), confidence),
         *run_tables(settings),
     ]
@@ -123,6 +121,7 @@ def run_tables(settings: Settings) -> list[Grid]:
         data_tables.corpus(pd.read_csv(LEDGER)),
         data_tables.tokens(json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))),
         data_tables.tasks(inputs.task_statistics()),
+        data_tables.baselines(inputs.read("baselines"), settings.protocols[0]),
         data_tables.sentence_pairs(inputs.pairs_ledger()),
         *(protocols.settings(frame, name) for name, frame in beside.items()),
         protocols.own_settings(deviations.own(params)),

@@ -163,17 +163,6 @@ def audited(checks: pd.DataFrame) -> str:
     )
 
 
-def errata(entries: list[dict]) -> Grid:
-    """Mistakes of our own that earlier reports had."""
-    frame = pd.DataFrame(entries, columns=["where", "was", "is"])
-    columns = {
-        "where": (Heading("Where"), str),
-        "was": (Heading("It said"), text),
-        "is": (Heading("It should say"), text),
-    }
-    return plain(frame, columns, name="errata", title="Our own errata", stage="report")
-
-
 def multibootstrap(frame: pd.DataFrame, confidence: float, resamples: int) -> Grid:
     """Differences to `original` with intervals over seeds and test examples together."""
     labels = [f"{names.model(row.size, row.operator)}, {names.task(row.column)}" for row in frame.itertuples()]

@@ -1,14 +1,40 @@
 """Checks params.yaml before any other stage runs.
 
-Reads params.yaml, as every stage does, and stops on a mistake. Writes data/settings.txt, whose content is always the
-same: the stages that depend on it wait for the check, and do not run again because of it.
+Reads params.yaml, as every stage does, and stops on a mistake; runs each of the user's own operators once, on zeros.
+Writes data/settings.txt, whose content is always the same: the stages that depend on it wait for the check, and do not
+run again because of it.
 """
+
+from itertools import product
 
 from stages.common.benchmarks.glue import positive_classes
 from stages.plumbing.files import CHECKED, write_atomically
 from stages.plumbing.settings import Settings
 
 
+def require_own_operators(settings: Settings) -> None:
+    """Runs each of the user's own operators once, on zeros, at the sizes of this run.
+
+    ValueError for one that fails, with file and name.
+    """
+    own = [variant for name in settings.operators if "operators_file" in (variant := settings.variant(name))]
+    for variant, size in product(own, settings.sizes):
+        import torch  # takes seconds
+
+        from stages.common.attention.configuration import configuration
+
+        where = f"{variant['operators_file']}: operator `{variant['operator']}` at size {size}"
+        config = configuration(**variant, **settings.models[size].model_dump())
+        X = torch.zeros(2, 3, config.hidden_size)
+        try:
+            found = tuple(config.self_attention()(X).shape)
+        except Exception as error:  # of whatever the user's code does
+            raise ValueError(f"{where}: {type(error).__name__}: {error}; mend it") from error
+        if found != X.shape:
+            raise ValueError(f"{where}: it makes {found} of {tuple(X.shape)}; both must be alike: mend it")
+
+
 def main(settings: Settings) -> None:
     positive_classes(settings.cross_domain)  # raises on a label that its task does not have
+    require_own_operators(settings)
     write_atomically(CHECKED, "params.yaml has been checked.\n")

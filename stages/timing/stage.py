@@ -38,6 +38,7 @@ def pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key
     """Calls that give the seconds of a step, by operator and for stock BERT."""
     training = settings.pretraining.model_dump(mode="json")
     training["steps"] = masked_lm.length(training, len(corpus.train))
+    training["sequence_length_warmup"] = None  # steps are timed at the full length, as stock BERT's are
     model, steps, batch_size = settings.models[size].model_dump(), settings.timing.steps, training["batch_size"]
     calls = {}
     for operator in settings.operators:

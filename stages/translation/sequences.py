@@ -53,7 +53,8 @@ class SequenceModel(nn.Module):
         self.output = nn.Linear(hidden, 1 if self.task == "recurrence" else VALUES)
         self.register_buffer("places", sinusoids(length, hidden), persistent=False)
         seen = torch.ones(length, length, dtype=torch.bool)
-        self.register_buffer("mask", seen.tril() if self.task == "recurrence" else seen, persistent=False)
+        seen = seen.tril() if self.task == "recurrence" else seen
+        self.register_buffer("mask", seen[None, None], persistent=False)  # of every sequence and every head
         start(self, hidden)
 
     def forward(self, inputs: Tensor) -> Tensor:

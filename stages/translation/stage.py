@@ -1,16 +1,18 @@
-"""Trains translation models, and models of two exact sequence tasks, with one operator, once for every seed.
+"""Trains translation models, and models of two exact sequence tasks, with every operator, once for every seed.
 
 Reads data/sentence_pairs. Trains by every protocol of `translation` that names the operator, and on both sequence
-tasks where these name it. Writes data/observations/translation-OPERATOR.csv: by epoch, the tutorial's accuracy over all
+tasks where these name it. Writes data/observations/translation.csv: by epoch, the tutorial's accuracy over all
 positions with its ceiling, accuracy of real tokens and perplexity of held-out sentences; after the last, BLEU of greedy
 and of beam search; and the error of each sequence task. data/translations/OPERATOR.parquet holds every translation.
+Given an operator, it does the jobs of this one alone and writes no outputs.
 """
 
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
 
-from stages.plumbing import jobs, observations
+from stages.plumbing import jobs, observations, results
 from stages.plumbing.files import SENTENCE_PAIRS, TRANSLATIONS, temporary_sibling
 from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
@@ -31,12 +33,12 @@ def compute(job: dict, folder: Path) -> dict:
     return loop.train(job, SENTENCE_PAIRS / job["protocol"], folder)
 
 
-def planned(settings: Settings, operator: str) -> list[dict]:
-    """One job for every protocol or sequence task that names the operator, and seed."""
+def planned(settings: Settings, operators: tuple[str, ...]) -> list[dict]:
+    """One job for every operator, protocol or sequence task that names it, and seed."""
     section, made = settings.translation, []
     recipes = [("translation", name, protocol) for name, protocol in section.protocols.items()]
     recipes += [(task, SEQUENCES, section.sequence_tasks) for task in TASKS]
-    for task, protocol, recipe in recipes:
+    for operator, (task, protocol, recipe) in product(operators, recipes):
         if operator not in recipe.operators:
             continue
         training = recipe.model_dump(mode="json", exclude={"operators", "seeds"})
@@ -79,21 +81,24 @@ def translations(job: dict, result: dict) -> pd.DataFrame:
     return pd.concat(frames).assign(protocol=job["protocol"], seed=job["seed"])
 
 
-def main(settings: Settings, operator: str) -> dict:
-    plan = planned(settings, operator)
+def main(settings: Settings, operator: str | None = None) -> dict | None:
+    plan = planned(settings, (operator,) if operator else settings.translation.operators)
     inputs = {name: (SENTENCE_PAIRS / name,) for name in settings.translation.protocols}
     work = [jobs.Job(job["name"], job, inputs.get(job["protocol"], ())) for job in plan]
     done = jobs.run(compute, work, "translation", settings.workers, on_gpu=True)
-    results = [(job, result) for job, (_, result) in zip(plan, done, strict=True)]
-    observations.write(
-        observations.FOLDER / f"translation-{operator}.csv",
-        [row for job, result in results for row in rows(job, result)],
-    )
-    translated = [(job, result) for job, result in results if job["task"] not in TASKS]
-    empty = pd.DataFrame(columns=["search", "example", "translation", "protocol", "seed"])
-    with temporary_sibling(TRANSLATIONS / f"{operator}.parquet") as path:
-        frames = [translations(job, result) for job, result in translated]
-        (pd.concat(frames) if frames else empty).to_parquet(path, index=False)
+    if operator:
+        return None
+    found = [(job, result) for job, (_, result) in zip(plan, done, strict=True)]
+    translated = [(job, result) for job, result in found if job["task"] not in TASKS]
+    with temporary_sibling(TRANSLATIONS) as output:
+        output.mkdir()
+        for name in settings.translation.operators:
+            frames = [translations(job, result) for job, result in translated if job["operator"] == name]
+            if frames:
+                pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
+    results.hand_on("translation", [folder for folder, _ in done])
+    rows_of_all = [row for job, result in found for row in rows(job, result)]
+    observations.write(observations.FOLDER / "translation.csv", rows_of_all)
     signatures = {result["signature"] for _, result in translated}
     seconds = round(sum(result["seconds"] for _, result in translated), 1)
     return {"sacrebleu": sorted(signatures), "seconds_of_jobs": seconds}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.plumbing.files import FINETUNED
-from stages.plumbing.training_sections import Finetuning
+from stages.plumbing.settings import Settings
 
 NAME = re.compile(r"(?P<task>\w+)-pretraining-(?P<pretraining_seed>\d+)-finetuning-(?P<finetuning_seed>\d+)")
 
@@ -29,6 +29,15 @@ def model_folder(output: Path, task: str, pretraining_seed: int, finetuning_seed
     return output / f"{task}-pretraining-{pretraining_seed}-finetuning-{finetuning_seed}"
 
 
+def kept(settings: Settings, protocol: str, model: str, task: str, pretraining_seed: int, seed: int) -> Path | None:
+    """Where stage finetuning keeps one fine-tuned model of OPERATOR-SIZE `model`; None where no stage tests it."""
+    tested = task in (*settings.noise.tasks, *settings.cross_domain.tasks)
+    made = (
+        protocol in settings.protocols and seed in settings.finetuning[protocol].seeds and task in settings.tasks.names
+    )
+    return model_folder(FINETUNED / f"{protocol}-{model}", task, pretraining_seed, seed) if tested and made else None
+
+
 def kept_models(name: str, tasks: tuple[str, ...]) -> list[Kept]:
     """The models of PROTOCOL-OPERATOR-SIZE `name` for `tasks`, sorted.
 
@@ -46,33 +55,43 @@ def kept_models(name: str, tasks: tuple[str, ...]) -> list[Kept]:
     return [model for model in models if model.task in tasks]
 
 
-def planned(name: str, tasks: tuple[str, ...], finetuning: Finetuning, **further: Any) -> list[dict]:
-    """The settings of the jobs that test every kept model of PROTOCOL-OPERATOR-SIZE `name` for `tasks`.
+def planned(
+    settings: Settings, models: list[tuple[str, str, str]], tasks: tuple[str, ...], **further: Any
+) -> list[tuple[dict, dict]]:
+    """Plans the jobs that test kept models at the length and in the precision of their protocol.
 
     Args:
-        name: as in `kept_models`.
-        tasks: that the models were fine-tuned on.
-        finetuning: the protocol's section of params.yaml; models are tested at its length and in its precision.
+        settings: of params.yaml.
+        models: protocol, operator and size of each.
+        tasks: that they were fine-tuned on.
         further: what the settings of every job hold beside, as JSON.
+
+    Returns:
+        The columns that say of an observation which model it is of, and the settings of the job.
     """
-    return [
-        {
-            "name": f"{name} {model.folder.name}",
-            "model": str(model.folder),
-            "task": model.task,
-            "pretraining_seed": model.pretraining_seed,
-            "finetuning_seed": model.finetuning_seed,
-            "maximum_length": finetuning.maximum_length,
-            "precision": finetuning.precision,
-            **further,
-        }
-        for model in kept_models(name, tasks)
-    ]
+    plan = []
+    for protocol, operator, size in models:
+        columns = {"protocol": protocol, "operator": operator, "size": size}
+        recipe, name = settings.finetuning[protocol], f"{protocol}-{operator}-{size}"
+        for model in kept_models(name, tasks):
+            run = {
+                "name": f"{name} {model.folder.name}",
+                "model": str(model.folder),
+                "task": model.task,
+                "pretraining_seed": model.pretraining_seed,
+                "finetuning_seed": model.finetuning_seed,
+                "maximum_length": recipe.maximum_length,
+                "precision": recipe.precision,
+            }
+            plan.append((columns, run | further))
+    return plan
 
 
 def load(folder: Path):
     """A kept model, an OperatorBertForSequenceClassification, ready to predict."""
     from stages.common.attention.bert import OperatorBertForSequenceClassification
+    from stages.common.classification.training import import_operator
     from stages.common.training.optimisation import device
 
+    import_operator(folder)
     return OperatorBertForSequenceClassification.from_pretrained(folder).to(device()).eval()

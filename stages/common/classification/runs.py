@@ -19,8 +19,20 @@ from stages.plumbing.observations import Observation
 STAGE = "finetuning"  # below data/jobs
 
 
-def planned(name: str, weights: Path, pretraining_seed: int, task: str, seed: int, training: dict, keep: bool) -> dict:
-    """The settings of one run. name: of the model. training: a record of `finetuning`. keep: leave the weights too."""
+def planned(
+    name: str, weights: Path, pretraining_seed: int, task: str, seed: int, training: dict, keep: Path | None
+) -> dict:
+    """The settings of one run.
+
+    Args:
+        name: of the model.
+        weights: its folder.
+        pretraining_seed: from which it was pre-trained.
+        task: of GLUE.
+        seed: of the fine-tuning.
+        training: a record of `finetuning`.
+        keep: where the stage finetuning keeps the fine-tuned model; None where it does not.
+    """
     return {
         "name": f"{name} {task}, pre-training seed {pretraining_seed}, seed {seed}",
         "task": task,
@@ -40,7 +52,7 @@ def run_all(runs: list[dict], workers: int | str | None) -> list[tuple[Path, dic
             run["name"],
             {key: value for key, value in run.items() if key != "keep"},
             (Path(run["weights"]), TASK_FOLDER / run["task"], TOKENIZER),
-            ("model",) * run["keep"],
+            *((("model",), {"model": run["keep"]}) if run["keep"] else ()),
         )
         for run in runs
     ]

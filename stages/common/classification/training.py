@@ -20,6 +20,8 @@ from transformers.utils import logging
 
 from stages.common.attention.bert import OperatorBertForSequenceClassification, WithOperator
 from stages.common.attention.configuration import OperatorConfig
+from stages.common.attention.own import own_operators
+from stages.common.benchmarks.glue import TASKS
 from stages.common.training.batches import batches
 from stages.common.training.optimisation import (
     DROPOUT,
@@ -35,6 +37,7 @@ from stages.common.training.optimisation import (
     update,
 )
 from stages.plumbing.files import read_once, temporary_sibling
+from stages.plumbing.settings import load_settings
 
 EVALUATION_BATCH = 128  # examples
 
@@ -78,6 +81,7 @@ def finetune(
         for name, path in validation.items()
     }
     if kept:
+        model.config.update(TASKS[run["task"]].head)  # the names of its classes
         with temporary_sibling(kept) as folder:  # whole or not at all: what is there counts as left by the job
             model.save_pretrained(folder)
     return predictions, seconds
@@ -112,6 +116,7 @@ def loaded(model: type[WithOperator], run: dict, weights: Path, **others: Any) -
         weights: folder of the pre-trained model.
         others: further values of the model's configuration, such as `num_labels`.
     """
+    import_operator(weights)
     seed_torch(run["seed"], INITIALISATION)
     config = OperatorConfig.from_pretrained(
         weights,
@@ -120,6 +125,13 @@ def loaded(model: type[WithOperator], run: dict, weights: Path, **others: Any) -
         **others,
     )
     return model.from_pretrained(weights, config=config).to(device())
+
+
+def import_operator(weights: Path) -> None:
+    """Imports the operator of a model folder, where it is a user's own, from the file that params.yaml names."""
+    sha256 = OperatorConfig.from_pretrained(weights).operators_sha256
+    if sha256:
+        own_operators(load_settings().operators_file, sha256)
 
 
 def train_model(model: WithOperator, examples: Encoded, run: dict) -> None:

@@ -142,8 +142,14 @@ def zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
 
 
 def in_natural_order(paths: list[Path]) -> list[Path]:
-    """By folder and name, with numbers by value: part_2 stands before part_10."""
-    return sorted(paths, key=lambda path: [_number_or_text(part) for part in re.split(r"(\d+)", path.as_posix())])
+    """By folder and name, with numbers by value: part_2 stands before part_10, and part_02 before it."""
+    return sorted(paths, key=_natural)
+
+
+def _natural(path: Path) -> tuple[list[tuple[int, int, str]], str]:
+    """The name decides where numbers are equal: otherwise the order in which the paths were given would."""
+    name = path.as_posix()
+    return [_number_or_text(part) for part in re.split(r"(\d+)", name)], name
 
 
 def _number_or_text(part: str) -> tuple[int, int, str]:

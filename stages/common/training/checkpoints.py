@@ -33,10 +33,10 @@ def save(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
             raise OSError(f"{path}: cannot be written ({error})") from None
 
 
-def load(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict) -> dict:
-    """Sets model and optimiser to the saved state and gives its progress.
+def load(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict) -> dict | None:
+    """Sets model and optimiser to the saved state and gives its progress; of a damaged file None, and says so.
 
-    ValueError for a damaged file, and for the checkpoint of another run, with both settings.
+    ValueError for the checkpoint of another run, with both settings.
     """
     try:
         with safe_open(path, framework="pt") as file, torch.no_grad():
@@ -54,7 +54,8 @@ def load(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
                 }
             return json.loads(state["progress"])
     except (SafetensorError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: not a checkpoint of this run ({error}); delete it to begin anew") from None
+        print(f"{path}: damaged, not a checkpoint of this run ({error}); the run begins anew", flush=True)
+        return None
 
 
 def _digest(tensors: dict[str, torch.Tensor], state: dict[str, str]) -> str:

@@ -7,18 +7,23 @@ import torch
 
 from stages.common.training.optimisation import device
 
-SIDE = {"cpu": 2048, "cuda": 8192}  # of the square matrices whose product gives the machine's peak
-PRODUCTS = 4  # the fastest of which counts
+SIDES = {"cpu": (256, 512, 1024, 2048), "cuda": (2048, 8192)}  # of square matrices, whose products tell the peak
+PRODUCTS = 4  # of each side, the fastest of which counts
+ENOUGH = 0.1  # seconds of a product, after which no larger one is tried: a CPU may take minutes for one in bfloat16
 
 
 def peak(precision: str) -> float:
     """Floating-point operations a second of a large matrix product; precision: float32 or bfloat16."""
-    side = SIDE[device().type]
     # random numbers: a GPU multiplies zeros and ones some ten per cent faster, as fewer bits of it switch
-    generator = torch.Generator(device()).manual_seed(0)
-    drawn = (torch.randn(side, side, device=device(), generator=generator) for _ in range(2))
-    A, B = (matrix.to(getattr(torch, precision)) for matrix in drawn)
-    return 2 * side**3 / min(clocked(lambda: A @ B) for _ in range(PRODUCTS))
+    generator, rate = torch.Generator(device()).manual_seed(0), 0.0
+    for side in SIDES[device().type]:
+        drawn = (torch.randn(side, side, device=device(), generator=generator) for _ in range(2))
+        A, B = (matrix.to(getattr(torch, precision)) for matrix in drawn)
+        seconds = min(clocked(lambda A=A, B=B: A @ B) for _ in range(PRODUCTS))
+        rate = max(rate, 2 * side**3 / seconds)
+        if seconds > ENOUGH:
+            break
+    return rate
 
 
 def clocked(call: Callable[[], object]) -> float:
@@ -37,17 +42,25 @@ def synchronise() -> None:
 
 
 class Pace:
-    """How fast steps of `tokens` tokens go, of `flops` operations a token, on a machine that does `limit` a second."""
+    """How fast a run goes on a machine that does `limit` operations a second."""
 
-    def __init__(self, tokens: int, flops: float, limit: float):
-        self._tokens, self._flops, self._limit = tokens, flops, limit
+    def __init__(self, limit: float):
+        self._limit = limit
         self.start()
 
     def start(self) -> None:
-        """Begins a lap; `steps` is to be counted up by whoever takes them."""
-        self.steps, self._started = 0, time.perf_counter()
+        """Begins a lap."""
+        self._tokens, self._flops, self._started = 0, 0.0, time.perf_counter()
+
+    def count(self, tokens: int, flops: float) -> None:
+        """Adds the tokens and the operations of one step to the lap."""
+        self._tokens += tokens
+        self._flops += flops
 
     def lap(self) -> dict[str, float]:
         """tokens_per_second and model_flop_utilisation, a share of the machine's peak, since the lap began."""
-        rate = self.steps * self._tokens / (time.perf_counter() - self._started)
-        return {"tokens_per_second": rate, "model_flop_utilisation": rate * self._flops / self._limit}
+        seconds = time.perf_counter() - self._started
+        return {
+            "tokens_per_second": self._tokens / seconds,
+            "model_flop_utilisation": self._flops / seconds / self._limit,
+        }

@@ -62,14 +62,13 @@ def configured(job: dict) -> OperatorConfig:
 
 def attention(job: dict) -> Attention:
     """One attention sublayer with the operator of a job; with the original where that replaces the feed-forward."""
-    config = configured(job)
-    return Attention(config.operator_class()(config), job["training"]["dropout"])
+    return Attention(configured(job).self_attention(output=True), job["training"]["dropout"])
 
 
 def feed_forward(job: dict) -> FeedForward:
     """One feed-forward sublayer, or attention over as many parameters as it has weights (the draft section)."""
     config = configured(job)
-    replacement = config.operator_class().feed_forward(config)
+    replacement = config.feed_forward()
     if replacement is not None:
         inner, width = replacement
     else:

@@ -14,7 +14,6 @@ import math
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from stages.common.attention.base import SelfAttention
 from stages.common.translation.pairs import PAD
@@ -23,20 +22,17 @@ EPSILON = 1e-6  # of LayerNorm
 
 
 class Attention(nn.Module):
-    """An operator, its output projection, dropout, residual sum and LayerNorm."""
+    """An operator with its output projection, dropout, residual sum and LayerNorm."""
 
     def __init__(self, operator: SelfAttention, dropout: float):
         super().__init__()
         self.operator = operator
-        self.output = nn.Linear(operator.hidden, operator.hidden)
         self.dropout = nn.Dropout(dropout)
         self.norm = nn.LayerNorm(operator.hidden, eps=EPSILON)
 
     def forward(self, X: Tensor, mask: Tensor, memory: Tensor | None = None) -> Tensor:
         """[batch, n, h]. mask: True = seen, broadcasts to [batch, heads, n, keys]. memory: the keys, X where None."""
-        context, scale = self.operator(X, mask, memory), self.operator.output_scale()
-        weight = self.output.weight if scale is None else self.output.weight * scale
-        return self.norm(X + self.dropout(functional.linear(context, weight, self.output.bias)))
+        return self.norm(X + self.dropout(self.operator(X, mask, memory)))
 
 
 class FeedForward(nn.Module):
