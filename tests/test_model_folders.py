@@ -166,9 +166,7 @@ def test_inside_a_run_the_operator_comes_from_the_file_that_params_yaml_names(tm
 
 def test_the_code_of_a_user_s_operator_is_not_exported_as_it_could_not_be_loaded(folder, tmp_path):
     (tmp_path / "mine.py").write_text(OWN)
-    with pytest.raises(
-        ValueError, match="imports this repository; export it in Python without it"
-    ):
+    with pytest.raises(ValueError, match="imports this repository; export it in Python without it"):
         export.export(named(folder, tmp_path / "own", tmp_path / "mine.py"), tmp_path / "target", own=True)
     assert not (tmp_path / "target").exists()
 
