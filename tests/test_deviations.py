@@ -107,7 +107,7 @@ def test_a_new_setting_is_shown_before_it_has_an_entry():
         ("data.source", DIFFERS),
         ("pretraining.mask_probability", DIFFERS),
         ("finetuning.courtois2024.epochs", DIFFERS),
-        ("finetuning.courtois2024.batch_size", DIFFERS),
+        ("finetuning.courtois2024.learning_rates", DIFFERS),
         ("filtering.excluded_categories", AS_STATED),
         ("corpus.hub", NO_EFFECT),
     ],

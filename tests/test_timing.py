@@ -113,8 +113,11 @@ def pipeline(tmp_path, monkeypatch):
     )
 
 
-def test_the_stage_times_every_operator_and_stock_bert_as_often_as_asked(pipeline, monkeypatch):
-    monkeypatch.setattr(timing.machine, "SIDES", {"cpu": (64,)})
+@pytest.mark.parametrize("emulated", [False, True])
+def test_the_stage_times_every_operator_and_stock_bert_where_no_precision_is_emulated(pipeline, monkeypatch, emulated):
+    peaks = {"float32": 8e10, "bfloat16": 1e9 if emulated else 1.6e11}
+    monkeypatch.setattr(timing.machine, "peak", peaks.__getitem__)
+    timing.precisions.cache_clear()
     record = timing.main(pipeline)
     rows = observations.read([observations.FOLDER / "timing.csv"])
     assert (rows["value"] > 0).all()
@@ -125,8 +128,9 @@ def test_the_stage_times_every_operator_and_stock_bert_as_often_as_asked(pipelin
     assert len(steps) == 4
     rows = rows.drop(steps.index)
     summaries = speed.summaries(rows)
+    stock = timing.PRECISIONS[:1] if emulated else timing.PRECISIONS
     assert set(zip(summaries["operator"], summaries["stock"], strict=True)) == {
-        ("original", ""), ("shared", ""), ("original", "float32"), ("original", "bfloat16"),
+        ("original", ""), ("shared", ""), *(("original", precision) for precision in stock),
     }  # fmt: skip
     assert set(summaries["metric"]) == {"tokens_per_second", "share_of_peak", "seconds_per_epoch"}
     assert len(rows) == 2 * len(summaries)

@@ -4,14 +4,14 @@ Reads data/tasks, sequences and tokenizer of data/tokens, and data/sentence_pair
 speed does not depend on them. Writes data/observations/timing.csv: seconds_per_epoch (Kowsher et al., Figure 3),
 tokens_per_second and share_of_peak, and seconds_per_step of the encoder-decoders of every protocol of `translation`
 (size: the protocol), `timing.repeats` rounds of each. condition: `round=N` for ours, `implementation=trainer
-precision=P round=N` for Hugging Face's BERT and Trainer, in the rows of `original`. Everything is timed in turn within
-a round, so that a machine's drift falls on all alike; the peaks of matrix products are in data/runs/timing.json. A CPU
-computes with one thread, as in every other stage: several would wait for each other wherever another process takes a
-core.
+precision=P round=N` for Hugging Face's BERT and Trainer, in the rows of `original`; P is float32, and bfloat16 where
+the machine does not emulate it. Everything is timed in turn within a round, so that a machine's drift falls on all
+alike; the peaks of matrix products are in data/runs/timing.json. A CPU computes with one thread, as in every other
+stage: several would wait for each other wherever another process takes a core.
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import torch
 
@@ -29,9 +29,17 @@ from stages.plumbing.settings import Settings
 from stages.timing import peers, speed
 
 PRECISIONS = ("float32", "bfloat16")
+EMULATED = 0.25  # below this share of float32's speed a precision is emulated, and nobody would train in it
 OURS = ""
 
 Key = tuple[str, str]  # operator, and the precision in which stock BERT is trained, or OURS
+
+
+@cache
+def precisions() -> tuple[str, ...]:
+    """Those in which stock BERT is timed: without units for bfloat16, an epoch in it would take a CPU minutes."""
+    fast = machine.peak("bfloat16") > EMULATED * machine.peak("float32")
+    return PRECISIONS if fast else PRECISIONS[:1]
 
 
 def pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key, Callable[[], float]]:
@@ -47,7 +55,7 @@ def pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key
         calls[operator, OURS] = partial(speed.Pretraining(run, corpus).seconds, steps)
     sequences = corpus.train[range(min(len(corpus.train), batch_size * (steps + 1)))]
     stock = peers.Pretraining(model, training, corpus.vocabulary_size, sequences, TOKENIZER)
-    return calls | {("original", name): partial(stock.seconds, batch_size, name, steps) for name in PRECISIONS}
+    return calls | {("original", name): partial(stock.seconds, batch_size, name, steps) for name in precisions()}
 
 
 def pretraining_rows(settings: Settings, size: str) -> tuple[list[Observation], dict[str, float]]:
@@ -86,7 +94,7 @@ def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observatio
         ("original", name): partial(
             peers.Finetuning(model, training, words, labels, name, 1).train, examples, batch_size, 1, rate
         )
-        for name in PRECISIONS
+        for name in precisions()
     }
     calls["original", OURS]()  # what a process does once falls on no round
     values = interleaved(calls, settings.timing.repeats)
