@@ -44,7 +44,7 @@ STARTS = {  # key, or the section that holds it: what DVC starts first; the long
     "tasks.names": "tasks baselines finetuning convergence",
     "models": "parameters timing",  # a size that no command trains
     "models.tiny": "parameters pretraining timing",
-    "variants": "parameters pretraining timing analysis",
+    "variants": "parameters pretraining timing",
     "pretraining": "pretraining timing",
     "pretraining.initializer_range": "parameters pretraining timing",
     "pretraining.steps": "pretraining convergence timing",

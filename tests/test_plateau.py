@@ -2,97 +2,129 @@
 
 import html
 import re
+import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
-from stages.analysis import plateau, plateau_tests
-from stages.plumbing import scales
-from stages.report import plateau as told
-from tests import toy_plateau
+from stages.plumbing import observations, scales
+from stages.plumbing.observations import Observation
+from stages.studies.plateau import comparisons, hazards, study
+from tests.toy_report import ROOT
 
 SPREADS = (0.3, 1.0, 3.0)
+OPERATORS = {"original": 0.24, "pairwise": 1.2, "shared": 0.2, "tied_qkv": 0.2}  # spread as the source starts it
+END, LAST, SEEDS = 1000.0, 1000, range(11, 16)
 
 
-@pytest.fixture(scope="module")
-def reports(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        yield toy_plateau.make(tmp_path_factory.mktemp("run"), monkeypatch, {"pairwise": 0.7})
+def arms() -> dict[str, tuple[str, float, float]]:
+    """Name: operator, spread, and the step at which a run of it leaves the plateau, sooner by 30 % for pairwise."""
+    made = {"pairwise_fast": ("pairwise", OPERATORS["pairwise"], 450.0)}
+    for operator, own in OPERATORS.items():
+        sooner = 0.7 if operator == "pairwise" else 1.0
+        named = {operator: own} | {f"{operator}_{spread:g}".replace(".", "p"): spread for spread in SPREADS}
+        made |= {name: (operator, start, sooner * (500 + 500 * abs(np.log10(start)))) for name, start in named.items()}
+    return made
 
 
-def runs(effects: dict[str, float], seeds: int = 6, spread: float = 40.0, last: float = 1000.0, seed: int = 0):
+def observed() -> dict[str, list[Observation]]:
+    """By file: losses and probes of every arm and seed, and what is counted of the arms."""
+    generator = np.random.default_rng(0)
+    made = {"parameters": []}
+    for name, (_, spread, mean) in arms().items():
+        own = {"operator": name, "size": "tiny"}
+        made["parameters"] += [Observation(stage="parameters", metric="first_score_spread", value=spread, **own)]
+        rows = made[f"pretraining-{name}-tiny"] = []
+        for seed in SEEDS:
+            leaves = mean + generator.normal(0, 40)
+            for step in range(25, LAST + 1, 25):
+                loss = 1.5 + 2.5 / (1 + np.exp((step - leaves) / 20))
+                values = {"validation_loss": loss, "score_spread": spread + step / LAST, "movement_query": step / LAST}
+                place = own | {"condition": f"step={step}", "pretraining_seed": seed}
+                rows += [
+                    Observation(stage="pretraining", metric=metric, value=float(value), **place)
+                    for metric, value in values.items()
+                ]
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("data/released", "reports/templates"):
+        shutil.copytree(ROOT / name, name)
+    params = yaml.safe_load(scales.read("plateau")) | {"operators": [*arms()]}
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study/params.yaml").write_text(yaml.safe_dump(params))
+    for name, rows in observed().items():
+        observations.write(tmp_path / "study/observations" / f"{name}.csv", rows)
+    return tmp_path / "study"
+
+
+def test_a_folder_of_observations_becomes_tables_figures_and_a_page_that_answers(folder):
+    study.main(folder)
+    page = (folder / "report.html").read_text()
+    words = " ".join(html.unescape(re.sub(r"<svg.*?</svg>|<[^>]+>", " ", page, flags=re.DOTALL)).split())
+    assert "Runs with pairwise leave sooner than with original: they spend −" in words and "over 3 spreads" in words
+    assert "No difference is shown between shared and original" in words
+    assert "pairwise leaves its plateau at step 11,500 and original at 26,000" in words
+    for kind, name in (("figures", "time"), ("figures", "waiting"), ("figures", "probes"), ("tables", "arms")):
+        assert (folder / kind / f"plateau_{name}.csv").exists() and f'id="plateau_{name}"' in page
+    tests = pd.read_csv(folder / "tables/plateau_tests.csv").set_index(["question", "term"])
+    assert tests.loc[("operator", "pairwise"), ["verdict", "seeds", "places"]].tolist() == ["sooner", 5, 3]
+    assert set(tests.index.get_level_values("question")) == set(study.OPENINGS)
+    before = {path: path.read_bytes() for path in folder.rglob("*.*")}
+    study.main(folder)
+    assert {path: path.read_bytes() for path in folder.rglob("*.*")} == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"operators": ["original"]}, "none is a variant with"), ({"sizes": ["tiny", "deep"]}, "has one")],
+)
+def test_settings_without_a_study_are_one_clear_error(folder, change, message):
+    path = folder / "params.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | change))
+    with pytest.raises(ValueError, match=message):
+        study.main(folder)
+
+
+@pytest.mark.parametrize("example", ["plateau", "plateau_deep"])
+def test_the_tables_of_the_examples_follow_from_their_observations(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(study.figures, "drawings", lambda *frames: [])
+    for name in ("params.yaml", "observations"):
+        (tmp_path / name).symlink_to(ROOT / "reports/examples" / example / name)
+    study.main(tmp_path)
+    for name in ("tests", "places", "arms"):
+        own, there = (base / f"tables/plateau_{name}.csv" for base in (tmp_path, ROOT / "reports/examples" / example))
+        assert own.read_bytes() == there.read_bytes()
+
+
+def runs(effects: dict[str, float], seeds: int = 6, spread: float = 40.0, last: float = END, seed: int = 0):
     """Runs of operators at three spreads; effects: steps that all runs of an operator take longer."""
     generator = np.random.default_rng(seed)
     rows = [
-        ("tiny", f"{operator}_{start}", operator, plateau_tests.SCALED, start, run, 500 + effect + 50 * start + own)
+        ("tiny", f"{operator}_{start}", operator, comparisons.SCALED, start, run, 500 + effect + 50 * start + own)
         for operator, effect in effects.items()
         for run in range(seeds)
         for start, own in zip(SPREADS, generator.normal(0, spread) + generator.normal(0, spread, 3), strict=True)
     ]
-    frame = pd.DataFrame(rows, columns=[*plateau.ARM, "seed", "step"])
+    frame = pd.DataFrame(rows, columns=[*study.ARM, "seed", "step"])
     return frame.assign(reached=frame["step"] < last, step=frame["step"].clip(upper=last), loss=1.5)
 
 
 def operators(frame: pd.DataFrame) -> pd.DataFrame:
-    tests = plateau_tests.tests(frame, 0.95, 0.05).assign(size="tiny")
+    tests = comparisons.tests(frame, 0.95, 0.05).assign(size="tiny")
     return tests[(tests["question"] == "operator") & (tests["place"] == "")].set_index("term")
-
-
-def said(frame: pd.DataFrame) -> str:
-    means = plateau.survival.restricted_means(frame, ["size"], 0.95, "arm")
-    return told.answer(plateau_tests.tests(frame, 0.95, 0.05).assign(size="tiny"), means, 0.95)
-
-
-def test_a_run_of_pretraining_alone_has_a_report_that_answers(reports):
-    page = (reports / "report.html").read_text()
-    words = html.unescape(re.sub(r"<[^>]+>", " ", page))
-    assert "At equal spread of the first scores, a run spends more (+) or fewer (−) of the first" in words
-    undecided = r"no difference to original is shown for shared \(.* to .* steps\) and shared without diagonals"
-    assert re.search(undecided, words) and re.search(r"on average over 3 spreads \(95% interval\): pairwise −", words)
-    assert (
-        "With only their own matrices started as in their sources" in words and "With a larger learning rate" in words
-    )
-    assert "it fine-tunes no model" in words and "fine-tuning seeds by the recipe" not in words
-    for name in (
-        "plateau_time",
-        "plateau_waiting",
-        "plateau_probes",
-        "plateau_tests",
-        "plateau_places",
-        "plateau_arms",
-    ):
-        assert f'id="{name}"' in page
-    tests = pd.read_csv(reports / "tables/plateau_tests.csv").set_index(["question", "term"])
-    assert tests.loc[("operator", "pairwise"), ["verdict", "seeds", "places"]].tolist() == ["sooner", 5, 3]
-    assert set(tests.index.get_level_values("question")) == {"operator", "spread", "source", "rate", "diagonals"}
-
-
-def test_the_general_figures_draw_operators_as_their_sources_start_them(reports):
-    drawn = pd.read_csv(reports / "figures/courtois2024_figure2.csv")
-    assert set(drawn.loc[drawn["source"] == "reproduced", "operator"]) == set(toy_plateau.OPERATORS)
-
-
-def test_without_a_level_or_without_spreads_there_is_no_study():
-    rows = pd.DataFrame({"stage": ["pretraining"], "size": ["tiny"], "metric": ["x"], "operator": ["original"]})
-    rows = rows.assign(value=1.0)
-    for level in (None, 2.7):
-        made = plateau.study(rows, ("original",), {}, level, 0.95, 0.05)
-        assert all(frame.empty for frame in made.values())
-    assert told.answer(made["plateau_tests"], made["plateau_arms"], 0.95) == ""
-
-
-def test_the_scales_of_the_study_set_its_level_and_no_other_does():
-    for name in scales.names():
-        level = yaml.safe_load(scales.read(name))["analysis"]["plateau_loss"]
-        assert (level is not None) == name.startswith("plateau")
 
 
 def test_pairs_of_seeds_are_counted_and_not_runs():
     row = operators(runs({"original": 0, "pairwise": -200})).loc["pairwise"]
     assert (row["seeds"], row["runs"], row["places"]) == (6, 18, 3)
-    assert row["low"] < -200 < row["high"] < 0 and row["verdict"] == plateau_tests.SOONER
+    assert row["low"] < -200 < row["high"] < 0 and row["verdict"] == comparisons.SOONER
 
 
 def test_a_comparison_is_made_at_the_spreads_that_both_have():
@@ -105,8 +137,8 @@ def test_equal_operators_are_told_apart_no_more_often_than_alpha():
     found = []
     for seed in range(30):
         frame = runs({"original": 0, "a": 0, "b": 0}, seed=seed)
-        tests = plateau_tests.compared("operator", frame, "operator", "original", "spread", 0.95)
-        found.append((plateau_tests.judged(tests, 0.05)["verdict"] != plateau_tests.UNDECIDED).any())
+        tests = comparisons.compared("operator", frame, "operator", "original", "spread", 0.95)
+        found.append((comparisons.judged(tests, 0.05)["verdict"] != comparisons.UNDECIDED).any())
     assert np.mean(found) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 30)
 
 
@@ -114,18 +146,17 @@ def test_a_run_that_never_leaves_counts_with_the_whole_of_its_length():
     frame = runs({"original": 0, "shared": 0})
     frame.loc[(frame["operator"] == "shared") & (frame["seed"] == 0), ["step", "reached"]] = [1000.0, False]
     row = operators(frame).loc["shared"]
-    assert row["never"] == 3 and row["difference"] > 0 and row["verdict"] == plateau_tests.UNDECIDED
-    assert re.search(r"no difference to original is shown for shared \([−\d ]+to [−\d]+ steps\), where", said(frame))
+    assert row["never"] == 3 and row["difference"] > 0 and row["verdict"] == comparisons.UNDECIDED
 
 
 def test_the_hazard_ratio_must_agree_where_there_is_one():
     row = operators(runs({"original": 0, "shared": 150})).loc["shared"]
-    assert row["verdict"] == plateau_tests.LATER
+    assert row["verdict"] == comparisons.LATER
     against = row.copy()
     against["hazard_p"], against["hazard_p_holm"], against["hazard_ratio"] = 0.01, 0.01, 2.0
-    assert plateau_tests.verdict(against, 0.05) == plateau_tests.UNDECIDED
+    assert comparisons.verdict(against, 0.05) == comparisons.UNDECIDED
     against["hazard_p"] = np.nan  # no finite answer
-    assert plateau_tests.verdict(against, 0.05) == plateau_tests.LATER
+    assert comparisons.verdict(against, 0.05) == comparisons.LATER
 
 
 @pytest.mark.parametrize(
@@ -138,8 +169,8 @@ def test_the_hazard_ratio_must_agree_where_there_is_one():
     ids=["too short", "one seed", "one operator"],
 )
 def test_a_study_that_cannot_tell_says_so(frame, reason):
-    assert reason in said(frame)
-    assert "plateau than" not in said(frame) and "leave within" not in said(frame)
+    means = study.survival.restricted_means(frame, ["size"], 0.95, "arm")
+    assert reason in study.silent(means, comparisons.tests(frame, 0.95, 0.05))
 
 
 def never(frame: pd.DataFrame, operator: str, spreads: tuple[float, ...] = SPREADS) -> pd.DataFrame:
@@ -151,23 +182,23 @@ def never(frame: pd.DataFrame, operator: str, spreads: tuple[float, ...] = SPREA
 def test_where_no_run_leaves_runs_are_told_and_no_steps():
     frame = never(runs({"original": 0, "shared": 0}), "shared")
     row = operators(frame).loc["shared"]
-    assert row["verdict"] == plateau_tests.LATER and np.isnan(row["detectable"])
-    assert "0 of 18 runs with shared leave within 1,000 steps, 18 of 18 with original" in said(frame)
-    assert "shown singly at spreads of 0.3, 1 and 3" in said(frame)
+    assert row["verdict"] == comparisons.LATER and np.isnan(row["detectable"])
+    [answer] = study.answers(comparisons.tests(frame, 0.95, 0.05))["operator"]
+    assert answer["singly"] == {"later": ["0.3", "1", "3"]}
 
 
 def test_where_neither_side_leaves_nothing_is_estimated():
     frame = never(never(runs({"original": 0, "a": 0, "b": -100}), "original"), "a")
     row = operators(frame).loc["a"]
-    assert row["verdict"] == plateau_tests.NEITHER and row[["difference", "p", "detectable"]].isna().all()
-    assert "no run with a leaves, and none with original" in said(frame)
+    assert row["verdict"] == comparisons.NEITHER and row[["difference", "p", "detectable"]].isna().all()
 
 
 def test_an_average_says_at_how_many_spreads_any_run_leaves():
     frame = never(never(runs({"original": 0, "shared": 200}), "original", (0.3, 3.0)), "shared", (0.3, 3.0))
     row = operators(frame).loc["shared"]
     assert (row["informative"], row["places"]) == (1, 3)
-    places = plateau_tests.tests(frame, 0.95, 0.05)
+    assert row["telling_difference"] == pytest.approx(3 * row["difference"]) and row["telling_places"] == 1
+    places = comparisons.tests(frame, 0.95, 0.05)
     [single] = places[(places["question"] == "operator") & (places["place"] == "1")].to_dict("records")
     assert single["difference"] == pytest.approx(3 * row["difference"])
 
@@ -178,6 +209,38 @@ def test_opposite_effects_at_two_spreads_are_not_averaged_away_in_words():
         frame["operator"] == "shared"
     )
     frame = frame.assign(step=frame["step"] + shift)
-    assert "runs with shared leave later at a spread of 1 and sooner at a spread of 0.3 than with original" in said(
-        frame
-    )
+    [answer] = study.answers(comparisons.tests(frame, 0.95, 0.05))["operator"]
+    assert answer["singly"] == {"later": ["1"], "sooner": ["0.3"]}
+
+
+def crossed(generator, log_hazard: float = 0.0, shared_start: float = 0.0, seeds: int = 8) -> pd.DataFrame:
+    """Two operators at five values of a factor; runs of equal seed have a start in common."""
+    rows = []
+    start = generator.normal(0, shared_start, seeds)
+    for operator in ("original", "pairwise"):
+        for spread, mean in zip((0.1, 0.3, 1.0, 3.0, 8.0), (700, 500, 400, 600, 4000), strict=True):
+            for seed in range(seeds):
+                scale = mean * np.exp(start[seed] - log_hazard * (operator == "pairwise"))
+                rows.append((operator, spread, seed, float(np.ceil(generator.exponential(scale) / 25) * 25)))
+    frame = pd.DataFrame(rows, columns=["operator", "spread", "seed", "step"])
+    return frame.assign(reached=frame["step"] < END, step=frame["step"].clip(upper=END))
+
+
+def test_hazards_at_an_equal_factor_are_those_of_the_truth():
+    some = crossed(np.random.default_rng(3), log_hazard=0.7, seeds=100)
+    found = hazards.ratio(some, "operator", "original", "spread", 0.95)
+    assert np.log(found["hazard_ratio"]) == pytest.approx(0.7, abs=0.2) and found["hazard_low"] > 1
+
+
+def test_runs_of_equal_seed_are_not_taken_for_independent_ones():
+    generator = np.random.default_rng(4)
+    many = [crossed(generator, shared_start=0.6, seeds=30) for _ in range(60)]
+    tests = [hazards.ratio(some, "operator", "original", "spread", 0.95)["hazard_p"] for some in many]
+    assert np.mean(np.array(tests) < 0.05) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 60)
+
+
+@pytest.mark.parametrize("steps", [[END, END, END], [100, 120, 140]], ids=["never", "always before"])
+def test_an_arm_that_the_model_cannot_place_has_no_hazard_ratio(steps):
+    some = pd.DataFrame({"operator": ["original"] * 3 + ["symmetric"] * 3, "step": [500, 520, 540, *steps]})
+    some = some.assign(seed=[1, 2, 3, 1, 2, 3], spread=1.0, reached=some["step"] < END)
+    assert np.isnan([*hazards.ratio(some, "operator", "original", "spread", 0.95).values()]).all()

@@ -231,7 +231,6 @@ def test_times_to_losses_are_tested_and_drawn_with_the_power_beside(reports):
     page = (reports / "report.html").read_text()
     for name in ("loss_differences", "milestone_tests", "waiting"):
         assert f'id="{name}"' in page
-    assert 'id="plateau"' not in page and "plateau_tests" not in page
     tested = pd.read_csv(reports / "tables/milestone_tests.csv")
     assert set(tested["source"]) == {"reproduced"} and set(tested["operator"]) == set(OPERATORS) - {"original"}
     assert pd.read_csv(reports / "tables/loss_differences.csv")["detectable"].notna().all()

@@ -88,42 +88,6 @@ def test_events_at_one_step_order_no_arm_before_another():
     assert survival.compared(some, ["milestone"], 0.95).iloc[0]["p_log_rank"] == 1
 
 
-def crossed(generator, log_hazard: float = 0.0, shared_start: float = 0.0, seeds: int = 8) -> pd.DataFrame:
-    """Two operators at five values of a factor; runs of one operator and seed have a start in common."""
-    rows = []
-    for operator in ("original", "pairwise"):
-        start = generator.normal(0, shared_start, seeds)
-        for spread, mean in zip((0.1, 0.3, 1.0, 3.0, 8.0), (700, 500, 400, 600, 4000), strict=True):
-            for seed in range(seeds):
-                scale = mean * np.exp(start[seed] - log_hazard * (operator == "pairwise"))
-                rows.append((operator, spread, seed, float(np.ceil(generator.exponential(scale) / 25) * 25)))
-    frame = pd.DataFrame(rows, columns=["operator", "spread", "seed", "step"])
-    return frame.assign(reached=frame["step"] < END, step=frame["step"].clip(upper=END))
-
-
-def test_hazards_at_an_equal_factor_are_those_of_the_truth():
-    some = crossed(np.random.default_rng(3), log_hazard=0.7, seeds=100)
-    [found] = survival.proportional_hazards(some, "spread", 0.95).to_dict("records")
-    assert np.log(found["hazard_ratio"]) == pytest.approx(0.7, abs=0.2) and found["low"] > 1
-    assert found["runs"] == 1000 and found["reached"] == some["reached"].sum()
-
-
-def test_runs_that_share_a_start_are_not_taken_for_independent_ones():
-    generator = np.random.default_rng(4)
-    tests = [
-        survival.proportional_hazards(crossed(generator, shared_start=0.6), "spread", 0.95)["p"].iloc[0]
-        for _ in range(60)
-    ]
-    assert np.mean(np.array(tests) < 0.05) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 60)
-
-
-@pytest.mark.parametrize("steps", [[None, None, None], [100, 120, 140]], ids=["never", "always before"])
-def test_an_arm_that_the_model_cannot_place_has_no_hazard_ratio(steps):
-    some = events(original=[500, 520, 540], symmetric=steps)
-    found = survival.proportional_hazards(some, "milestone", 0.95)
-    assert found[["p", "hazard_ratio", "low"]].isna().all(axis=None) and found["runs"].tolist() == [6]
-
-
 def losses(operator: str, *runs: list[float], every: int = 10) -> pd.DataFrame:
     rows = [
         {"stage": "pretraining", "operator": operator, "size": "tiny", "metric": "validation_loss"}

@@ -19,7 +19,6 @@ from stages.analysis import (
     inputs,
     milestones,
     multibootstrap,
-    plateau,
     robustness,
 )
 from stages.common.evidence import (
@@ -34,7 +33,6 @@ from stages.common.evidence import (
     translation,
 )
 from stages.common.evidence import measurements as quantities
-from stages.common.evidence.arms import without_arms
 from stages.common.evidence.statistics import summarise
 from stages.plumbing.files import (
     ANALYSIS,
@@ -183,21 +181,16 @@ def main(settings: Settings) -> dict:
             (raw, None),  # the margins were made from these
         )
     ]
-    study = plateau.study(
-        rows, settings.operators, settings.variants, options.plateau_loss, options.confidence, options.alpha
-    )
-    general, general_curves = (without_arms(frame, study["plateau_arms"]) for frame in (run, curves))
-    losses = comparisons.losses(general, options.confidence, options.alpha, options.margins)
+    losses = comparisons.losses(run, options.confidence, options.alpha, options.margins)
     scored = [
         frame.loc[(frame["metric"] == "score") & (frame["stage"] == "finetuning"), RUN_COLUMNS] for frame in (run, raw)
     ]
     entries = judged(baselines.beside(run, known), raw, pd.read_csv(AUDIT, keep_default_na=False), settings)
     reached = [
-        milestones.reached(own, points, options.confidence)
-        for own, points in ((general, general_curves), (raw, raw_curves))
+        milestones.reached(own, points, options.confidence) for own, points in ((run, curves), (raw, raw_curves))
     ]
     tables = {
-        "cells": fill_tables(general, raw, known, settings),
+        "cells": fill_tables(run, raw, known, settings),
         "baselines": without_model,
         "comparisons": with_source(*compared),
         "losses": losses,
@@ -205,9 +198,9 @@ def main(settings: Settings) -> dict:
         "runs": with_source(*scored),
         "summaries": summaries,
         "milestones": with_source(*reached),
-        "milestone_tests": with_source(*(milestones.tests(frame, options.confidence) for frame in (general, raw))),
-        "waiting": with_source(*(milestones.waiting(frame) for frame in (general, raw))),
-        "curves": pd.concat([with_source(general_curves, raw_curves), figure_numbers.published_curve()]),
+        "milestone_tests": with_source(*(milestones.tests(frame, options.confidence) for frame in (run, raw))),
+        "waiting": with_source(*(milestones.waiting(frame) for frame in (run, raw))),
+        "curves": pd.concat([with_source(curves, raw_curves), figure_numbers.published_curve()]),
         "bars": figure_numbers.time_saved(run),
         **robust(rows, known, options.confidence),
         "speed": speed.summaries(rows),
@@ -215,7 +208,6 @@ def main(settings: Settings) -> dict:
         "translation_curves": translation.curves(rows),
         "claims": entries,
         "tally": claims.tally(entries),
-        **study,
     }
     for name, frame in tables.items():
         write_table(ANALYSIS / f"{name}.csv", frame)

@@ -150,7 +150,6 @@ class Analysis(Record):
     margins: dict[Margin, Rate]
     resamples: Annotated[Count, Field(ge=100)]
     seed: Seed
-    plateau_loss: Rate | None
 
     @model_validator(mode="after")
     def _every_margin(self):

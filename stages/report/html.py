@@ -21,15 +21,20 @@ TONES = {
 
 def render(folder: Path, context: dict) -> str:
     """A whole page from `folder`/report.html and its parts; `context["page"]` is the one that is made."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
+    return environment(folder).get_template("report.html").render(context)
+
+
+def environment(*folders: Path) -> jinja2.Environment:
+    """What renders the templates of some folders, those of the first before those of the next."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folders),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"css_string": css_string, "formula": html_formula, "inline_svg": inline_svg, "tone": tone}
-    return environment.get_template("report.html").render(context)
+    made.filters |= {"css_string": css_string, "formula": html_formula, "inline_svg": inline_svg, "tone": tone}
+    return made
 
 
 def tone(verdict: str) -> str:

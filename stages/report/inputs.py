@@ -2,11 +2,11 @@
 
 import pandas as pd
 
-from stages.common.evidence import arms, baselines
+from stages.common.evidence import baselines
 from stages.plumbing import observations
 from stages.plumbing.files import ANALYSIS, AUDIT, SENTENCE_PAIRS, STATISTICS
 from stages.plumbing.settings import Settings
-from stages.report import plateau_tables, provenance
+from stages.report import provenance
 
 KEYS = {name: "str" for name in ("stage", "metric", "protocol", "evaluated_on", "operator", "size")}
 
@@ -19,16 +19,6 @@ def read(name: str, **options) -> pd.DataFrame:
 def summaries() -> pd.DataFrame:
     """The summaries of this run's scores, with empty text for keys that do not apply."""
     return read("summaries", dtype=KEYS).fillna(dict.fromkeys(KEYS, ""))
-
-
-def plateau_tests() -> pd.DataFrame:
-    """The comparisons of the study of the plateau, with empty text where there is no single place."""
-    return read("plateau_tests", dtype=plateau_tables.TEXTS).fillna({"place": ""})
-
-
-def without_arms(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows without those arms of a study of the plateau that start, or learn, otherwise."""
-    return arms.without_arms(frame, read("plateau_arms"))
 
 
 def audited() -> pd.DataFrame:

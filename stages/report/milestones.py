@@ -52,8 +52,7 @@ def tests(compared: pd.DataFrame, confidence: float, alpha: float) -> Grid:
         f"{alpha:g} after Holm over all operators and milestones of a size, from {FEWEST} runs a side on. A log-rank "
         "test of the whole curves, exact "
         "for up to six runs a side, stands in the detail of a cell and in the CSV; it is not adjusted. A milestone "
-        "that all runs reach at one evaluation is left out. A study of the plateau compares its own arms in pairs of "
-        "equal seeds, in a family of their own, and may show there what this table does not.",
+        "that all runs reach at one evaluation is left out.",
     )
     columns = {"label": (Heading("Operator"), str)} | {name: (_heading(name), _value) for name in _order(tested)}
     lines = [

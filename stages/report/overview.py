@@ -45,9 +45,8 @@ def description(settings, tuned: bool) -> list[str]:
     length = f"{training.epochs} epochs" if training.steps is None else f"{training.steps:,} steps"
     tasks = "generated tasks of GLUE's kinds" if settings.data.source == "embedded" else "GLUE tasks"
     after = f"; then {tuning}, on {len(settings.tasks.names)} {tasks} with {limit}" if tuned else ""
-    arms = "" if tuned else f"{len(settings.operators)} arms (operators, each with its start). "
     return [
-        f"{arms}{sizes}: {length} in batches of {training.batch_size} sequences of "
+        f"{sizes}: {length} in batches of {training.batch_size} sequences of "
         f"{settings.tokenization.sequence_length} tokens, {len(training.seeds)} pre-training seeds{after}."
     ]
 

@@ -40,9 +40,6 @@ from stages.report import (
     overview,
     pages,
     paper_tables,
-    plateau,
-    plateau_figures,
-    plateau_tables,
     protocols,
     provenance,
     robustness,
@@ -68,7 +65,7 @@ def tables(settings: Settings) -> dict[str, Grid]:
     claims, checks = inputs.read("claims").fillna(""), inputs.audited()
     grids = [
         *published_tables(filled, settings),
-        overview.grid(inputs.without_arms(overview.frame(inputs.summaries(), comparisons, settings)), confidence),
+        overview.grid(overview.frame(inputs.summaries(), comparisons, settings), confidence),
         details.against_original(comparisons, confidence, alpha),
         details.loss_differences(inputs.read("losses"), confidence, alpha),
         verdicts.multibootstrap(inputs.read("multibootstrap"), confidence, settings.analysis.resamples),
@@ -79,8 +76,6 @@ def tables(settings: Settings) -> dict[str, Grid]:
         *robustness_tables(),
         milestones.milestones(inputs.read("milestones")),
         milestones.tests(inputs.read("milestone_tests"), confidence, alpha),
-        *plateau_tables.comparisons(inputs.plateau_tests(), confidence, alpha),
-        plateau_tables.arms(inputs.read("plateau_arms")),
         speed.training_speed(inputs.read("speed")),
         translation.scores(inputs.read("translation"), inputs.signatures()),
         translation.sequences(inputs.read("translation"), confidence),
@@ -173,8 +168,6 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     made += robustness_figures.transfer(inputs.read("transfer"), filled)
     made += translation.curves(inputs.read("translation_curves"))
     made += milestones.waiting(inputs.read("waiting"))
-    study = (inputs.read(f"plateau_{name}") for name in ("arms", "waiting", "probes"))
-    made += plateau_figures.drawings(*study)
     described = pages.layout(TEMPLATES)["operators"]
     made.append(answer_figure.drawing(described, inputs.summaries(), inputs.read("comparisons"), settings))
     return {drawing.name: drawing for drawing in made}
@@ -184,19 +177,14 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
     """What the templates are filled with: what all pages share, and the pages."""
     content = pages.layout(TEMPLATES)
     counted, comparisons, checks = inputs.summaries(), inputs.read("comparisons"), inputs.audited()
-    study = inputs.plateau_tests(), inputs.read("plateau_arms"), settings.analysis.confidence
     values = {
-        "plateau": plateau.answer(*study),
-        "others_start": plateau.others_start(settings.pretraining.initializer_range),
-        "plateau_loss": settings.analysis.plateau_loss,
         "confidence": f"{settings.analysis.confidence:.0%}",
         "alpha": settings.analysis.alpha,
         "pretraining_seeds": len(settings.pretraining.seeds),
         "fewest": statistics.FEWEST,
         "remark": f"How this run was planned: {settings.report.remark}" if settings.report.remark else "",
     }
-    answer = figures.get("plateau_time", figures["answer"])  # of a study, its own: it stands on the first screen alone
-    below = {name: drawing for name, drawing in figures.items() if drawing is not answer}
+    below = {name: drawing for name, drawing in figures.items() if name != "answer"}  # which the first screen has
     made = pages.pages(content, grids, below, values)
     return {
         "title": content["title"],
@@ -206,12 +194,9 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
         "description": overview.description(settings, tuned=(counted["stage"] == "finetuning").any()),
         "cautions": overview.cautions(settings, compared(settings)["courtois2024"], inputs.task_statistics(), counted),
         "answers": answers.operators(content["operators"], counted, comparisons, checks, settings.analysis.confidence),
-        "run": [
-            *plateau.sentences(*study, settings.pretraining.initializer_range),
-            *answers.this_run(settings, counted, comparisons),
-        ],
+        "run": answers.this_run(settings, counted, comparisons),
         "findings": answers.findings(content["findings"], checks),
-        "answer": answer,
+        "answer": figures["answer"],
         "pages": made,
         "not_run": pages.not_run(made, content, grids, below),
     }

@@ -4,18 +4,15 @@ Such a run is right-censored: its time is longer than the run, and to leave it o
 often. An event table has one row for every run: its arm (such as the operator), the `step` of the event, and whether it
 was `reached`; where it was not, `step` is the last one of the run. Further columns may group runs or describe them.
 
-Kaplan-Meier curves, the log-rank statistic and the proportional-hazards model are those of statsmodels. The restricted
-mean is the mean of the time spent before the event, up to a common horizon; a run that never gets there counts with the
-whole of it.
+Kaplan-Meier curves and the log-rank statistic are those of statsmodels. The restricted mean is the mean of the time
+spent before the event, up to a common horizon; a run that never gets there counts with the whole of it.
 """
 
 from itertools import combinations
 from math import comb, nan
-from warnings import catch_warnings
 
 import numpy as np
 import pandas as pd
-from statsmodels.duration.hazard_regression import PHReg
 from statsmodels.duration.survfunc import SurvfuncRight, survdiff
 
 from stages.common.evidence.statistics import holm, mean_interval, welch
@@ -26,8 +23,6 @@ COMPARED = [
     *("difference", "low", "high", "p", "p_log_rank", "p_holm"),
     *("runs", "runs_reference", "never", "never_reference", "horizon"),
 ]
-HAZARDS = ["term", "hazard_ratio", "low", "high", "p", "runs", "reached"]
-RUNS_OFF = 10.0  # an error of a log hazard ratio, from which on the estimate is one that runs off to infinity
 EXACT_UP_TO = 1_000  # ways to divide the runs among two arms; beyond, the log-rank test takes its chi-square
 
 
@@ -121,33 +116,3 @@ def _log_rank(step: np.ndarray, reached: np.ndarray, group: np.ndarray) -> tuple
     except np.linalg.LinAlgError:
         return 0.0, 1.0
     return (float(statistic), float(p)) if np.isfinite(statistic) else (0.0, 1.0)
-
-
-def proportional_hazards(
-    events: pd.DataFrame, strata: str, confidence: float, arm: str = "operator", reference: str | float = "original"
-) -> pd.DataFrame:
-    """Cox's model of the event: a hazard ratio for every arm against the reference, at an equal value of a factor.
-
-    strata: the column of that factor, each of whose values has a hazard of its own. Runs of one arm and `seed` are one
-    cluster of the errors, as they may start from the same weights whatever the factor is. Columns: HAZARDS. A ratio
-    above 1 says that the event comes sooner. Where an arm gets there always before the reference, or never, the model
-    has no finite answer, and all of its numbers are NaN.
-    """
-    arms = [name for name in events[arm].drop_duplicates() if name != reference]
-    rows = events[events.groupby(strata)["reached"].transform("any").astype(bool)]  # the others tell nothing
-    reached = rows["reached"].to_numpy(int)
-    unknown = pd.DataFrame({"term": arms, "runs": len(events), "reached": int(reached.sum())}, columns=HAZARDS)
-    if rows.empty:
-        return unknown
-    design = np.column_stack([rows[arm] == name for name in arms]).astype(float)
-    strata, clusters = (rows.groupby(keys).ngroup().to_numpy() for keys in ([strata], [arm, "seed"]))
-    model = PHReg(rows["step"].to_numpy(float), design, status=reached, strata=strata, ties="efron")
-    try:
-        with np.errstate(all="ignore"), catch_warnings(action="ignore"):
-            fit = model.fit(groups=clusters, disp=0)
-            alone = np.sqrt(np.diag(np.linalg.inv(-model.hessian(fit.params))))
-            found = np.column_stack([np.exp(fit.params), np.exp(fit.conf_int(1 - confidence)), fit.pvalues])
-    except np.linalg.LinAlgError:
-        return unknown
-    known = np.isfinite(alone) & (alone < RUNS_OFF)
-    return unknown.assign(**dict(zip(HAZARDS[1:5], np.where(known[:, None], found, nan).T, strict=True)))

@@ -1,0 +1,177 @@
+"""The comparisons of the study of the plateau, in pairs of equal seeds, whose runs see the same batches.
+
+Everything is compared at an equal value of what else was varied. The time that a run spends before it leaves, up to the
+horizon, averaged over that value, is one number a seed and arm, and a t test on the differences counts seeds. Beside it
+stands the hazard ratio of Cox's model. Operators and spreads are also compared at every single place, the value of what
+is held equal, as an average tells neither opposite effects nor places at which no run leaves. Holm's method adjusts
+over the comparisons of one question: over its averages, and over its single places.
+"""
+
+from math import isnan, nan
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from stages.common.evidence import power, survival
+from stages.common.evidence.statistics import holm, mean_interval, varies
+from stages.studies.plateau import hazards
+
+SOONER, LATER, UNDECIDED, NEITHER = "sooner", "later", "undecided", "neither leaves"  # verdicts on two arms
+SCALED, SOURCE, RATE = "scaled", "as its source", "rate of its own"  # kinds of arms that are compared
+MIDDLE = 1.0  # the spread that others are compared with, or the one nearest to it
+TELLING = 0.1  # of all runs at a place must leave, for the mean over the places that tell something
+PAIRED = ["difference", "low", "high", "p"]
+TESTS = [
+    *("question", "size", "place", "term", "reference", "places", "informative", "seeds"),
+    *(*PAIRED, "p_holm", "detectable"),
+    *(*hazards.HAZARDS, "hazard_p_holm"),
+    *(f"loss_{name}" for name in (*PAIRED, "p_holm")),
+    *("runs", "never", "runs_reference", "never_reference", "horizon", "verdict"),
+    *("telling_places", "telling_difference", "telling_low", "telling_high"),
+]
+
+
+def tests(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:
+    """All comparisons of one size, one family after the other.
+
+    Args:
+        runs: one row a run: arm, operator, kind, spread, seed, step, reached and loss.
+        confidence: of the intervals.
+        alpha: of the tests.
+
+    Returns:
+        TESTS. place: the one value of what is held equal, as text; empty for averages. informative: of all `places`,
+        those at which any run leaves. telling_*: the same difference over those places alone at which a tenth of all
+        runs leaves, and how many of these there are.
+    """
+    scaled, sources = runs[runs["kind"] == SCALED], runs[runs["kind"] == SOURCE]
+    spreads = np.sort(scaled["spread"].unique())
+    middle = float(spreads[np.argmin(np.abs(np.log(spreads / MIDDLE)))])
+    both = scaled[scaled["operator"].isin(("shared", "tied_qkv"))]
+    by_operator = ("operator", scaled, "operator", "original", "spread")
+    by_spread = ("spread", scaled, "spread", middle, "operator")
+    families = [
+        compared(*by_operator, confidence),
+        compared(*by_spread, confidence),
+        compared("source", sources, "operator", "original", "kind", confidence),
+        _with_rates(sources, runs[runs["kind"] == RATE], confidence),
+        compared("diagonals", both, "operator", "tied_qkv", "spread", confidence),
+        at_each(*by_operator, confidence),
+        at_each(*by_spread, confidence),
+    ]
+    return pd.concat([judged(family, alpha) for family in families if len(family)] or [judged(families[0], alpha)])
+
+
+def _with_rates(sources: pd.DataFrame, rated: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """Arms whose scores have a learning rate of their own, against the same operator without, and against original."""
+    made = []
+    for (arm, operator), own in rated.groupby(["arm", "operator"], sort=False):
+        for reference in dict.fromkeys((operator, "original")):
+            other = sources[sources["operator"] == reference]
+            pair = pd.concat([own.assign(arm=arm), other.assign(arm=reference)])
+            made.append(compared("rate", pair, "arm", reference, "size", confidence))
+    return pd.concat(made) if made else pd.DataFrame()
+
+
+def at_each(
+    question: str, runs: pd.DataFrame, arm: str, reference: str | float, factor: str, confidence: float
+) -> pd.DataFrame:
+    """As `compared`, at every single value of `factor`, which is the `place`."""
+    return pd.concat(
+        compared(question, own, arm, reference, factor, confidence).assign(place=_name(place))
+        for place, own in runs.groupby(factor, sort=False)
+    )
+
+
+def compared(
+    question: str, runs: pd.DataFrame, arm: str, reference: str | float, factor: str, confidence: float
+) -> pd.DataFrame:
+    """Every value of the column `arm` against the reference, at equal values of the column `factor`.
+
+    Without an answer where no run of either side leaves: that all of them wait to the end is no estimate of 0.
+    """
+    other = runs[runs[arm] == reference]
+    made = []
+    for term in sorted(set(runs[arm]) - {reference}, key=runs[arm].tolist().index):
+        own = runs[runs[arm] == term]
+        places = set(own[factor]) & set(other[factor])
+        pair = [side[side[factor].isin(places)] for side in (own, other)]
+        if not places:
+            continue
+        both = pd.concat(pair)
+        until = survival.horizon(both)
+        timed = [side.assign(value=survival.restricted(side, until)) for side in pair]
+        steps = paired(*timed, factor, confidence)
+        telling = places & set(_telling(runs, factor))
+        means = paired(*(side[side[factor].isin(telling)] for side in timed), factor, confidence)
+        loss = paired(*(side.assign(value=side["loss"]) for side in pair), factor, confidence)
+        counts = [count for side in pair for count in (len(side), int((~side["reached"]).sum()))]
+        informative = int(both.groupby(factor)["reached"].any().sum())
+        made.append(
+            {"question": question, "place": "", "term": _name(term), "reference": _name(reference)}
+            | {"places": len(places), "informative": informative, "horizon": until}
+            | (steps if informative else steps | dict.fromkeys((*PAIRED, "error"), nan))
+            | {f"loss_{name}": loss[name] for name in PAIRED}
+            | hazards.ratio(both, arm, reference, factor, confidence)
+            | {"telling_places": len(telling)}
+            | {f"telling_{name}": means[name] for name in PAIRED[:3]}
+            | dict(zip(("runs", "never", "runs_reference", "never_reference"), counts, strict=True))
+        )
+    return pd.DataFrame(made, columns=[*TESTS, "error"])
+
+
+def _telling(runs: pd.DataFrame, factor: str) -> pd.Index:
+    """The places at which enough of all runs leave to tell arms apart."""
+    shares = runs.groupby(factor)["reached"].mean()
+    return shares.index[shares >= TELLING]
+
+
+def _name(arm: str | float) -> str:
+    return arm if isinstance(arm, str) else f"{arm:g}"
+
+
+def paired(own: pd.DataFrame, other: pd.DataFrame, factor: str, confidence: float) -> dict:
+    """The mean difference over pairs of equal seeds, of `value` averaged over the values of the factor.
+
+    A seed counts where both sides have it at every value. Without two pairs that differ, there is no interval.
+    """
+    tables = [side.pivot_table(index="seed", columns=factor, values="value") for side in (own, other)]
+    means = [table.dropna().mean(axis=1) for table in tables]
+    differences = (means[0] - means[1]).dropna().to_numpy(float)
+    found = dict.fromkeys((*PAIRED, "error"), nan) | {"seeds": len(differences)}
+    if not varies(differences):
+        return found | ({"difference": float(differences.mean())} if len(differences) else {})
+    mean, sd, low, high = mean_interval(differences, confidence)
+    p = float(stats.ttest_1samp(differences, 0.0).pvalue)
+    return found | {"difference": mean, "low": low, "high": high, "p": p, "error": sd / np.sqrt(len(differences))}
+
+
+def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
+    """TESTS of one family: p values adjusted over it, what would have been found, and verdicts."""
+    frame = family.reset_index(drop=True)
+    for p in ("p", "hazard_p", "loss_p"):
+        frame[f"{p}_holm"] = holm(frame[p].to_numpy(float))
+    strict = alpha / max(frame["p"].notna().sum(), 1)  # the first step of Holm's method
+    frame["detectable"] = [_detectable(row, strict) for row in frame.itertuples()]
+    frame["verdict"] = [verdict(row, alpha) for row in frame.itertuples()]
+    return frame[TESTS]
+
+
+def _detectable(row, alpha: float) -> float:
+    """NaN where no run of a side leaves: it varies by nothing then, and nothing could be found beyond the horizon."""
+    if isnan(row.error) or row.never == row.runs or row.never_reference == row.runs_reference:
+        return nan
+    return power.smallest_effect(row.error, row.seeds - 1, alpha)
+
+
+def verdict(row, alpha: float) -> str:
+    """SOONER or LATER where the paired test shows it and the hazard ratio, where there is one, shows the same."""
+    if row.never == row.runs and row.never_reference == row.runs_reference:
+        return NEITHER
+    if not row.p_holm < alpha:
+        return UNDECIDED
+    sooner = row.difference < 0
+    if not isnan(row.hazard_p) and not (row.hazard_p_holm < alpha and (row.hazard_ratio > 1) == sooner):
+        return UNDECIDED
+    return SOONER if sooner else LATER

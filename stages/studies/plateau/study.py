@@ -1,0 +1,204 @@
+"""Study: what decides how soon a run leaves the plateau, the operator or the spread of its first scores?
+
+FOLDER holds `params.yaml` and `observations/`, those that the chain's stages `parameters` and `pretraining` leave at
+scale `plateau` or `plateau_deep`: a run of one's own is judged from a copy of both. Writes FOLDER/tables and
+FOLDER/figures, whole, and the page FOLDER/report.html.
+
+A run leaves the plateau at the first evaluation whose validation loss is below LEVEL, which was set before the runs;
+one that never does is right-censored at its last step. Its arm is a name in `operators`: an operator whose own
+parameters start as in its source, or a variant of one with first scores of a given spread, or with a learning rate of
+its own for what makes the scores. comparisons.py compares the arms, in pairs of equal seeds.
+"""
+
+from io import StringIO
+from math import nan
+from pathlib import Path
+
+import pandas as pd
+
+from stages.common.evidence import convergence, released, survival
+from stages.common.evidence.measurements import measurements
+from stages.plumbing import observations
+from stages.plumbing.documents import read_yaml
+from stages.plumbing.files import REPORTS, temporary_sibling, write_atomically
+from stages.report import html, names, tables
+from stages.report.spreadsheets import csv_of
+from stages.studies.plateau import comparisons, figures
+from stages.studies.plateau import tables as own_tables
+from stages.studies.plateau.comparisons import LATER, RATE, SCALED, SOONER, SOURCE
+
+LEVEL = 2.5  # nats: half way between the plateau and the final loss of the best arm of a pilot of one other seed
+OTHER = "other start"  # a kind of arms that the study shows and does not compare
+PROBES = ("score_spread", "attention_entropy", "self_weight")
+ARM = ["size", "arm", "operator", "kind", "spread"]
+ARMS = [*ARM, *survival.MEANS, "loss", "loss_sd", "moved"]
+LINES = [*ARM, "metric", "step", "mean", "minimum", "maximum", "n"]
+AUTHORS_RANGE = 0.02  # of every new weight, in the code that Courtois et al. released
+ENOUGH = 0.9  # of the runs of the best arm must leave the plateau, or the runs are too short
+OPENINGS = {  # by question; the first is the main test
+    "operator": "At equal spread of the first scores",
+    "source": "With only their own matrices started as in their sources",
+    "spread": "At equal operator",
+    "rate": "With a larger learning rate for what makes the scores",
+    "diagonals": "What the diagonals of shared do, at equal spread",
+}
+
+
+def main(folder: Path) -> None:
+    """Judges the runs of a folder and writes its tables, figures and page.
+
+    Args:
+        folder: has params.yaml and observations, gets the rest.
+
+    Raises:
+        ValueError: a file is missing, or the settings have no arms of given spreads, or several sizes.
+    """
+    params = read_yaml(folder / "params.yaml")
+    rows = observations.read(sorted((folder / "observations").glob("*.csv")))
+    found = {name: stored(frame) for name, frame in study(rows, params).items()}
+    found["tests"] = found["tests"].fillna({"place": ""})
+    options = params["analysis"]["confidence"], params["analysis"]["alpha"]
+    grids = [*own_tables.comparisons(found["tests"], *options), own_tables.arms(found["arms"])]
+    drawn = figures.drawings(found["arms"], found["waiting"], found["probes"])
+    with temporary_sibling(folder / "tables") as made:
+        for grid in grids:
+            write_atomically(made / f"{grid.name}.csv", csv_of(grid.csv))
+    with temporary_sibling(folder / "figures") as made:
+        for drawing in drawn:
+            write_atomically(made / f"{drawing.name}.csv", csv_of(drawing.csv))
+            for form, content in drawing.files.items():
+                write_atomically(made / f"{drawing.name}.{form}", content)
+    page = html.environment(Path(__file__).parent, REPORTS / "templates")
+    page.filters |= {"operator": names.operator, "number": tables.number, "signed": tables.signed}
+    page.filters |= {"interval": lambda row, start="": tables.interval(row[f"{start}low"], row[f"{start}high"], 0)}
+    page.filters |= {"probability": tables.probability, "listed": listed}
+    values = {"params": params, "level": LEVEL, "theirs": AUTHORS_RANGE, "authors": authors(), "openings": OPENINGS}
+    values |= {"silent": silent(**found), "answers": answers(found["tests"]), "tables": grids, "figures": drawn}
+    write_atomically(folder / "report.html", page.get_template("page.html").render(values))
+
+
+def study(rows: pd.DataFrame, params: dict) -> dict[str, pd.DataFrame]:
+    """Computes all of the study.
+
+    Args:
+        rows: observations, those of the stages `parameters` and `pretraining` among them.
+        params: the content of params.yaml.
+
+    Returns:
+        `arms` (ARMS), `waiting` (ARM and survival.CURVE), `tests` (comparisons.TESTS) and `probes` (LINES).
+
+    Raises:
+        ValueError: there are several sizes, or no arms of given spreads.
+    """
+    if len(params["sizes"]) > 1:
+        raise ValueError(f"sizes: {', '.join(params['sizes'])}; a study of the plateau has one")
+    arms = described(rows, params)
+    if not (arms["kind"] == SCALED).any():
+        raise ValueError("operators: none is a variant with a `score_spread`; the scale `plateau` has a study of them")
+    confidence, alpha = params["analysis"]["confidence"], params["analysis"]["alpha"]
+    runs = arms.merge(left(rows), on=["size", "arm"])
+    return {
+        "arms": summarised(runs, rows, confidence),
+        "waiting": survival.curves(runs, ARM),
+        "tests": comparisons.tests(runs, confidence, alpha).assign(size=params["sizes"][0]),
+        "probes": probed(rows, arms),
+    }
+
+
+def stored(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with ten significant digits, as the chain stores its tables: equal on every machine."""
+    texts = dict.fromkeys({"place", "term", "reference"} & set(frame), "str")
+    return pd.read_csv(StringIO(frame.to_csv(index=False, float_format="%.10g")), dtype=texts)
+
+
+def described(rows: pd.DataFrame, params: dict) -> pd.DataFrame:
+    """Every arm with its operator, its kind, and the spread of its first scores. Columns: ARM."""
+    [size] = params["sizes"]
+    counted = rows[(rows["metric"] == "first_score_spread") & (rows["size"] == size)]
+    spreads = counted.set_index("operator")["value"].to_dict()
+    kinds = {(): SOURCE, ("score_spread",): SCALED, ("score_rate",): RATE}
+    made = []
+    for name in params["operators"]:
+        own = params["variants"].get(name, {"operator": name})
+        changed = tuple(key for key in ("start", "score_spread", "score_rate") if own.get(key) is not None)
+        spread = own.get("score_spread") or spreads.get(name, nan)
+        made.append((size, name, own["operator"], kinds.get(changed, OTHER), spread))
+    return pd.DataFrame(made, columns=ARM)
+
+
+def left(rows: pd.DataFrame) -> pd.DataFrame:
+    """When every run left the plateau, or until when it had not; and its last validation loss.
+
+    Columns: size, arm, seed, step, reached, loss.
+    """
+    made = []
+    for (arm, size, seed), run in convergence.validation_loss(rows).groupby(convergence.RUN, sort=False):
+        run = run.sort_values("step")
+        below = run.loc[run["value"] < LEVEL, "step"]
+        step = below.iloc[0] if len(below) else run["step"].iloc[-1]
+        made.append((size, arm, seed, float(step), bool(len(below)), float(run["value"].iloc[-1])))
+    return pd.DataFrame(made, columns=["size", "arm", "seed", "step", "reached", "loss"])
+
+
+def summarised(runs: pd.DataFrame, rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """The restricted mean and the final loss of every arm, and how far its weights have moved in the end."""
+    means = survival.restricted_means(runs, ["size"], confidence, "arm")
+    losses = runs.groupby(["size", "arm"], sort=False)["loss"].agg(loss="mean", loss_sd="std").reset_index()
+    whole = runs[ARM].drop_duplicates().merge(means, on=["size", "arm"]).merge(losses, on=["size", "arm"])
+    return whole.merge(_moved(rows), on=["size", "arm"], how="left").fillna({"moved": ""})[ARMS]
+
+
+def _moved(rows: pd.DataFrame) -> pd.DataFrame:
+    """The relative movement of every weight at the last evaluation, in words. Columns: size, arm, moved."""
+    rows = _by_step(rows[rows["metric"].str.startswith("movement_")])
+    rows = rows[rows["step"] == rows.groupby(["size", "arm"])["step"].transform("max")]
+    means = rows.groupby(["size", "arm", "metric"], sort=False)["value"].mean().reset_index()
+    words = means["metric"].str.removeprefix("movement_") + means["value"].map(" {:.2g}".format)
+    return means.assign(moved=words).groupby(["size", "arm"], sort=False)["moved"].agg(", ".join).reset_index()
+
+
+def _by_step(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of pre-training with their `step` as a number, and `arm` for operator."""
+    rows = rows[rows["stage"] == "pretraining"]
+    return rows.assign(arm=rows["operator"], step=rows["condition"].str.removeprefix("step=").astype(int))
+
+
+def probed(rows: pd.DataFrame, arms: pd.DataFrame) -> pd.DataFrame:
+    """Mean, minimum and maximum over seeds of what was measured inside the attention, by arm and step."""
+    rows = _by_step(rows[rows["metric"].isin(PROBES)])
+    groups = rows.groupby(["size", "arm", "metric", "step"], sort=False)["value"]
+    lines = groups.agg(mean="mean", minimum="min", maximum="max", n="count").reset_index()
+    return arms.merge(lines, on=["size", "arm"])[LINES]
+
+
+def authors() -> dict[str, float]:
+    """The step at which each released run of BERT-base leaves its plateau, by the rule of the report."""
+    steps = measurements(released.validation_loss())
+    steps = steps[(steps["metric"] == "plateau_end_step") & (steps["size"] == "base")]
+    return steps.set_index("operator")["value"].to_dict()
+
+
+def silent(arms: pd.DataFrame, tests: pd.DataFrame, **_: pd.DataFrame) -> str:
+    """Why the study decides nothing; empty where it can decide something."""
+    best = arms.sort_values(["never", "mean"]).iloc[0]
+    if 1 - best["never"] / best["runs"] < ENOUGH:
+        return f"even in its best arm only {own_tables.left(best['never'], best['runs'])} runs leave the plateau"
+    main = tests[(tests["question"] == "operator") & (tests["place"] == "")]
+    return "its comparisons of operators have no interval" if main["low"].isna().all() else ""
+
+
+def answers(tests: pd.DataFrame) -> dict[str, list[dict]]:
+    """By question, its averaged comparisons, each with the single places that show a verdict, as {verdict: places}."""
+    found = tests[(tests["place"] != "") & tests["verdict"].isin((SOONER, LATER))]
+    made = {}
+    for row in tests[tests["place"] == ""].to_dict("records"):
+        own = found[(found["question"] == row["question"]) & (found["term"] == row["term"])]
+        singly = {verdict: list(at["place"]) for verdict, at in own.groupby("verdict")}
+        made.setdefault(row["question"], []).append(row | {"singly": singly})
+    return made
+
+
+def listed(words: list[str]) -> str:
+    """`a, b and c`."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
