@@ -7,7 +7,7 @@ import pytest
 
 from stages.common.benchmarks.glue import positive_classes
 from stages.cross_domain import stage as cross_domain
-from stages.plumbing.training_sections import CrossDomain
+from stages.plumbing.testing_sections import CrossDomain
 from stages.settings import stage as checked
 
 POSITIVE = {"mnli": ["entailment"], "qnli": ["entailment"], "qqp": ["1"], "mrpc": ["1"]}

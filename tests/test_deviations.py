@@ -10,10 +10,12 @@ import pytest
 import yaml
 
 from stages.common.evidence import published
-from stages.plumbing import scales
+from stages.plumbing import keys, scales
 from stages.plumbing.settings import Settings
+from stages.plumbing.training_sections import Finetuning, Pretraining, QuestionAnswering
+from stages.plumbing.translation_sections import TranslationProtocol
 from stages.report import deviations, open_items, stage
-from stages.report.deviations import AS_STATED, DIFFERS, DIFFERS_FROM_CODE, NO_EFFECT, OPEN, SOURCES, UNKNOWN
+from stages.report.deviations import AS_STATED, DIFFERS, DIFFERS_FROM_CODE, NO_EFFECT, NOT_STATED, SOURCES, UNKNOWN
 
 ROOT = Path(__file__).parents[1]
 PROTOCOL = published.protocol(ROOT / "data/published")
@@ -79,21 +81,20 @@ def test_a_change_of_any_setting_is_seen_in_the_report(scale):
 
 
 @pytest.mark.parametrize("scale", scales.names())
-def test_every_setting_of_every_scale_has_an_entry(scale):
+def test_the_schema_has_a_name_for_every_setting_of_every_scale(scale):
     found = everything(params(scale))
     missing = found.loc[found["setting"].str.contains(UNKNOWN, regex=False), "key"]
-    assert missing.empty, f"deviations.yaml has no entry for {', '.join(missing)}"
+    assert missing.empty, f"the schema says nothing of {', '.join(missing)}"
 
 
-def test_every_entry_belongs_to_a_setting():
-    entries = deviations.content()["settings"].values()
-    used = {id(entry) for _, _, entry in deviations.matched(params())}
-    assert all(id(entry) in used for entry in entries)
+def test_what_a_record_says_of_inherited_keys_is_said_of_keys_that_it_has():
+    for record in (Pretraining, Finetuning, QuestionAnswering, TranslationProtocol):
+        assert {*record.inherited} - {"*"} <= {*record.model_fields}
 
 
-def test_a_new_setting_is_shown_before_it_has_an_entry():
-    settings = params() | {"colour": {"of": "blue"}}
-    assert deviations.own(settings).set_index("key").loc["colour.of", "run"] == "blue"
+def test_a_new_setting_is_shown_before_anything_is_said_of_it(monkeypatch):
+    monkeypatch.setattr(keys, "of", lambda record, name: None)
+    assert deviations.own({"scale": "blue"}).set_index("key").loc["scale", "run"] == "blue"
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,7 @@ def test_the_papers_own_values_are_as_stated():
 
 
 def test_dropout_of_hidden_states_in_fine_tuning_is_not_stated_by_kowsher():
-    assert row(params("kowsher"), "finetuning.kowsher2025.hidden_dropout", "kowsher")["verdict"] == OPEN
+    assert row(params("kowsher"), "finetuning.kowsher2025.hidden_dropout", "kowsher")["verdict"] == NOT_STATED
 
 
 def test_a_cap_on_the_documents_read_is_told_where_all_of_them_are_kept():
@@ -156,12 +157,11 @@ def test_what_no_setting_changes_is_told_too():
     assert fixed["verdict"] == DIFFERS_FROM_CODE and "like length" in fixed["run"]
 
 
-def test_an_entry_that_points_nowhere_is_an_error(monkeypatch):
-    wrong = deepcopy(deviations.content())
-    wrong["settings"]["pretraining.steps"]["courtois2024"]["stated"] = "pretraining.stepz"
-    monkeypatch.setattr(deviations, "content", lambda: wrong)
-    with pytest.raises(ValueError, match=r"pretraining\.steps: nothing at pretraining\.stepz"):
-        deviations.compare(params(), PROTOCOL)
+def test_a_place_that_is_not_in_the_protocol_is_an_error():
+    protocol = deepcopy(PROTOCOL)
+    del protocol["courtois2024"]["stated"]["pretraining"]["steps"]
+    with pytest.raises(ValueError, match=r"pretraining\.steps: nothing at pretraining\.steps; there is no 'steps'"):
+        deviations.compare(params(), protocol)
 
 
 @pytest.mark.parametrize("scale", scales.names())

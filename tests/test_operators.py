@@ -16,10 +16,10 @@ from stages.common.attention import counts
 from stages.common.attention.base import SelfAttention
 from stages.common.attention.bert import OperatorBertForMaskedLM
 from stages.common.attention.configuration import configuration
-from stages.common.attention.descriptions import FOLDER, described
 from stages.common.attention.operators import OPERATORS, SELF_ATTENTION, attention, operator_class
 from stages.common.attention.over_parameters import AttentionOverParameters
 from stages.plumbing.files import sha256
+from stages.plumbing.operators import FOLDER, described
 from stages.plumbing.settings import Settings
 from stages.settings.stage import require_own_operators
 from tests.toy import OWN

@@ -20,7 +20,7 @@ from stages.plumbing import jobs, observations, results
 from stages.plumbing.files import TASK_FOLDER, TOKENIZER
 from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
-from stages.plumbing.training_sections import CrossDomain
+from stages.plumbing.testing_sections import CrossDomain
 
 
 def predict_all(run: dict, folder: Path) -> dict:

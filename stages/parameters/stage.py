@@ -11,11 +11,11 @@ from pathlib import Path
 import torch
 
 from stages.common.attention import counts
-from stages.common.attention.descriptions import described
 from stages.common.attention.operators import OPERATORS
 from stages.common.translation.steps import assembled
 from stages.plumbing import observations
 from stages.plumbing.observations import Observation
+from stages.plumbing.operators import described
 from stages.plumbing.settings import Settings
 
 BLOG = {"hidden": 512, "heads": 8, "positions": 40}  # its text; 8 heads follow from its count

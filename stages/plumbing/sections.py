@@ -7,10 +7,13 @@ from typing import Annotated, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from stages.plumbing.keys import OPEN, Stated, contains, covers, equal, key
+
 Task = Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]
 QuestionSet = Literal["squad1", "squad2", "triviaqa"]
 QuestionTask = Literal["squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa"]
 Protocol = Literal["courtois2024", "kowsher2025"]
+GLUE = list(get_args(Task))
 
 
 def _listed(values: object) -> object:
@@ -43,9 +46,23 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
+def _in_repositories(hubs: list[dict], expected: list[str]) -> bool:
+    return {hub["repository"] for hub in hubs} <= set(expected)
+
+
+def _by_repositories(hubs: list[dict], expected: list[str]) -> bool:
+    return equal([hub["repository"] for hub in hubs], expected)
+
+
 class Data(Record):
-    source: Literal["embedded", "files", "hub"]
-    root: str | None
+    source: Literal["embedded", "files", "hub"] = key(
+        "Where the data come from",
+        C=Stated("pretraining_data.corpus.dataset_name", "hub", also=("corpus.hub",)),
+        K=Stated("pretraining_data.corpora", "hub", also=("corpus.hub",)),
+        T=Stated("data", "hub", also=("translation.protocols.blog.hub",)),
+        V=Stated("data", "hub", also=("translation.protocols.draft.hub",)),
+    )
+    root: str | None = key("Folder of the data", absent="none")
 
     @model_validator(mode="after")
     def _root_for_files(self):
@@ -68,16 +85,31 @@ class CorpusHub(Hub):
 
 
 class Corpus(Record):
-    documents: Count | None
-    shards: Count
-    seed: Seed
-    files: Several[str]
-    hub: Several[CorpusHub]
+    documents: Count | None = key(
+        "Documents read", C=Stated("pretraining_data.corpus.value", None), K=Stated("pretraining_data.corpora", None)
+    )
+    shards: Count = key("Files of the corpus")
+    seed: Seed = key("Seed of the generated corpus", only={"data.source": "embedded"})
+    files: Several[str] = key("Text files", only={"data.source": "files"})
+    hub: Several[CorpusHub] = key(
+        "Corpus on the hub",
+        only={"data.source": "hub"},
+        C=Stated(
+            "pretraining_data.corpus.dataset_name",
+            ["mcrts/OSCAR-2301_en_30M", "oscar-corpus/OSCAR-2301"],
+            _in_repositories,
+        ),
+        K=Stated("pretraining_data.corpora", ["rojagtap/bookcorpus", "wikimedia/wikipedia"], _by_repositories),
+    )
 
 
 class HarmfulPerplexity(Record):
-    above: Annotated[float, Field(ge=0)]
-    below: Rate
+    above: Annotated[float, Field(ge=0)] = key(
+        "Perplexity kept above", rule="harmful_pp", C=Stated("pretraining_data.filters.harmful_perplexity.read_as", 5.0)
+    )
+    below: Rate = key(
+        "Perplexity kept below", rule="harmful_pp", C=Stated("pretraining_data.filters.harmful_perplexity.read_as", 1e5)
+    )
 
     @model_validator(mode="after")
     def _ordered(self):
@@ -87,40 +119,69 @@ class HarmfulPerplexity(Record):
 
 
 class Annotation(Record):
-    blocklists: str | None
-    kenlm_model: str | None
-    quality_rules: bool
+    blocklists: str | None = key("Lists that give categories to documents without", absent="none")
+    kenlm_model: str | None = key("Model that gives a perplexity to documents without", absent="none")
+    quality_rules: bool = key("Rules that give warnings to documents without")
 
 
 class Filtering(Record):
-    excluded_categories: Several[str]
+    excluded_categories: Several[str] = key(
+        "Excluded categories", rule="categories", C="pretraining_data.filters.excluded_ut1_categories"
+    )
     harmful_pp: HarmfulPerplexity
-    missing_harmful_pp: Literal["drop", "keep"]
-    quality_warnings: Literal["drop", "keep"]
+    missing_harmful_pp: Literal["drop", "keep"] = key(
+        "Documents without a perplexity", CC="filtering.missing_harmful_pp"
+    )
+    quality_warnings: Literal["drop", "keep"] = key(
+        "Documents with quality warnings",
+        rule="quality_warnings",
+        C=Stated("pretraining_data.filters.quality_warnings", "drop"),
+    )
     annotation: Annotation
-    documents: Count | None
-    selection: Literal["first", "sample"]
-    seed: Seed
-    malformed_share: Share
+    documents: Count | None = key(
+        "Documents kept",
+        absent="all that pass, of those read ({corpus.documents})",
+        C=Stated("pretraining_data.corpus.value", 30_000_000),
+    )
+    selection: Literal["first", "sample"] = key("Choice of the documents kept", CC="filtering.selection")
+    seed: Seed = key("Seed of that choice", only={"filtering.selection": "sample"})
+    malformed_share: Share = key("Share of malformed documents or sentence pairs that stops a stage")
 
 
 class Tokenization(Record):
-    vocabulary: str | None
-    vocabulary_revision: str
-    vocabulary_size: Annotated[int, Field(ge=100, le=65_536)]  # ids are stored as uint16
-    sequence_length: Annotated[Count, Field(ge=8)]
-    partial_blocks: Literal["keep", "drop_per_batch"]
-    validation_documents: Count
-    seed: Seed
+    vocabulary: str | None = key(
+        "Vocabulary",
+        absent="trained on the filtered corpus",
+        C=Stated("pretraining_data.tokenizer.value", "bert-base-uncased", contains),
+        K=OPEN,
+    )
+    vocabulary_revision: str = key("Revision of a vocabulary of the hub")
+    vocabulary_size: Annotated[int, Field(ge=100, le=65_536)] = key(  # ids are stored as uint16
+        "Word pieces of a trained vocabulary",
+        only={"tokenization.vocabulary": None},
+        CC="tokenization.vocabulary_size",
+    )
+    sequence_length: Annotated[Count, Field(ge=8)] = key(
+        "Sequence length, tokens", C="pretraining_data.sequence_length.value", K="model.max_sequence_length"
+    )
+    partial_blocks: Literal["keep", "drop_per_batch"] = key(
+        "Partial sequences", CC="tokenization.partial_blocks", K=OPEN
+    )
+    validation_documents: Count = key("Validation documents", CC="tokenization.validation_documents", K=OPEN)
+    seed: Seed = key("Seed of the validation split", C=OPEN)
 
 
 class Questions(Record):
-    names: Several[QuestionSet]
-    train_examples: Count | None
-    validation_examples: Count | None
-    squad2_training: Literal["original", "derived"]
-    triviaqa_words: Count
-    hub: dict[QuestionSet, Hub]
+    names: Several[QuestionSet] = key(
+        "Sets of questions", K=Stated("squad.variants", ["squad1", "squad2", "triviaqa"], covers)
+    )
+    train_examples: Count | None = key("Training questions a set", K=Stated("data_sizes", None))
+    validation_examples: Count | None = key("Validation questions a set", K=Stated("data_sizes", None))
+    squad2_training: Literal["original", "derived"] = key(
+        "Training questions of SQuAD 2.0", K=Stated("squad.datasets", "original")
+    )
+    triviaqa_words: Count = key("Words of a document in which TriviaQA's answer is sought", K=OPEN)
+    hub: dict[QuestionSet, Hub] = key("Questions on the hub", only={"data.source": "hub"})
 
     @model_validator(mode="after")
     def _every_repository(self):
@@ -131,11 +192,15 @@ class Questions(Record):
 
 
 class Tasks(Record):
-    names: Several[Task]
-    train_examples: Count | None
-    validation_examples: Count | None
-    seed: Seed
-    hub: HubRepository
+    names: Several[Task] = key("Tasks", C=Stated("finetuning.benchmark", GLUE), K=Stated("glue.tasks", GLUE))
+    train_examples: Count | None = key(
+        "Training examples a task", C=Stated("finetuning.benchmark", None), K=Stated("data_sizes", None)
+    )
+    validation_examples: Count | None = key(
+        "Validation examples a task", C=Stated("finetuning.benchmark", None), K=Stated("data_sizes", None)
+    )
+    seed: Seed = key("Seed of samples of tasks and questions")
+    hub: HubRepository = key("GLUE on the hub", only={"data.source": "hub"})
     questions: Questions
 
 
@@ -145,11 +210,11 @@ Margin = Literal[
 
 
 class Analysis(Record):
-    confidence: Annotated[float, Field(gt=0.5, lt=1)]
-    alpha: Annotated[float, Field(gt=0, lt=0.5)]
-    margins: dict[Margin, Rate]
-    resamples: Annotated[Count, Field(ge=100)]
-    seed: Seed
+    confidence: Annotated[float, Field(gt=0.5, lt=1)] = key("Level of intervals")
+    alpha: Annotated[float, Field(gt=0, lt=0.5)] = key("Level of tests")
+    margins: dict[Margin, Rate] = key("Margins of equivalence")
+    resamples: Annotated[Count, Field(ge=100)] = key("Resamples of the bootstrap")
+    seed: Seed = key("Seed of the bootstrap")
 
     @model_validator(mode="after")
     def _every_margin(self):
@@ -160,6 +225,6 @@ class Analysis(Record):
 
 
 class Report(Record):
-    pdf: bool
-    data: str | None
-    remark: str | None
+    pdf: bool = key("Whether the report is also a PDF")
+    data: str | None = key("What the data are called on every page")
+    remark: str | None = key("What the first screen says of how the run was planned")

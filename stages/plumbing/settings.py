@@ -11,9 +11,10 @@ from pathlib import Path
 
 from pydantic import ValidationError, model_validator
 
-from stages.common.attention.descriptions import described
 from stages.plumbing.documents import read_yaml
 from stages.plumbing.files import sha256
+from stages.plumbing.keys import Stated, covers, key
+from stages.plumbing.operators import described
 from stages.plumbing.sections import (
     Analysis,
     Corpus,
@@ -30,15 +31,13 @@ from stages.plumbing.sections import (
     Tasks,
     Tokenization,
 )
+from stages.plumbing.testing_sections import Convergence, CrossDomain, Noise, Timing
 from stages.plumbing.training_sections import (
-    Convergence,
-    CrossDomain,
+    STATED_SIZES,
     Finetuning,
     Model,
-    Noise,
     Pretraining,
     QuestionAnswering,
-    Timing,
     Variant,
 )
 from stages.plumbing.translation_sections import Translation
@@ -50,19 +49,23 @@ REFERENCE = "original"  # the operator that all others are compared with
 class Settings(Record):
     """All of params.yaml. A stage reads only the sections that dvc.yaml lists for it (a test holds it to that)."""
 
-    scale: Name
-    operators: Several[Name]
-    operators_file: Script
-    variants: dict[Name, Variant]
-    sizes: Several[Name]
-    protocols: Several[Protocol]
-    workers: Count | Scheduler | None
+    scale: Name = key("Name of these settings")
+    operators: Several[Name] = key(
+        "Operators",
+        C=Stated("operators", ["original", "symmetric", "pairwise"], covers),
+        K=Stated("baselines", ["original", "symmetric", "pairwise", "shared"], covers),
+    )
+    operators_file: Script = key("File with operators of your own")
+    variants: dict[Name, Variant] = key("Operator {name}", items={})
+    sizes: Several[Name] = key("Model sizes", C=Stated("models", ["small", "base"]), K=Stated("model", ["base"]))
+    protocols: Several[Protocol] = key("Recipes of fine-tuning")
+    workers: Count | Scheduler | None = key("Processes for independent jobs", absent="one a core or GPU")
     data: Data
     corpus: Corpus
     filtering: Filtering
     tokenization: Tokenization
     tasks: Tasks
-    models: dict[Name, Model]
+    models: dict[Name, Model] = key("BERT-{name}, a size of no paper", items=STATED_SIZES)
     pretraining: Pretraining
     finetuning: dict[Protocol, Finetuning]
     question_answering: QuestionAnswering
@@ -139,13 +142,15 @@ class Settings(Record):
                         f"question_answering.tasks: `{task}` needs `{name}` in tasks.questions.names: "
                         f"{', '.join(self.tasks.questions.names)}"
                     )
-        for key, protocol in (
+        for place, protocol in (
             *(("protocols", name) for name in self.protocols),
             ("convergence.protocol", self.convergence.protocol),
             ("timing.protocol", self.timing.protocol),
         ):
             if protocol not in self.finetuning:
-                raise ValueError(f"{key}: `{protocol}` has no block in finetuning; there: {', '.join(self.finetuning)}")
+                raise ValueError(
+                    f"{place}: `{protocol}` has no block in finetuning; there: {', '.join(self.finetuning)}"
+                )
         return self
 
     def variant(self, name: str) -> dict:

@@ -1,27 +1,25 @@
-"""The sections of params.yaml on BERT models, their training and their tests, as frozen records.
+"""The sections of params.yaml on BERT models and their training, as frozen records.
 
 No record but `Variant` holds a default: every value stands in params.yaml with its unit and source.
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from stages.plumbing.keys import OPEN, Key, Stated, count, described, key
 from stages.plumbing.sections import (
     Batch,
     Count,
-    Level,
     Name,
     Pair,
-    Protocol,
     QuestionTask,
     Rate,
     Record,
     Seed,
     Several,
     Share,
-    Task,
 )
 
 # What some operators take from the width of the feed-forward network, in multiples of hidden; the widest first
@@ -68,6 +66,14 @@ class Model(Sized):
     """A BERT of params.yaml's `models`, which any operator may be built in."""
 
 
+SMALL = {"layers": 4, "hidden": 512, "heads": 8, "intermediate": 2048, "positions": 512}
+BASE = {"layers": 12, "hidden": 768, "heads": 12, "intermediate": 3072, "positions": 512}
+STATED_SIZES = {
+    "small": described("BERT-small", C=Stated("models.small", SMALL)),
+    "base": described("BERT-base", C=Stated("models.base", BASE), K=Stated("model", BASE)),
+}
+
+
 class Variant(Record):
     """An operator with settings of its own; one that is left out, or null, is as the operator's source has it.
 
@@ -102,17 +108,59 @@ class SequenceLengthWarmup(Record):
 
 
 class Pretraining(Training):
-    steps: Count | None
-    epochs: Count | None
-    sequence_length_warmup: SequenceLengthWarmup | None
-    micro_batch_size: Batch | None
-    warmup_steps: Annotated[int, Field(ge=0, le=10**12)]
-    learning_rate: Rate
-    initializer_range: Rate
-    mask_probability: Annotated[float, Field(gt=0, lt=1)]
-    evaluation_interval: Count
-    checkpoint_interval: Count
-    probes: bool
+    inherited: ClassVar[dict[str, Key]] = {
+        "seeds": described("Pre-training seeds", CC=Stated("pretraining.seeds", 1, count), K=OPEN),
+        "batch_size": described(
+            "Pre-training batch, sequences", C="pretraining.batch_size", K=Stated("pretraining.batch_size", 528)
+        ),
+        "betas": described(
+            "Adam betas in pre-training",
+            C=Stated("pretraining.optimizer", [0.9, 0.999]),
+            K=Stated("pretraining.optimizer", [0.9, 0.999]),
+        ),
+        "epsilon": described("Adam epsilon in pre-training", C="pretraining.optimizer.epsilon", K=OPEN),
+        "weight_decay": described("Weight decay in pre-training", CC="pretraining.weight_decay", K=OPEN),
+        "gradient_clipping": described("Gradient clipping in pre-training", CC="pretraining.gradient_clipping", K=OPEN),
+        "hidden_dropout": described(
+            "Dropout of hidden states in pre-training", CC="pretraining.hidden_dropout", K="model.hidden_dropout"
+        ),
+        "attention_dropout": described(
+            "Dropout of attention in pre-training", CC="pretraining.attention_dropout", K="model.attention_dropout"
+        ),
+        "precision": described("Precision of pre-training", CC="pretraining.precision", K=OPEN),
+    }
+    steps: Count | None = key(
+        "Pre-training steps",
+        absent="given by the epochs",
+        only={"pretraining.epochs": None},
+        C="pretraining.steps",
+        K=Stated("pretraining.steps", 200_000),
+    )
+    epochs: Count | None = key(
+        "Pre-training epochs",
+        absent="given by the steps",
+        only={"pretraining.steps": None},
+        C=Stated("pretraining_data.epochs.value", 1),
+        K="pretraining.epochs",
+    )
+    sequence_length_warmup: SequenceLengthWarmup | None = key(
+        "Short sequences first",
+        absent="one length throughout",
+        C=Stated("pretraining_data.sequence_length.how", None),
+        K=Stated("model.max_sequence_length", None),
+    )
+    micro_batch_size: Batch | None = key("Sequences that a device takes at once")
+    warmup_steps: Annotated[int, Field(ge=0, le=10**12)] = key(
+        "Pre-training warm-up steps", C="pretraining.learning_rate.warmup_steps", K=OPEN
+    )
+    learning_rate: Rate = key("Pre-training peak learning rate", C="pretraining.learning_rate.peak", K=OPEN)
+    initializer_range: Rate = key("Standard deviation of new weights", CC="pretraining.initializer_range", K=OPEN)
+    mask_probability: Annotated[float, Field(gt=0, lt=1)] = key(
+        "Share of masked tokens", C="pretraining.mask_probability", K="pretraining.mask_probability"
+    )
+    evaluation_interval: Count = key("Evaluation every, steps", CC="pretraining.evaluation_interval")
+    checkpoint_interval: Count = key("State to resume from every, steps", CC="pretraining.checkpoint_interval")
+    probes: bool = key("Probes of attention during pre-training")
 
     @model_validator(mode="after")
     def _one_length(self):
@@ -128,9 +176,28 @@ class Pretraining(Training):
 
 
 class Finetuning(Training):
-    epochs: Count
-    learning_rates: Several[Rate]
-    schedule: Literal["linear", "steps"]
+    inherited: ClassVar[dict[str, Key]] = {
+        "seeds": described("Fine-tuning seeds", C=Stated("finetuning.trials", 5, count), K=OPEN),
+        "batch_size": described(
+            "Fine-tuning batch",
+            C="finetuning.batch_size",
+            K=Stated("training_time.batch_size", name="Fine-tuning batch (stated for timing)"),
+        ),
+        "weight_decay": described("Fine-tuning weight decay", CC="finetuning.weight_decay", K="glue.weight_decay"),
+        "attention_dropout": described(
+            "Fine-tuning attention dropout",
+            CC="finetuning.attention_dropout",
+            K=Stated("glue.dropout_attention", name="Fine-tuning dropout of attention"),
+        ),
+        "*": described("Fine-tuning {name}", CC="finetuning.{name}", K=OPEN),
+    }
+    epochs: Count = key("Fine-tuning epochs", C="finetuning.epochs", K="glue.epochs")
+    learning_rates: Several[Rate] = key(
+        "Fine-tuning peak learning rate",
+        C=Stated("finetuning.learning_rate.value", [1.0e-5]),
+        K=Stated("glue.learning_rate", [1.0e-4, 2.0e-5, 2.0e-6], name="Fine-tuning learning rates"),
+    )
+    schedule: Literal["linear", "steps"] = key("Fine-tuning schedule", C="finetuning.learning_rate.schedule", K=OPEN)
     warmup_share: Share
     maximum_length: Annotated[Count, Field(ge=8)]
 
@@ -142,7 +209,19 @@ class Finetuning(Training):
 
 
 class QuestionAnswering(Finetuning):
-    tasks: Several[QuestionTask]
+    inherited: ClassVar[dict[str, Key]] = {
+        "epochs": described("Question answering, epochs", K="squad.epochs"),
+        "learning_rates": described(
+            "Question answering, learning rates", K=Stated("squad.learning_rate", [1.0e-4, 2.0e-5, 2.0e-6])
+        ),
+        "weight_decay": described("Question answering, weight decay", K="squad.weight_decay"),
+        "hidden_dropout": described("Question answering, dropout of hidden states", K="squad.dropout"),
+        "attention_dropout": described("Question answering, dropout of attention", K="squad.attention_dropout"),
+        "*": described("Question answering, {name}", K=OPEN),
+    }
+    tasks: Several[QuestionTask] = key(
+        "Question answering", K=Stated("squad.variants", ["squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa"])
+    )
     question_length: Count
     stride: Count
     answer_length: Count
@@ -157,48 +236,3 @@ class QuestionAnswering(Finetuning):
                 f"question_length: {self.question_length} leave a window {room} tokens of the context"
             )
         return self
-
-
-class Noise(Record):
-    tasks: Several[Task]
-    levels: Several[Level]
-    kind: Literal["expected_norm", "exact_norm", "unit"]
-    place: Literal["word_embeddings", "embedding_output"]
-    special_tokens: bool
-    seeds: Several[Seed]
-    text: Several[Literal["typos", "dropped_words", "swapped_words"]]
-    probes: bool
-
-    @model_validator(mode="after")
-    def _clean_first(self):
-        if self.levels[0] != 0.0 or list(self.levels) != sorted(self.levels):
-            raise ValueError("levels: must rise from 0.0, the clean score, that the others are compared with")
-        return self
-
-
-class CrossDomain(Record):
-    tasks: Several[Task]
-    positive_labels: dict[Task, Several[str]]
-
-    @model_validator(mode="after")
-    def _every_task_mapped(self):
-        for task in self.tasks:
-            if task not in self.positive_labels:
-                raise ValueError(
-                    f"positive_labels: `{task}` is missing; say which of its labels count as the same meaning"
-                )
-        return self
-
-
-class Convergence(Record):
-    protocol: Protocol
-    steps: Several[Count]
-    tasks: Several[Task]
-    seeds: Several[Seed]
-
-
-class Timing(Record):
-    protocol: Protocol
-    tasks: Several[Task]
-    repeats: Count
-    steps: Count

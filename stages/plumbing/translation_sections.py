@@ -1,10 +1,11 @@
 """The section of params.yaml on translation and the sequence tasks, as frozen records; none holds a default."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from stages.plumbing.keys import OPEN, Key, Stated, covers, described, key
 from stages.plumbing.sections import Batch, Count, Hub, Name, Pair, Rate, Record, Seed, Several, Share
 from stages.plumbing.training_sections import Sized, require_steps_after_warmup
 
@@ -32,24 +33,68 @@ class PairFiles(Record):
     test: str
 
 
+HUB = {  # of the two protocols
+    "blog": {"repository": "neulab/ted_hrlr", "configuration": "pt_to_en", "revision": "refs/convert/parquet"},
+    "draft": {
+        "repository": "wmt/wmt14",
+        "configuration": "de-en",
+        "revision": "b199e406369ec1b7634206d3ded5ba45de2fe696",
+    },
+}
+ALL = Stated(
+    "data", None, also=("data.source", "translation.protocols.blog.source", "translation.protocols.blog.target")
+)
+
+
 class TranslationProtocol(Layers):
-    source: Name
-    target: Name
-    files: PairFiles
-    hub: Hub
-    train_pairs: Count | None
-    held_out_pairs: Count | None
+    inherited: ClassVar[dict[str, Key]] = {
+        "operators": described(
+            "Translating operators",
+            B=Stated("operator", ["original", "hadamard"], covers),
+            D=Stated("base", ["original", "over_parameters", "over_parameters_wide"], covers),
+        ),
+        "seeds": described("Translation, seeds", B=OPEN, D=OPEN),
+        "hidden": described("Translation, width", B="d_model", D="base.d_model"),
+        "intermediate": described(
+            "Translation, intermediate", T="intermediate", D=Stated("base.d_ff", name="Translation, inner width")
+        ),
+        "positions": described("Translation, positions", B="sequence_length", D=OPEN),
+        "batch_size": described(
+            "Translation, batch size", T="batch_size", V=Stated("batch_size", 900, name="Translation, batch, pairs")
+        ),
+        "*": described("Translation, {name}", T="{name}", V="{name}"),
+    }
+    source: Name = key("Language translated from", B=Stated("task", "pt"), D=Stated("evaluation.data", "en"))
+    target: Name = key("Language translated to", B=Stated("task", "en"), D=Stated("evaluation.data", "de"))
+    files: PairFiles = key("Files of sentence pairs ({part})", only={"data.source": "files"})
+    hub: Hub = key(
+        "Sentence pairs on the hub",
+        only={"data.source": "hub"},
+        T=Stated("data", HUB["blog"]),
+        V=Stated("data", HUB["draft"]),
+    )
+    train_pairs: Count | None = key(
+        "Training pairs", T=ALL, V=Stated("data", None, also=("data.source", "translation.protocols.draft.hub"))
+    )
+    held_out_pairs: Count | None = key("Pairs held out", T=ALL, D=Stated("evaluation.data", None))
     vocabulary: Literal["separate", "shared"]
-    vocabulary_size: Annotated[int, Field(ge=100, le=65_536)]  # ids are stored as uint16
+    vocabulary_size: Annotated[int, Field(ge=100, le=65_536)] = key(  # ids are stored as uint16
+        "Translation, vocabulary size", T=Stated("vocabulary_size", 8000), V="vocabulary_size"
+    )
     label_smoothing: Share
-    epochs: Count
-    precision: Literal["float32", "bfloat16"]
-    scored: Literal["validation", "test"]
-    beams: Count
-    length_penalty: Annotated[float, Field(ge=0)]
+    epochs: Count = key("Translation, epochs", B="epochs", V=Stated("epochs", 20))
+    precision: Literal["float32", "bfloat16"] = key("Translation, precision", B=OPEN, D=OPEN)
+    scored: Literal["validation", "test"] = key(
+        "Split that is translated", B=OPEN, D=Stated("evaluation.data", "validation")
+    )
+    beams: Count = key("Beams ({part})", V=Stated("beams", name="Translation, beams"))
+    length_penalty: Annotated[float, Field(ge=0)] = key(
+        "Length penalty of beams ({part})", V=Stated("length_penalty", name="Translation, length penalty")
+    )
 
 
 class SequenceTasks(Layers):
+    inherited: ClassVar[dict[str, Key]] = {"*": described("Sequence tasks, {name}")}
     steps: Count
     learning_rate: Rate
 
@@ -66,8 +111,8 @@ class SequenceTasks(Layers):
 
 
 class Translation(Record):
-    operators: Several[Name]
-    seed: Seed
+    operators: Several[Name] = key("Operators that translate")
+    seed: Seed = key("Seed of the generated sentence pairs", only={"data.source": "embedded"})
     protocols: dict[Literal["blog", "draft"], TranslationProtocol]
     sequence_tasks: SequenceTasks
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import jinja2
 import pandas as pd
 
-from stages.common.attention.descriptions import described
 from stages.common.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.plumbing.files import PRETRAINED
 from stages.plumbing.model_folders import card
+from stages.plumbing.operators import described
 from stages.report import names, overview
 from stages.report.paper_lines import CHANCE
 from stages.report.tables import number, spread

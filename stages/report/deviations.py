@@ -1,16 +1,19 @@
 """Every setting of this run beside the papers'.
 
-deviations.yaml says where data/published/protocol.yaml has what belongs to a key of params.yaml. A key without an entry
-is shown as such: nothing is left out.
+The schema of params.yaml (stages/plumbing) says of every key where data/published/protocol.yaml has what belongs to it.
+A key of which it says nothing is shown as such: nothing is left out.
 """
 
-from collections.abc import Iterator, Mapping
-from fnmatch import fnmatch
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 import pandas as pd
 import yaml
+
+from stages.plumbing import keys
+from stages.plumbing.keys import OPEN, Key, Stated
+from stages.plumbing.settings import Settings
 
 PATH = Path(__file__).with_name("deviations.yaml")
 COLUMNS = ("setting", "key", "paper", "code", "run", "verdict")
@@ -18,12 +21,12 @@ SOURCES = ("courtois2024", "kowsher", "hadamard_blog", "aop")
 AS_STATED, DIFFERS, AS_CODE, DIFFERS_FROM_CODE = "as stated", "differs", "as their code", "differs from their code"
 AS_FOLLOWED, DIFFERS_FROM_FOLLOWED = "as the setup that it follows", "differs from the setup that it follows"
 OPTIONAL = ("finetuning", "translation.protocols")  # sections of which a run may have some parts and not others
-REFERENCES = {  # kind of entry: where in the protocol its value stands, and the verdicts where this run has it, and not
-    "stated": ("stated", AS_STATED, DIFFERS),
-    "code": ("released_code", AS_CODE, DIFFERS_FROM_CODE),
-    "follows": ("followed", AS_FOLLOWED, DIFFERS_FROM_FOLLOWED),
+VERDICTS = {  # where in the protocol a value stands, and the verdicts where this run has it, and not
+    "stated": (AS_STATED, DIFFERS),
+    "released_code": (AS_CODE, DIFFERS_FROM_CODE),
+    "followed": (AS_FOLLOWED, DIFFERS_FROM_FOLLOWED),
 }
-OPEN, NO_EFFECT, UNKNOWN = "not stated", "without effect in this run", "in no paper, and without a description"
+NOT_STATED, NO_EFFECT, UNKNOWN = "not stated", "without effect in this run", "in no paper, and without a description"
 
 
 @cache
@@ -46,13 +49,13 @@ def compare(params: dict, protocol: dict, source: str = "courtois2024", unknown:
         setting changes; its key is empty.
 
     Raises:
-        ValueError: for an entry that points to no part of the protocol.
+        ValueError: for a place that is no part of the protocol.
     """
     facts = protocol[source]
     rows = [
-        _row(key, value, entry, source, params, facts, unknown or {})
-        for key, value, entry in matched(params)
-        if source in entry
+        _row(key, value, said, source, params, facts, unknown or {})
+        for key, value, said in keys.walk(Settings, params)
+        if source in stated_of(key, said)
     ]
     rows += [_fixed(entry, facts) for entry in content()["fixed"].get(source, ())]
     return pd.DataFrame(rows, columns=list(COLUMNS))
@@ -68,9 +71,8 @@ def differing(compared: pd.DataFrame) -> str:
         The settings that differ, of all for which the source, its code or the setup that it follows has a value.
         Settings that the source leaves open, and those without effect in this run, count in neither number.
     """
-    verdicts = pd.DataFrame(REFERENCES.values(), columns=["place", "same", "different"])
-    different = int(compared["verdict"].isin(verdicts["different"]).sum())
-    return f"{different} of {different + int(compared['verdict'].isin(verdicts['same']).sum())}"
+    same, different = (compared["verdict"].isin(verdicts).sum() for verdicts in zip(*VERDICTS.values(), strict=True))
+    return f"{different} of {different + same}"
 
 
 def own(params: dict) -> pd.DataFrame:
@@ -83,53 +85,33 @@ def own(params: dict) -> pd.DataFrame:
         A frame of setting (its name in words), key, and run (its value as text).
     """
     rows = [
-        {"setting": _name(entry, key), "key": key, "run": _shown(params, value, entry)}
-        for key, value, entry in matched(params)
-        if not any(source in entry for source in SOURCES)
+        {"setting": _name(said, key), "key": key, "run": _shown(params, value, said)}
+        for key, value, said in keys.walk(Settings, params)
+        if not stated_of(key, said)
     ]
     return pd.DataFrame(rows, columns=["setting", "key", "run"])
 
 
-def matched(tree: dict, above: str = "") -> Iterator[tuple[str, object, dict]]:
-    """Finds for every setting its entry in deviations.yaml.
-
-    A key without an entry of its own takes that of the first pattern (such as `models.*`) that fits it. A section
-    without an entry is gone through key by key; a value without one gets an entry that says so.
-
-    Args:
-        tree: the settings, or a section of them, as nested dictionaries.
-        above: the key of the section with a full stop behind it; empty for the settings as a whole.
-
-    Yields:
-        (key with the names of its sections, value, entry).
-    """
-    settings = content()["settings"]
-    for name, value in tree.items():
-        key = f"{above}{name}"
-        patterns = (pattern for pattern in settings if "*" in pattern and pattern.count(".") == key.count("."))
-        entry = settings.get(key) or next((settings[pattern] for pattern in patterns if fnmatch(key, pattern)), None)
-        if entry is None and isinstance(value, dict):
-            yield from matched(value, f"{key}.")
-        else:
-            yield key, value, entry or {"setting": f"{key} ({UNKNOWN})"}
+def stated_of(key: str, said: Key | None) -> dict[str, tuple[str, Stated]]:
+    """What each source has of a key: where in the protocol, and what. Of some sections one source alone counts."""
+    alone = keys.PARTS.get(key.rpartition(".")[0])
+    found = ((*keys.SOURCES[letter], stated) for letter, stated in (said.stated if said else {}).items())
+    return {source: (place, stated) for source, place, stated in found if alone in (None, source)}
 
 
-def _row(key: str, value: object, entry: dict, source: str, params: dict, facts: dict, unknown: Mapping) -> dict:
-    rule = entry[source]
-    row = {"setting": _name(entry, key), "key": key, "paper": "not stated", "code": ""}
-    row |= {"run": _shown(params, value, entry), "verdict": OPEN}
-    kind = next((kind for kind in REFERENCES if kind in rule), None)
-    if kind:
-        place, same, different = REFERENCES[kind]
-        reference = find(facts[place], rule[kind].format(key=key.rpartition(".")[2]), key)
-        row["paper" if kind == "stated" else "code"] = _reference(rule, reference)
-        row["verdict"] = same if _same(entry, rule, value, reference) and _others(rule, source, params) else different
-    elif rule["open"] not in (item["item"] for item in facts["unspecified"]):
-        raise ValueError(f"{PATH.name}: {key}: {source} leaves nothing open that is called {rule['open']!r}")
-    dropped = entry.get("rule") == "harmful_pp" and params["filtering"]["missing_harmful_pp"] == "drop"
-    if not dropped and (missing := unknown.get(entry.get("rule"), 0)):
+def _row(key: str, value: object, said: Key, source: str, params: dict, facts: dict, unknown: Mapping) -> dict:
+    place, stated = stated_of(key, said)[source]
+    row = {"setting": _name(said, key, stated), "key": key, "paper": NOT_STATED, "code": ""}
+    row |= {"run": _shown(params, value, said), "verdict": NOT_STATED}
+    if stated is not OPEN:
+        same, different = VERDICTS[place]
+        reference = find(facts[place], stated.place.format(name=key.rpartition(".")[2]), key)
+        row["paper" if place == "stated" else "code"] = _reference(stated, reference)
+        row["verdict"] = same if _same(stated, value, reference, source, params) else different
+    dropped = said.rule == "harmful_pp" and params["filtering"]["missing_harmful_pp"] == "drop"
+    if not dropped and (missing := unknown.get(said.rule, 0)):
         row |= {"run": f"{row['run']}; {missing:,} documents have no such metadata and pass", "verdict": DIFFERS}
-    if reason := _idle(entry, params):
+    if reason := _idle(key, said, params):
         row |= {"run": f"{row['run']} ({reason})", "verdict": NO_EFFECT}
     return row
 
@@ -140,62 +122,51 @@ def _fixed(entry: dict, facts: dict) -> dict:
     return {
         "setting": entry["setting"],
         "key": "",
-        "paper": str(reference) if stated else "not stated",
+        "paper": str(reference) if stated else NOT_STATED,
         "code": "" if stated else str(reference),
         "run": entry["run"],
         "verdict": DIFFERS if stated else DIFFERS_FROM_CODE,
     }
 
 
-def _others(rule: dict, source: str, params: dict) -> bool:
-    """Whether the settings that a rule names in `also` are as the source states, too."""
-    entries = content()["settings"]
-    return all(
-        not absent(params, key) and _same(entries[key], entries[key][source], find(params, key, key), None)
-        for key in rule.get("also", ())
+def _idle(key: str, said: Key, params: dict) -> str:
+    """Why a setting has no effect in this run; empty where it has."""
+    for other, wanted in said.only.items():
+        if find(params, other, key) != wanted:
+            return f"only where {other} is {shown(wanted) if wanted is not None else 'null'}"
+    section, _, recipe = key.rpartition(".")[0].partition(".")
+    users = (*params["protocols"], params["convergence"]["protocol"], params["timing"]["protocol"])
+    return f"no stage fine-tunes by {recipe}" if section == "finetuning" and recipe not in users else ""
+
+
+def _same(stated: Stated, value: object, reference: object, source: str, params: dict) -> bool:
+    """Whether a setting, and those that `also` names, are as a source has them. reference: what the protocol has."""
+    others = [
+        (other, stated_of(key, said)[source][1])
+        for key, other, said in keys.walk(Settings, params)
+        if key in stated.also
+    ]
+    return (
+        stated.compare(value, reference if stated.value is ... else stated.value)
+        and len(others) == len(stated.also)  # a run may lack a section
+        and all(it.compare(other, it.value) for other, it in others)
     )
 
 
-def _idle(entry: dict, params: dict) -> str:
-    """Why a setting has no effect in this run; empty where it has."""
-    for key, wanted in entry.get("only", {}).items():
-        if find(params, key, key) != wanted:
-            return f"only where {key} is {shown(wanted) if wanted is not None else 'null'}"
-    recipe = entry.get("recipe")
-    users = (*params["protocols"], params["convergence"]["protocol"], params["timing"]["protocol"])
-    return f"no stage fine-tunes by {recipe}" if recipe and recipe not in users else ""
-
-
-def _same(entry: dict, rule: dict, value: object, reference: object) -> bool:
-    if "field" in entry:
-        value = [item[entry["field"]] for item in value]
-    if "among" in rule:
-        return set(value) <= set(rule["among"])
-    if "covers" in rule:
-        return set(value) >= set(rule["covers"])
-    if "contains" in rule:
-        return rule["contains"] in str(value)
-    if "count" in rule:
-        return len(value) == rule["count"]
-    expected = rule.get("equals", reference)
-    if isinstance(expected, list):
-        return sorted(value) == sorted(expected)
-    return value == expected
-
-
-def _reference(rule: dict, reference: object) -> str:
+def _reference(stated: Stated, reference: object) -> str:
     """What the paper has, as text: its own where the protocol has one, otherwise the value that stands for it."""
-    if not isinstance(reference, dict):
-        return shown(reference)
-    return shown(next(rule[name] for name in ("equals", "covers", "among") if name in rule))
+    return shown(stated.value if isinstance(reference, dict) else reference)
 
 
-def _name(entry: dict, key: str) -> str:
-    return entry["setting"].format(name=key.rpartition(".")[2].replace("_", " "))
+def _name(said: Key | None, key: str, stated: Stated = OPEN) -> str:
+    if said is None:
+        return f"{key} ({UNKNOWN})"
+    part, _, name = key.rpartition(".")
+    return (stated.name or said.name).format(name=name.replace("_", " "), part=part.rpartition(".")[2])
 
 
-def _shown(params: dict, value: object, entry: dict) -> str:
-    return filled(entry["absent"], params) if value is None and "absent" in entry else shown(value)
+def _shown(params: dict, value: object, said: Key | None) -> str:
+    return filled(said.absent, params) if value is None and said and said.absent else shown(value)
 
 
 def filled(sentence: str, params: dict) -> str:
@@ -206,7 +177,8 @@ def filled(sentence: str, params: dict) -> str:
 
 
 def _setting(params: dict, key: str) -> str:
-    return _shown(params, find(params, key, key), content()["settings"].get(key, {}))
+    value = find(params, key, key)
+    return _shown(params, value, next((said for found, _, said in keys.walk(Settings, params) if found == key), None))
 
 
 def absent(params: dict, key: str) -> str:
@@ -224,14 +196,14 @@ def find(tree: dict, place: str, key: str) -> object:
     Args:
         tree: the dictionaries.
         place: names with full stops between, such as `pretraining.steps`.
-        key: of the entry of deviations.yaml that asks, for the message of an error.
+        key: of params.yaml, for the message of an error.
 
     Raises:
         ValueError: there is no such place.
     """
     for part in place.split("."):
         if not isinstance(tree, dict) or part not in tree:
-            raise ValueError(f"{PATH.name}: {key}: nothing at {place}; there is no {part!r}")
+            raise ValueError(f"{key}: nothing at {place}; there is no {part!r}")
         tree = tree[part]
     return tree
 

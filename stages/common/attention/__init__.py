@@ -36,7 +36,7 @@ __all__ = ["OPERATORS", "SELF_ATTENTION", "AsMultiheadAttention", "attention"]
 
 
 def __getattr__(name: str) -> Any:
-    """What `__all__` names, imported when it is asked for: descriptions.py, beside it, is read without torch."""
+    """What `__all__` names, imported when it is asked for: a module of the package then costs what it needs alone."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import multihead, operators

@@ -26,7 +26,7 @@ class SelfAttention(nn.Module):
     """softmax(Q_i K_i^T / sqrt(d)) V_i for every head i, and the output projection after them.
 
     A subclass says which Linear layers and which parameters of its own it has, gives Q, K and V, and describes itself;
-    the description is read from the text of the class (descriptions.py), so its values are literals.
+    the description is read from the text of the class, so its values are literals.
 
     Args:
         hidden: width h.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stages.plumbing.files import TASK_FOLDER
-from stages.plumbing.training_sections import CrossDomain
+from stages.plumbing.testing_sections import CrossDomain
 
 HIGHEST_SIMILARITY = 5.0
 
