@@ -49,7 +49,9 @@ def folder(tmp_path):
     model = OperatorBertForMaskedLM(configuration("pairwise", **TOY, vocab_size=words.get_vocab_size()))
     model.save_pretrained(tmp_path / "model")
     measured = {("own text", part, "loss"): value for part, value in (("first", 2.5), ("second", 3.5))}
-    text = card(tmp_path / "model", "A model", "Of ten words.", "pairwise", "fill-mask", measured)
+    text = card(
+        tmp_path / "model", "A model", "Of ten words.", "pairwise", {"operator": "pairwise"}, "fill-mask", measured
+    )
     complete(tmp_path / "model", tmp_path / "tokenizer.json", TOY["positions"], text)
     return tmp_path / "model"
 
@@ -59,7 +61,7 @@ def run_card(folder, said: str, absent: str = '"stages"') -> list:
     [code] = re.findall(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.DOTALL)
     beside = folder.parent / "packages"
     if absent == '"stages"':
-        beside.mkdir(exist_ok=True)
+        beside.mkdir()
         (beside / "fewer_attention").symlink_to(ATTENTION)
     environment = os.environ | {"PYTHONPATH": str(beside), "HF_MODULES_CACHE": str(folder.parent / "modules")}
     command = [sys.executable, "-c", ALONE.format(code=code, absent=absent), said]
@@ -101,7 +103,7 @@ def test_the_line_on_the_card_of_a_fine_tuned_model_answers_with_the_names_of_cl
     splits = [split.evaluated_on for split in TASKS[task].validation_splits]
     columns = {"stage": "finetuning", "operator": "pairwise", "size": "toy", "metric": "accuracy", "n": 4}
     rows = [Observation(**columns, evaluated_on=split, value=i / 4) for i, split in enumerate(splits)]
-    complete(target, folder / "tokenizer.json", 16, finetuning.described(run, rows, target))
+    complete(target, folder / "tokenizer.json", 16, finetuning.described(run, rows, target, {"operator": "pairwise"}))
     data = ModelCard.load(target / "README.md").data
     assert {one.dataset_config: one.metric_value for one in data.eval_results} == {
         split: i / 4 for i, split in enumerate(splits)
@@ -162,6 +164,24 @@ def test_inside_a_run_the_operator_comes_from_the_file_that_params_yaml_names(tm
     own.own_operators.cache_clear()
     with pytest.raises(ValueError, match=r"my_operators\.py has changed since the model was trained"):
         import_operator(tmp_path / "model")
+
+
+def test_the_line_on_the_card_of_a_user_s_own_operator_imports_its_file(folder, tmp_path):
+    mine = tmp_path / "my_operators.py"
+    mine.write_text(f"# of this card\n{OWN}")
+    variant = {"operator": "plain_queries", "operators_file": mine.name, "operators_sha256": sha256(mine)}
+    settings = (
+        variant | {"operators_file": str(mine)} | TOY | {"vocab_size": len(AutoTokenizer.from_pretrained(folder))}
+    )
+    OperatorBertForMaskedLM(configuration(**settings)).save_pretrained(tmp_path / "own")
+    text = card(tmp_path / "own", "A model", "Of my own.", "plain_queries", variant, "fill-mask", {})
+    complete(tmp_path / "own", folder / "tokenizer.json", TOY["positions"], text)
+    assert "fewer_attention.export" not in text
+    (tmp_path / "packages").mkdir()
+    (tmp_path / "packages" / "stages").symlink_to(MINE.with_name("stages"))
+    assert run_card(tmp_path / "own", SENTENCE, '"fewer_attention"') == pytest.approx(
+        scores(tmp_path / "own"), abs=1e-5
+    )
 
 
 def test_the_code_of_a_user_s_operator_is_not_exported_as_it_could_not_be_loaded(folder, tmp_path):

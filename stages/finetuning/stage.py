@@ -82,15 +82,26 @@ def predictions_table(run: dict, predictions: dict[str, list], tables: dict[str,
     )
 
 
-def described(run: dict, rows: list[Observation], folder: Path) -> str:
-    """The card of the model of one run. rows: what was measured of it. folder: where it stands."""
+def described(run: dict, rows: list[Observation], folder: Path, variant: dict) -> str:
+    """Writes the card of the model of one run.
+
+    Args:
+        run: its settings.
+        rows: what was measured of it.
+        folder: where it will stand.
+        variant: the settings of its operator.
+
+    Returns:
+        The text of README.md.
+    """
     operator, task = rows[0].operator, run["task"]
     text = (
         f"A BERT with the operator `{operator}`, fine-tuned on the task `{task}` of GLUE from seed {run['seed']}; "
         f"its pre-training had seed {run['pretraining_seed']}. The report of the run has the data and every setting."
     )
     measured = {("validation examples", row.evaluated_on, row.metric): row.value for row in rows}
-    return card(folder, f"BERT with {operator} attention on {task}", text, operator, "text-classification", measured)
+    title = f"BERT with {operator} attention on {task}"
+    return card(folder, title, text, operator, variant, "text-classification", measured)
 
 
 def keep_predictions(plan: list[tuple[dict, dict]], folders: list[Path], tables: dict) -> None:
@@ -104,7 +115,9 @@ def keep_predictions(plan: list[tuple[dict, dict]], folders: list[Path], tables:
             pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
 
 
-def keep_models(plan: list[tuple[dict, dict]], folders: list[Path], measured: list[list[Observation]]) -> None:
+def keep_models(
+    settings: Settings, plan: list[tuple[dict, dict]], folders: list[Path], measured: list[list[Observation]]
+) -> None:
     """Copies the models that other stages test, with tokenizer and card. measured: what was found of each run."""
     with temporary_sibling(FINETUNED) as output:
         output.mkdir()
@@ -112,7 +125,8 @@ def keep_models(plan: list[tuple[dict, dict]], folders: list[Path], measured: li
             if final := run["keep"]:
                 target = output / final.relative_to(FINETUNED)
                 shutil.copytree(folder / "model", target, copy_function=place)
-                complete(target, TOKENIZER, run["training"]["maximum_length"], described(run, rows, final))
+                text = described(run, rows, final, settings.variant(rows[0].operator))
+                complete(target, TOKENIZER, run["training"]["maximum_length"], text)
 
 
 def name_of(columns: dict) -> str:
@@ -133,7 +147,7 @@ def main(
         for (columns, run), folder in zip(plan, folders, strict=True)
     ]
     keep_predictions(plan, folders, tables)
-    keep_models(plan, folders, measured)
+    keep_models(settings, plan, folders, measured)
     results.hand_on("finetuning", folders, without=("model",))
     observations.write(observations.FOLDER / "finetuning.csv", chain(*measured))
     return {"seconds_of_jobs": round(sum(result["seconds"] for _, result in done), 1)}

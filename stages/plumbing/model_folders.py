@@ -21,18 +21,33 @@ CARD = """---
 
 ## Use
 
+{% if operators_sha256 -%}
+The operator is defined in a file of its user's, whose content has the checksum below: no model folder can name code for
+others to run. In a checkout of this repository, with that file as `{{ operators_file }}`, where you trust it:
+
+```python
+import stages.common.attention.bert  # makes the operators known to the Auto classes
+
+from stages.common.attention.own import own_operators
+from transformers import pipeline
+
+own_operators("{{ operators_file }}", "{{ operators_sha256 }}")
+{%- else -%}
 Where the package of the operators is installed (`pip install .` in a checkout of this repository):
 
 ```python
 import fewer_attention.bert  # makes the operators known to the Auto classes
 
 from transformers import pipeline
+{%- endif %}
 
 model = pipeline("{{ task }}", "{{ folder }}")
 ```
+{%- if not operators_sha256 %}
 
 `python -m fewer_attention.export {{ folder }} TARGET` makes a folder of it that loads without the package; \
 `--own` keeps the operator there.
+{%- endif %}
 """
 
 
@@ -56,7 +71,13 @@ def complete(folder: Path, tokenizer: Path, length: int, card: str) -> None:
 
 
 def card(
-    folder: Path, title: str, text: str, operator: str, task: str, measured: dict[tuple[str, str, str], float]
+    folder: Path,
+    title: str,
+    text: str,
+    operator: str,
+    variant: dict,
+    task: str,
+    measured: dict[tuple[str, str, str], float],
 ) -> str:
     """Writes a model card with metadata that the hub understands.
 
@@ -64,7 +85,8 @@ def card(
         folder: where the model will stand.
         title: heading of the card.
         text: what the model is, as Markdown.
-        operator: its operator's name.
+        operator: its operator's name in the run.
+        variant: the settings of that operator, as `Settings.variant` gives them: of a user's own, the file too.
         task: of the hub, such as `fill-mask`.
         measured: value by (name of the data, part of them, metric).
 
@@ -93,5 +115,5 @@ def card(
         tags=["bert", "attention", operator],
         eval_results=results or None,
     )
-    values = {"title": title, "text": text, "task": task, "folder": folder.as_posix()}
+    values = variant | {"title": title, "text": text, "task": task, "folder": folder.as_posix()}
     return str(ModelCard.from_template(data, template_str=CARD, **values))

@@ -82,7 +82,8 @@ def described(run: dict, step: int, log: list[dict], folder: Path) -> str:
         ("held-out documents", f"after {last['step']} steps", "validation_loss"): last["validation_loss"]
         for last in before[-1:]
     }
-    return card(folder, f"BERT with {run['operator']} attention", text, run["operator"], "fill-mask", measured)
+    operator = run["operator"]
+    return card(folder, f"BERT with {operator} attention", text, operator, run["variant"], "fill-mask", measured)
 
 
 def leave(run: dict, log: list[dict], source: Path, step: int, output: Path, final: Path) -> None:

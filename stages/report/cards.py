@@ -46,7 +46,9 @@ def cards(folder: Path, settings, summaries: pd.DataFrame) -> dict[str, str]:
             text = template.render(_values(operator, size, settings, summaries)).strip()
             weights = PRETRAINED / f"{operator}-{size}" / f"seed-{settings.pretraining.seeds[0]}"
             title = f"BERT-{size} with {names.operator(operator)} attention"
-            made[f"{operator}-{size}"] = card(weights, title, text, operator, "fill-mask", {})
+            made[f"{operator}-{size}"] = card(
+                weights, title, text, operator, settings.variant(operator), "fill-mask", {}
+            )
     return made
 
 
