@@ -8,7 +8,6 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from stages.filtering import blocklists, perplexity, quality
 from stages.filtering import stage as filtering
 from stages.filtering.annotation import Annotator, is_complete
 from stages.filtering.blocklists import Blocklist
+from stages.plumbing.compression import zstd
 from tests.toy_shards import EXCLUDED, kept_lines, settings, totals, write_shard
 
 ARPA = """\\data\\
@@ -42,7 +42,7 @@ def lists(root: Path, **categories: dict[str, str]) -> Path:
     for category, files in categories.items():
         (root / category).mkdir(parents=True)
         for name, content in files.items():
-            packed = {".gz": gzip.compress, ".zst": zstandard.ZstdCompressor().compress}.get(Path(name).suffix, bytes)
+            packed = {".gz": gzip.compress, ".zst": zstd.compress}.get(Path(name).suffix, bytes)
             (root / category / name).write_bytes(packed(content.encode()))
     return root
 

@@ -15,7 +15,6 @@ from random import Random
 
 import pandas as pd
 import pytest
-import zstandard
 from tokenizers import BertWordPieceTokenizer
 
 from stages.baselines import rules, words
@@ -28,6 +27,7 @@ from stages.common.embedded.grammar import Event, State, Thing, Wording, sentenc
 from stages.common.embedded.inference import relation, similarity
 from stages.common.embedded.pairs import inferred, questioned, requested, restated
 from stages.common.embedded.world import ALL_TOPICS, imagine
+from stages.plumbing.compression import zstd
 from stages.plumbing.files import sha256
 from stages.plumbing.settings import load_settings
 
@@ -109,7 +109,7 @@ def test_shards_together_hold_every_line(tmp_path, lines):
     write_corpus(tmp_path, DOCUMENTS, 3, 1)
     shards = sorted(tmp_path.iterdir())
     assert [shard.name for shard in shards] == [f"part_{number}.jsonl.zst" for number in (1, 2, 3)]
-    texts = [zstandard.ZstdDecompressor().decompress(shard.read_bytes()).decode() for shard in shards]
+    texts = [zstd.decompress(shard.read_bytes()).decode() for shard in shards]
     assert Counter(line for text in texts for line in text.splitlines()) == Counter(lines)
 
 

@@ -10,13 +10,13 @@ from types import SimpleNamespace
 
 import hypothesis
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stages.common.records import origins, reading, records
 from stages.corpus import sources
 from stages.corpus import stage as corpus
+from stages.plumbing.compression import zstd
 from stages.plumbing.sections import Corpus, CorpusHub, Data
 
 ROOT = Path(__file__).parents[1]
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 def compressed(path: Path, content: bytes) -> Path:
     match path.suffix:
         case ".zst":
-            content = zstandard.ZstdCompressor().compress(content)
+            content = zstd.compress(content)
         case ".gz":
             content = gzip.compress(content)
     path.write_bytes(content)
@@ -73,12 +73,9 @@ def test_lines_joined_are_the_file(tmp_path_factory, suffix, content, size):
 
 
 def test_frames_skippable_frames_and_long_windows_are_read(tmp_path):
-    long = zstandard.ZstdCompressionParameters(window_log=27, enable_ldm=True)
+    long = {zstd.CompressionParameter.window_log: 27, zstd.CompressionParameter.enable_long_distance_matching: 1}
     skippable = (0x184D2A50).to_bytes(4, "little") + (3).to_bytes(4, "little") + b"abc"
-    frames = [zstandard.ZstdCompressor().compress(b"a\nb"), skippable]
-    frames.append(zstandard.ZstdCompressor(compression_params=long).compressobj().compress(b""))
-    packer = zstandard.ZstdCompressor(compression_params=long).compressobj()
-    frames[-1] = packer.compress(b"c\n" + b"d" * 300_000) + packer.flush()
+    frames = [zstd.compress(b"a\nb"), skippable, zstd.compress(b"c\n" + b"d" * 300_000, options=long)]
     path = tmp_path / "x.zst"
     path.write_bytes(b"".join(frames))
     assert list(reading.lines(path)) == [b"a", b"bc", b"d" * 300_000]
@@ -88,7 +85,7 @@ def test_a_file_that_expands_a_thousandfold_comes_in_small_pieces(tmp_path):
     line = b"a" * (1 << 20) + b"\n"
     path = compressed(tmp_path / "x.zst", line * 20)
     assert path.stat().st_size < 1e-3 * 20 * len(line)
-    assert max(map(len, reading.blocks(path))) <= 1 << 17
+    assert max(map(len, reading.blocks(path))) <= reading.BLOCK
     assert b"".join(reading.blocks(path)) == line * 20
 
 
@@ -102,8 +99,9 @@ def test_a_file_that_expands_a_thousandfold_comes_in_small_pieces(tmp_path):
 )
 def test_any_frames_are_read_whole_or_named_as_truncated(tmp_path_factory, parts, sized, checksum, level, lost):
     path = tmp_path_factory.mktemp("frames") / "x.zst"
-    compressor = zstandard.ZstdCompressor(level=level, write_content_size=sized, write_checksum=checksum)
-    frames = [compressor.compress(part) for part in parts]
+    names = (zstd.CompressionParameter.compression_level, zstd.CompressionParameter.content_size_flag)
+    options = dict(zip((*names, zstd.CompressionParameter.checksum_flag), (level, sized, checksum), strict=True))
+    frames = [zstd.compress(part, options=options) for part in parts]
     path.write_bytes(b"".join(frames))
     if parts:
         assert b"".join(reading.blocks(path)) == b"".join(parts)

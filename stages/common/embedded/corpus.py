@@ -13,8 +13,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import zstandard
-
 from stages.common.embedded.defects import (
     HARMLESS_CATEGORIES,
     KINDS,
@@ -25,6 +23,7 @@ from stages.common.embedded.defects import (
     perplexity_for,
     plan,
 )
+from stages.plumbing.compression import zstd
 from stages.plumbing.files import write_atomically
 
 COMPRESSION_LEVEL = 3
@@ -39,10 +38,9 @@ def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
     lines = corpus_lines(documents, seed)
     if not 1 <= shards <= documents:
         raise ValueError(f"embedded corpus: {shards} shards for {documents} documents; give 1 to {documents} shards")
-    compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL, write_content_size=True)
     for shard in range(shards):
         text = "".join(line + "\n" for line in lines[shard::shards])
-        write_atomically(folder / f"part_{shard + 1}.jsonl.zst", compressor.compress(text.encode()))
+        write_atomically(folder / f"part_{shard + 1}.jsonl.zst", zstd.compress(text.encode(), level=COMPRESSION_LEVEL))
 
 
 def corpus_lines(documents: int, seed: int) -> list[str]:

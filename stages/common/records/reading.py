@@ -15,13 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-import zstandard
+from stages.plumbing.compression import zstd
 
 BLOCK = 1 << 18  # bytes of whole lines that are handled at once; more would leave a core's own cache
-LARGEST_WINDOW = 1 << 31
-FRAME_START = 5  # bytes of a zstd frame: its magic number and the descriptor of its header
-RUN_LENGTH = 1  # the type of a zstd block that is one byte, repeated
-SKIPPABLE = [bytes([number]) for number in range(0x50, 0x60)]
+LARGEST_WINDOW = 31  # as a power of two, in bytes
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 REMEDY = "fetch the file again, or take it out of the list of inputs"
 
@@ -68,12 +65,12 @@ def blocks(path: Path) -> Iterator[bytes]:
             yield from DECOMPRESSION.get(path.suffix, _plain_blocks)(file)
         except EOFError:
             raise ValueError(f"{path}: truncated, its last compressed frame is not complete; {REMEDY}") from None
-        except (zstandard.ZstdError, gzip.BadGzipFile, zlib.error) as error:
+        except (zstd.ZstdError, gzip.BadGzipFile, zlib.error) as error:
             raise ValueError(f"{path}: not a sound {path.suffix} file ({error}); {REMEDY}") from None
 
 
 def _plain_blocks(file: BinaryIO) -> Iterator[bytes]:
-    while block := file.read(1 << 20):
+    while block := file.read(BLOCK):
         yield block
 
 
@@ -83,43 +80,8 @@ def _gzip_blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _zstd_blocks(file: BinaryIO) -> Iterator[bytes]:
-    """128 KiB at most at a time. EOFError where a frame is cut off, which the library's reader takes for an end."""
-    decompressor = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW)
-    while start := file.read(FRAME_START):
-        frame = decompressor.decompressobj()
-        for piece in _zstd_pieces(start, file):
-            yield frame.decompress(piece)
-        if not (frame.eof or _is_skippable(start)):
-            raise EOFError
-
-
-def _zstd_pieces(start: bytes, file: BinaryIO) -> Iterator[bytes]:
-    """A frame in pieces of one block each, by the sizes that it states (RFC 8878, section 3.1)."""
-    magic, descriptor = start[:4], start[-1]
-    if _is_skippable(start):
-        left = int.from_bytes(start[4:] + file.read(3), "little")
-        while left and (passed := file.read(min(left, BLOCK))):
-            left -= len(passed)
-        if left:
-            raise EOFError
-        return
-    if magic != zstandard.FRAME_HEADER or len(start) < FRAME_START:
-        yield start
-        return
-    single, checksum = descriptor >> 5 & 1, descriptor >> 2 & 1
-    sizes = (0, 1, 2, 4)[descriptor & 3] + (single, 2, 4, 8)[descriptor >> 6] + (1 - single)
-    yield start + file.read(sizes)
-    last = False
-    while not last and len(head := file.read(3)) == 3:
-        number = int.from_bytes(head, "little")
-        last, kind, size = number & 1, number >> 1 & 3, number >> 3
-        yield head + file.read(1 if kind == RUN_LENGTH else size)
-    if checksum:
-        yield file.read(4)
-
-
-def _is_skippable(start: bytes) -> bool:
-    return start[:1] in SKIPPABLE and start[1:4] == b"\x2a\x4d\x18"
+    with zstd.open(file, options={zstd.DecompressionParameter.window_log_max: LARGEST_WINDOW}) as content:
+        yield from _plain_blocks(content)
 
 
 DECOMPRESSION: dict[str, Callable[[BinaryIO], Iterator[bytes]]] = {".zst": _zstd_blocks, ".gz": _gzip_blocks}
@@ -136,8 +98,8 @@ def zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
     Yields:
         The file, open for writing bytes.
     """
-    compressor = zstandard.ZstdCompressor(level=level, write_checksum=True)
-    with zstandard.open(path, "wb", cctx=compressor) as file, io.BufferedWriter(file, 1 << 20) as buffer:
+    options = {zstd.CompressionParameter.compression_level: level, zstd.CompressionParameter.checksum_flag: 1}
+    with zstd.open(path, "wb", options=options) as file, io.BufferedWriter(file, 1 << 20) as buffer:
         yield buffer
 
 

@@ -17,12 +17,12 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import zstandard
 
 from stages.common.records import reading, records
 from stages.common.sequences import packing
 from stages.common.training.rounds import interleaved, median_ratio
 from stages.filtering import shards as filtering
+from stages.plumbing.compression import zstd
 from stages.tokenization import streams as tokens
 from stages.tokenization import vocabulary
 
@@ -86,10 +86,9 @@ def filtering_ways(folder: Path) -> dict[str, Callable[[], object]]:
 
 def filter_plainly(shard: Path, target: Path) -> None:
     """Every record through the json module, in and out."""
-    compressor = zstandard.ZstdCompressor(level=3, write_checksum=True)
     with (
-        io.BufferedReader(zstandard.open(shard, "rb"), 1 << 20) as lines,
-        zstandard.open(target, "wt", cctx=compressor, encoding="utf-8") as kept,
+        io.BufferedReader(zstd.open(shard), 1 << 20) as lines,
+        zstd.open(target, "wt", options={zstd.CompressionParameter.checksum_flag: 1}, encoding="utf-8") as kept,
     ):
         for line in lines:
             record = json.loads(line)
