@@ -86,7 +86,8 @@ class Hadamard(Fixed):
 
     def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
         memory = X if memory is None else memory
-        return self.products(X, memory) * (self._weights(X, memory) / self.s)
+        products = self.products(X, memory)
+        return products * (self._weights(X, memory) / self.s).to(products.dtype)  # else float32 under autocast
 
     def products(self, X: Tensor, memory: Tensor) -> Tensor:
         """X X^T over the whole width [batch, 1, n, m], the same for every head."""
