@@ -58,7 +58,7 @@ def test_the_workflow_and_the_hooks_call_what_is_here():
 
 
 GLUE = ("mrpc", "cola", "mnli_m", "qqp", "rte", "stsb", "qnli", "sst2")  # a column for each of the eight tasks
-NAMES = {  # of operators in the README's tables, where they are not the keys
+NAMES = {  # of operators in the tables of the findings, where they are not the keys
     "tied_qkv": "shared without diagonals",
     "pairwise_scaled": "pairwise, S from N(0, 1/d) (`pairwise_scaled`)",
 }
@@ -79,8 +79,8 @@ LATE = ("pairwise", "shared")
         ("plateau_deep", "against original, deeper", "three spreads", ["symmetric", "pairwise", "shared"]),
     ],
 )
-def test_the_readme_has_the_verdicts_and_numbers_of_the_studies_of_the_plateau(study, heading, spreads, operators):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("−", "-")
+def test_the_findings_have_the_verdicts_and_numbers_of_the_studies_of_the_plateau(study, heading, spreads, operators):
+    page = (ROOT / "reports/examples/README.md").read_text(encoding="utf-8").replace("−", "-")
     tables = ROOT / "reports/examples" / study / "tables"
     tests = pd.read_csv(tables / "plateau_tests.csv").set_index(["question", "term"])
     places = pd.read_csv(tables / "plateau_places.csv", dtype={"place": str}).set_index(["question", "term", "place"])
@@ -89,7 +89,7 @@ def test_the_readme_has_the_verdicts_and_numbers_of_the_studies_of_the_plateau(s
         mark = "*" if place["verdict"] == "undecided" else ""
         return f"{mark}{place['difference']:.0f}{mark}"
 
-    _, _, below = readme.partition(f"\n| {heading} | mean over {spreads} |")
+    _, _, below = page.partition(f"\n| {heading} | mean over {spreads} |")
     lines = below.split("\n\n")[0].splitlines()[2:]
     assert len(lines) == len(operators)
     for term, line in zip(operators, lines, strict=True):
@@ -107,11 +107,11 @@ def test_the_readme_has_the_verdicts_and_numbers_of_the_studies_of_the_plateau(s
             assert cells[-1] == ""
 
 
-def test_the_readme_has_the_scores_of_the_run_on_real_text():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8").replace("−", "-")
+def test_the_findings_have_the_scores_of_the_run_on_real_text():
+    page = (ROOT / "reports/examples/README.md").read_text(encoding="utf-8").replace("−", "-")
     for row in pd.read_csv(ROOT / "reports/examples/files/tables/overview.csv").itertuples():
         name = NAMES.get(row.operator, row.operator)
-        [line] = [line for line in readme.splitlines() if line.startswith(f"| {name} |") and line.count("|") == 5]
+        [line] = [line for line in page.splitlines() if line.startswith(f"| {name} |") and line.count("|") == 5]
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         assert cells[1] == f"{row.glue_score:.2f}"
         if row.operator != "original":
@@ -119,39 +119,45 @@ def test_the_readme_has_the_scores_of_the_run_on_real_text():
             assert cells[2:] == [f"{row.difference:.2f} ({row.low:.2f} to {row.high:.2f})", verdict]
 
 
-def test_the_readme_begins_with_what_the_released_results_and_the_audit_say():
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").replace("−", "-").split())
+def said(page: str) -> str:
+    """The text of a page without its breaks of lines, and with a hyphen for a minus."""
+    return " ".join((ROOT / page).read_text(encoding="utf-8").replace("−", "-").split())
+
+
+def test_the_readme_begins_with_what_the_released_results_say_and_the_findings_with_the_audit():
     laptop = ROOT / "reports/examples/laptop"
-    rows = pd.read_csv(laptop / "tables/against_original.csv")
-    rows = rows[(rows["source"] == "released") & (rows["column"] == "glue_score") & (rows["size"] == "base")]
-    rows = rows.set_index("operator")
-    pairwise, symmetric = rows.loc["pairwise"], rows.loc["symmetric"]
-    assert pairwise["direction"] != "lower" and symmetric["direction"] == "lower" and set(rows["n"]) == {5}
-    ends = f"{pairwise['low']:.2f} to {pairwise['high']:.2f}"
-    assert f"for pairwise ({pairwise['difference']:+.2f} points, {ends})" in readme
-    loss = f"a loss of {-symmetric['difference']:.2f} points ({-symmetric['high']:.2f} to {-symmetric['low']:.2f})"
-    assert f"{loss} for symmetric" in readme
-    said = re.search(
+    rows = pd.read_csv(laptop / "tables/against_original.csv").query("source == 'released' and column == 'glue_score'")
+    rows = rows.set_index(["operator", "size"])
+    assert set(rows["n"]) == {5}
+    base, small, symmetric = rows.loc["pairwise", "base"], rows.loc["pairwise", "small"], rows.loc["symmetric", "base"]
+    assert base["direction"] != "lower" and small["direction"] == "higher" and symmetric["direction"] == "lower"
+    gains = f"({base['difference']:+.2f} points at BERT-base, {base['low']:.2f} to {base['high']:.2f}; "
+    gains += f"{small['difference']:+.2f} at BERT-small, {small['low']:.2f} to {small['high']:.2f})"
+    assert gains in said("README.md")
+    loss = f"({-symmetric['difference']:.2f} points at BERT-base, {-symmetric['high']:.2f} to {-symmetric['low']:.2f})"
+    assert f"a loss for symmetric {loss}" in said("README.md")
+    audit = re.search(
         r"Of (\d+) facts that the published numbers decide, (\d+) fail", (laptop / "audit.html").read_text()
     )
-    assert f"Of {said[1]} facts that the published numbers decide, {said[2]} fail." in readme
+    assert f"Of {audit[1]} facts that the published numbers decide, {audit[2]} fail." in said(
+        "reports/examples/README.md"
+    )
 
 
 def test_the_readme_has_the_scores_of_the_default_run():
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     tables = ROOT / "reports/examples/laptop/tables"
     own = pd.read_csv(tables / "overview.csv").set_index("operator").loc["original"]
     cells = pd.read_csv(tables / "courtois2024_table3_glue.csv").set_index(["row", "column"])["reproduced_mean"]
     constant = cells["baseline.most_frequent", "glue_score"]
-    said = f"a GLUE score of {own['glue_score']:.0f}, a constant answer {constant:.0f}"
-    assert f"{said}, a linear model of words and their overlap {own['words_and_overlap']:.0f}" in readme
+    assert f"a GLUE score of {own['glue_score']:.0f}," in said("README.md")
+    words = (
+        f"a linear model of words and their overlap {own['words_and_overlap']:.0f}, a constant answer {constant:.0f}"
+    )
+    assert words in said("README.md")
 
 
 def test_the_pages_have_the_scores_of_the_default_run_by_seed_and_what_pre_training_is_worth():
-    page, readme = (
-        " ".join((ROOT / name).read_text(encoding="utf-8").split())
-        for name in ("reports/examples/README.md", "README.md")
-    )
+    page, readme = said("reports/examples/README.md"), said("README.md")
     laptop = ROOT / "reports/examples/laptop"
     rows = observations.read([laptop / "observations/finetuning.csv"])
     by_seed = column_scores(rows.assign(stage="finetuning")).groupby(["operator", "pretraining_seed"])["value"]
@@ -170,11 +176,11 @@ def test_the_pages_have_the_scores_of_the_default_run_by_seed_and_what_pre_train
     assert list(above.index[above]) == ["qqp"] and "on QQP a rule on one property does better than it" in page
     recipe = yaml.safe_load((laptop / "params.yaml").read_text(encoding="utf-8"))["pretraining"]
     assert recipe["sequence_length_warmup"] == {"share": 2 / 5, "length": 16}
-    assert "two fifths of it on blocks of 16 tokens" in page and "for two fifths of its steps" in readme
+    assert "two fifths of it on blocks of 16 tokens" in page and "for two fifths of its steps" in page
 
 
 def test_the_examples_page_has_the_scores_of_translation_and_the_losses_of_pretraining():
-    page = " ".join((ROOT / "reports/examples/README.md").read_text(encoding="utf-8").split())
+    page = said("reports/examples/README.md")
     folder = ROOT / "reports/examples/files/observations"
     rows = pd.concat(pd.read_csv(path) for path in folder.glob("translation*.csv"))
     bleu = (
@@ -198,89 +204,88 @@ def test_the_examples_page_has_the_scores_of_translation_and_the_losses_of_pretr
         assert f"({last.min():.2f} to {last.max():.2f} nats)" in page
 
 
-def test_the_readme_and_the_examples_page_take_further_numbers_of_the_studies_from_their_tables():
-    pages = ("README.md", "reports/examples/README.md")
-    readme = " ".join(" ".join((ROOT / page).read_text(encoding="utf-8") for page in pages).split())
+def test_the_findings_take_further_numbers_of_the_studies_from_their_tables():
+    page = said("reports/examples/README.md")
     plateau, files = (ROOT / "reports/examples" / name / "tables" for name in ("plateau", "files"))
     arms = pd.read_csv(plateau / "plateau_arms.csv").set_index("arm")
-    assert len(arms) == 31 and "31 arms and eight seeds" in readme and set(arms["runs"]) == {8}
-    assert f"gives pairwise a spread of {arms.loc['pairwise', 'spread']:.2f}" in readme
+    assert len(arms) == 31 and "31 arms and eight seeds" in page and set(arms["runs"]) == {8}
+    assert f"gives pairwise a spread of {arms.loc['pairwise', 'spread']:.2f}" in page
     hot = arms[(arms["kind"] == "scaled") & arms["spread"].isin([3.0, 8.0])]
-    assert (hot["runs"].sum(), (hot["runs"] - hot["never"]).sum()) == (80, 1) and "one of 80" in readme
+    assert (hot["runs"].sum(), (hot["runs"] - hot["never"]).sum()) == (80, 1) and "one of 80" in page
     deep = ROOT / "reports/examples/plateau_deep/tables"
     pairwise = pd.read_csv(deep / "plateau_tests.csv").query("question == 'operator' and term == 'pairwise'").iloc[0]
-    assert f"times differ after Holm's correction (p = {pairwise['p_holm']:.2f})" in readme
-    assert pairwise["hazard_p_holm"] < 0.001 and "With errors by seed it does (p < 0.001)" in readme
+    assert f"times differ after Holm's correction (p = {pairwise['p_holm']:.2f})" in page
+    assert pairwise["hazard_p_holm"] < 0.001 and "With errors by seed it does (p < 0.001)" in page
     first = pd.read_csv(plateau / "plateau_tests.csv").query("question == 'operator' and term == 'pairwise'").iloc[0]
-    said = f"({pairwise['difference']:.0f} steps against {first['telling_difference']:.0f})"
-    assert said in readme
+    both = f"({pairwise['difference']:.0f} steps against {first['telling_difference']:.0f})"
+    assert both in page
     spreads = pd.read_csv(deep / "plateau_arms.csv").set_index("arm")["spread"]
-    assert f"gives it a spread of {spreads['pairwise']:.2f} here, original {spreads['original']:.2f}" in readme
+    assert f"gives it a spread of {spreads['pairwise']:.2f} here, original {spreads['original']:.2f}" in page
     places = pd.read_csv(plateau / "plateau_places.csv", dtype={"place": str}).query("question == 'operator'")
     lead = places[(places["term"] == "symmetric") & places["place"].isin(("0.05", "0.3", "1"))]["difference"].mean()
-    assert f"{lead:.0f} steps over these three spreads".replace("-", "−") in readme
+    assert f"{lead:.0f} steps over these three spreads" in page
     wide = [
         pd.read_csv(study / "plateau_tests.csv").query("question == 'spread' and term == '0.3'")["difference"].item()
         for study in (plateau, deep)
     ]
-    assert f"({wide[0]:.0f} and {wide[1]:.0f} steps".replace("-", "−") in readme
-    assert set(pd.read_csv(deep / "plateau_arms.csv")["runs"]) == {6} and "width 128, six seeds" in readme
+    assert f"({wide[0]:.0f} and {wide[1]:.0f} steps" in page
+    assert set(pd.read_csv(deep / "plateau_arms.csv")["runs"]) == {6} and "width 128, six seeds" in page
     steps = pd.read_csv(files / "milestones.csv").query("source == 'released' and size == 'base'")
     leaving = steps[steps["milestone"] == "plateau_end_step"].set_index("operator")["mean"]
     reached = steps[steps["milestone"] == "loss=2.5"].set_index("operator")["mean"]
-    assert f"comes at {reached['pairwise']:,.0f} (pairwise) and {reached['original']:,.0f} (original)" in readme
-    assert f"leaves at step {leaving['pairwise']:,.0f} and the original at {leaving['original']:,.0f}" in readme
+    assert f"comes at {reached['pairwise']:,.0f} (pairwise) and {reached['original']:,.0f} (original)" in page
+    assert f"leaves at step {leaving['pairwise']:,.0f} and the original at {leaving['original']:,.0f}" in page
     against = pd.read_csv(files / "against_original.csv").query("source == 'reproduced'")
     lost = against[(against["operator"] == "pairwise") & (against["column"] == "glue_score")]
-    assert f"(pairwise: p = {lost['p_holm'].item():.3f};" in readme
+    assert f"(pairwise: p = {lost['p_holm'].item():.3f};" in page
     whole = against[against["column"] == "glue_score"]
-    assert whole["freedom"].round().between(2, 4).all() and "with two to four degrees of freedom" in readme
-    assert set(whole["family"]) == {5} and "Holm's correction for five comparisons" in readme
+    assert whole["freedom"].round().between(2, 4).all() and "with two to four degrees of freedom" in page
+    assert set(whole["family"]) == {5} and "Holm's correction for five comparisons" in page
     scores = pd.read_csv(files / "overview.csv").set_index("operator")
     start, source = scores.loc["pairwise_scaled"], scores.loc["pairwise"]
     assert start["n"] == source["n"] == 3  # so that these have the mean and the deviation of the runs
     sides = [row["glue_score"] + row["glue_score_sd"] * np.array([-1, 0, 1]) for row in (start, source)]
     gain = welch(*sides, confidence=0.95)
-    assert f"is {gain.difference:.1f} points higher ({gain.low:.1f} to {gain.high:.1f})" in readme
+    assert f"is {gain.difference:.1f} points higher ({gain.low:.1f} to {gain.high:.1f})" in page
     counted = pd.read_csv(files.parent / "observations/parameters.csv").query("size == 'mini'")
     spreads = counted[counted["metric"] == "first_score_spread"].set_index("operator")["value"]
-    assert f"spread by {spreads['pairwise']:.2f}, those of the original by {spreads['original']:.2f}" in readme
-    assert f"they spread by {spreads['pairwise_scaled']:.2f}" in readme
+    assert f"spread by {spreads['pairwise']:.2f}, those of the original by {spreads['original']:.2f}" in page
+    assert f"they spread by {spreads['pairwise_scaled']:.2f}" in page
     size = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))["models"]["base"]
     base, hot = (counts.first_score_spread(operator, size, deviation=0.02) for operator in ("original", "pairwise"))
-    assert f"at BERT-base the weights of the authors' code give {hot:.2f} and {base:.2f}" in readme
+    assert f"at BERT-base the weights of the authors' code give {hot:.2f} and {base:.2f}" in page
     note = (ROOT / "stages/common/evidence/tables.yaml").read_text(encoding="utf-8")
     assert f"BERT-base has {base:.3f} (original) and {hot:.3f} (pairwise)" in note
     words = pd.read_csv(files / "overview.csv")["bag_of_words"].unique()  # the older name of this linear model
-    said = f"a linear model of words and their overlap has a higher GLUE score ({words[0]:.1f})"
-    assert len(words) == 1 and said in readme
+    score = f"a linear model of words and their overlap has a higher GLUE score ({words[0]:.1f})"
+    assert len(words) == 1 and score in page
     trained = pd.read_csv(files / "tasks.csv").query("split == 'train'").set_index("task")["examples"]
     for task, name in (("qqp", "QQP"), ("mnli", "MNLI"), ("qnli", "QNLI")):
-        assert f"{trained[task]:,} of {name}" in readme
+        assert f"{trained[task]:,} of {name}" in page
     tested = pd.read_csv(files / "tasks.csv").set_index(["task", "split"])["examples"]
     half = f"{tested['qqp', 'validation']:,} examples of QQP and {tested['mnli', 'validation_mismatched']:,} of MNLI-mm"
-    assert half in readme and set(tested["squad1"]) == set(tested["squad2"]) == {600, 500}
-    assert "for questions, on 600 of each SQuAD and scored on 500" in readme
+    assert half in page and set(tested["squad1"]) == set(tested["squad2"]) == {600, 500}
+    assert "for questions, on 600 of each SQuAD and scored on 500" in page
     cells = pd.read_csv(ROOT / "reports/examples/laptop/tables/courtois2024_table3_glue.csv")
     cells = cells.pivot(index="column", columns="row", values="reproduced_mean").loc[list(GLUE)]
     own = cells["tiny.original"]
-    said = "a linear model of words and their overlap on all eight tasks"
-    assert (own > cells["baseline.words_and_overlap"]).all() and said in readme
-    assert (own > cells["baseline.most_frequent"]).all() and "and than a constant answer on all" in readme
+    score = "a linear model of words and their overlap on all eight tasks"
+    assert (own > cells["baseline.words_and_overlap"]).all() and score in page
+    assert (own > cells["baseline.most_frequent"]).all() and "and than a constant answer on all" in page
     told = places["p_holm"].notna()
-    assert f"the {told.sum()} of {len(places)} places where any run leaves" in readme
+    assert f"the {told.sum()} of {len(places)} places where any run leaves" in page
     close = places[told & (places["p_holm"].between(0.045, 0.05))]
     assert [f"{step:.0f}" for step in close["difference"]] == ["-131", "-81", "75"]
-    assert f"(p = {close['p_holm'].max():.3f})" in readme and close["p_holm"].nunique() == 1
+    assert f"(p = {close['p_holm'].max():.3f})" in page and close["p_holm"].nunique() == 1
     assert {"cola", "mrpc", "rte"} == set(
         against.loc[against["at_chance"], "column"]
-    ) and "on CoLA, MRPC and RTE no operator's mean is shown to be above a constant answer" in readme
+    ) and "on CoLA, MRPC and RTE no operator's mean is shown to be above a constant answer" in page
     told = against[(against["operator"] == "shared") & (against["column"] == "glue_score")]
-    assert f"p = {told['p'].item():.2f}, and not among five, p = {told['p_holm'].item():.2f}" in readme
+    assert f"p = {told['p'].item():.2f}, and not among five, p = {told['p_holm'].item():.2f}" in page
     found = whole.loc[whole["direction"] != "lower", "detectable"]
-    assert f"{found.min():.1f} to {found.max():.1f} points would be, in 80 % of such runs" in readme
+    assert f"{found.min():.1f} to {found.max():.1f} points would be, in 80 % of such runs" in page
     entropy = pd.read_csv(files / "probes.csv").groupby("operator")["attention_entropy"].agg(["min", "max"]).round(2)
     ends = (
         f"{entropy.loc[key, 'min']:.2f} to {entropy.loc[key, 'max']:.2f}" for key in ("pairwise", "pairwise_scaled")
     )
-    assert " of the largest possible, `pairwise_scaled` ".join(ends) in readme
+    assert " of the largest possible, `pairwise_scaled` ".join(ends) in page

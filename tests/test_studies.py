@@ -67,15 +67,15 @@ def test_the_figure_is_of_equal_bytes_for_equal_numbers():
     assert all(corpus.name in study.drawn(frame) for corpus in study.CORPORA)
 
 
-def test_the_readme_and_the_examples_page_say_when_the_runs_of_the_study_leave_the_plateau():
+def test_the_findings_say_when_the_runs_of_the_study_leave_the_plateau():
     folder = Path(__file__).parents[1] / "reports/examples/lengths"
     left = study.leaving(pd.read_csv(folder / "observations.csv"))
     pd.testing.assert_frame_equal(left, pd.read_csv(folder / "leaving.csv"))
     steps = {length: sorted(runs.loc[runs["reached"], "step"]) for length, runs in left.groupby("length")}
-    readme, page = (" ".join((folder.parents[up] / "README.md").read_text(encoding="utf-8").split()) for up in (2, 0))
-    assert set(steps[8]) == {250} and "after 250 steps with sequences of 8 tokens" in readme
-    assert f"after {steps[16][0]} to {steps[16][-1]} with 16" in readme and len(steps[16]) == 3
-    assert not steps[32] and not steps[64] and "with 32 and 64 tokens none of three runs left within 1,200" in readme
+    page = " ".join(folder.with_name("README.md").read_text(encoding="utf-8").split())
+    assert set(steps[8]) == {250} and "after 250 steps with sequences of 8 tokens" in page
+    assert f"after {steps[16][0]} to {steps[16][-1]} with 16" in page and len(steps[16]) == 3
+    assert not steps[32] and not steps[64] and "with 32 and 64 tokens none of three runs left within 1,200" in page
     assert "step 250 with 8 tokens in all three runs, 450, 450 and 400 with 16" in page
     last = left.loc[left["length"] == 32, "final_loss"].min()
     assert f"({last:.2f} at its end)" in page
