@@ -129,7 +129,7 @@ def _saved(figure: Figure, form: str) -> bytes:
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     buffer = BytesIO()
     with mpl.rc_context(SETTINGS):
-        figure.savefig(buffer, format=form, metadata=dates[form], transparent=True)
+        figure.savefig(buffer, format=form, metadata=dates[form])  # white: it is also seen on dark pages of others
     return buffer.getvalue()
 
 
@@ -154,6 +154,7 @@ def inline(svg: bytes, name: str) -> str:
         text,
         count=1,
     )
+    text = text.replace("fill: #ffffff", "fill: none")  # this page has a ground of its own
     colours = {INK: "currentColor", GRID: "var(--rule)", HEAT: f"var(--heat, {HEAT})"}
     colours |= {colour: f"var(--{operator}, {colour})" for operator, (colour, _) in STYLES.items()}
     for colour, variable in colours.items():

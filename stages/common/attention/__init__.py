@@ -24,7 +24,7 @@ the repository.
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from .multihead import AsMultiheadAttention as AsMultiheadAttention
