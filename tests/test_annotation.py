@@ -127,6 +127,13 @@ def test_ip_addresses_have_no_parent_domains():
     assert next(blocklists.forms("http://[2001:DB8::1]:80")) == "2001:db8::1"
 
 
+def test_a_line_of_any_length_is_an_entry_and_one_without_host_and_path_is_none(tmp_path):
+    written = f"a.org/{'x' * 300_000}\nb.org\n/\n.\n?x\n"
+    found = compiled(lists(tmp_path / "ut1", adult={"urls": written}), tmp_path / "made")
+    addresses = ("http://b.org/", f"a.org/{'x' * 300_000}", "http://a.org/x", "http://", "/")
+    assert [bool(found.categories(address)) for address in addresses] == [True, True, False, False, False]
+
+
 def test_links_and_folders_without_lists_are_no_categories(tmp_path):
     root = lists(tmp_path / "ut1", adult={"domains": "a.org"}, empty={"usage": "black"})
     (root / "porn").symlink_to(root / "adult")

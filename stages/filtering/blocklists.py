@@ -21,7 +21,7 @@ from stages.plumbing.files import write_atomically
 CATEGORIES = 256  # at most: an entry keeps the number of its own in one byte
 LISTS = ("domains", "urls")
 HASHES, NUMBERS, NAMES = "hashes.npy", "numbers.npy", "names.json"
-SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 PORT = re.compile(r":\d*$")
 
 
@@ -118,9 +118,9 @@ def _is_ip(host: str) -> bool:
 def _entries(path: Path) -> Iterator[str]:
     """Normalised entries of a list; blank lines and comments left out."""
     for line in reading.lines(path):
-        entry = line.decode(errors="replace").strip()
-        if entry and not entry.startswith("#"):
-            yield "".join(normalised(entry))
+        written = line.decode(errors="replace").strip()
+        if not written.startswith("#") and (entry := "".join(normalised(written))):
+            yield entry
 
 
 def _hash(entry: str) -> int:
