@@ -161,6 +161,15 @@ def test_every_example_stands_in_one_batch_beside_others_of_like_length(tokenize
     assert padding < 1.1 * sum(examples.lengths)
 
 
+@pytest.mark.parametrize("examples", [1, 8, 17, 300])
+def test_a_batch_may_hold_one_example_alone_and_batches_are_cut_from_many_sorted_ones(examples):
+    lengths = np.random.default_rng(0).integers(1, 100, examples)
+    cut = list(batches(lengths, 8, 5))
+    assert sorted(np.concatenate(cut)) == list(range(examples)) and max(map(len, cut)) <= 8
+    if examples == 300:
+        assert sum(len(batch) * lengths[batch].max() for batch in cut) < 1.1 * lengths.sum()
+
+
 def test_padding_does_not_change_a_prediction(tokens, tokenizer, table, tmp_path):
     pretrained(tokens, tmp_path / "a")
     run = {"name": "toy", "seed": 1, "labels": 2, "training": FINETUNING}

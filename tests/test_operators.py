@@ -341,6 +341,13 @@ def test_the_first_scores_spread_as_the_closed_formula_says(operator, start, siz
     assert measured_spread(operator, module) == pytest.approx(module.first_spread(size["initializer_range"]), rel=0.07)
 
 
+def test_the_spread_of_squares_is_the_mean_over_weights_at_any_width():
+    torch.manual_seed(0)
+    W = torch.randn(100_000, 4, 2)
+    mean = ((W @ W.mT).square().sum((1, 2)).mean() / 2).sqrt().item()
+    assert SELF_ATTENTION["tied_qkv"](4, 2).spread_of_squares(1.0) == pytest.approx(mean, rel=0.02)
+
+
 @pytest.mark.parametrize("size", [SMALL, NARROW], ids=["small", "narrow"])
 @pytest.mark.parametrize(("operator", "start"), STARTS)
 def test_the_first_scores_spread_as_asked(operator, start, size):
