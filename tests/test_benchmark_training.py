@@ -9,9 +9,11 @@ from transformers.models.bert.modeling_bert import BertSelfAttention
 from stages.common.classification import training as finetuning
 from stages.common.masked_lm.corpus import Corpus
 from stages.common.training import machine
+from stages.plumbing.training_sections import Finetuning
 from stages.timing import peers, speed
 from stages.tools.benchmarks import training as benchmark
 from stages.tools.benchmarks.training import Problem
+from tests.toy import FINETUNING
 
 SIZE = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
 RECIPE = benchmark.TRAINING | {"maximum_length": 16}
@@ -86,7 +88,7 @@ def test_stock_bert_and_ours_predict_alike_from_equal_weights(prepared):
     _, corpus, (examples, validation) = prepared
     stock = peers.Finetuning(SIZE, RECIPE, corpus.vocabulary_size, 2, "float32", 1)
     stock.train(examples, 8, 1, 1e-3)
-    run = {"name": "sst2", "seed": 1, "labels": 2, "training": benchmark.TRAINING}
-    own = speed.Finetuning(run, {"operator": "original"}, SIZE, corpus.vocabulary_size)
+    recipe = Finetuning.model_validate(FINETUNING)
+    own = speed.Finetuning("sst2", recipe, {"operator": "original"}, SIZE, corpus.vocabulary_size)
     own.model.load_state_dict(stock.model.state_dict())
     assert np.array_equal(stock.predict(validation), finetuning.predict(own.model, validation, "float32"))

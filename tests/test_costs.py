@@ -14,6 +14,7 @@ import yaml
 from stages.convergence import stage as convergence
 from stages.finetuning import stage as finetuning
 from stages.plumbing.files import PRETRAINED
+from stages.plumbing.run import Run
 from stages.plumbing.settings import Settings
 from stages.pretraining import stage as pretraining
 from stages.question_answering import stage as question_answering
@@ -152,12 +153,12 @@ def planned(settings: Settings) -> list[set[str]]:
     trained = {(str(folder), f): folder / f"after-{f}" for folder in PRETRAINED.glob("*/*") for f in range(9)}
     plans = (
         pretraining.planned(settings, models),
-        [run for _, run in finetuning.planned(settings, settings.finetuned())],
-        [run for _, run in convergence.planned(settings, models)],
-        [run for _, run in question_answering.planned(settings, models, trained)],
+        finetuning.planned(settings, settings.finetuned()),
+        convergence.planned(settings, models),
+        question_answering.planned(settings, models, trained),
         translation.planned(settings, settings.translation.operators),
     )
-    return [{str({key: run[key] for key in run if key != "keep"}) for run in plan} for plan in plans]
+    return [{str(run.content if isinstance(run, Run) else run) for run in plan} for plan in plans]
 
 
 def other(value):

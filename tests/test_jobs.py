@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import psutil
@@ -19,6 +20,7 @@ from safetensors import SafetensorError
 from stages.plumbing import fingerprints, gpus, imports, jobs, observations, pool, results
 from stages.plumbing.files import RESULTS
 from stages.plumbing.jobs import Job
+from stages.plumbing.run import Run
 
 ROOT = Path(__file__).parents[1]
 
@@ -107,15 +109,20 @@ def test_a_finished_job_is_not_run_again_and_a_new_one_is():
     assert calls() == 3
 
 
-def marking(settings: dict, folder: Path) -> dict:
-    for name in settings["leaves"]:
+class Marking(Run):
+    beside: ClassVar[dict] = {"leaves": True}
+    leaves: tuple[str, ...]
+
+
+def marking(run: Marking, folder: Path) -> dict:
+    for name in run.leaves:
         (folder / name).touch()
-    return square(settings, folder)
+    return square({"x": run.seed}, folder)
 
 
 def test_a_job_that_must_leave_more_is_called_again_and_one_that_must_leave_less_is_not():
     def left(*names: str) -> int:
-        jobs.run(marking, [Job("x = 1", {"x": 1}, (Path("input"),), names)], "squares")
+        jobs.run(marking, [Job("x = 1", Marking(seed=1, leaves=names), (Path("input"),), names)], "squares")
         return calls()
 
     assert [left("a"), left("a", "b"), left("b"), left("c")] == [1, 2, 2, 3]

@@ -16,7 +16,7 @@ from stages.common.classification import training as finetuning
 from stages.common.masked_lm.masking import MaskedLMLoss, mask_tokens, sparse_targets
 from stages.common.training.batches import batches
 from stages.common.training.optimisation import apply_gradients, linear_rate, optimiser, stepped_rate
-from tests.toy import FINETUNING, LENGTH, SPECIAL, TOY, VOCABULARY, pretrained
+from tests.toy import LENGTH, SPECIAL, TOY, VOCABULARY, pretrained, tuned
 
 # masking
 
@@ -131,8 +131,7 @@ def table(tmp_path) -> Path:
 
 
 def finetuned(weights, tokenizer, table, **changes):
-    run = {"name": "toy", "seed": 1, "labels": 2, "training": FINETUNING | changes}
-    return finetuning.finetune(run, weights, tokenizer, table, {"toy": table})[0]["toy"]
+    return finetuning.finetune(tuned(weights, **changes), tokenizer, table, {"toy": table})[0]["toy"]
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
@@ -172,10 +171,8 @@ def test_a_batch_may_hold_one_example_alone_and_batches_are_cut_from_many_sorted
 
 def test_padding_does_not_change_a_prediction(tokens, tokenizer, table, tmp_path):
     pretrained(tokens, tmp_path / "a")
-    run = {"name": "toy", "seed": 1, "labels": 2, "training": FINETUNING}
-    model = finetuning.loaded(
-        OperatorBertForSequenceClassification, run, tmp_path / "a" / "model", num_labels=run["labels"]
-    ).eval()
+    run = tuned(tmp_path / "a" / "model")
+    model = finetuning.loaded(OperatorBertForSequenceClassification, run, num_labels=2).eval()
     examples = finetuning.encode(table, tokenizer, 16)
     shortest, longest = (int(f([len(ids) for ids in examples.ids])) for f in (np.argmin, np.argmax))
     with torch.no_grad():

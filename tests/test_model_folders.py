@@ -26,7 +26,7 @@ from stages.plumbing.files import sha256
 from stages.plumbing.model_folders import card, complete
 from stages.plumbing.observations import Observation
 from stages.tokenization.vocabulary import SPECIAL, word_pieces
-from tests.toy import FINETUNING, MINE, OWN, TOY
+from tests.toy import MINE, OWN, TOY, tuned
 
 ATTENTION = Path(export.__file__).parent
 WORDS = ("the", "dog", "cat", "sees", "a")
@@ -98,8 +98,8 @@ def test_the_line_on_the_card_of_a_fine_tuned_model_answers_with_the_names_of_cl
     torch.manual_seed(0)
     table, target = folder.parent / "table.parquet", folder.parent / "classifier"
     pd.DataFrame({"text_a": ["the dog", "a cat"], "text_b": "a dog", "label": [0, 1]}).to_parquet(table)
-    run = {"task": task, "labels": TASKS[task].outputs, "name": task, "seed": 1, "pretraining_seed": 2}
-    training.finetune(run | {"training": FINETUNING}, folder, folder / "tokenizer.json", table, {}, target)
+    run = tuned(folder, task)
+    training.finetune(run, folder / "tokenizer.json", table, {}, target)
     splits = [split.evaluated_on for split in TASKS[task].validation_splits]
     columns = {"stage": "finetuning", "operator": "pairwise", "size": "toy", "metric": "accuracy", "n": 4}
     rows = [Observation(**columns, evaluated_on=split, value=i / 4) for i, split in enumerate(splits)]

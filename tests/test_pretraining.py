@@ -19,12 +19,13 @@ from stages.common.attention.configuration import configuration
 from stages.common.masked_lm import steps as masked_lm
 from stages.common.masked_lm.corpus import Corpus, batch_indices
 from stages.common.masked_lm.masking import MaskedLMLoss, sparse_targets
+from stages.common.masked_lm.run import length
 from stages.common.training import checkpoints
 from stages.plumbing.files import sha256
 from stages.pretraining import curves
 from stages.pretraining import loop as pretraining
 from stages.pretraining.probes import of_scores
-from tests.toy import TOY, TRAINING, VOCABULARY, pretrained, run_of
+from tests.toy import TOY, VOCABULARY, pretrained, run_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -87,7 +88,7 @@ def test_the_curves_of_all_runs_stand_in_one_table_while_they_go_on(tmp_path):
     table = tmp_path / "live.csv"
     for seed, steps, last in ((1, (4,), False), (2, (4, 8), False), (1, (4, 8), True)):
         log = [{"step": step, "validation_loss": 1 / step, "probes": {"score_spread": seed}} for step in steps]
-        curves.show(table, {"operator": "shared", "size": "toy", "seed": seed}, log, last)
+        curves.show(table, run_of("shared").model_copy(update={"seed": seed}), log, last)
         assert len(pd.read_csv(table)) == (4 if last else 1)  # joined at first, then not for a while, and at the end
     drawn = pd.read_csv(table)
     assert list(drawn.columns) == ["operator", "size", "seed", "step", "validation_loss", "score_spread"]
@@ -113,6 +114,7 @@ from pathlib import Path
 from stages.common.masked_lm import steps as masked_lm
 from stages.common.training import checkpoints
 from stages.pretraining import loop as pretraining
+from tests.toy import run_of
 
 torch.set_num_threads(1)
 whole, calls = {function}, []
@@ -126,7 +128,7 @@ def dying(*arguments):
     time.sleep(600)
 
 {function} = dying
-pretraining.pretrain(json.loads(sys.argv[1]), *map(Path, sys.argv[2:]))
+pretraining.pretrain(run_of(), *map(Path, sys.argv[1:]))
 """
 
 
@@ -138,7 +140,7 @@ def test_a_process_killed_at_any_moment_goes_on_bit_for_bit(moment, tokens, tmp_
     folder.mkdir()
     program = PROGRAM.format(function=function, call=call, half=half)
     paths = (str(path) for path in (tokens, folder, folder / "live.csv"))
-    command = [sys.executable, "-c", program, json.dumps(run_of()), *paths]
+    command = [sys.executable, "-c", program, *paths]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "now\n"
         process.send_signal(signal.SIGKILL)
@@ -162,14 +164,14 @@ def test_the_models_of_the_listed_steps_are_kept_and_that_of_step_0_is_what_the_
 def test_a_step_that_is_wanted_later_is_gone_to_again_and_nothing_else_is_computed(tokens, tmp_path, monkeypatch):
     whole, folder = tmp_path / "a", tmp_path / "b"
     trained = pretrained(tokens, whole)
-    pretrained(tokens, folder, leaves=["checkpoints/step-6"])
-    computed, advance = [], pretraining.advance
+    pretrained(tokens, folder, leaves=(6,))
+    computed, advance = [], masked_lm.Trainer.advance
 
-    def counted(*arguments):
-        computed.append(arguments[3])
-        return advance(*arguments)
+    def counted(trainer, step):
+        computed.append(step)
+        return advance(trainer, step)
 
-    monkeypatch.setattr(pretraining, "advance", counted)
+    monkeypatch.setattr(masked_lm.Trainer, "advance", counted)
     assert pretrained(tokens, folder) == trained
     assert computed == [0, 1, 2]
     assert sha256(folder / "checkpoints") == sha256(whole / "checkpoints")
@@ -232,9 +234,9 @@ def test_the_checkpoint_of_other_settings_is_refused_with_both(tokens, tmp_path)
 
 
 def test_epochs_are_counted_in_steps_and_must_outlast_the_warm_up():
-    assert masked_lm.length(TRAINING | {"steps": None, "epochs": 3}, sequences=10) == 8  # of 4 sequences
+    assert length(run_of(steps=None, epochs=3).training, sequences=10) == 8  # of 4 sequences
     with pytest.raises(ValueError, match=r"warmup_steps: 3 leaves nothing of the 3 steps"):
-        masked_lm.length(TRAINING | {"steps": None, "epochs": 1}, sequences=10)
+        length(run_of(steps=None, epochs=1).training, sequences=10)
 
 
 def test_blocks_of_a_packed_batch_come_first_with_as_many_tokens_and_whole_sequences_after(
@@ -282,6 +284,7 @@ from pathlib import Path
 from stages.common.masked_lm import steps as masked_lm
 from stages.plumbing import jobs
 from stages.pretraining import loop as pretraining
+from tests.toy import run_of
 
 torch.set_num_threads(1)
 TOKENS = Path(sys.argv[2])
@@ -298,7 +301,8 @@ masked_lm.apply_gradients = dying
 def train(run, folder):
     return pretraining.pretrain(run, TOKENS, folder, folder / "live.csv")
 
-[(folder, _)] = jobs.run(train, [jobs.Job("toy", json.loads(sys.argv[1]), (TOKENS,))], "pretraining", shared=True)
+run = run_of("symmetric", **json.loads(sys.argv[1]))
+[(folder, _)] = jobs.run(train, [jobs.Job("toy", run, (TOKENS,))], "pretraining", shared=True)
 (Path.cwd() / "folder").write_text(str(folder))
 """
 
@@ -311,7 +315,7 @@ def test_two_processes_give_the_losses_and_weights_of_one(dies_after, tokens, tm
     alone, _ = pretrained(tokens, tmp_path / "a", "symmetric", **calm)
     (tmp_path / "together.py").write_text(TOGETHER)
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    arguments = [str(tmp_path / "together.py"), json.dumps(run_of("symmetric", **calm)), str(tokens)]
+    arguments = [str(tmp_path / "together.py"), json.dumps(calm), str(tokens)]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     if dies_after:
         died = subprocess.run([*launcher, *arguments, str(dies_after)], cwd=tmp_path, env=environment, timeout=120)

@@ -18,6 +18,7 @@ from stages.common.embedded.comprehension import write_squad, write_triviaqa
 from stages.plumbing import observations
 from stages.plumbing.files import sha256
 from stages.plumbing.settings import load_settings
+from stages.plumbing.training_sections import QuestionAnswering
 from stages.question_answering import spans as learning
 from stages.question_answering import stage as question_answering
 from stages.question_answering.windows import Windows, cuts, encode, padded, token_span
@@ -30,6 +31,7 @@ SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 TOY = {"layers": 2, "hidden": 48, "heads": 4, "intermediate": 192, "positions": 64}
 TRAINING = {
+    "seeds": [1], "tasks": ["squad2"],
     "epochs": 1, "batch_size": 8, "learning_rates": [3e-3, 1e-3], "schedule": "steps", "warmup_share": 0.1,
     "betas": [0.9, 0.999], "epsilon": 1e-8, "weight_decay": 0.01, "gradient_clipping": 1.0, "hidden_dropout": 0.1,
     "attention_dropout": 0.1, "precision": "float32", "maximum_length": 64, "question_length": 20, "stride": 24,
@@ -215,13 +217,21 @@ def test_a_context_without_tokens_is_left_unanswered(tmp_path, tokenizer):
     path = table(tmp_path, (" ", "where?", None), ("Paris", "where?", "Paris"))
     windows = encode(path, tokenizer, 64, 20, 24)
     model = pretrained(tmp_path / "model", tokenizer)
-    run = {"name": "toy", "seed": 1, "training": TRAINING}
-    model, _ = learning.finetune(run, tmp_path / "model", tokenizer, path)
+    model, _ = learning.finetune(run_of(tmp_path / "model"), tokenizer, path)
     assert len(windows) == 2
-    assert learning.answer(model, path, tokenizer, TRAINING, unanswerable=False) == ["", "Paris"]
+    assert learning.answer(model, path, tokenizer, recipe(), unanswerable=False) == ["", "Paris"]
 
 
 # training
+
+
+def recipe(**changes) -> QuestionAnswering:
+    return QuestionAnswering.model_validate(TRAINING | changes)
+
+
+def run_of(weights: Path, seed: int = 1, **changes) -> question_answering.AnsweringRun:
+    own = {"name": "toy", "task": "squad2", "set": "squad2", "weights": str(weights), "columns": {}}
+    return question_answering.AnsweringRun(**own, pretraining_seed=1, seed=seed, training=recipe(**changes))
 
 
 def pretrained(folder: Path, tokenizer: Path, operator: str = "original") -> Path:
@@ -250,13 +260,13 @@ def test_a_toy_model_learns_what_to_answer_and_when_not_to(tmp_path, tokenizer, 
     train = table(tmp_path, *signs(300, 1))
     validation = table(tmp_path, *signs(60, 2), name="validation.parquet")
     weights = pretrained(tmp_path / "model", tokenizer, operator)
-    long = TRAINING | {"epochs": 10, "hidden_dropout": 0.0, "attention_dropout": 0.0}
-    model, _ = learning.finetune({"name": "toy", "seed": 1, "training": long}, weights, tokenizer, train)
+    run = run_of(weights, epochs=10, hidden_dropout=0.0, attention_dropout=0.0)
+    model, _ = learning.finetune(run, tokenizer, train)
     gold = pd.read_parquet(validation)["answers"]
-    found = learning.answer(model, validation, tokenizer, TRAINING, unanswerable=True)
+    found = learning.answer(model, validation, tokenizer, recipe(), unanswerable=True)
     assert scores(found, gold)["exact_match"] > 0.8  # always answering nothing: 1/3
-    assert "" not in learning.answer(model, validation, tokenizer, TRAINING, unanswerable=False)
-    strict = TRAINING | {"null_threshold": -1000.0}
+    assert "" not in learning.answer(model, validation, tokenizer, recipe(), unanswerable=False)
+    strict = recipe(null_threshold=-1000.0)
     assert set(learning.answer(model, validation, tokenizer, strict, unanswerable=True)) == {""}
 
 
@@ -265,16 +275,14 @@ def test_equal_seeds_give_equal_bytes_and_others_do_not(tmp_path, tokenizer):
     weights = pretrained(tmp_path / "model", tokenizer)
     digests = []
     for seed in (1, 1, 2):
-        run = {"name": "toy", "seed": seed, "training": TRAINING}
-        learning.finetune(run, weights, tokenizer, train, tmp_path / "kept")
+        learning.finetune(run_of(weights, seed), tokenizer, train, tmp_path / "kept")
         digests.append(sha256(tmp_path / "kept" / "model.safetensors"))
     assert digests[0] == digests[1] != digests[2]
 
 
 def test_padding_changes_no_score(tmp_path, tokenizer):
     path = table(tmp_path, *signs(4, 1), ("the " * 20, "1?", None))
-    run = {"name": "toy", "seed": 1, "training": TRAINING}
-    model, _ = learning.finetune(run, pretrained(tmp_path / "model", tokenizer), tokenizer, path)
+    model, _ = learning.finetune(run_of(pretrained(tmp_path / "model", tokenizer)), tokenizer, path)
     together = learning.score(model, encode(path, tokenizer, 64, 20, 24), 10, "float32")
     alone = table(tmp_path, *signs(4, 1)[:1], name="alone.parquet")
     one = learning.score(model, encode(alone, tokenizer, 64, 20, 24), 10, "float32")
@@ -343,16 +351,16 @@ def test_a_second_run_does_nothing_and_gives_the_same_bytes(prepared, capsys):
 def test_runs_after_triviaqa_start_from_the_model_of_their_seeds(prepared):
     settings = load_settings()
     first = question_answering.first_steps(settings, MODELS)
-    assert [(run["task"], run["pretraining_seed"], run["seed"]) for run in first] == [
+    assert [(run.task, run.pretraining_seed, run.seed) for run in first] == [
         ("triviaqa", 1, 1),
         ("triviaqa", 2, 1),
     ]
-    trained = {(run["weights"], 1): Path(name) for run, name in zip(first, ("one", "two"), strict=True)}
-    runs = [run for _, run in question_answering.planned(settings, MODELS, trained)]
-    starts = {(run["task"], run["pretraining_seed"]): run["weights"] for run in runs}
+    trained = {(run.weights, 1): Path(name) for run, name in zip(first, ("one", "two"), strict=True)}
+    runs = question_answering.planned(settings, MODELS, trained)
+    starts = {(run.task, run.pretraining_seed): run.weights for run in runs}
     assert starts["squad1_triviaqa", 2] == starts["squad2_triviaqa", 2] == "two"
     assert starts["squad2", 1] == "data/pretraining/original-tiny/seed-1"
-    assert json.dumps(runs)  # settings of jobs are JSON
+    assert json.dumps([run.content for run in runs])
     without = settings.question_answering.model_copy(update={"tasks": ("squad1",)})
     settings = settings.model_copy(update={"question_answering": without})
     assert question_answering.first_steps(settings, MODELS) == []

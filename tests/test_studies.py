@@ -49,9 +49,9 @@ def test_the_runs_of_a_length_are_those_of_the_chain_with_batches_of_equally_man
     settings = load_settings(path)
     for length in study.LENGTHS:
         runs = [run for _, run in study._runs(corpus, settings, length)]
-        assert [run["seed"] for run in runs] == [*study.SEEDS]
-        assert {run["training"]["batch_size"] * length for run in runs} == {corpus.tokens}
-        assert {run["training"]["sequence_length_warmup"] for run in runs} == {None}
+        assert [run.seed for run in runs] == [*study.SEEDS]
+        assert {run.training.batch_size * length for run in runs} == {corpus.tokens}
+        assert {run.training.sequence_length_warmup for run in runs} == {None}
 
 
 def test_the_figure_is_of_equal_bytes_for_equal_numbers():

@@ -8,8 +8,11 @@ from textwrap import dedent
 import numpy as np
 import torch
 
+from stages.common.classification.run import FinetuningRun
+from stages.common.masked_lm.run import PretrainingRun
 from stages.common.sequences.packing import INDEX, pack
 from stages.plumbing.files import sha256
+from stages.plumbing.training_sections import Finetuning, Model, Pretraining
 from stages.pretraining import loop as pretraining
 
 CLOCKED = ("tokens_per_second", "model_flop_utilisation")
@@ -19,14 +22,14 @@ SPECIAL = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
 VOCABULARY, LENGTH = 60, 12
 TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
 TRAINING = {
-    "steps": 9, "warmup_steps": 3, "batch_size": 4, "learning_rate": 1e-2, "betas": [0.9, 0.999], "epsilon": 1e-12,
-    "weight_decay": 0.01, "gradient_clipping": 1.0, "mask_probability": 0.3, "initializer_range": 0.02,
-    "hidden_dropout": 0.1, "attention_dropout": 0.1, "precision": "float32", "evaluation_interval": 2,
-    "checkpoint_interval": 2, "epochs": None, "micro_batch_size": None, "probes": False,
+    "seeds": [1], "steps": 9, "epochs": None, "warmup_steps": 3, "batch_size": 4, "learning_rate": 1e-2,
+    "betas": [0.9, 0.999], "epsilon": 1e-12, "weight_decay": 0.01, "gradient_clipping": 1.0, "mask_probability": 0.3,
+    "initializer_range": 0.02, "hidden_dropout": 0.1, "attention_dropout": 0.1, "precision": "float32",
+    "evaluation_interval": 2, "checkpoint_interval": 2, "micro_batch_size": None, "probes": False,
     "sequence_length_warmup": {"share": 0.5, "length": 6},  # so that whatever disturbs a run does so in both parts
 }  # fmt: skip
 FINETUNING = {
-    "epochs": 8, "batch_size": 8, "learning_rates": [1e-2], "schedule": "linear", "warmup_share": 0.1,
+    "seeds": [1], "epochs": 8, "batch_size": 8, "learning_rates": [1e-2], "schedule": "linear", "warmup_share": 0.1,
     "betas": [0.9, 0.999], "epsilon": 1e-8, "weight_decay": 0.0, "gradient_clipping": 1.0, "maximum_length": 16,
     "hidden_dropout": 0.1, "attention_dropout": 0.1, "precision": "float32",
 }  # fmt: skip
@@ -46,18 +49,15 @@ def packed(folder: Path) -> Path:
     return folder
 
 
-def run_of(operator="original", leaves=tuple(f"checkpoints/step-{step}" for step in (0, 3, 6)), **changes):
-    training = TRAINING | changes
-    variant = {"operator": operator}
-    return {
-        "operator": operator,
-        "size": "toy",
-        "variant": variant,
-        "seed": 1,
-        "model": TOY,
-        "training": training,
-        "leaves": leaves,
-    }
+def run_of(operator="original", leaves=(0, 3, 6), **changes):
+    training = Pretraining.model_validate(TRAINING | changes)
+    own = {"operator": operator, "variant": {"operator": operator}, "seed": 1}
+    return PretrainingRun(**own, size="toy", model=Model(**TOY), training=training, leaves=leaves)
+
+
+def tuned(weights: Path, task="sst2", **changes):
+    own = {"name": "toy", "task": task, "weights": str(weights), "pretraining_seed": 2, "seed": 1, "columns": {}}
+    return FinetuningRun(**own, training=Finetuning.model_validate(FINETUNING | changes))
 
 
 def pretrained(tokens, folder, operator="original", **changes):

@@ -8,13 +8,14 @@ reached. Given an operator (and a size), it does the jobs of these alone and wri
 
 from stages.common.classification import runs
 from stages.common.classification.kept_models import kept
+from stages.common.classification.run import FinetuningRun
 from stages.plumbing import observations, results
 from stages.plumbing.files import CHECKPOINTS, PRETRAINED, seed_folders
 from stages.plumbing.settings import Settings
 
 
-def planned(settings: Settings, models: list[tuple[str, str]]) -> list[tuple[dict, dict]]:
-    """One run for every model, step, task, pre-training seed and seed, with the columns of its observations.
+def planned(settings: Settings, models: list[tuple[str, str]]) -> list[FinetuningRun]:
+    """One run for every model, step, task, pre-training seed and seed.
 
     Where `pretraining.steps` is given, the model after the last is that of stage finetuning, so a run that both stages
     ask for is made once.
@@ -24,33 +25,32 @@ def planned(settings: Settings, models: list[tuple[str, str]]) -> list[tuple[dic
         models: operator and size of each.
     """
     protocol = settings.convergence.protocol
-    training = settings.finetuning[protocol].model_dump(mode="json", exclude={"seeds"})
-    plan = []
+    recipe, plan = settings.finetuning[protocol], []
     for operator, size in models:
         name = f"{operator}-{size}"
         columns = {"stage": "convergence", "protocol": protocol, "operator": operator, "size": size}
         for task in settings.convergence.tasks:
-            for pretraining_seed, last in seed_folders(PRETRAINED / name):
+            for number, last in seed_folders(PRETRAINED / name):
                 for step in settings.convergence.steps:
                     final = step == settings.pretraining.steps
                     weights = CHECKPOINTS / name / last.name / f"step-{step}"
                     own = (name, last) if final else (f"{name} after step {step}", weights)
                     for seed in settings.convergence.seeds:
-                        keep = kept(settings, protocol, name, task, pretraining_seed, seed) if final else None
-                        run = runs.planned(*own, pretraining_seed, task, seed, training, keep)
-                        plan.append((columns | {"condition": f"step={step}"}, run))
+                        keep = kept(settings, protocol, name, task, number, seed) if final else None
+                        here = columns | {"condition": f"step={step}"}
+                        plan.append(runs.planned(*own, number, task, seed, recipe, columns=here, keep=keep))
     return plan
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
     plan = planned(settings, settings.pretrained(operator, size))
-    done = runs.run_all([run for _, run in plan], settings.workers)
+    done = runs.run_all(plan, settings.workers)
     if operator:
         return None
     tables = {task: runs.examples(task) for task in settings.convergence.tasks}
     rows = []
-    for (columns, run), (folder, _) in zip(plan, done, strict=True):
-        rows += runs.measured(run, runs.predictions_of(folder), tables[run["task"]], columns)
+    for run, (folder, _) in zip(plan, done, strict=True):
+        rows += runs.measured(run, runs.predictions_of(folder), tables[run.task])
     results.hand_on("convergence", [folder for folder, _ in done], without=("model",))
     observations.write(observations.FOLDER / "convergence.csv", rows)
     return {}

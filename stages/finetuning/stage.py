@@ -16,6 +16,7 @@ import pandas as pd
 
 from stages.common.classification import runs
 from stages.common.classification.kept_models import kept
+from stages.common.classification.run import FinetuningRun
 from stages.plumbing import observations, results
 from stages.plumbing.files import (
     CHECKPOINTS,
@@ -32,8 +33,8 @@ from stages.plumbing.observations import NOT_PRETRAINED, Observation
 from stages.plumbing.settings import REFERENCE, Settings
 
 
-def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[tuple[dict, dict]]:
-    """One run for every model, task, pre-training seed and fine-tuning seed, with the columns of its observations.
+def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[FinetuningRun]:
+    """One run for every model, task, pre-training seed and fine-tuning seed.
 
     The reference is fine-tuned from the weights that its pre-training starts from, too: what pre-training is worth.
 
@@ -43,11 +44,10 @@ def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[tupl
     """
     plan = []
     for columns, name, starts in _starts(settings, models):
-        training = settings.finetuning[columns["protocol"]].model_dump(mode="json")
-        seeds, trained = training.pop("seeds"), columns["stage"] == "finetuning"
-        for task, (pretraining_seed, weights), seed in product(settings.tasks.names, starts, seeds):
-            place = kept(settings, columns["protocol"], name, task, pretraining_seed, seed) if trained else None
-            plan.append((columns, runs.planned(name, weights, pretraining_seed, task, seed, training, place)))
+        recipe, trained = settings.finetuning[columns["protocol"]], columns["stage"] == "finetuning"
+        for task, (number, weights), seed in product(settings.tasks.names, starts, recipe.seeds):
+            keep = kept(settings, columns["protocol"], name, task, number, seed) if trained else None
+            plan.append(runs.planned(name, weights, number, task, seed, recipe, columns=columns, keep=keep))
     return plan
 
 
@@ -65,15 +65,17 @@ def _starts(settings: Settings, models: list[tuple[str, str, str]]) -> Iterator[
     yield from untrained
 
 
-def predictions_table(run: dict, predictions: dict[str, list], tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+def predictions_table(
+    run: FinetuningRun, predictions: dict[str, list], tables: dict[str, pd.DataFrame]
+) -> pd.DataFrame:
     """The predictions of one run as rows."""
     return pd.concat(
         pd.DataFrame(
             {
-                "task": run["task"],
+                "task": run.task,
                 "evaluated_on": evaluated_on,
-                "pretraining_seed": run["pretraining_seed"],
-                "finetuning_seed": run["seed"],
+                "pretraining_seed": run.pretraining_seed,
+                "finetuning_seed": run.seed,
                 "example_id": tables[evaluated_on]["example_id"],
                 "prediction": predicted,
             }
@@ -82,11 +84,11 @@ def predictions_table(run: dict, predictions: dict[str, list], tables: dict[str,
     )
 
 
-def described(run: dict, rows: list[Observation], folder: Path, variant: dict) -> str:
+def described(run: FinetuningRun, rows: list[Observation], folder: Path, variant: dict) -> str:
     """Writes the card of the model of one run.
 
     Args:
-        run: its settings.
+        run: of fine-tuning.
         rows: what was measured of it.
         folder: where it will stand.
         variant: the settings of its operator.
@@ -94,57 +96,55 @@ def described(run: dict, rows: list[Observation], folder: Path, variant: dict) -
     Returns:
         The text of README.md.
     """
-    operator, task = rows[0].operator, run["task"]
+    operator, task = rows[0].operator, run.task
     text = (
-        f"A BERT with the operator `{operator}`, fine-tuned on the task `{task}` of GLUE from seed {run['seed']}; "
-        f"its pre-training had seed {run['pretraining_seed']}. The report of the run has the data and every setting."
+        f"A BERT with the operator `{operator}`, fine-tuned on the task `{task}` of GLUE from seed {run.seed}; "
+        f"its pre-training had seed {run.pretraining_seed}. The report of the run has the data and every setting."
     )
     measured = {("validation examples", row.evaluated_on, row.metric): row.value for row in rows}
     title = f"BERT with {operator} attention on {task}"
     return card(folder, title, text, operator, variant, "text-classification", measured)
 
 
-def keep_predictions(plan: list[tuple[dict, dict]], folders: list[Path], tables: dict) -> None:
+def keep_predictions(plan: list[FinetuningRun], folders: list[Path], tables: dict) -> None:
     """Writes one file of predictions for every protocol, operator and size. tables: of `runs.examples`, by task."""
     with temporary_sibling(PREDICTIONS) as output:
         output.mkdir()
-        for name, group in groupby(zip(plan, folders, strict=True), key=lambda each: name_of(each[0][0])):
-            frames = [
-                predictions_table(run, runs.predictions_of(folder), tables[run["task"]]) for (_, run), folder in group
-            ]
+        for name, group in groupby(zip(plan, folders, strict=True), key=lambda each: name_of(each[0])):
+            frames = [predictions_table(run, runs.predictions_of(folder), tables[run.task]) for run, folder in group]
             pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
 
 
 def keep_models(
-    settings: Settings, plan: list[tuple[dict, dict]], folders: list[Path], measured: list[list[Observation]]
+    settings: Settings, plan: list[FinetuningRun], folders: list[Path], measured: list[list[Observation]]
 ) -> None:
     """Copies the models that other stages test, with tokenizer and card. measured: what was found of each run."""
     with temporary_sibling(FINETUNED) as output:
         output.mkdir()
-        for (_, run), folder, rows in zip(plan, folders, measured, strict=True):
-            if final := run["keep"]:
+        for run, folder, rows in zip(plan, folders, measured, strict=True):
+            if final := run.keep:
                 target = output / final.relative_to(FINETUNED)
                 shutil.copytree(folder / "model", target, copy_function=place)
                 text = described(run, rows, final, settings.variant(rows[0].operator))
-                complete(target, TOKENIZER, run["training"]["maximum_length"], text)
+                complete(target, TOKENIZER, run.training.maximum_length, text)
 
 
-def name_of(columns: dict) -> str:
-    return f"{columns['protocol']}-{columns['operator']}-{columns['size']}"
+def name_of(run: FinetuningRun) -> str:
+    return "-".join(run.columns[name] for name in ("protocol", "operator", "size"))
 
 
 def main(
     settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
 ) -> dict | None:
     plan = planned(settings, settings.finetuned(operator, size, protocol))
-    done = runs.run_all([run for _, run in plan], settings.workers)
+    done = runs.run_all(plan, settings.workers)
     if operator:
         return None
     folders = [folder for folder, _ in done]
     tables = {task: runs.examples(task) for task in settings.tasks.names}
     measured = [
-        runs.measured(run, runs.predictions_of(folder), tables[run["task"]], columns)
-        for (columns, run), folder in zip(plan, folders, strict=True)
+        runs.measured(run, runs.predictions_of(folder), tables[run.task])
+        for run, folder in zip(plan, folders, strict=True)
     ]
     keep_predictions(plan, folders, tables)
     keep_models(settings, plan, folders, measured)

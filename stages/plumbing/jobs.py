@@ -27,6 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import joblib
 from filelock import FileLock, Timeout
@@ -36,6 +37,7 @@ from tqdm import tqdm
 from stages.plumbing import fingerprints, gpus, imports, pool, results
 from stages.plumbing.command import said
 from stages.plumbing.files import RESULTS
+from stages.plumbing.run import Run
 
 FOLDER = Path("data/jobs")
 # What a user can mend: its message says how, and no traceback is shown. A disk full of weights is a SafetensorError.
@@ -47,24 +49,29 @@ OTHER_CODE = (
 
 @dataclass(frozen=True)
 class Job:
-    """name: what progress and errors call it. settings: JSON; all that decides the result beside the inputs.
+    """name: what progress and errors call it. settings: all that the function needs beside the inputs: a run, or JSON.
 
     inputs: files and folders whose content decides the result beside the code.
-    leaves: files and folders that the function leaves in the job's folder because this run wants them; it finds their
-    names under `leaves` in its settings. They are no part of the fingerprint: a job that has its result is called again
-    where one of them is missing, and a run that wants fewer reuses the job.
+    leaves: files and folders that the function leaves in the job's folder because this run wants them. They are no part
+    of the fingerprint: a job that has its result is called again where one of them is missing, and a run that wants
+    fewer reuses the job.
     places: where an output of a stage has what the function leaves under such a name (results.py).
     """
 
     name: str
-    settings: dict
+    settings: dict | Run
     inputs: tuple[Path, ...]
     leaves: tuple[str, ...] = ()
     places: dict[str, Path] = field(default_factory=dict)
 
+    @property
+    def content(self) -> dict:
+        """Of the settings, what decides the result."""
+        return self.settings.content if isinstance(self.settings, Run) else self.settings
+
 
 def run(
-    function: Callable[[dict, Path], dict],
+    function: Callable[[Any, Path], dict],
     jobs: list[Job],
     stage: str,
     workers: int | str | None = None,
@@ -83,7 +90,7 @@ def run(
     """
     if processes() > 1 and not shared:
         raise ValueError(f"{stage}: several processes cannot share its jobs; run it without torchrun or accelerate")
-    given = [(job.settings, job.inputs) for job in jobs]
+    given = [(job.content, job.inputs) for job in jobs]
     folders = [FOLDER / stage / fingerprint for fingerprint in fingerprints.of_jobs(function, given)]
     found = _found(jobs, folders, stage)
     missing = [i for i, result in enumerate(found) if result is None]
@@ -236,9 +243,9 @@ def _done(function: Callable, job: Job, folder: Path) -> str | None:
         try:
             if _finished(job, folder) is not None:
                 return None
-            result = function(job.settings | ({"leaves": job.leaves} if job.leaves else {}), folder)
+            result = function(job.settings, folder)
             if not rank():
-                results.write(folder, job.name, job.settings, result)
+                results.write(folder, job.name, job.content, result)
         except Exception as error:  # reported with all the others by `run`
             words = said(error)
             return f"  {words}" if isinstance(error, MENDABLE) or words != str(error) else traceback.format_exc()

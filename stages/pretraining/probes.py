@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from stages.common.attention.probes import inputs_of, of_weights, operators_of
 from stages.common.masked_lm.corpus import Corpus
+from stages.common.masked_lm.run import PretrainingRun
 from stages.common.masked_lm.steps import built
 from stages.common.training.optimisation import device
 
@@ -17,16 +18,16 @@ SEQUENCES = 32  # of the validation split; averages of so many differ little fro
 
 
 class Probes:
-    """The measurements of one job.
+    """The measurements of one run.
 
     Args:
-        job: the settings of a pre-training job; its seed gives the weights that training starts from.
+        run: its seed gives the weights that training starts from.
         corpus: its validation split holds the sequences that are measured on.
     """
 
-    def __init__(self, job: dict, corpus: Corpus):
+    def __init__(self, run: PretrainingRun, corpus: Corpus):
         self._sequences = torch.from_numpy(corpus.validation[range(min(SEQUENCES, len(corpus.validation)))])
-        start = built(job, corpus.vocabulary_size)  # drawn again, so that a resumed job measures from the same start
+        start = built(run, corpus.vocabulary_size)  # drawn again, so that a resumed job measures from the same start
         self._start = {name: value.detach() for name, value in _weights(start)}
 
     @torch.no_grad()

@@ -16,6 +16,7 @@ Several GPUs share a run under `torchrun --nproc-per-node N -m stages pretrainin
 import shutil
 from pathlib import Path
 
+from stages.common.masked_lm.run import PretrainingRun
 from stages.plumbing import jobs, observations
 from stages.plumbing.files import CHECKPOINTS, LIVE, PRETRAINED, TOKENIZER, TOKENS, place, temporary_sibling
 from stages.plumbing.model_folders import card, complete
@@ -25,23 +26,23 @@ from stages.plumbing.settings import REFERENCE, Settings
 LOSSES = ("training_loss", "validation_loss")
 
 
-def pretrain(run: dict, folder: Path) -> dict:
+def pretrain(run: PretrainingRun, folder: Path) -> dict:
     """Job: one pre-training run, as `loop.pretrain` does it."""
     from stages.pretraining.loop import pretrain
 
     return pretrain(run, TOKENS, folder, LIVE)
 
 
-def rows(run: dict, log: list[dict]) -> list[Observation]:
+def rows(run: PretrainingRun, log: list[dict]) -> list[Observation]:
     """The log of one run as observations."""
     return [
         Observation(
             stage="pretraining",
-            operator=run["operator"],
-            size=run["size"],
+            operator=run.operator,
+            size=run.size,
             condition=f"step={entry['step']}",
             metric=metric,
-            pretraining_seed=run["seed"],
+            pretraining_seed=run.seed,
             value=value,
             n=entry["masked_tokens"] if metric == "validation_loss" else None,
         )
@@ -50,46 +51,44 @@ def rows(run: dict, log: list[dict]) -> list[Observation]:
     ]
 
 
-def planned(settings: Settings, models: list[tuple[str, str]]) -> list[dict]:
+def planned(settings: Settings, models: list[tuple[str, str]]) -> list[PretrainingRun]:
     """One run for every (operator, size) and seed. Settings of a variant stand in the runs of that variant alone."""
-    training = settings.pretraining.model_dump(mode="json")
-    seeds = training.pop("seeds")
     return [
-        {
-            "operator": operator,
-            "size": size,
-            "model": settings.models[size].model_dump(),
-            "variant": settings.variant(operator),
-            "seed": seed,
-            "training": training,
-        }
+        PretrainingRun(
+            operator=operator,
+            size=size,
+            model=settings.models[size],
+            variant=settings.variant(operator),
+            seed=seed,
+            training=settings.pretraining,
+            leaves=steps_left(settings, operator),
+        )
         for operator, size in models
-        for seed in seeds
+        for seed in settings.pretraining.seeds
     ]
 
 
-def described(run: dict, step: int, log: list[dict], folder: Path) -> str:
+def described(run: PretrainingRun, step: int, log: list[dict], folder: Path) -> str:
     """The card of the model that one run had after `step`. folder: where it stands."""
-    size, training = run["model"], run["training"]
     text = (
-        f"A masked-language model of {size['layers']} layers, width {size['hidden']} and {size['heads']} heads with "
-        f"the operator `{run['operator']}`; everything around it is BERT as in Hugging Face Transformers. Pre-trained "
-        f"for {step} of {log[-1]['step']} steps of {training['batch_size']} sequences from seed {run['seed']}. The "
-        "report of the run has the corpus, every setting and what was measured afterwards."
+        f"A masked-language model of {run.model.layers} layers, width {run.model.hidden} and {run.model.heads} heads "
+        f"with the operator `{run.operator}`; everything around it is BERT as in Hugging Face Transformers. "
+        f"Pre-trained for {step} of {log[-1]['step']} steps of {run.training.batch_size} sequences from seed "
+        f"{run.seed}. The report of the run has the corpus, every setting and what was measured afterwards."
     )
     before = [entry for entry in log if entry["step"] <= step]  # of what the run starts from, nothing is measured
     measured = {
         ("held-out documents", f"after {last['step']} steps", "validation_loss"): last["validation_loss"]
         for last in before[-1:]
     }
-    operator = run["operator"]
-    return card(folder, f"BERT with {operator} attention", text, operator, run["variant"], "fill-mask", measured)
+    title = f"BERT with {run.operator} attention"
+    return card(folder, title, text, run.operator, run.variant, "fill-mask", measured)
 
 
-def leave(run: dict, log: list[dict], source: Path, step: int, output: Path, final: Path) -> None:
+def leave(run: PretrainingRun, log: list[dict], source: Path, step: int, output: Path, final: Path) -> None:
     """Copies the model after `step` to `output`, with tokenizer and card. final: where `output` will stand."""
     shutil.copytree(source, output, copy_function=place)
-    complete(output, TOKENIZER, run["model"]["positions"], described(run, step, log, final))
+    complete(output, TOKENIZER, run.model.positions, described(run, step, log, final))
 
 
 def steps_left(settings: Settings, operator: str) -> tuple[int, ...]:
@@ -101,10 +100,10 @@ def main(settings: Settings, operator: str | None = None, size: str | None = Non
     runs = planned(settings, settings.pretrained(operator, size))
     work = [
         jobs.Job(
-            f"{run['operator']}-{run['size']} seed {run['seed']}",
+            f"{run.operator}-{run.size} seed {run.seed}",
             run,
             (TOKENS,),
-            tuple(f"checkpoints/step-{step}" for step in steps_left(settings, run["operator"])),
+            tuple(f"checkpoints/step-{step}" for step in steps_left(settings, run.operator)),
         )
         for run in runs
     ]
@@ -116,9 +115,9 @@ def main(settings: Settings, operator: str | None = None, size: str | None = Non
     name = f"{operator}-{size}"
     with temporary_sibling(PRETRAINED / name) as models, temporary_sibling(CHECKPOINTS / name) as earlier:
         for run, (folder, result) in done:
-            seed, log = f"seed-{run['seed']}", result["log"]
+            seed, log = f"seed-{run.seed}", result["log"]
             leave(run, log, folder / "model", log[-1]["step"], models / seed, PRETRAINED / name / seed)
-            for step in steps_left(settings, operator):
+            for step in run.leaves:
                 own = Path(seed, f"step-{step}")
                 leave(run, log, folder / "checkpoints" / own.name, step, earlier / own, CHECKPOINTS / name / own)
     losses = [row for run, (_, result) in done for row in rows(run, result["log"])]

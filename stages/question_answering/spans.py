@@ -14,20 +14,21 @@ import torch
 from torch.nn import functional
 
 from stages.common.attention.bert import OperatorBertForQuestionAnswering
+from stages.common.classification.run import TunedRun
 from stages.common.classification.training import loaded, train_epochs
 from stages.common.training.optimisation import autocast, device, require_finite
+from stages.plumbing.training_sections import QuestionAnswering
 from stages.question_answering.windows import Windows, encode, padded
 
 EVALUATION_BATCH = 128  # windows
 
 
-def finetune(run: dict, weights: Path, tokenizer: Path, train: Path, kept: Path | None = None) -> tuple:
+def finetune(run: TunedRun, tokenizer: Path, train: Path, kept: Path | None = None) -> tuple:
     """Trains a model to answer questions.
 
     Args:
-        run: name, seed and training (the section `question_answering` of the settings) of this fine-tuning.
-        weights: the folder of the model to begin with. Where it answers questions already, the layer that finds the
-            answers is trained further as well; otherwise that layer starts anew.
+        run: what is trained, and how. Where its model answers questions already, the layer that finds the answers is
+            trained further as well; otherwise that layer starts anew.
         tokenizer: the file of the tokenizer.
         train: the table of questions to train on.
         kept: the folder to save the model in, if it is to be saved.
@@ -35,8 +36,8 @@ def finetune(run: dict, weights: Path, tokenizer: Path, train: Path, kept: Path 
     Returns:
         The model and the seconds of training.
     """
-    model = loaded(OperatorBertForQuestionAnswering, run, weights)
-    windows = _encode(train, tokenizer, run["training"])
+    model = loaded(OperatorBertForQuestionAnswering, run)
+    windows = _encode(train, tokenizer, run.training)
     started = time.perf_counter()
     _train(model, windows, run)
     seconds = time.perf_counter() - started
@@ -45,22 +46,22 @@ def finetune(run: dict, weights: Path, tokenizer: Path, train: Path, kept: Path 
     return model, seconds
 
 
-def answer(model, table: Path, tokenizer: Path, settings: dict, unanswerable: bool) -> list[str]:
+def answer(model, table: Path, tokenizer: Path, recipe: QuestionAnswering, unanswerable: bool) -> list[str]:
     """Answers every question of a table.
 
     Args:
         model: a model that `finetune` trained.
         table: the table of questions.
         tokenizer: the file of the tokenizer.
-        settings: the section `question_answering` of the settings.
+        recipe: how long windows and answers are, and when none is given.
         unanswerable: whether a question may be left unanswered.
 
     Returns:
         One text for every question, as it stands in its context; empty for no answer.
     """
-    windows = _encode(table, tokenizer, settings)
-    threshold = settings["null_threshold"] if unanswerable else None
-    best = score(model, windows, settings["answer_length"], settings["precision"])
+    windows = _encode(table, tokenizer, recipe)
+    threshold = recipe.null_threshold if unanswerable else None
+    best = score(model, windows, recipe.answer_length, recipe.precision)
     return chosen_answers(pd.read_parquet(table, columns=["context"])["context"], windows, best, threshold)
 
 
@@ -149,13 +150,13 @@ def best_span(
     return value, first, first + place // n
 
 
-def _encode(table: Path, tokenizer: Path, settings: dict) -> Windows:
-    return encode(table, tokenizer, *(settings[name] for name in ("maximum_length", "question_length", "stride")))
+def _encode(table: Path, tokenizer: Path, recipe: QuestionAnswering) -> Windows:
+    return encode(table, tokenizer, recipe.maximum_length, recipe.question_length, recipe.stride)
 
 
-def _train(model: OperatorBertForQuestionAnswering, windows: Windows, run: dict) -> None:
+def _train(model: OperatorBertForQuestionAnswering, windows: Windows, run: TunedRun) -> None:
     def loss_of(indices: np.ndarray) -> torch.Tensor:
-        starts, ends, _ = _logits(model, windows, indices, run["training"]["precision"])
+        starts, ends, _ = _logits(model, windows, indices, run.training.precision)
         spans = torch.from_numpy(windows.spans[indices]).to(starts.device)
         return (functional.cross_entropy(starts, spans[:, 0]) + functional.cross_entropy(ends, spans[:, 1])) / 2
 

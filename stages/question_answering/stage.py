@@ -9,10 +9,13 @@ an operator that is named, or of a size, it does the jobs alone.
 import json
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from pydantic import SkipValidation
 
 from stages.common.benchmarks.answers import scores
+from stages.common.classification.run import TunedRun
 from stages.plumbing import jobs, observations, results
 from stages.plumbing.files import (
     ANSWERS,
@@ -25,12 +28,32 @@ from stages.plumbing.files import (
 )
 from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
+from stages.plumbing.training_sections import QuestionAnswering
 
 PROTOCOL = "kowsher2025"
 BEFORE = "triviaqa"
+APART = {"tasks", "seeds"}  # of the recipe, which say what runs there are
+ANSWERING = {"answer_length", "null_threshold"}
 
 
-def finetune(run: dict, folder: Path) -> dict:
+class AnsweringRun(TunedRun):
+    """A run on one set of questions. set: the folder of its tables, of data/tasks."""
+
+    set: str
+    training: SkipValidation[QuestionAnswering]
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """As JSON; after TriviaQA nothing is answered, so how is no part of it."""
+        apart = APART | ANSWERING if self.set == BEFORE else APART
+        return self.model_dump(mode="json", exclude=self.beside | {"training": apart})
+
+    @property
+    def job(self) -> jobs.Job:
+        return jobs.Job(self.name, self, (Path(self.weights), TASK_FOLDER / self.set, TOKENIZER))
+
+
+def finetune(run: AnsweringRun, folder: Path) -> dict:
     """Job: one model trained on one set of questions from one seed.
 
     Leaves answers.json, the predicted answers to the validation questions; after TriviaQA, which is not scored, the
@@ -38,32 +61,31 @@ def finetune(run: dict, folder: Path) -> dict:
     """
     from stages.question_answering.spans import answer, finetune
 
-    tables, before = TASK_FOLDER / run["set"], run["set"] == BEFORE
+    tables, before = TASK_FOLDER / run.set, run.set == BEFORE
     train, validation = tables / "train.parquet", tables / "validation.parquet"
-    kept = folder / "model" if before else None
-    model, seconds = finetune(run, Path(run["weights"]), TOKENIZER, train, kept)
+    model, seconds = finetune(run, TOKENIZER, train, folder / "model" if before else None)
     if not before:
-        answers = answer(model, validation, TOKENIZER, run["training"], unanswerable=run["set"] == "squad2")
+        answers = answer(model, validation, TOKENIZER, run.training, unanswerable=run.set == "squad2")
         write_atomically(folder / "answers.json", json.dumps(answers))
     return {"seconds": seconds}
 
 
-def first_steps(settings: Settings, models: list[tuple[str, str]]) -> list[dict]:
+def first_steps(settings: Settings, models: list[tuple[str, str]]) -> list[AnsweringRun]:
     """Runs on TriviaQA, where a task needs them: one for every model, pre-training seed and seed, for all tasks."""
     if not any(task.endswith(BEFORE) for task in settings.question_answering.tasks):
         return []
     return [
-        _run(settings, name, BEFORE, weights, number, seed)
-        for name in ("-".join(model) for model in models)
-        for number, weights in seed_folders(PRETRAINED / name)
+        _run(settings, model, BEFORE, weights, number, seed)
+        for model in models
+        for number, weights in seed_folders(PRETRAINED / "-".join(model))
         for seed in settings.question_answering.seeds
     ]
 
 
 def planned(
     settings: Settings, models: list[tuple[str, str]], trained: dict[tuple[str, int], Path]
-) -> list[tuple[dict, dict]]:
-    """Runs on SQuAD: one for every model, task, pre-training seed and seed, with the columns of its observations.
+) -> list[AnsweringRun]:
+    """Runs on SQuAD: one for every model, task, pre-training seed and seed.
 
     Args:
         settings: of params.yaml.
@@ -71,77 +93,76 @@ def planned(
         trained: models after TriviaQA, by the weights that they began with and the seed.
     """
     plan = []
-    for operator, size in models:
-        name, columns = f"{operator}-{size}", {"operator": operator, "size": size}
+    for model in models:
         for task in settings.question_answering.tasks:
-            for number, weights in seed_folders(PRETRAINED / name):
+            for number, weights in seed_folders(PRETRAINED / "-".join(model)):
                 for seed in settings.question_answering.seeds:
                     start = trained[str(weights), seed] if task.endswith(BEFORE) else weights
-                    plan.append((columns, _run(settings, name, task, start, number, seed)))
+                    plan.append(_run(settings, model, task, start, number, seed))
     return plan
 
 
-def _run(settings: Settings, model: str, task: str, weights: Path, pretraining_seed: int, seed: int) -> dict:
-    answering = {"answer_length", "null_threshold"} if task == BEFORE else set()  # nothing is answered there
-    training = settings.question_answering.model_dump(mode="json", exclude={"tasks", "seeds"} | answering)
-    return {
-        "name": f"{model} {task}, pre-training seed {pretraining_seed}, seed {seed}",
-        "task": task,
-        "set": task.removesuffix(f"_{BEFORE}"),
-        "weights": str(weights),
-        "pretraining_seed": pretraining_seed,
-        "seed": seed,
-        "training": training,
-    }
+def _run(
+    settings: Settings, model: tuple[str, str], task: str, weights: Path, pretraining_seed: int, seed: int
+) -> AnsweringRun:
+    return AnsweringRun(
+        name=f"{'-'.join(model)} {task}, pre-training seed {pretraining_seed}, seed {seed}",
+        task=task,
+        set=task.removesuffix(f"_{BEFORE}"),
+        weights=str(weights),
+        pretraining_seed=pretraining_seed,
+        seed=seed,
+        training=settings.question_answering,
+        columns=dict(zip(("operator", "size"), model, strict=True)),
+    )
 
 
-def run_all(runs: list[dict], settings: Settings) -> list[tuple[Path, dict]]:
+def run_all(runs: list[AnsweringRun], workers: int | str | None) -> list[tuple[Path, dict]]:
     """(folder, {seconds}) of every run."""
-    work = [jobs.Job(run["name"], run, (Path(run["weights"]), TASK_FOLDER / run["set"], TOKENIZER)) for run in runs]
-    return jobs.run(finetune, work, "question_answering", settings.workers, on_gpu=True)
+    return jobs.run(finetune, [run.job for run in runs], "question_answering", workers, on_gpu=True)
 
 
-def measured(run: dict, predicted: list[str], questions: pd.DataFrame, columns: dict) -> list[Observation]:
-    """Both metrics of one run; columns: what all rows share."""
+def measured(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -> list[Observation]:
+    """Both metrics of one run."""
     return [
         Observation(
             stage="question_answering",
             protocol=PROTOCOL,
-            task=run["task"],
-            evaluated_on=run["set"],
+            task=run.task,
+            evaluated_on=run.set,
             metric=metric,
-            pretraining_seed=run["pretraining_seed"],
-            finetuning_seed=run["seed"],
+            pretraining_seed=run.pretraining_seed,
+            finetuning_seed=run.seed,
             value=value,
             n=len(predicted),
-            **columns,
+            **run.columns,
         )
         for metric, value in scores(predicted, questions["answers"]).items()
     ]
 
 
-def kept(run: dict, predicted: list[str], questions: pd.DataFrame) -> pd.DataFrame:
+def kept(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -> pd.DataFrame:
     """The predicted answers of one run as rows; the empty text is no answer."""
     names = {"task": "task", "evaluated_on": "set", "pretraining_seed": "pretraining_seed", "finetuning_seed": "seed"}
-    rows = questions[["example_id"]].assign(**{name: run[key] for name, key in names.items()}, prediction=predicted)
-    return rows[[*names, "example_id", "prediction"]]
+    own = {name: getattr(run, field) for name, field in names.items()}
+    return questions[["example_id"]].assign(**own, prediction=predicted)[[*names, "example_id", "prediction"]]
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
     models = settings.pretrained(operator, size)
     first = first_steps(settings, models)
-    before = run_all(first, settings) if first else []
-    trained = {(run["weights"], run["seed"]): folder / "model" for run, (folder, _) in zip(first, before, strict=True)}
+    before = run_all(first, settings.workers) if first else []
+    trained = {(run.weights, run.seed): folder / "model" for run, (folder, _) in zip(first, before, strict=True)}
     plan = planned(settings, models, trained)
-    done = run_all([run for _, run in plan], settings)
+    done = run_all(plan, settings.workers)
     if operator:
         return None
     rows, tables = [], []
-    for (columns, run), (folder, _) in zip(plan, done, strict=True):
+    for run, (folder, _) in zip(plan, done, strict=True):
         predicted = json.loads((folder / "answers.json").read_text())
-        questions = pd.read_parquet(TASK_FOLDER / run["set"] / "validation.parquet", columns=["example_id", "answers"])
-        rows += measured(run, predicted, questions, columns)
-        tables.append(("-".join(columns.values()), kept(run, predicted, questions)))
+        questions = pd.read_parquet(TASK_FOLDER / run.set / "validation.parquet", columns=["example_id", "answers"])
+        rows += measured(run, predicted, questions)
+        tables.append(("-".join(run.columns.values()), kept(run, predicted, questions)))
     with temporary_sibling(ANSWERS) as output:
         output.mkdir()
         for name, group in groupby(tables, key=lambda each: each[0]):

@@ -7,26 +7,26 @@ import numpy as np
 
 from stages.common.attention.bert import OperatorBertForSequenceClassification
 from stages.common.attention.configuration import configuration
+from stages.common.benchmarks.glue import TASKS
 from stages.common.classification import training as finetuning
+from stages.common.classification.run import FinetuningRun
 from stages.common.classification.training import Encoded
-from stages.common.masked_lm import steps as masked_lm
 from stages.common.masked_lm.corpus import Corpus
+from stages.common.masked_lm.run import PretrainingRun
+from stages.common.masked_lm.steps import Trainer
 from stages.common.training.batches import batches
 from stages.common.training.machine import clocked
 from stages.common.training.optimisation import INITIALISATION, device, optimiser, seed_torch
 from stages.common.translation import pairs as sentence_pairs
 from stages.common.translation import steps as translation
+from stages.plumbing.training_sections import Finetuning as Recipe
 
 
 class Pretraining:
-    """Our masked-LM training of a fresh model, timed; `run` a record as the stage pretraining makes one."""
+    """Our masked-LM training of a fresh model, timed."""
 
-    def __init__(self, run: dict, corpus: Corpus):
-        settings = run["training"]
-        self.run, self.corpus, self.done = run, corpus, 0
-        self.model = masked_lm.built(run, corpus.vocabulary_size).to(device())
-        self.adamw = optimiser(self.model, settings["betas"], settings["epsilon"], settings["weight_decay"])
-        self.loss_of = masked_lm.ready(self.model)
+    def __init__(self, run: PretrainingRun, corpus: Corpus):
+        self.trainer, self.done = Trainer(run, corpus, Path("speed")), 0
 
     def seconds(self, steps: int) -> float:
         """Of one step: the mean of `steps` after a first one."""
@@ -35,38 +35,41 @@ class Pretraining:
 
     def step(self) -> float:
         """One update; gives the summed loss."""
-        steps = self.run["training"]["steps"]
-        step, self.done = self.done % steps, self.done + 1
-        state = self.loss_of, self.model, self.adamw
-        return masked_lm.advance(*state, step, steps, self.run, self.corpus, Path("speed"))[0]
+        step, self.done = self.done % self.trainer.steps, self.done + 1
+        return self.trainer.advance(step)[0]
 
 
 class Finetuning:
     """Our fine-tuning of a fresh classifier.
 
     Args:
-        run: seed, labels, training (a record of `finetuning`), name.
+        task: of GLUE.
+        recipe: of fine-tuning.
         variant: an operator and its settings, as Settings.variant gives them.
         size: a record of `models`.
         vocabulary_size: word pieces.
+        seed: of the weights and the order of examples.
     """
 
-    def __init__(self, run: dict, variant: dict, size: dict[str, int], vocabulary_size: int):
-        settings = run["training"]
-        seed_torch(run["seed"], INITIALISATION)
+    def __init__(
+        self, task: str, recipe: Recipe, variant: dict, size: dict[str, int], vocabulary_size: int, seed: int = 1
+    ):
+        name, start = f"timing of {task}", {"weights": "", "pretraining_seed": seed, "columns": {}}
+        self.run = FinetuningRun(name=name, task=task, seed=seed, training=recipe, **start)
+        seed_torch(seed, INITIALISATION)
         config = configuration(
             **variant,
             **size,
             vocab_size=vocabulary_size,
-            num_labels=run["labels"],
-            hidden_dropout_prob=settings["hidden_dropout"],
-            attention_probs_dropout_prob=settings["attention_dropout"],
+            num_labels=TASKS[task].outputs,
+            hidden_dropout_prob=recipe.hidden_dropout,
+            attention_probs_dropout_prob=recipe.attention_dropout,
         )
-        self.run, self.model = run, OperatorBertForSequenceClassification(config).to(device())
+        self.model = OperatorBertForSequenceClassification(config).to(device())
 
     def train(self, examples: Encoded) -> float:
         """Trains the model; gives the seconds of an epoch."""
-        return clocked(lambda: finetuning.train_model(self.model, examples, self.run)) / self.run["training"]["epochs"]
+        return clocked(lambda: finetuning.train_model(self.model, examples, self.run)) / self.run.training.epochs
 
 
 class Translation:

@@ -18,8 +18,8 @@ import torch
 from stages.common.attention.counts import training_flops
 from stages.common.benchmarks.glue import TASKS
 from stages.common.classification import training as finetuning
-from stages.common.masked_lm import steps as masked_lm
 from stages.common.masked_lm.corpus import Corpus
+from stages.common.masked_lm.run import PretrainingRun
 from stages.common.training import machine
 from stages.common.training.rounds import interleaved
 from stages.plumbing import observations
@@ -44,17 +44,15 @@ def precisions() -> tuple[str, ...]:
 
 def pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key, Callable[[], float]]:
     """Calls that give the seconds of a step, by operator and for stock BERT."""
-    training = settings.pretraining.model_dump(mode="json")
-    training["steps"] = masked_lm.length(training, len(corpus.train))
-    training["sequence_length_warmup"] = None  # steps are timed at the full length, as stock BERT's are
-    model, steps, batch_size = settings.models[size].model_dump(), settings.timing.steps, training["batch_size"]
-    calls = {}
+    # steps are timed at the full length, as stock BERT's are
+    recipe, steps = settings.pretraining.model_copy(update={"sequence_length_warmup": None}), settings.timing.steps
+    model, batch_size, calls = settings.models[size], recipe.batch_size, {}
     for operator in settings.operators:
         variant = settings.variant(operator)
-        run = {"operator": operator, "variant": variant, "seed": 1, "model": model, "training": training}
+        run = PretrainingRun(operator=operator, size=size, model=model, variant=variant, seed=1, training=recipe)
         calls[operator, OURS] = partial(speed.Pretraining(run, corpus).seconds, steps)
     sequences = corpus.train[range(min(len(corpus.train), batch_size * (steps + 1)))]
-    stock = peers.Pretraining(model, training, corpus.vocabulary_size, sequences, TOKENIZER)
+    stock = peers.Pretraining(model.model_dump(), recipe.model_dump(), corpus.vocabulary_size, sequences, TOKENIZER)
     return calls | {("original", name): partial(stock.seconds, batch_size, name, steps) for name in precisions()}
 
 
@@ -80,19 +78,20 @@ def pretraining_rows(settings: Settings, size: str) -> tuple[list[Observation], 
 
 def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observation]:
     """seconds_per_epoch of one task: ours with batches of like length, stock padded to the maximum length."""
-    training = settings.finetuning[settings.timing.protocol].model_dump(mode="json") | {"epochs": 1}
-    model, labels, length = settings.models[size].model_dump(), TASKS[task].outputs, training["maximum_length"]
+    recipe = settings.finetuning[settings.timing.protocol].model_copy(update={"epochs": 1})
+    model, labels = settings.models[size].model_dump(), TASKS[task].outputs
     words = Corpus.of(TOKENS).vocabulary_size
-    examples = finetuning.encode(TASK_FOLDER / task / "train.parquet", TOKENIZER, length)
-    run = {"name": f"timing of {task}", "seed": 1, "labels": labels, "training": training}
-    batch_size, rate = training["batch_size"], training["learning_rates"][0]
+    examples = finetuning.encode(TASK_FOLDER / task / "train.parquet", TOKENIZER, recipe.maximum_length)
     calls = {
-        (operator, OURS): partial(speed.Finetuning(run, settings.variant(operator), model, words).train, examples)
+        (operator, OURS): partial(
+            speed.Finetuning(task, recipe, settings.variant(operator), model, words).train, examples
+        )
         for operator in settings.operators
     }
+    batch_size, rate = recipe.batch_size, recipe.learning_rates[0]
     calls |= {
         ("original", name): partial(
-            peers.Finetuning(model, training, words, labels, name, 1).train, examples, batch_size, 1, rate
+            peers.Finetuning(model, recipe.model_dump(), words, labels, name, 1).train, examples, batch_size, 1, rate
         )
         for name in precisions()
     }

@@ -6,23 +6,26 @@ one job.
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from stages.common.benchmarks.glue import TASKS, validation_tables
+from stages.common.benchmarks.glue import validation_tables
 from stages.common.benchmarks.metrics import scores
+from stages.common.classification.run import FinetuningRun
 from stages.plumbing import jobs
 from stages.plumbing.files import TASK_FOLDER, TOKENIZER, write_atomically
 from stages.plumbing.observations import Observation
+from stages.plumbing.training_sections import Finetuning
 
 STAGE = "finetuning"  # below data/jobs
 
 
 def planned(
-    name: str, weights: Path, pretraining_seed: int, task: str, seed: int, training: dict, keep: Path | None
-) -> dict:
-    """The settings of one run.
+    name: str, weights: Path, pretraining_seed: int, task: str, seed: int, training: Finetuning, **further: Any
+) -> FinetuningRun:
+    """One run.
 
     Args:
         name: of the model.
@@ -30,43 +33,31 @@ def planned(
         pretraining_seed: from which it was pre-trained.
         task: of GLUE.
         seed: of the fine-tuning.
-        training: a record of `finetuning`.
-        keep: where the stage finetuning keeps the fine-tuned model; None where it does not.
+        training: the recipe.
+        further: `columns` and `keep` of the run.
     """
-    return {
-        "name": f"{name} {task}, pre-training seed {pretraining_seed}, seed {seed}",
-        "task": task,
-        "labels": TASKS[task].outputs,
-        "keep": keep,
-        "weights": str(weights),
-        "pretraining_seed": pretraining_seed,
-        "seed": seed,
-        "training": training,
-    }
+    return FinetuningRun(
+        name=f"{name} {task}, pre-training seed {pretraining_seed}, seed {seed}",
+        task=task,
+        weights=str(weights),
+        pretraining_seed=pretraining_seed,
+        seed=seed,
+        training=training,
+        **further,
+    )
 
 
-def run_all(runs: list[dict], workers: int | str | None) -> list[tuple[Path, dict]]:
+def run_all(runs: list[FinetuningRun], workers: int | str | None) -> list[tuple[Path, dict]]:
     """(folder, {seconds}) of every run; see `finetune` for what lies in the folder."""
-    work = [
-        jobs.Job(
-            run["name"],
-            {key: value for key, value in run.items() if key != "keep"},
-            (Path(run["weights"]), TASK_FOLDER / run["task"], TOKENIZER),
-            *((("model",), {"model": run["keep"]}) if run["keep"] else ()),
-        )
-        for run in runs
-    ]
-    return jobs.run(finetune, work, STAGE, workers, on_gpu=True)
+    return jobs.run(finetune, [run.job for run in runs], STAGE, workers, on_gpu=True)
 
 
-def finetune(run: dict, folder: Path) -> dict:
-    """Job: leaves predictions.json, a list a validation split, and the fine-tuned model where `leaves` names it."""
+def finetune(run: FinetuningRun, folder: Path) -> dict:
+    """Job: leaves predictions.json, a list a validation split, and the fine-tuned model where it is kept."""
     from stages.common.classification.training import finetune
 
-    tables = validation_tables(run["task"])
-    train = TASK_FOLDER / run["task"] / "train.parquet"
-    kept = folder / "model" if "model" in run.get("leaves", ()) else None
-    predictions, seconds = finetune(run, Path(run["weights"]), TOKENIZER, train, tables, kept)
+    train, kept = TASK_FOLDER / run.task / "train.parquet", folder / "model" if run.keep else None
+    predictions, seconds = finetune(run, TOKENIZER, train, validation_tables(run.task), kept)
     write_atomically(folder / "predictions.json", json.dumps(predictions))
     return {"seconds": seconds}
 
@@ -84,21 +75,19 @@ def examples(task: str) -> dict[str, pd.DataFrame]:
     }
 
 
-def measured(
-    run: dict, predictions: dict[str, list], tables: dict[str, pd.DataFrame], columns: dict
-) -> list[Observation]:
-    """Every metric of one run on every validation split; columns: what all its rows share, `stage` among them."""
+def measured(run: FinetuningRun, predictions: dict[str, list], tables: dict[str, pd.DataFrame]) -> list[Observation]:
+    """Every metric of one run on every validation split."""
     return [
         Observation(
-            task=run["task"],
+            task=run.task,
             evaluated_on=evaluated_on,
             metric=metric,
-            pretraining_seed=run["pretraining_seed"],
-            finetuning_seed=run["seed"],
+            pretraining_seed=run.pretraining_seed,
+            finetuning_seed=run.seed,
             value=value,
             n=len(predicted),
-            **columns,
+            **run.columns,
         )
         for evaluated_on, predicted in predictions.items()
-        for metric, value in scores(run["task"], np.array(predicted), tables[evaluated_on]["label"]).items()
+        for metric, value in scores(run.task, np.array(predicted), tables[evaluated_on]["label"]).items()
     ]

@@ -22,6 +22,7 @@ from stages.common.attention.bert import OperatorBertForSequenceClassification, 
 from stages.common.attention.configuration import OperatorConfig
 from stages.common.attention.own import own_operators
 from stages.common.benchmarks.glue import TASKS
+from stages.common.classification.run import FinetuningRun, TunedRun
 from stages.common.training.batches import batches
 from stages.common.training.optimisation import (
     DROPOUT,
@@ -63,25 +64,24 @@ class Encoded:
 
 
 def finetune(
-    run: dict, weights: Path, tokenizer: Path, train: Path, validation: dict[str, Path], kept: Path | None = None
+    run: FinetuningRun, tokenizer: Path, train: Path, validation: dict[str, Path], kept: Path | None = None
 ) -> tuple[dict[str, list], float]:
     """Trains on the table `train`; gives the predictions for every table of `validation`, and the seconds of training.
 
-    run: name, seed, labels (1 for regression), training (a record of `finetuning`). weights: a model folder.
-    Predictions are class indices, or scores where labels is 1. kept: where to save the fine-tuned model.
+    Predictions are class indices, or scores of a regression. kept: where to save the fine-tuned model.
     """
-    settings = run["training"]
-    model = loaded(OperatorBertForSequenceClassification, run, weights, num_labels=run["labels"])
-    examples = encode(train, tokenizer, settings["maximum_length"])
+    recipe, task = run.training, TASKS[run.task]
+    model = loaded(OperatorBertForSequenceClassification, run, num_labels=task.outputs)
+    examples = encode(train, tokenizer, recipe.maximum_length)
     started = time.perf_counter()
     train_model(model, examples, run)
     seconds = time.perf_counter() - started
     predictions = {
-        name: predict(model, encode(path, tokenizer, settings["maximum_length"]), settings["precision"]).tolist()
+        name: predict(model, encode(path, tokenizer, recipe.maximum_length), recipe.precision).tolist()
         for name, path in validation.items()
     }
     if kept:
-        model.config.update(TASKS[run["task"]].head)  # the names of its classes
+        model.config.update(task.head)  # the names of its classes
         with temporary_sibling(kept) as folder:  # whole or not at all: what is there counts as left by the job
             model.save_pretrained(folder)
     return predictions, seconds
@@ -107,21 +107,21 @@ def encode(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
     )
 
 
-def loaded(model: type[WithOperator], run: dict, weights: Path, **others: Any) -> WithOperator:
-    """The pre-trained `weights` under a fresh head, with the run's dropout.
+def loaded(model: type[WithOperator], run: TunedRun, **others: Any) -> WithOperator:
+    """The pre-trained weights of a run under a fresh head, with the run's dropout.
 
     Args:
         model: the class of the model, head included.
-        run: the settings of a fine-tuning run; its seed draws the head.
-        weights: folder of the pre-trained model.
+        run: says where the weights are; its seed draws the head.
         others: further values of the model's configuration, such as `num_labels`.
     """
+    weights = Path(run.weights)
     import_operator(weights)
-    seed_torch(run["seed"], INITIALISATION)
+    seed_torch(run.seed, INITIALISATION)
     config = OperatorConfig.from_pretrained(
         weights,
-        hidden_dropout_prob=run["training"]["hidden_dropout"],
-        attention_probs_dropout_prob=run["training"]["attention_dropout"],
+        hidden_dropout_prob=run.training.hidden_dropout,
+        attention_probs_dropout_prob=run.training.attention_dropout,
         **others,
     )
     return model.from_pretrained(weights, config=config).to(device())
@@ -134,11 +134,11 @@ def import_operator(weights: Path) -> None:
         own_operators(load_settings().operators_file, sha256)
 
 
-def train_model(model: WithOperator, examples: Encoded, run: dict) -> None:
+def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
     """Trains a classifier of `examples`, or a regression where it has one output."""
 
     def loss_of(indices: np.ndarray) -> torch.Tensor:
-        with autocast(run["training"]["precision"]):
+        with autocast(run.training.precision):
             logits = _logits(model, examples, indices)
         return _loss(logits.float(), torch.from_numpy(examples.labels[indices]).to(device()))
 
@@ -146,27 +146,27 @@ def train_model(model: WithOperator, examples: Encoded, run: dict) -> None:
 
 
 def train_epochs(
-    model: WithOperator, lengths: list[int], run: dict, loss_of: Callable[[np.ndarray], torch.Tensor]
+    model: WithOperator, lengths: list[int], run: TunedRun, loss_of: Callable[[np.ndarray], torch.Tensor]
 ) -> None:
     """Trains all epochs of a recipe.
 
     Args:
         model: is trained in place.
         lengths: of the examples, in tokens.
-        run: the settings of a fine-tuning run: name, seed and training.
+        run: whose seed gives their order and the dropout.
         loss_of: gives the mean loss of the examples at some indices.
     """
-    settings, seed = run["training"], run["seed"]
-    adamw = optimiser(model, settings["betas"], settings["epsilon"], settings["weight_decay"])
-    steps = settings["epochs"] * -(-len(lengths) // settings["batch_size"])
-    warmup = round(settings["warmup_share"] * steps)
+    recipe, seed = run.training, run.seed
+    adamw = optimiser(model, recipe.betas, recipe.epsilon, recipe.weight_decay)
+    steps = recipe.epochs * -(-len(lengths) // recipe.batch_size)
+    warmup = round(recipe.warmup_share * steps)
     model.train()
     step = 0
-    for epoch in range(settings["epochs"]):
-        for indices in batches(lengths, settings["batch_size"], derived_seed(seed, ORDER, epoch)):
+    for epoch in range(recipe.epochs):
+        for indices in batches(lengths, recipe.batch_size, derived_seed(seed, ORDER, epoch)):
             seed_torch(seed, DROPOUT, step)
-            rate, where = scheduled_rate(settings, step, steps, warmup), f"fine-tuning {run['name']}, step {step + 1}"
-            update(model, adamw, loss_of(indices), rate, settings["gradient_clipping"], where)
+            rate, where = scheduled_rate(recipe, step, steps, warmup), f"fine-tuning {run.name}, step {step + 1}"
+            update(model, adamw, loss_of(indices), rate, recipe.gradient_clipping, where)
             step += 1
 
 

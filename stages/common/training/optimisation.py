@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from stages.common.attention.base import SelfAttention
+from stages.plumbing.training_sections import Finetuning
 
 # what a seed is for; draws for one purpose never move those for another
 INITIALISATION, ORDER, MASKING, DROPOUT = range(4)
@@ -87,11 +88,11 @@ def stepped_rate(step: int, steps: int, warmup: int, rates: tuple[float, ...]) -
     return rate * step / warmup if step < warmup else rate
 
 
-def scheduled_rate(settings: dict, step: int, steps: int, warmup: int) -> float:
+def scheduled_rate(recipe: Finetuning, step: int, steps: int, warmup: int) -> float:
     """Rate of update `step` by the `schedule` of a fine-tuning recipe."""
-    if settings["schedule"] == "linear":
-        return linear_rate(step, steps, warmup, settings["learning_rates"][0])
-    return stepped_rate(step, steps, warmup, settings["learning_rates"])
+    if recipe.schedule == "linear":
+        return linear_rate(step, steps, warmup, recipe.learning_rates[0])
+    return stepped_rate(step, steps, warmup, recipe.learning_rates)
 
 
 def update(

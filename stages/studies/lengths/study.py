@@ -21,6 +21,7 @@ import pandas as pd
 import yaml
 from matplotlib.figure import Figure
 
+from stages.common.masked_lm.run import PretrainingRun
 from stages.common.sequences.packing import INDEX, read_index
 from stages.corpus import stage as corpus
 from stages.filtering import stage as filtering
@@ -133,17 +134,15 @@ def _losses(each: Corpus, folder: Path, root: Path | None, workers: int | None) 
             for stage in (corpus, filtering, tokenization):
                 stage.main(settings)
         # seed by seed, so that a study that was stopped has every length for the first seeds
-        runs = sorted((run for length in LENGTHS for run in _runs(each, settings, length)), key=lambda r: r[1]["seed"])
+        runs = sorted((run for length in LENGTHS for run in _runs(each, settings, length)), key=lambda r: r[1].seed)
         planned = [
-            jobs.Job(f"{each.name}, {length} tokens, seed {run['seed']}", run, (_cut(length),)) for length, run in runs
+            jobs.Job(f"{each.name}, {length} tokens, seed {run.seed}", run, (_cut(length),)) for length, run in runs
         ]
         results = jobs.run(_pretrain, planned, "pretraining", workers, on_gpu=True)
     finally:
         os.chdir(here)
     for (length, run), (_, result) in zip(runs, results, strict=True):
-        yield from (
-            (each.name, length, run["seed"], entry["step"], entry["validation_loss"]) for entry in result["log"]
-        )
+        yield from ((each.name, length, run.seed, entry["step"], entry["validation_loss"]) for entry in result["log"])
 
 
 def _params(each: Corpus, root: Path | None) -> dict:
@@ -164,18 +163,24 @@ def _params(each: Corpus, root: Path | None) -> dict:
     return content
 
 
-def _runs(each: Corpus, settings: Settings, length: int) -> Iterator[tuple[int, dict]]:
+class Cut(PretrainingRun):
+    """A run on sequences of one length. tokens: the folder that has them."""
+
+    tokens: str
+
+
+def _runs(each: Corpus, settings: Settings, length: int) -> Iterator[tuple[int, Cut]]:
     """The runs of one length, with as many tokens a batch as those of every other."""
     for run in pretraining.planned(settings, [("original", each.size)]):
-        batch = {"batch_size": each.tokens // length}
-        yield length, run | {"training": run["training"] | batch, "tokens": str(_cut(length))}
+        training = run.training.model_copy(update={"batch_size": each.tokens // length})
+        yield length, Cut(**dict(run) | {"training": training}, tokens=str(_cut(length)))
 
 
-def _pretrain(run: dict, folder: Path) -> dict:
+def _pretrain(run: Cut, folder: Path) -> dict:
     """Job: one run on the sequences of its length."""
     from stages.pretraining.loop import pretrain
 
-    return pretrain(run, Path(run["tokens"]), folder, folder / "live.csv")
+    return pretrain(run, Path(run.tokens), folder, folder / "live.csv")
 
 
 def _cut(length: int) -> Path:

@@ -25,9 +25,11 @@ from stages.common.classification import training as finetuning
 from stages.common.classification.training import Encoded
 from stages.common.embedded.tasks import write_glue
 from stages.common.masked_lm.corpus import Corpus
+from stages.common.masked_lm.run import PretrainingRun
 from stages.common.sequences import packing
 from stages.common.training import machine
 from stages.common.training.rounds import interleaved, median_ratio
+from stages.plumbing.training_sections import Finetuning, Model, Pretraining
 from stages.tasks.glue import read_original
 from stages.timing import peers, speed
 
@@ -83,14 +85,9 @@ def pretraining_speeds(
         if way != "ours":
             calls[way, precision] = partial(stock.seconds, batch_size, precision, steps, way == "compiled")
         else:
-            training = TRAINING | {"precision": precision, "batch_size": batch_size}
-            run = {
-                "operator": "original",
-                "variant": {"operator": "original"},
-                "seed": 1,
-                "model": size,
-                "training": training,
-            }
+            recipe = Pretraining(**TRAINING, seeds=(1,), precision=precision, batch_size=batch_size)
+            own = {"operator": "original", "variant": {"operator": "original"}, "seed": 1}
+            run = PretrainingRun(**own, size="benchmark", model=Model(**size), training=recipe)
             calls[way, precision] = partial(speed.Pretraining(run, corpus).seconds, steps)
     peaks = {precision: partial(machine.peak, precision) for precision in PRECISIONS}
     values = interleaved(calls | peaks, rounds)
@@ -134,12 +131,14 @@ def our_finetuning(
     problem: Problem, precision: str, seed: int, examples: Encoded, validation: Encoded
 ) -> tuple[float, np.ndarray]:
     """Seconds of an epoch, and predictions."""
-    training = TRAINING | {
-        "precision": precision, "batch_size": problem.batch_size, "epochs": problem.epochs, "schedule": "linear",
-        "learning_rates": [problem.learning_rate], "warmup_share": peers.WARMUP, "weight_decay": 0.0,
+    common = {name: TRAINING[name] for name in Finetuning.model_fields if name in TRAINING}
+    changed = {
+        "seeds": (seed,), "precision": precision, "batch_size": problem.batch_size, "epochs": problem.epochs,
+        "schedule": "linear", "learning_rates": (problem.learning_rate,), "warmup_share": peers.WARMUP,
+        "weight_decay": 0.0, "maximum_length": problem.length,
     }  # fmt: skip
-    run = {"name": problem.task, "seed": seed, "labels": glue.TASKS[problem.task].outputs, "training": training}
-    own = speed.Finetuning(run, {"operator": "original"}, problem.size, problem.vocabulary_size)
+    recipe, variant = Finetuning(**common | changed), {"operator": "original"}
+    own = speed.Finetuning(problem.task, recipe, variant, problem.size, problem.vocabulary_size, seed)
     return own.train(examples), finetuning.predict(own.model, validation, precision)
 
 

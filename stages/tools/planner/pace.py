@@ -58,10 +58,11 @@ def timed(settings: Settings, vocabulary_size: int, size: str, recipe: str, leng
     if device().type == "cpu":
         torch.set_num_threads(1)  # as every worker
         batch = max(1, min(batch, TOKENS // length))
-    training = settings.finetuning[settings.timing.protocol].model_dump(mode="json")
-    training |= wanted.model_dump(include={"precision", "hidden_dropout", "attention_dropout"})
-    run = {"name": "timing", "seed": 0, "labels": 2, "training": training | {"epochs": 1, "batch_size": batch}}
-    model, began = Finetuning(run, {"operator": REFERENCE}, width, vocabulary_size), time.monotonic()
+    own = wanted.model_dump(include={"precision", "hidden_dropout", "attention_dropout"})
+    recipe = settings.finetuning[settings.timing.protocol]
+    recipe = recipe.model_copy(update=own | {"epochs": 1, "batch_size": batch})
+    began = time.monotonic()
+    model = Finetuning("sst2", recipe, {"operator": REFERENCE}, width, vocabulary_size)
     seconds = _steps(model, 1, batch, length, vocabulary_size)
     number = min(STEPS, int(limit / (time.monotonic() - began)) - 1)
     if number > 0:

@@ -4,6 +4,7 @@ Operations are those of attention/counts.py: of matrix products, three times the
 """
 
 import math
+from collections.abc import Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from stages.common.attention.counts import model_parameters, training_flops
 from stages.common.benchmarks.glue import TASKS
+from stages.common.classification.run import TunedRun
 from stages.convergence import stage as convergence
 from stages.cross_domain import stage as cross_domain
 from stages.finetuning import stage as finetuning
@@ -78,10 +80,9 @@ def planned(settings: Settings, data: Amounts) -> list[Run]:
 
     runs = []
     for job in pretraining.planned(settings, settings.pretrained()):
-        model = job["operator"], job["size"]
-        copies = COPIES * (1 + len(pretraining.steps_left(settings, model[0]))) + RESUMED
-        left = copies * size_of("masked_lm", *model)
-        runs.append(run("pretraining", *model, "pretraining", job, pretraining_passes(settings, data), left))
+        model = job.operator, job.size
+        left = (COPIES * (1 + len(job.leaves)) + RESUMED) * size_of("masked_lm", *model)
+        runs.append(run("pretraining", *model, "pretraining", job.content, pretraining_passes(settings, data), left))
     for stage, plan in plans(settings).items():
         for columns, job in plan:
             operator = REFERENCE if columns["operator"] == NOT_PRETRAINED else columns["operator"]
@@ -107,19 +108,29 @@ def plans(settings: Settings) -> dict[str, Plan]:
         for operator, size in models:
             for seed in settings.pretraining.seeds:
                 Path(PRETRAINED, f"{operator}-{size}", f"seed-{seed}").mkdir(parents=True)
-            columns, here = {"operator": operator, "size": size}, [(operator, size)]
+            here = [(operator, size)]
             first = question_answering.first_steps(settings, here)
-            trained = {(job["weights"], job["seed"]): Path(question_answering.BEFORE) for job in first}
-            answering += [*((columns, job) for job in first), *question_answering.planned(settings, here, trained)]
-        found = {"finetuning": finetuning.planned(settings, tuned)}
-        for _, job in found["finetuning"]:
-            if job["keep"]:
-                job["keep"].mkdir(parents=True)
-        found |= {"noise": noise.planned(settings, tuned), "cross_domain": cross_domain.planned(settings, tuned)}
+            trained = {(each.weights, each.seed): Path(question_answering.BEFORE) for each in first}
+            answering += [*first, *question_answering.planned(settings, here, trained)]
+        first_tuned = finetuning.planned(settings, tuned)
+        for each in first_tuned:
+            if each.keep:
+                each.keep.mkdir(parents=True)
+        tests = {"noise": noise.planned(settings, tuned), "cross_domain": cross_domain.planned(settings, tuned)}
         protocol = settings.convergence.protocol  # after the last step some runs are jobs of stage finetuning
-        same = {job["name"] for columns, job in found["finetuning"] if columns["protocol"] == protocol}
-        found["convergence"] = [each for each in convergence.planned(settings, models) if each[1]["name"] not in same]
-    return found | {"question_answering": answering}
+        same = {each.name for each in first_tuned if each.columns["protocol"] == protocol}
+        others = [each for each in convergence.planned(settings, models) if each.name not in same]
+    return {
+        "finetuning": _contents(first_tuned),
+        **tests,
+        "convergence": _contents(others),
+        "question_answering": _contents(answering),
+    }
+
+
+def _contents(runs: Sequence[TunedRun]) -> Plan:
+    """Columns and content of runs, with the place where a model is kept."""
+    return [(run.columns, run.content | {"keep": getattr(run, "keep", None)}) for run in runs]
 
 
 def pretraining_passes(settings: Settings, data: Amounts) -> list[Pass]:

@@ -1,0 +1,56 @@
+"""What a pre-training run is, without torch: its record, its steps and the length of its sequences."""
+
+from typing import Any, ClassVar
+
+from pydantic import SkipValidation
+
+from stages.plumbing.run import Run
+from stages.plumbing.training_sections import Model, Pretraining
+
+
+class PretrainingRun(Run):
+    """One pre-training run.
+
+    operator, size: names in the run. model: the size. variant: the operator's settings, as Settings.variant gives them.
+    leaves: the steps after which its model is left, too.
+    """
+
+    beside: ClassVar[dict[str, Any]] = Run.beside | {"leaves": True}
+    operator: str
+    size: str
+    model: SkipValidation[Model]
+    variant: dict[str, Any]
+    training: SkipValidation[Pretraining]
+    leaves: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.operator} seed {self.seed}"
+
+
+def length(recipe: Pretraining, sequences: int) -> int:
+    """Updates of a run. ValueError where its warm-up is longer."""
+    steps = recipe.steps or -(-recipe.epochs * sequences // recipe.batch_size)
+    if recipe.warmup_steps >= steps:
+        raise ValueError(
+            f"pretraining.warmup_steps: {recipe.warmup_steps} leaves nothing of the {steps} steps that "
+            f"{recipe.epochs} epochs of {sequences} sequences are"
+        )
+    return steps
+
+
+def sequence_length(recipe: Pretraining, step: int, steps: int, longest: int) -> int:
+    """Tokens of the sequences that an update trains on: short ones first, where the recipe has a warm-up of the length.
+
+    Attention over n tokens that is still uniform dilutes what one neighbour tells to one part in n, so that a model
+    learns to attend sooner from short sequences. Devlin et al. 2018 (appendix A.2) trained nine tenths of the steps on
+    128 tokens, the rest on 512; Nagatsuka et al. 2021 made the length a curriculum.
+
+    Args:
+        recipe: of pre-training.
+        step: of the update, from 0.
+        steps: of the whole run.
+        longest: tokens of a packed sequence, a multiple of the length of the warm-up.
+    """
+    warmup = recipe.sequence_length_warmup
+    return warmup.length if warmup and step < round(warmup.share * steps) else longest
