@@ -58,3 +58,84 @@ print(settings.pretraining.patience, *rows.loc["pretraining.patience"], sep="|")
     edit(copy / "params.yaml", "patience: null", "patience: 0   ")
     with pytest.raises(AssertionError, match=r"pretraining\.patience: given 0; input should be greater"):
         says(copy, "-c", "from stages.plumbing.settings import load_settings; load_settings()")
+
+
+def test_an_operator_is_a_class_and_its_name_in_the_list(copy):
+    attention = copy / "stages/common/attention"
+    (attention / "keys_only.py").write_text(
+        "from .symmetric import Symmetric\n\n\n"
+        "class KeysOnly(Symmetric):\n"
+        '    name = "keys_only"\n'
+        '    equation = "softmax(K_i K_i^T / sqrt(d)) V_i"\n'
+        '    source = "a test"\n'
+        '    label = "keys, and keys alone"\n'
+        '    look = ("#123456", "dotted")\n'
+    )
+    edit(attention / "operators.py", "from .hadamard import", "from .keys_only import KeysOnly\nfrom .hadamard import")
+    edit(attention / "operators.py", "for kind in (Original, ", "for kind in (KeysOnly, Original, ")
+    says(copy, "-m", "stages", "scale", "laptop")
+    edit(copy / "params.yaml", "operators: [original, symmetric, pairwise, shared]", "operators: [original, keys_only]")
+    reader = """
+from stages.common.attention.operators import attention
+from stages.plumbing.settings import load_settings
+from stages.report import drawing, names
+print(load_settings().operators, type(attention("keys_only", 8, 2)).__name__)
+print(names.operator("keys_only"), drawing.style("keys_only"))
+"""
+    assert says(copy, "-c", reader).splitlines() == [
+        "('original', 'keys_only') KeysOnly",
+        "keys, and keys alone ('#123456', 'dotted')",
+    ]
+
+
+def test_a_task_is_a_record_and_its_name_in_the_schema(copy):
+    edit(
+        copy / "stages/common/benchmarks/glue.py",
+        '        Task("rte",',
+        '        Task("wnli", "WNLI", SENTENCES, "label", BINARY, BINARY, ("accuracy",), _splits("wnli")),\n'
+        '        Task("rte",',
+    )
+    edit(copy / "stages/plumbing/sections.py", '"rte"]\nQuestionSet', '"rte", "wnli"]\nQuestionSet')
+    says(copy, "-m", "stages", "scale", "laptop")
+    edit(copy / "params.yaml", "qnli, rte]", "qnli, rte, wnli]")
+    (copy / "glue" / "WNLI").mkdir(parents=True)
+    (copy / "glue" / "WNLI" / "dev.tsv").write_text("index\tsentence1\tsentence2\tlabel\n0\ta b\tc\t1\n")
+    reader = """
+from pathlib import Path
+from stages.common.benchmarks import glue, metrics
+from stages.plumbing.settings import load_settings
+from stages.report import names
+from stages.tasks.glue import read_original
+task = glue.TASKS[load_settings().tasks.names[-1]]
+frame = read_original(Path("."), task, task.splits[1]).frame
+print(names.task("wnli"), *frame.iloc[0], metrics.scores("wnli", [1], frame["label"]), sep="|")
+"""
+    assert says(copy, "-c", reader) == "WNLI|0|a b|c|1|{'accuracy': 1.0}\n"
+
+
+def test_a_stage_is_a_folder_and_an_entry_of_dvc_yaml(copy):
+    (copy / "stages/lengths").mkdir()
+    (copy / "stages/lengths/__init__.py").touch()
+    (copy / "stages/lengths/stage.py").write_text(
+        '"""Measures one thing."""\n'
+        "from stages.plumbing import observations\n"
+        "from stages.plumbing.observations import Observation\n\n\n"
+        "def main(settings):\n"
+        '    row = Observation(stage="lengths", metric="sum", value=3.0, operator="original", size="tiny")\n'
+        '    observations.write(observations.FOLDER / "lengths.csv", [row])\n'
+        "    return {}\n"
+    )
+    edit(
+        copy / "dvc.yaml",
+        "  timing:\n",
+        "  lengths:\n    cmd: python -m stages lengths\n    deps: [stages/lengths]\n"
+        "    outs: [data/observations/lengths.csv, data/runs/lengths.json]\n\n  timing:\n",
+    )
+    says(copy, "-m", "stages", "scale", "laptop")
+    says(copy, "-m", "stages", "lengths")
+    reader = """
+from stages.analysis import inputs
+from stages.plumbing import observations
+print(inputs.further()[-1], *observations.read(inputs._paths(inputs.further()[-1:]))["value"])
+"""
+    assert says(copy, "-c", reader) == "lengths 3.0\n"

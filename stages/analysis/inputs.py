@@ -8,13 +8,14 @@ import pandas as pd
 from stages.analysis import multibootstrap
 from stages.common.benchmarks.glue import TASKS, validation_tables
 from stages.common.evidence import scores
-from stages.plumbing import observations
+from stages.plumbing import handover, observations
 from stages.plumbing.files import PREDICTIONS, STATISTICS
 from stages.plumbing.settings import Settings
 
 ONE_PROTOCOL = ("question_answering", "convergence")  # of their own, whatever `protocols` names
-FURTHER = (*ONE_PROTOCOL, "noise", "cross_domain", "timing")  # which a pipeline may leave out
 TUNED = "finetuning"
+APART = ("parameters", "baselines", TUNED, "translation")  # what is read of these follows rules of its own
+FIRST = (*ONE_PROTOCOL, "noise", "cross_domain", "timing")  # in this order, then what else dvc.yaml names
 
 
 def observed(settings: Settings) -> pd.DataFrame:
@@ -33,10 +34,17 @@ def observed(settings: Settings) -> pd.DataFrame:
             if model not in found:
                 raise ValueError(f"{path}: nothing of {'-'.join(model)}; run `dvc repro {TUNED}`")
         parts += [observations.read(_paths(["baselines"])), tuned]
-    further = observations.read(path for path in _paths(FURTHER) if path.exists())
+    rest = observations.read(path for path in _paths(further()) if path.exists())
     order = {"by": "operator", "key": lambda names: names.map(settings.operators.index), "kind": "stable"}
-    parts += [_asked(further, settings).sort_values(**order), translated(settings), task_sizes()]
+    parts += [_asked(rest, settings).sort_values(**order), translated(settings), task_sizes()]
     return pd.concat([part for part in parts if len(part)], ignore_index=True)
+
+
+def further() -> tuple[str, ...]:
+    """The stages of one file of observations, which a pipeline may leave out."""
+    outs = [Path(out) for stage in handover.pipeline().values() for out in handover.paths(stage["outs"])]
+    named = [out.stem for out in outs if out.parent == observations.FOLDER and "$" not in out.name]
+    return tuple(name for name in dict.fromkeys((*FIRST, *named)) if name in named and name not in APART)
 
 
 def _paths(names: Iterable[str]) -> list[Path]:

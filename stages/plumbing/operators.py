@@ -10,12 +10,12 @@ from functools import cache
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[1] / "common" / "attention"
-TEXTS = ("name", "equation", "source")
+TEXTS = ("name", "equation", "source", "label")
 
 
 @dataclass(frozen=True)
 class Description:
-    """name: in params.yaml. exportable: a stock BERT can be made of it.
+    """name: in params.yaml. exportable: a stock BERT can be made of it. label, look: in the report (base.py).
 
     starts: values of a variant's `start`, the source's first. scores_alone: the parameters that serve the scores alone,
     which a variant's `score_rate` is for. file: where the class stands.
@@ -24,6 +24,8 @@ class Description:
     name: str
     equation: str
     source: str
+    label: str
+    look: tuple
     exportable: bool
     starts: tuple[str, ...]
     scores_alone: tuple[str, ...]

@@ -14,23 +14,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from stages.plumbing.operators import described
 from stages.report.tables import command
 
 INK = "#24292f"
 GRID = "#d5dade"
 HEAT = "#3d5a98"  # of heat maps, by its opacity
-STYLES = {  # colour-blind safe (Okabe and Ito), and told apart in print by their strokes
-    "original": ("#5b6570", "solid"),
-    "symmetric": ("#0072b2", "dashed"),
-    "pairwise": ("#d55e00", "dashdot"),
-    "shared": ("#009e73", (0, (1, 1))),
-    "partial_qk": ("#cc79a7", "solid"),
-    "hadamard": ("#b58900", "dashed"),
-    "fixed": ("#7a68c8", "dashdot"),
-    "over_parameters": ("#3aa0a0", "solid"),
-    "over_parameters_wide": ("#3aa0a0", "dashed"),
-    "tied_qkv": ("#b07d62", (0, (5, 1, 1, 1))),
-}
+# colour-blind safe (Okabe and Ito), and told apart in print by their strokes
+STYLES = {name: operator.look for name, operator in described().items() if operator.look}
 OTHERS = tuple(("#767676", stroke) for stroke in ("solid", "dashed", "dashdot", (0, (1, 1))))  # of further operators
 WIDTH, HEIGHT, ROW = 3.3, 2.7, 2  # inches a panel, panels a row of a printed page
 NAMES = 6  # names in a row of the legend

@@ -2,17 +2,15 @@
 
 import re
 
+from stages.common.benchmarks import glue
+from stages.plumbing.operators import described
+
 TASKS = {
-    "mnli_mm": "MNLI-mm",
-    "mnli_m": "MNLI-m",
-    "mnli": "MNLI",
-    "cola": "CoLA",
-    "sst2": "SST-2",
-    "mrpc": "MRPC",
-    "stsb": "STS-B",
-    "qqp": "QQP",
-    "qnli": "QNLI",
-    "rte": "RTE",
+    split.evaluated_on: task.folder + split.evaluated_on.removeprefix(task.name).replace("_", "-")
+    for task in glue.TASKS.values()
+    for split in task.validation_splits
+} | {
+    **{task.name: task.folder for task in glue.TASKS.values()},
     "squad": "SQuAD",
     "squad1": "SQuAD 1.1",
     "squad2": "SQuAD 2.0",
@@ -21,16 +19,9 @@ TASKS = {
     "triviaqa": "TriviaQA",
     "glue_score": "GLUE score",
 }
-OPERATORS = {
-    "partial_qk": "partial QK sharing",
-    "over_parameters": "attention over parameters",
-    "over_parameters_wide": "attention over parameters, wide",
-    "hadamard_by_head": "Hadamard, products by head",
+OPERATORS = {name: operator.label for name, operator in described().items() if operator.label} | {
     "original_tied_init": "original, keys start as queries",
     "pairwise_fast": "pairwise, larger learning rate for S",
-    "original_narrow": "original, narrower",
-    "shared_kv": "one matrix for keys and values",
-    "tied_qkv": "shared without diagonals",
 }
 PROTOCOLS = {"courtois2024": "Courtois et al.", "kowsher2025": "Kowsher et al."}
 KEYS = re.compile(r"(?<![\w.])(" + "|".join(sorted(TASKS, key=len, reverse=True)) + r")(?![\w])")

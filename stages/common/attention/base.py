@@ -48,6 +48,8 @@ class SelfAttention(nn.Module):
     name: str  # in params.yaml
     equation: str
     source: str
+    label: str = ""  # in reports, where the name in words will not do
+    look: tuple = ()  # colour and stroke in figures, as matplotlib takes them; () leaves them to the figure
     exportable: bool = True  # some W_q, W_k, W_v of BERT give its outputs: `projections` returns them
     starts: tuple[str, ...] = ("default",)  # values of `start`; the first is that of the source
     scores_alone: tuple[str, ...] = ()  # parameters that serve the scores and nothing else, beside Linear layers

@@ -22,6 +22,7 @@ class Fixed(SelfAttention):
     name = "fixed"
     equation = "softmax(W_i) V_i, V = X W_v, W_i [n, n]"
     source = "blog post Hadamard Attentions, Fixed Attention"
+    look = ("#7a68c8", "dashdot")
     exportable = False
     scores_alone = ("W",)
     linear_layers = ("value",)
@@ -74,6 +75,7 @@ class Hadamard(Fixed):
     name = "hadamard"
     equation = "softmax(W_i * (X X^T) / s) V_i, V = X W_v, W_i [n, n], s a number"
     source = "blog post Hadamard Attentions, its code"
+    look = ("#b58900", "dashed")
     scores_alone = ("W", "s")
 
     @classmethod
@@ -111,6 +113,8 @@ class HadamardByHead(Hadamard):
     name = "hadamard_by_head"
     equation = "softmax(W_i * (X_i X_i^T) / s) V_i, V = X W_v, W_i [n, n], s a number"
     source = "a control of this project"
+    label = "Hadamard, products by head"
+    look = ()
 
     def products(self, X: Tensor, memory: Tensor) -> Tensor:
         """X_i X_i^T [batch, heads, n, m]."""

@@ -19,6 +19,7 @@ class Original(SelfAttention):
     name = "original"
     equation = "softmax(Q_i K_i^T / sqrt(d)) V_i, Q = X W_q, K = X W_k, V = X W_v"
     source = "Devlin et al. 2018; Courtois et al. 2024, equation 1"
+    look = ("#5b6570", "solid")
     starts = ("default", "tied")
     linear_layers = ("query", "key", "value")
 
@@ -56,6 +57,8 @@ class OriginalNarrow(Original):
     name = "original_narrow"
     equation = "original, with a feed-forward network h - 1 narrower"
     source = "a control of this project"
+    label = "original, narrower"
+    look = ()
 
     @classmethod
     def feed_forward_width(cls, hidden: int, intermediate: int) -> int:

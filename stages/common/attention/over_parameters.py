@@ -19,6 +19,8 @@ class OverParameters(Original):
     name = "over_parameters"
     equation = "original; in place of the feed-forward network softmax(Q_i K_i^T) V_i over learned pairs (K_i, V_i)"
     source = "draft section Two Feed-Forward Layers = Attention over Parameters, first experiment"
+    label = "attention over parameters"
+    look = ("#3aa0a0", "solid")
     exportable = False
     heads_multiple = 1  # heads over parameters, as a multiple of the model's
 
@@ -61,6 +63,8 @@ class OverParametersWide(OverParameters):
 
     name = "over_parameters_wide"
     source = "draft section Two Feed-Forward Layers = Attention over Parameters, second experiment"
+    label = "attention over parameters, wide"
+    look = ("#3aa0a0", "dashed")
     heads_multiple = 2
 
 

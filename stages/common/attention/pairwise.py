@@ -19,6 +19,7 @@ class Pairwise(Symmetric):
     name = "pairwise"
     equation = "softmax(Q_i S_i Q_i^T / sqrt(d)) V_i, Q = X W_q, V = X W_v, S_i [d, d]"
     source = "Courtois et al. 2024, equations 4 to 6"
+    look = ("#d55e00", "dashdot")
     starts = ("normal", "identity", "scaled")
     scores_alone = ("S",)
 

@@ -19,6 +19,8 @@ class PartialQK(Symmetric):
     name = "partial_qk"
     equation = "softmax(S_i D_i S_i^T / sqrt(d)) V_i, S = X W, V = X W_v, D diagonal"
     source = "Kowsher et al. 2025, Table 7"
+    label = "partial QK sharing"
+    look = ("#cc79a7", "solid")
     scores_alone = ("D",)
 
     @classmethod

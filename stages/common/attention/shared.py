@@ -14,6 +14,8 @@ class TiedQKV(SelfAttention):
     name = "tied_qkv"
     equation = "softmax(S_i S_i^T / sqrt(d)) S_i, S = X W_s"
     source = "a control of this project"
+    label = "shared without diagonals"
+    look = ("#b07d62", (0, (5, 1, 1, 1)))
     linear_layers = ("shared",)
 
     def queries_keys_values(self, X: Tensor) -> tuple[Tensor, ...]:
@@ -46,6 +48,8 @@ class Shared(TiedQKV):
     name = "shared"
     equation = "softmax(Q_i K_i^T / sqrt(d)) V_i, Q = S D_q, K = S D_k, V = S D_v, S = X W_s, D diagonal"
     source = "Kowsher et al. 2024 and 2025, section 2.3"
+    label = "shared"
+    look = ("#009e73", (0, (1, 1)))
     scores_alone = ("D_q", "D_k")
 
     @classmethod
@@ -82,6 +86,7 @@ class SharedKV(SelfAttention):
     name = "shared_kv"
     equation = "softmax(Q_i S_i^T / sqrt(d)) S_i, Q = X W_q, S = X W_s"
     source = "a control of this project"
+    label = "one matrix for keys and values"
     linear_layers = ("query", "shared")
 
     def queries_keys_values(self, X: Tensor) -> tuple[Tensor, ...]:

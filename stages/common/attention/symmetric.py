@@ -18,6 +18,7 @@ class Symmetric(SelfAttention):
     name = "symmetric"
     equation = "softmax(Q_i Q_i^T / sqrt(d)) V_i, Q = X W_q, V = X W_v"
     source = "Courtois et al. 2024, equation 3"
+    look = ("#0072b2", "dashed")
     linear_layers = ("query", "value")
 
     def queries_keys_values(self, X: Tensor) -> tuple[Tensor, ...]:

@@ -24,6 +24,7 @@ LENGTHS = {
         "question": 7.1, "context": 18.3,
     },
 }  # fmt: skip
+OTHER = 30.0  # of an example of any other task
 PIECES_A_WORD = 1.3  # of SQuAD's contexts; TriviaQA's are taken to be as long as allowed
 
 

@@ -24,6 +24,7 @@ from stages.plumbing.settings import REFERENCE, Settings
 from stages.pretraining import stage as pretraining
 from stages.question_answering import stage as question_answering
 from stages.question_answering.windows import cuts
+from stages.tools.planner import amounts
 from stages.tools.planner.amounts import Amounts
 from stages.translation import stage as translation
 
@@ -175,13 +176,13 @@ def timing_passes(settings: Settings, data: Amounts, operator: str) -> dict[str,
 
 def learned(data: Amounts, task: str, maximum_length: int, epochs: int) -> Pass:
     """Training on a task of GLUE."""
-    length = min(data.lengths[task], maximum_length)
+    length = min(data.lengths.get(task, amounts.OTHER), maximum_length)
     return epochs * data.examples[task, "train"] * length, length, 1.0
 
 
 def tested(data: Amounts, task: str, maximum_length: int, times: int = 1) -> Pass:
     """Predictions for its validation splits."""
-    length = min(data.lengths[task], maximum_length)
+    length = min(data.lengths.get(task, amounts.OTHER), maximum_length)
     examples = sum(data.examples[task, split.name] for split in TASKS[task].validation_splits)
     return times * examples * length, length, FORWARD
 
