@@ -74,6 +74,7 @@ def test_the_linear_schedule_is_the_librarys(steps, warmup):
 
 def test_stepped_rates_serve_equal_parts_of_the_run():
     assert [stepped_rate(step, 6, 0, (3.0, 2.0, 1.0)) for step in range(6)] == [3, 3, 2, 2, 1, 1]
+    assert [stepped_rate(step, 5, 0, (2.0, 1.0)) for step in range(5)] == [2, 2, 2, 1, 1]
 
 
 def test_biases_and_layer_norms_are_not_decayed_and_operators_own_matrices_are():
