@@ -122,6 +122,10 @@ def test_any_text_may_stand_for_an_address(text):
     assert all(isinstance(form, str) for form in blocklists.forms(text))
 
 
+def test_the_last_label_alone_is_no_parent_domain():
+    assert list(blocklists.forms("http://a.b.org")) == ["a.b.org", "b.org"]
+
+
 def test_ip_addresses_have_no_parent_domains():
     assert list(blocklists.forms("http://10.0.0.1/a/")) == ["10.0.0.1", "10.0.0.1/a", "10.0.0.1/a"]
     assert next(blocklists.forms("http://[2001:DB8::1]:80")) == "2001:db8::1"
@@ -186,6 +190,7 @@ def test_quality_warnings_are_those_of_real_oscar_records(shared_data):
         ("", ["tiny", "short_sentences"]),
         ("\n".join(["word " * 20] * 10 + ["short"] * 9), ["footer"]),
         ("\n".join(["short"] * 2 + ["word " * 20] * 10), ["header"]),
+        ("\n".join(["word " * 20, "short"] * 5), []),
         ("\n".join(["é" * 50] * 5), []),
         ("\n".join(["a" + "!" * 150] * 5), ["noisy"]),
         ("\n".join(["ab" * 25] * 5), ["short_sentences", "header", "footer"]),

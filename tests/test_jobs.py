@@ -17,7 +17,7 @@ import psutil
 import pytest
 from safetensors import SafetensorError
 
-from stages.plumbing import fingerprints, gpus, imports, jobs, observations, pool, results
+from stages.plumbing import command, fingerprints, gpus, imports, jobs, observations, pool, results
 from stages.plumbing.files import RESULTS
 from stages.plumbing.jobs import Job
 from stages.plumbing.run import Run
@@ -366,6 +366,12 @@ def test_a_result_with_a_number_that_is_not_finite_is_an_error_with_its_place():
 def test_a_job_that_finds_the_disk_full_is_one_line():
     with pytest.raises(RuntimeError, match=r"x = 1\n  Error while serializing: .*No space left.*; free some space.*$"):
         jobs.run(on_a_full_disk, squares(1), "full")
+
+
+def test_the_remedy_of_a_full_disk_is_said_once():
+    with pytest.raises(RuntimeError) as raised:
+        jobs.run(on_a_full_disk, squares(1), "full")
+    assert command.said(raised.value).count("free some space") == 1
 
 
 def test_a_job_without_memory_enough_is_one_line():

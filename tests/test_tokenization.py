@@ -1,5 +1,6 @@
 """Packed sequences are the tokens of whole documents, in order; only the last partial one is lost."""
 
+import errno
 import hashlib
 import json
 import subprocess
@@ -224,9 +225,10 @@ def test_a_tokenizer_of_another_kind_encodes_whole_texts(bert):
     assert not encoding.splits_at_spaces(other)
     [ids] = encoding.Encoder(other)(["some words"])
     assert np.frombuffer(ids, packing.ITEM).tolist() == other.encode("some words", add_special_tokens=False).ids
-    reaching = Tokenizer.from_str(bert.to_str())
-    reaching.add_tokens([AddedToken("new york", normalized=False)])
-    assert not encoding.splits_at_spaces(reaching)
+    for token in ("new york", "new\nyork"):
+        reaching = Tokenizer.from_str(bert.to_str())
+        reaching.add_tokens([AddedToken(token, normalized=False)])
+        assert not encoding.splits_at_spaces(reaching)
 
 
 @pytest.mark.parametrize(("count", "size"), [(25, 10), (20, 10), (9, 10)])
@@ -301,6 +303,23 @@ def test_the_trained_vocabulary_has_bert_tokens_and_every_ascii_character():
     assert "[UNK]" not in tokenizer.encode("The CAT's 7% @home~ über 東!").tokens
     pair = tokenizer.encode("the cat", "a mat")
     assert (pair.tokens[0], pair.tokens.count("[SEP]"), max(pair.type_ids)) == ("[CLS]", 2, 1)
+
+
+def test_rare_characters_take_no_more_than_a_quarter_of_a_trained_vocabulary():
+    rare = [chr(0x4E00 + number) for number in range(300)]
+    filtered([*documents(50), " ".join(rare)], 1)
+    found = vocabulary.trained([Path("filtered/part_1.jsonl.zst")], 400).get_vocab()
+    assert len(set(rare) & found.keys()) <= 100
+
+
+def test_a_full_disk_is_told_as_one(tmp_path):
+    filtered(documents(5), 1)
+    vocabulary.trained([Path("filtered/part_1.jsonl.zst")], 150).save("tokenizer.json")
+    (tmp_path / "train.bin").symlink_to("/dev/full")
+    job = {"shard": "filtered/part_1.jsonl.zst", "tokenizer": "tokenizer.json", "validation": [], "cut": None}
+    with pytest.raises(OSError, match="No space left") as raised:
+        tokens.tokenize_shard(job, tmp_path)
+    assert raised.value.errno == errno.ENOSPC
 
 
 def test_a_trained_vocabulary_is_the_same_in_every_process(shared_data):

@@ -243,6 +243,10 @@ def test_a_wide_beam_finds_the_best_of_all_hypotheses():
 
 
 @torch.no_grad()
+def test_the_length_penalty_of_one_token_is_one():
+    assert decoding.penalty(1, 0.6) == 1.0
+
+
 def test_one_beam_is_greedy_search():
     torch.manual_seed(4)
     model, source = built(job_of(), WORDS).eval(), ids(WORDS[0], 8, 5, 3)

@@ -13,8 +13,10 @@ def said(error: BaseException) -> str:
     """
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or _allocating(error):
         return f"out of memory ({error}); lower a batch size, or `workers`"
-    if getattr(error, "errno", None) == errno.ENOSPC or f"os error {errno.ENOSPC}" in str(error):
-        return f"{error}; free some space and run the same command again"
+    remedy = "free some space and run the same command again"
+    full = getattr(error, "errno", None) == errno.ENOSPC or f"os error {errno.ENOSPC}" in str(error)
+    if full and remedy not in str(error):  # of a job it has been said
+        return f"{error}; {remedy}"
     return str(error)
 
 

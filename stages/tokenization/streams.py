@@ -40,7 +40,7 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
         files = {"train": train, "validation": held_out}
         for split, ids, documents in encoded(Path(settings["shard"]), tokenizer, validation):
             count, file = counts[split], files[split]
-            ids.tofile(file)
+            file.write(ids.data)  # `ids.tofile` does not say of a full disk that it is full
             count["documents"] += documents
             count["tokens"] += len(ids)
             count["unknown_tokens"] += int((ids == unknown).sum())
