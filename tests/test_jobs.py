@@ -368,6 +368,17 @@ def test_a_job_that_finds_the_disk_full_is_one_line():
         jobs.run(on_a_full_disk, squares(1), "full")
 
 
+def test_what_another_output_has_is_not_handed_on_twice(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("job/model/weights", "job/predictions"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(name)
+    results.write(Path("job"), "a job", {}, {})
+    results.hand_on("finetuning", [Path("job")], without=("model",))
+    assert (RESULTS / "finetuning/job/predictions").exists()
+    assert not (RESULTS / "finetuning/job/model").exists()
+
+
 def test_the_remedy_of_a_full_disk_is_said_once():
     with pytest.raises(RuntimeError) as raised:
         jobs.run(on_a_full_disk, squares(1), "full")

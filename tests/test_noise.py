@@ -1,6 +1,7 @@
 """Noise of the stated size, the same for every operator; no noise at level 0."""
 
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -236,3 +237,8 @@ def test_sensitivity_is_the_norm_of_the_jacobian_vector_product():
     with torch.no_grad():
         got = probes._sensitivity(model, ids, types, torch.Generator().manual_seed(4))
     assert got == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_letter_that_changes_places_with_the_next_moves_it_once():
+    draw = SimpleNamespace(random=lambda: 0.0, randrange=lambda number: 2)
+    assert KINDS["typos"]("abcde", 1.0, draw) == "badce"

@@ -227,7 +227,7 @@ def test_a_wide_beam_finds_the_best_of_all_hypotheses():
     model = built(job_of(**small), (12, 6)).eval()
     source = ids(12, 5, 4)
     words = [word for word in range(6) if word != END]
-    for alpha in (0.0, 0.6):
+    for alpha in (0.0, 0.6, 3.0):
         found = decoding.beam(model, source, 6**3, alpha)
         for row, best in zip(source, found, strict=True):
             row = row[row != PAD][None]
@@ -242,11 +242,11 @@ def test_a_wide_beam_finds_the_best_of_all_hypotheses():
             assert tuple(best) == tuple(word for word in wanted if word != END)
 
 
-@torch.no_grad()
 def test_the_length_penalty_of_one_token_is_one():
     assert decoding.penalty(1, 0.6) == 1.0
 
 
+@torch.no_grad()
 def test_one_beam_is_greedy_search():
     torch.manual_seed(4)
     model, source = built(job_of(), WORDS).eval(), ids(WORDS[0], 8, 5, 3)
