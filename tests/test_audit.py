@@ -11,7 +11,7 @@ from stages.audit import checks as audit
 from stages.audit import described
 from stages.common.evidence import measurements, released
 from stages.common.evidence.arithmetic import FAILS, HOLDS, NOTE, TRUNCATED, bert, excludes, judge, possible
-from stages.report.verdicts import audited
+from stages.report.verdicts import audit_totals
 
 ROOT = Path(__file__).parents[1]
 
@@ -113,12 +113,13 @@ def test_checks_that_fail_for_one_reason_are_one_fact(checks):
     assert checks.loc["K25.AVG.symmetric", "fact"] == "K25.AVG.symmetric"
 
 
-def test_the_sentence_of_the_report_counts_facts_and_keeps_readings_apart(checks):
+def test_the_totals_of_the_report_count_facts_by_source_and_keep_readings_apart(checks):
     rows = checks.loc[["K25.AVG.pairwise", "K25.STALE.t1avg", "H.SCOPE", "C.AVG.base.original", "C.GAIN.small"]]
-    assert audited(rows.reset_index()).startswith(
-        "Of 3 facts that the published numbers decide, 1 fail (in 2 checks), 1 hold only with digits cut off and 1"
-        " hold. By reading alone, 1 further"
-    )
+    totals = audit_totals(rows.reset_index()).set_index("source")
+    counted = ["facts", "holds", "truncated", "fails", "failing_checks", "by_reading"]
+    assert totals.loc["Kowsher et al., both editions", counted].tolist() == [1, 0, 0, 1, 2, 0]
+    assert totals.loc["Courtois et al. 2024", counted].tolist() == [2, 1, 1, 0, 0, 0]
+    assert totals.loc["Hadamard blog post", counted].tolist() == [0, 0, 0, 0, 0, 1]
 
 
 def test_a_verdict_is_computed_or_stands_in_the_data_with_the_place_that_was_read(checks):

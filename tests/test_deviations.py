@@ -225,7 +225,7 @@ def test_an_open_item_without_a_word_on_it_is_an_error():
 def test_the_checklist_counts_what_the_tables_list(scale):
     settings = params(scale)
     beside = {source: deviations.compare(settings, PROTOCOL, source) for source in SOURCES}
-    said = stage.facts(loaded(scale), beside)
+    said = stage.checklist_facts(loaded(scale))
     differing = beside["courtois2024"]["verdict"].isin((DIFFERS, DIFFERS_FROM_CODE)).sum()
     assert said["differences"].startswith(f"{differing} of ")
     assert said["generated"] == ("yes" if settings["data"]["source"] == "embedded" else "does not apply")

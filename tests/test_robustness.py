@@ -9,7 +9,7 @@ import pytest
 from stages.analysis import robustness
 from stages.common.evidence import baselines, cells, measurements, published, specifications
 from stages.plumbing.settings import load_settings
-from stages.report import robustness as tables
+from stages.report import frames, own_tables
 from stages.report import robustness_figures as figures
 from stages.report.drawing import inline
 
@@ -48,6 +48,19 @@ LINE = {"noise=0": 0.9, "noise=0.2": 0.8, "noise=0.4": 0.7}
 CONSTANT = {
     (baselines.MOST_FREQUENT, "", "sst2", "accuracy"): (0.5, 0.55)
 }  # of that answer: value, end of the interval
+
+
+def table(name: str, **read: pd.DataFrame):
+    """A table of the report from the frames that it selects from, by their names."""
+    return own_tables.table(name, read.__getitem__, fewest=3, strongest=0.4)
+
+
+def noise_tables(rows: pd.DataFrame):
+    """The tables of noise and of what it takes. rows: of `robustness.levels`."""
+    measures = robustness.measures(rows)
+    read = {"noise_curves": curves_of(rows), "noise_tests": robustness.against_original(measures)}
+    read["noise_measures"] = frames.noise_measures(robustness.summaries(measures, 0.95), read["noise_curves"])
+    return table("noise", **read), table("noise_lost", **read)
 
 
 def curves_of(levels: pd.DataFrame) -> pd.DataFrame:
@@ -122,13 +135,10 @@ def test_fine_tuning_seeds_of_one_checkpoint_test_no_operator():
     rows = robustness.levels(rows)
     tests = robustness.against_original(robustness.measures(rows))
     assert set(tests["unit_of_inference"]) == {"one checkpoint per arm"} and tests["p"].isna().all()
-    measured = robustness.summaries(robustness.measures(rows), 0.95)
-    grid = tables.noise(curves_of(rows), measured, tests)
+    grid, _ = noise_tables(rows)
     assert {group.label: group.lines[0].values[-1].text for group in grid.groups}["BERT-tiny shared"] == (
         "one checkpoint per arm"
     )
-    for made in (grid, tables.noise_lost(curves_of(rows), measured)):
-        assert made.csv.map(np.isscalar).all(axis=None)  # a mean and a deviation are two numbers, and no cell's text
 
 
 def test_transfer_and_probes_are_summarised_by_their_own_keys():
@@ -143,46 +153,46 @@ def test_transfer_and_probes_are_summarised_by_their_own_keys():
 
 def test_the_tables_of_the_report_show_every_level_split_and_probe():
     rows = robustness.levels(observed({"original": LINE, "shared": LINE | {"typos=0.4": 0.6}}, spread=0.01))
-    measured = robustness.summaries(robustness.measures(rows), 0.95)
-    grid = tables.noise(curves_of(rows), measured, robustness.against_original(robustness.measures(rows)))
-    assert [heading.label for heading in grid.headings][2:6] == ["0 %", "20 %", "40 %", "Lost"]
+    grid, _ = noise_tables(rows)
+    assert [heading.label for heading in grid.headings][2:6] == [
+        "0\N{NO-BREAK SPACE}%",
+        "20\N{NO-BREAK SPACE}%",
+        "40\N{NO-BREAK SPACE}%",
+        "Lost",
+    ]
     first = [value.text for value in grid.groups[0].lines[0].values]
     assert first[:6] == ["SST-2", "embeddings", "91.5", "81.5", "71.5", "20.0"]
     transfer = observed({"original": {None: 0.8}}).assign(stage="cross_domain", task="mnli")
     more = [
         transfer.assign(metric=name, value=v) for name, v in (("balanced_accuracy", 0.6), ("majority_accuracy", 0.5))
     ]
-    grid = tables.transfer(robustness.transfer(pd.concat([transfer, *more]), 0.95))
+    cells = robustness.transfer(pd.concat([transfer, *more]), 0.95)
+    grid = table("transfer", transfer=frames.transfer(cells))
     assert [(group.label, *(value.text for value in group.lines[0].values)) for group in grid.groups] == [
         ("BERT-tiny original", "MNLI", "80.0", "60.0"),
-        ("the more frequent answer", "", "50.0", "50.0"),
-        ("chance", "", "50.0", "50.0"),
+        ("the more frequent answer", "–", "50.0", "50.0"),
+        ("chance", "–", "50.0", "50.0"),
     ]
     probed = observed({"shared": {"layer=1": 0.25}}).assign(metric="self_weight")
-    [group] = tables.probes(robustness.probes(probed, 0.95)).groups
+    [group] = table("probes", probes=robustness.probes(probed, 0.95)).groups
     assert [value.text for value in group.lines[0].values] == ["SST-2", "layer 1", "0.250"]
 
 
 def test_accuracies_at_chance_are_marked_and_so_is_what_a_model_at_chance_loses():
     falls, low = LINE | {"noise=0.4": 0.54}, {"noise=0": 0.52, "noise=0.2": 0.51, "noise=0.4": 0.5}
     rows = robustness.levels(observed({"original": falls, "shared": low}))
-    measured = robustness.summaries(robustness.measures(rows), 0.95)
-    grid = tables.noise(curves_of(rows), measured, robustness.against_original(robustness.measures(rows)))
+    grid, lost = noise_tables(rows)
     shown = [[value.text for value in group.lines[0].values][2:6] for group in grid.groups]
     assert shown == [["90.0", "80.0", "54.0°", "36.0"], ["52.0°", "51.0°", "50.0°", "2.0°"]]
-    lost = [group.lines[0].values[0].text for group in tables.noise_lost(curves_of(rows), measured).groups]
-    assert lost == ["36.0", "2.0°"]
+    assert [group.lines[0].values[0].text for group in lost.groups] == ["36.0", "2.0°"]
 
 
 def test_without_rows_there_are_tables_without_rows():
     nothing = observed({"original": LINE}).assign(task="sst2").iloc[:0]
     for frame in (robustness.transfer(nothing, 0.95), robustness.probes(nothing, 0.95)):
         assert frame.empty and "mean" in frame.columns
-    levels = robustness.levels(nothing)
-    measured = robustness.summaries(robustness.measures(levels), 0.95)
-    tests = robustness.against_original(robustness.measures(levels))
-    grid = tables.noise(curves_of(levels), measured, tests)
-    assert [line.note for group in grid.groups for line in group.lines] == ["not run at this scale"]
+    for grid in noise_tables(robustness.levels(nothing)):
+        assert [line.note for group in grid.groups for line in group.lines] == ["not run at this scale"]
 
 
 # the papers' tables

@@ -18,7 +18,7 @@ from stages.common.evidence import measurements, speed
 from stages.common.translation.pairs import BEGIN, END, SIDES, Pairs
 from stages.plumbing import observations
 from stages.plumbing.settings import PATH, load_settings
-from stages.report.speed import training_speed
+from stages.report import own_tables
 from stages.timing import stage as timing
 
 STOCK = "implementation=trainer precision=float32 "
@@ -51,7 +51,7 @@ def test_stock_bert_never_stands_among_our_times(rows):
 
 
 def test_the_table_shows_stock_bert_beside_ours(rows):
-    grid = training_speed(speed.summaries(rows))
+    grid = own_tables.table("training_speed", lambda _: speed.summaries(rows))
     assert [group.label for group in grid.groups] == [
         "BERT-tiny original", "BERT-tiny shared", "BERT-tiny stock Hugging Face, float32",
     ]  # fmt: skip
@@ -59,7 +59,7 @@ def test_the_table_shows_stock_bert_beside_ours(rows):
 
 
 def test_a_run_without_times_has_a_table_that_says_so(rows):
-    assert training_speed(speed.summaries(rows[:0])).groups[0].lines[0].note
+    assert own_tables.table("training_speed", lambda _: speed.summaries(rows[:0])).groups[0].lines[0].note
 
 
 @pytest.mark.parametrize("operator", OPERATORS)

@@ -12,8 +12,7 @@ from stages.common.evidence import measurements, published, translation
 from stages.plumbing import scales
 from stages.plumbing.observations import COLUMNS, TYPES, Observation
 from stages.plumbing.settings import Settings
-from stages.report import data_tables
-from stages.report import translation as shown
+from stages.report import own_tables, translation_figure
 
 BY_EPOCH = {
     "training_accuracy": (0.2, 0.31, 0.3),
@@ -42,6 +41,10 @@ def observed(bleu: dict[str, float], errors: dict[str, tuple[float, float]], pro
             for task, error in zip(("recurrence", "copy"), errors.get(operator, ()), strict=False):
                 rows.append(Observation(metric="error", task=task, value=error + seed / 500, **own))
     return pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS)).astype(TYPES)
+
+
+def table(name: str, frame: pd.DataFrame):
+    return own_tables.table(name, lambda _: frame, confidence="95%", signatures=["nrefs:1|case:mixed"])
 
 
 ERRORS = {"original": (0.1, 0.02), "hadamard": (0.12, 0.1), "fixed": (0.11, 0.8)}
@@ -131,7 +134,7 @@ def test_a_longer_step_is_told_against_the_originals_of_the_same_round():
     assert summaries.loc[("over_parameters", "longer_step_percent"), "mean"] == pytest.approx(30)
     assert summaries.loc[("over_parameters", "longer_step_percent"), "sd"] == pytest.approx(0)
     assert ("original", "longer_step_percent") not in summaries.index
-    [first, second] = shown.scores(summaries.reset_index(), []).groups
+    [first, second] = table("translation_scores", summaries.reset_index()).groups
     assert first.label == "draft, original"
     assert second.label == "draft, attention over parameters"
     assert [value.text for value in second.lines[0].values[-2:]] == ["195.0", "30"]
@@ -149,19 +152,19 @@ def test_a_step_that_is_longer_by_another_share_than_claimed_contradicts_the_cla
 
 def test_the_tables_show_every_operator_with_its_spread_over_seeds():
     summaries = translation.summaries(measurements.measurements(observed(BLEU, ERRORS)), 0.95)
-    [line] = shown.scores(summaries, ["nrefs:1|case:mixed"]).groups[0].lines
+    [line] = table("translation_scores", summaries).groups[0].lines
     texts = [value.text for value in line.values]
     assert (texts[0], texts[1], texts[4], texts[5]) == ("31.06", "40.08", "–", "30.4")
     assert line.values[5].spread == "± 0.2"
-    copies = {group.label: group.lines[0].values[1].text for group in shown.sequences(summaries, 0.95).groups}
+    copies = {group.label: group.lines[0].values[1].text for group in table("sequence_tasks", summaries).groups}
     assert copies == {"original": "0.024", "hadamard": "0.104", "fixed": "0.804"}
 
 
 def test_the_figure_says_where_every_curve_ends():
-    [drawing] = shown.curves(translation.curves(observed(BLEU, ERRORS)))
+    [drawing] = translation_figure.drawings(translation.curves(observed(BLEU, ERRORS)))
     assert "original ends at 70.1" in drawing.alternative
     assert drawing.files["svg"].startswith(b"<?xml") and len(drawing.csv) == 3 * 4 * 3
-    assert shown.curves(translation.curves(observed({}, {}))) == []
+    assert translation_figure.drawings(translation.curves(observed({}, {}))) == []
 
 
 def test_every_sentence_pair_of_the_ledger_stands_in_the_report():
@@ -175,10 +178,10 @@ def test_every_sentence_pair_of_the_ledger_stands_in_the_report():
         ],
         columns=["protocol", "split", "fate", "reason", "pairs"],
     )
-    grid = data_tables.sentence_pairs(ledger)
+    grid = table("sentence_pairs", ledger)
     assert [heading.label for heading in grid.headings] == ["Split", "In", "Kept", "Dropped: over long"]
     assert [[value.text for value in group.lines[0].values] for group in grid.groups] == [
         ["train", "10", "8", "2"],
         ["test", "5", "5", "–"],
     ]
-    assert data_tables.sentence_pairs(ledger[:0]).groups[0].lines[0].note
+    assert table("sentence_pairs", ledger[:0]).groups[0].lines[0].note

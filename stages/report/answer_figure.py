@@ -5,61 +5,69 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from stages.common.evidence.scores import GLUE_SCORE
+from stages.common.evidence.statistics import TOO_FEW
 from stages.report import names
-from stages.report.answers import BIGGEST, biggest_first, chance, differences, judged, recipe, saving
 from stages.report.drawing import INK, Drawing, panels, style
+from stages.report.first_screen import BIGGEST, RELEASED, of_run, saving
 from stages.report.tables import number, probability, signed
+from stages.report.words import content, sentence
+
+NOTHING = "no results released"
 
 
-def drawing(described: dict, summaries: pd.DataFrame, comparisons: pd.DataFrame, settings) -> Drawing:
+def drawing(compared: pd.DataFrame, summaries: pd.DataFrame, settings) -> Drawing:
     """The figure of the first screen: difference in GLUE score by operator and size, with what each saves.
 
-    This run is drawn where its scores are no chance.
+    Args:
+        compared: every comparison with the original operator, as `contrasts.frame` gives them.
+        summaries: of this run's counts and scores.
+        settings: of the run, which is drawn where none of its scores is at chance.
     """
-    rows = differences(comparisons, "released")
-    if not chance(summaries, settings):
-        rows = pd.concat([rows, differences(comparisons, "reproduced")])
-    rows = rows[rows["operator"] != "original"]
-    listed = []
-    for operator in dict.fromkeys([*described, *rows["operator"]]):
-        own = biggest_first(rows[rows["operator"] == operator])
-        saved = {size: saving(summaries, operator, size) for size in (*own["size"], BIGGEST)}
-        if own.empty or (own["source"] != "released").all():
-            nan = float("nan")
-            listed.append(_mark(operator, BIGGEST, "no results released", nan, nan, nan, saved[BIGGEST]))
-        for row in own.itertuples():
-            share = saved[row.size] if row.source == "released" else None  # another vocabulary than the counted models'
-            size = row.size + recipe(own, row)
-            listed.append(_mark(operator, size, row.source, row.difference, row.low, row.high, share))
-    frame = pd.DataFrame(listed)
-    note = (
-        f"{settings.analysis.confidence:.0%} intervals; in brackets the share of the model's parameters that is saved."
+    rows = compared[(compared["quantity"] == "score") & (compared["task"] == GLUE_SCORE)]
+    if of_run(settings, summaries)["at_chance"] != 0:
+        rows = rows[rows["source"] == RELEASED]
+    columns = ["operator", "size", "source", "difference", "low", "high", "saved_percent"]
+    frame = pd.DataFrame(marks(rows, summaries), columns=columns)
+    own = rows[(rows["source"] == "reproduced") & (rows["verdict"] != TOO_FEW)]
+    notes = sentence(
+        "answer_note",
+        confidence=f"{settings.analysis.confidence:.0%}",
+        own=(frame["source"] == "reproduced").any(),
+        generated=settings.data.source == "embedded",
+        p=probability(own["p_holm"].min()) if own["p_holm"].notna().any() else "",
     )
-    if (frame["source"] == "reproduced").any():
-        generated = settings.data.source == "embedded"
-        kind = ", on generated tasks: these are no scores of GLUE itself, and test no claim" if generated else ""
-        note += (
-            f" Hollow: this run{kind}. Where its interval goes beyond the scale, the line ends in a triangle; an "
-            "estimate beyond it is given as a number. Intervals are not adjusted for several operators"
-        )
-        own = comparisons[(comparisons["source"] == "reproduced") & (comparisons["column"] == GLUE_SCORE)]
-        p = judged(own)["p_holm"].dropna()
-        note += f"; after Holm's method the smallest p of this run is {probability(p.min())}." if len(p) else "."
-    return draw_answer(frame, (note,))
+    parts = [f"{_label(row).replace(chr(10), ' ')} {_numbers(row)}" for row in frame.itertuples()]
+    return Drawing(
+        name="answer",
+        place="",
+        title="What it costs in GLUE score: the difference to the original operator",
+        stage="analysis",
+        alternative="; ".join(parts) + ".",
+        notes=(notes,),
+        **panels([("", frame)], answer, 4.4, 0.6 + 0.44 * len(frame)),
+        csv=frame,
+    )
 
 
-def _mark(
-    operator: str, size: str, source: str, difference: float, low: float, high: float, saved: float | None
-) -> dict:
-    return {
-        "operator": operator,
-        "size": size,
-        "source": source,
-        "difference": difference,
-        "low": low,
-        "high": high,
-        "saved_percent": float("nan") if saved is None else saved,
-    }
+def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
+    """One row a mark: the released results by size, then this run; without numbers where nothing is released."""
+    made = []
+    for operator in dict.fromkeys([*content("sections")["operators"], *rows["arm"]]):
+        own = rows[rows["arm"] == operator].rename(columns={"size": "model"})
+        own = own.sort_values(["source", "model"], key=lambda keys: ~keys.isin((RELEASED, BIGGEST)), kind="stable")
+        if not (own["source"] == RELEASED).any():
+            made.append({"operator": operator, "size": BIGGEST, "source": NOTHING})
+        several = own.loc[own["source"] == "reproduced", "protocol"].nunique() > 1
+        for row in own.itertuples():
+            released = row.source == RELEASED
+            recipe = f", {names.protocol(row.protocol)}" if several and not released else ""
+            ends = (np.nan, np.nan) if row.verdict == TOO_FEW else (row.low, row.high)  # no verdict, no interval
+            entry = {"operator": operator, "size": row.model + recipe, "source": row.source}
+            made.append(entry | {"difference": row.estimate, "low": ends[0], "high": ends[1]})
+    for mark in made:  # a run's own models have another vocabulary than those that are counted
+        share = saving(summaries, mark["operator"], mark["size"]) if mark["source"] != "reproduced" else None
+        mark["saved_percent"] = np.nan if share is None else share
+    return made
 
 
 def answer(axes: Axes, frame: pd.DataFrame) -> None:
@@ -68,13 +76,13 @@ def answer(axes: Axes, frame: pd.DataFrame) -> None:
     The released differences give the scale: an interval of a small run that goes beyond it ends in a triangle, and an
     estimate beyond it stands there as a number.
     """
-    scale = frame[frame["source"] == "released"]
+    scale = frame[frame["source"] == RELEASED]
     reach = 2 * np.nanmax(np.abs((scale if len(scale) else frame)[["low", "high"]].to_numpy(dtype=float)), initial=0.5)
     axes.set_xlim(-reach, reach)
     for place, row in enumerate(frame.itertuples()):
         colour, _ = style(row.operator)
         if np.isnan(row.difference):
-            axes.text(0.97 * reach, place, "no results released", ha="right", va="center", fontsize=8.5, style="italic")
+            axes.text(0.97 * reach, place, NOTHING, ha="right", va="center", fontsize=8.5, style="italic")
             continue
         own = row.source == "reproduced"
         axes.hlines(place, row.low, row.high, color=colour, linewidth=2)
@@ -88,41 +96,21 @@ def answer(axes: Axes, frame: pd.DataFrame) -> None:
             if abs(end) > reach:
                 axes.plot(np.copysign(0.97 * reach, end), place, marker, color=colour, markersize=5)
     axes.axvline(0, color=INK, linewidth=0.8)
-    axes.set_yticks(range(len(frame)), [_answer_label(row) for row in frame.itertuples()])
+    axes.set_yticks(range(len(frame)), [_label(row) for row in frame.itertuples()])
     axes.set_ylim(len(frame) - 0.5, -0.5)
     axes.set_xlabel("GLUE score against original, points")
     axes.grid(visible=False, axis="y")
     axes.grid(visible=True, axis="x", linewidth=0.6)
 
 
-def _answer_label(row) -> str:
+def _label(row) -> str:
     saved = "" if np.isnan(row.saved_percent) else f" (saves {row.saved_percent:.1f} %)"
     own = ", this run" if row.source == "reproduced" else ""
     return f"{names.operator(row.operator)},\nBERT-{row.size}{own}{saved}"
 
 
-def draw_answer(frame: pd.DataFrame, notes: tuple[str, ...]) -> Drawing:
-    """The figure of the first screen.
-
-    frame: operator, size, source, difference, low, high, saved_percent; one row a mark, without numbers where nothing
-    is known.
-    """
-    parts = [
-        f"{_answer_label(row).replace(chr(10), ' ')} "
-        + (
-            "no results released"
-            if np.isnan(row.difference)
-            else f"{signed(row.difference, 2)}, {number(row.low, 2)} to {number(row.high, 2)}"
-        )
-        for row in frame.itertuples()
-    ]
-    return Drawing(
-        name="answer",
-        place="",
-        title="What it costs in GLUE score: the difference to the original operator",
-        stage="analysis",
-        alternative="; ".join(parts) + ".",
-        notes=notes,
-        **panels([("", frame)], answer, 4.4, 0.6 + 0.44 * len(frame)),
-        csv=frame,
-    )
+def _numbers(row) -> str:
+    if np.isnan(row.difference):
+        return NOTHING
+    ends = "no verdict" if np.isnan(row.low) else f"{number(row.low, 2)} to {number(row.high, 2)}"
+    return f"{signed(row.difference, 2)}, {ends}"

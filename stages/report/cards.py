@@ -9,9 +9,10 @@ from stages.common.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.plumbing.files import PRETRAINED
 from stages.plumbing.model_folders import card
 from stages.plumbing.operators import described
-from stages.report import names, overview
+from stages.report import first_screen, names
 from stages.report.paper_lines import CHANCE
 from stages.report.tables import number, spread
+from stages.report.words import content, sentence
 
 
 def environment(folder: Path) -> jinja2.Environment:
@@ -54,6 +55,7 @@ def cards(folder: Path, settings, summaries: pd.DataFrame) -> dict[str, str]:
 
 def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict:
     own = summaries[(summaries["operator"] == operator) & (summaries["size"] == size)]
+    facts = first_screen.of_run(settings, summaries)
     counts = own.set_index("metric")["mean"]
     variant = settings.variant(operator)
     description = described(Path(settings.operators_file))[variant.pop("operator")]
@@ -61,7 +63,7 @@ def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict
     return {
         "operator": operator,
         "size": size,
-        "banner": overview.banner(settings),
+        "banner": sentence("banner", **facts),
         "model": settings.models[size],
         "equation": description.equation,
         "setting": "".join(f"; {key}: {value}" for key, value in variant.items()),
@@ -70,8 +72,8 @@ def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict
         "parameters": number(float(counts.get("masked_lm_parameters", float("nan"))), 0),
         "saved": number(float(counts.get("saved_percent", float("nan"))), 2),
         "seeds": ", ".join(map(str, settings.pretraining.seeds)),
-        "training": overview.description(settings, tuned=(own["stage"] == "finetuning").any())[0],
-        "source": overview.DATA[settings.data.source],
+        "training": sentence("description", **facts),
+        "source": content("sentences")["sources"][settings.data.source],
         "rows": _rows(own),
         "chance": own["at_chance"].eq(True).any(),
         "caution": "They were trained on generated text and know nothing of English." if generated else "",

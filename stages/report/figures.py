@@ -93,6 +93,18 @@ def bars(axes: Axes, frame: pd.DataFrame) -> None:
     axes.grid(visible=False)
 
 
+def shares(ledger: pd.DataFrame) -> pd.DataFrame:
+    """Per cent of documents that each reason drops first, as bars; columns as figures.draw takes them."""
+    total = ledger[ledger["shard"] == "total"]
+    dropped = total[(total["fate"] == "dropped") & (total["documents"] > 0)]
+    dropped = dropped.sort_values(["documents", "rule", "reason"], ascending=[False, True, True])
+    everything = total.loc[total["fate"] == "in", "documents"].sum()
+    texts = dropped[["rule", "reason"]].fillna("").astype(str)  # a ledger without any drop has empty columns
+    labels = (texts["rule"] + ": " + texts["reason"]).str.replace("_", " ")
+    frame = pd.DataFrame({"label": labels, "value": 100 * dropped["documents"] / max(everything, 1)})
+    return frame.assign(source="reproduced", quantity="dropped", operator="", size="")
+
+
 def _by_protocol(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """The rows of each recipe of fine-tuning with words for a title, where there are several; none without rows."""
     if rows.empty:

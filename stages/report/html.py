@@ -15,7 +15,15 @@ from stages.report.markup import formula
 TONES = {
     "good": ("holds", "reproduced"),
     "bad": ("fails", "contradicted", "unsupported"),
-    "open": ("partly", "truncated", "inconclusive", "one checkpoint per arm", "too few seeds", "at chance"),
+    "open": (
+        "partly",
+        "truncated",
+        "not decided",
+        "inconclusive",
+        "one checkpoint per arm",
+        "too few seeds",
+        "at chance",
+    ),
 }
 
 

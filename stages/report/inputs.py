@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from stages.common.evidence import baselines
+from stages.common.evidence import baselines, published
 from stages.plumbing import observations
 from stages.plumbing.files import ANALYSIS, AUDIT, SENTENCE_PAIRS, STATISTICS
 from stages.plumbing.settings import Settings
@@ -24,6 +24,11 @@ def summaries() -> pd.DataFrame:
 def audited() -> pd.DataFrame:
     """The checks of the published numbers, as the stage audit left them."""
     return pd.read_csv(AUDIT, keep_default_na=False)
+
+
+def studies() -> pd.DataFrame:
+    """What this repository's own studies found, each against the original operator."""
+    return pd.read_csv(published.FOLDER / "studies.csv")
 
 
 def task_statistics() -> pd.DataFrame:
@@ -53,11 +58,12 @@ def signatures() -> list[str]:
     return sorted({signature for record in found for signature in record.get("sacrebleu", ())})
 
 
-def stage_names(settings: Settings) -> list[str]:
+def run_records(settings: Settings) -> list[dict]:
     """The records in data/runs that this run consists of, in the order of the pipeline."""
-    return [
+    names = [
         *("corpus", "filtering", "tokenization", "tasks", "baselines", "parameters"),
         *(f"pretraining-{'-'.join(model)}" for model in settings.pretrained()),
         *("finetuning", "noise", "cross_domain", "convergence", "question_answering"),
         *("sentence_pairs", "translation", "timing", "audit", "analysis"),
     ]
+    return provenance.records(observations.RUNS, names)

@@ -24,6 +24,11 @@ OPERATORS = {name: operator.label for name, operator in described().items() if o
     "pairwise_fast": "pairwise, larger learning rate for S",
 }
 PROTOCOLS = {"courtois2024": "Courtois et al.", "kowsher2025": "Kowsher et al."}
+MILESTONES = {
+    "plateau_end_step": "Plateau ends",
+    "steps_to_95_percent": "95 % of pairwise",
+    "steps_to_95_percent_of_own": "95 % of its own",
+}
 KEYS = re.compile(r"(?<![\w.])(" + "|".join(sorted(TASKS, key=len, reverse=True)) + r")(?![\w])")
 BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%)")
 LABELLED = re.compile(r"[^ ,]+")  # words of a label
@@ -43,6 +48,11 @@ def operator(key: str) -> str:
 def protocol(key: str) -> str:
     """Whose recipe of fine-tuning a protocol is."""
     return PROTOCOLS.get(key, key)
+
+
+def milestone(key: str) -> str:
+    """What a run reaches: a loss, the end of the plateau, a share of a score."""
+    return MILESTONES.get(key) or f"Loss {float(key.removeprefix('loss=')):g}"
 
 
 def model(size: str, key: str) -> str:

@@ -1,19 +1,11 @@
 """The pages of the report: which tables and figures stand where, from reports/templates/sections.yaml."""
 
-from pathlib import Path
-
-import yaml
-
 from stages.report.drawing import Drawing
 from stages.report.tables import Grid
+from stages.report.words import say
 
 MAIN, REST = "report", "appendix"
 LEFT_OUT = {"id": "published_only", "title": "Published, with nothing of this run beside it", "text": []}
-
-
-def layout(folder: Path) -> dict:
-    """sections.yaml."""
-    return yaml.safe_load((folder / "sections.yaml").read_text(encoding="utf-8"))
 
 
 def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], values: dict) -> list[dict]:
@@ -23,10 +15,10 @@ def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], va
     a section that is left with nothing is left out.
 
     Args:
-        content: as `layout` gives it.
+        content: of sections.yaml.
         grids: every table by name.
         figures: every figure by name.
-        values: what fills `{names}` in the texts.
+        values: what the texts may name.
     """
     made, rest = [], []
     for page in content["pages"]:
@@ -42,30 +34,34 @@ def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], va
     return made
 
 
+def places(made: list[dict]) -> dict[str, str]:
+    """The address of every table and figure that stands on a page; a figure of one run also by its kind."""
+    shown = {}
+    for page in made:
+        for item in (item for section in page["sections"] for item in section["items"]):
+            address = f"{'' if page['file'] == MAIN else page['file'] + '.html'}#{item.name}"
+            shown |= {item.name: address, item.name.split("-")[0]: address}
+    return shown
+
+
 def not_run(
     made: list[dict], content: dict, grids: dict[str, Grid], figures: dict[str, Drawing]
 ) -> list[tuple[str, str, str]]:
     """What this run did not measure: (title, address of the published numbers, command that makes it)."""
-    places = {
-        item.name: f"{'' if page['file'] == MAIN else page['file'] + '.html'}#{item.name}"
-        for page in made
-        for section in page["sections"]
-        for item in section["items"]
-    }
-    listed = {}
+    shown, listed = places(made), {}
     for page in content["pages"]:
         for section in page["sections"]:
             for item in _section(section, grids, figures, {}, fill=False)["items"]:
                 if not item.measured and item.stage not in ("analysis", "report"):
                     title = f"{item.place}: {item.title}" if item.place else item.title
-                    listed[item.name] = (title, places.get(item.name, "") if _shows(item) else "", item.command)
+                    listed[item.name] = (title, shown.get(item.name, "") if _shows(item) else "", item.command)
     return list(listed.values())
 
 
 def _section(section: dict, grids: dict, figures: dict, values: dict, fill: bool = True) -> dict:
     items = [grids[name] for name in section["tables"]]
     items += [drawing for name in section["figures"] for drawing in _named(figures, name)]
-    text = [filled for paragraph in section["text"] if (filled := paragraph.format(**values))] if fill else []
+    text = [filled for paragraph in section["text"] if (filled := say(paragraph, **values))] if fill else []
     return section | {"text": text} | _split(items)
 
 

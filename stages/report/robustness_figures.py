@@ -12,7 +12,6 @@ from stages.common.evidence import specifications
 from stages.common.evidence.scores import MISMATCHED
 from stages.report import names
 from stages.report.drawing import CONSTANT, DASHED, HEAT, INK, WIDTH, Drawing, panels, style
-from stages.report.robustness import words_of_kind
 
 NOISE, TRANSFER = "kowsher2025_naacl_table5_noise", "kowsher2025_naacl_table6_cross_domain"
 MATCHED = {"mnli": "mnli_m"}  # the split that the papers' tables have
@@ -120,6 +119,11 @@ def _runs(frame: pd.DataFrame) -> list[tuple[str, str, pd.DataFrame]]:
 def _place(name: str) -> str:
     table = specifications.load()[0][name]
     return f"{table.source}, {table.number}"
+
+
+def words_of_kind(kind: str) -> str:
+    """What the condition of an observation is called here."""
+    return "embeddings" if kind == "noise" else kind.replace("_", " ")
 
 
 def _label(evaluated_on: str) -> str:

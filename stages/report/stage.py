@@ -1,85 +1,56 @@
 """Renders the report: published, recomputed and reproduced side by side.
 
 Reads data/analysis/, data/audit/, data/runs/*.json, data/filtered/ledger.csv, data/tokens/index.json,
-data/tasks/statistics.csv, data/published/protocol.yaml, params.yaml, dvc.lock (for its digest) and reports/templates/.
-Writes reports/{report,claims,audit,appendix}.html, reports/report.tex, reports/tables/NAME.{csv,tex},
-reports/figures/NAME.{svg,pdf,csv}, reports/results.{parquet,md} and reports/model_cards/OPERATOR-SIZE.md; where
-params.yaml asks for it, reports/report.pdf.
+data/tasks/statistics.csv, data/published/{protocol.yaml,studies.csv}, params.yaml, dvc.lock (for its digest) and
+reports/templates/. Writes reports/{report,claims,audit,appendix}.html, reports/report.tex,
+reports/tables/NAME.{csv,tex}, reports/figures/NAME.{svg,pdf,csv}, reports/results.{parquet,md} and
+reports/model_cards/OPERATOR-SIZE.md; where params.yaml asks for it, reports/report.pdf.
 """
 
 import json
 import shutil
-from pathlib import Path
 
 import pandas as pd
-import yaml
 
-from stages.common.evidence import cells, published, scores, specifications, statistics
-from stages.plumbing import observations
-from stages.plumbing.files import (
-    ANALYSIS,
-    LEDGER,
-    REPORTS,
-    TOKENS,
-    temporary_sibling,
-    write_atomically,
-)
+from stages.common.evidence import cells, scores, specifications, statistics
+from stages.common.evidence.baselines import LABELS
+from stages.plumbing.files import ANALYSIS, LEDGER, REPORTS, TOKENS, temporary_sibling, write_atomically
 from stages.plumbing.settings import Settings
 from stages.report import (
     answer_figure,
-    answers,
     cards,
-    data_tables,
-    details,
+    contrasts,
     deviations,
+    first_screen,
+    frames,
     html,
     inputs,
     latex,
-    milestones,
-    open_items,
-    overview,
+    names,
+    own_tables,
     pages,
     paper_tables,
-    protocols,
-    provenance,
-    robustness,
     robustness_figures,
-    speed,
-    translation,
+    translation_figure,
     verdicts,
+    waiting_figure,
 )
 from stages.report.drawing import Drawing
-from stages.report.figures import draw
+from stages.report.figures import draw, shares
 from stages.report.spreadsheets import csv_of
 from stages.report.tables import Grid
-
-TEMPLATES = REPORTS / "templates"
-CHECKLIST = Path(protocols.__file__).with_name("checklist.yaml")
+from stages.report.words import TEMPLATES, content, sentence
 
 
 def tables(settings: Settings) -> dict[str, Grid]:
     """Every table of the report by name."""
-    confidence, alpha = settings.analysis.confidence, settings.analysis.alpha
     filled = inputs.read("cells", dtype=cells.TYPES).fillna({"status": "", "metric": ""})
-    comparisons = inputs.read("comparisons")
     claims, checks = inputs.read("claims").fillna(""), inputs.audited()
     grids = [
         *published_tables(filled, settings),
-        overview.grid(overview.frame(inputs.summaries(), comparisons, settings), confidence),
-        details.against_original(comparisons, confidence, alpha),
-        details.loss_differences(inputs.read("losses"), confidence, alpha),
-        verdicts.multibootstrap(inputs.read("multibootstrap"), confidence, settings.analysis.resamples),
-        details.margins(settings.analysis.margins),
-        verdicts.summary(inputs.read("tally")),
         verdicts.claims(claims, checks),
         verdicts.audit(checks),
-        *robustness_tables(),
-        milestones.milestones(inputs.read("milestones")),
-        milestones.tests(inputs.read("milestone_tests"), confidence, alpha),
-        speed.training_speed(inputs.read("speed")),
-        translation.scores(inputs.read("translation"), inputs.signatures()),
-        translation.sequences(inputs.read("translation"), confidence),
-        *run_tables(settings),
+        *selected_tables(settings),
     ]
     return {grid.name: grid for grid in grids}
 
@@ -96,54 +67,57 @@ def published_tables(filled: pd.DataFrame, settings: Settings) -> list[Grid]:
     return grids
 
 
-def robustness_tables() -> list[Grid]:
-    """Noise, transfer and probes of this run; without lines where params.yaml leaves a stage's models out."""
-    return [
-        robustness.noise(inputs.read("noise_curves"), inputs.read("noise_measures"), inputs.read("noise_tests")),
-        robustness.noise_lost(inputs.read("noise_curves"), inputs.read("noise_measures")),
-        robustness.transfer(inputs.read("transfer")),
-        robustness.probes(inputs.read("probes")),
-    ]
+def selected_tables(settings: Settings) -> list[Grid]:
+    """The tables of our own, from the entries of tables.yaml; those of settings once for every source."""
+    facts = statistics_of(settings) | data_of(settings)
+    read = frames.reader(settings, checklist_facts(settings))
+    by_source = ("forms", "settings", "open")
+    grids = [own_tables.table(name, read, **facts) for name in content("tables") if name not in by_source]
+    for source, paper in verdicts.PAPERS.items():
+        code = "Authors' code, where the paper is silent" if source == "courtois2024" else "Setup that it follows"
+        known = facts | {"paper": paper, "code_heading": code}
+        grids.append(own_tables.table(frames.of_settings(source), read, "settings", **known))
+        grids.append(own_tables.table(f"open_{source}", read, "open", **known))
+    return grids
 
 
-def run_tables(settings: Settings) -> list[Grid]:
-    """What the run was made from, with which settings, and on what."""
-    params, protocol = settings.model_dump(mode="json"), published.protocol()
-    runs = provenance.records(observations.RUNS, inputs.stage_names(settings))
-    beside = compared(settings)
-    checklist = yaml.safe_load(CHECKLIST.read_text(encoding="utf-8"))
-    return [
-        data_tables.corpus(pd.read_csv(LEDGER)),
-        data_tables.tokens(json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))),
-        data_tables.tasks(inputs.task_statistics()),
-        data_tables.baselines(inputs.read("baselines"), settings.protocols[0]),
-        data_tables.sentence_pairs(inputs.pairs_ledger()),
-        *(protocols.settings(frame, name) for name, frame in beside.items()),
-        protocols.own_settings(deviations.own(params)),
-        *(protocols.unspecified(open_items.unspecified(params, protocol, name), name) for name in verdicts.PAPERS),
-        protocols.checklist(checklist, facts(settings, beside)),
-        details.environment(provenance.facts(runs, Path("dvc.lock"))),
-        details.stages(runs),
-    ]
-
-
-def compared(settings: Settings) -> dict[str, pd.DataFrame]:
-    """The settings beside each paper's, by source; with what the filter found of the corpus, where it left a record."""
-    filtered = provenance.records(observations.RUNS, ["filtering"])
-    unknown = filtered[0].get("unknown") if filtered else None
-    params, protocol = settings.model_dump(mode="json"), published.protocol()
-    return {source: deviations.compare(params, protocol, source, unknown) for source in deviations.SOURCES}
-
-
-def facts(settings: Settings, beside: dict[str, pd.DataFrame]) -> dict[str, object]:
-    """What the checklist says of this run. beside: of `compared`."""
+def statistics_of(settings: Settings) -> dict[str, object]:
+    """How this run's numbers are judged, for texts to name."""
+    options = settings.analysis
     return {
-        "differences": "; ".join(
-            f"{deviations.differing(frame)} from {verdicts.PAPERS[source]}" for source, frame in beside.items()
-        ),
-        "generated": "yes" if settings.data.source == "embedded" else "does not apply",
+        "confidence": f"{options.confidence:.0%}",
+        "alpha": options.alpha,
+        "resamples": options.resamples,
+        "fewest": statistics.FEWEST,
+        "pretraining_seeds": len(settings.pretraining.seeds),
+        "remark": f"How this run was planned: {settings.report.remark}" if settings.report.remark else "",
+    }
+
+
+def data_of(settings: Settings) -> dict[str, object]:
+    """What tables of the data name beside their rows."""
+    index = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))
+    ledger = pd.read_csv(LEDGER)
+    read = ledger.loc[(ledger["shard"] == "total") & (ledger["fate"] == "in"), "documents"].sum()
+    return {
+        "sequence_length": index["sequence_length"],
+        "vocabulary_size": index["vocabulary_size"],
+        "documents_read": max(int(read), 1),
+        "labels": LABELS,
+        "signatures": inputs.signatures(),
+        "strongest": float(inputs.read("noise_curves")["level"].max()),
+    }
+
+
+def checklist_facts(settings: Settings) -> dict[str, object]:
+    """What the checklist says of this run."""
+    differing = {source: deviations.differing(frames.compared(settings, source)) for source in verdicts.PAPERS}
+    generated = settings.data.source == "embedded"
+    return {
+        "differences": sentence("differences", papers=verdicts.PAPERS, differing=differing),
+        "generated": "yes" if generated else "does not apply",
         "validation_documents": f"{settings.tokenization.validation_documents:,}",
-        "source": overview.DATA[settings.data.source],
+        "source": content("sentences")["sources"][settings.data.source],
         "corpus_seed": settings.corpus.seed,
         "pretraining_seeds": len(settings.pretraining.seeds),
         "finetuning_seeds": " and ".join(str(len(settings.finetuning[name].seeds)) for name in settings.protocols),
@@ -157,48 +131,64 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     runs = runs[runs["evaluated_on"] == scores.GLUE_SCORE].assign(score=lambda rows: 100 * rows["value"])
     score = {name: inputs.constant_answers("score", name).get(scores.GLUE_SCORE) for name in settings.protocols}
     runs["constant"] = runs["protocol"].map(score).where(runs["source"] == "reproduced").astype(float)
-    frames = {
+    drawn = {
         "curves": inputs.read("curves"),
         "dots": runs.drop(columns=["evaluated_on", "value"]).assign(quantity=scores.GLUE_SCORE),
-        "bars": pd.concat([inputs.read("bars"), data_tables.shares(pd.read_csv(LEDGER))]),
+        "bars": pd.concat([inputs.read("bars"), shares(pd.read_csv(LEDGER))]),
     }
-    made = [draw(figure, frames[figure.kind]) for figure in specifications.load()[1].values()]
+    made = [draw(figure, drawn[figure.kind]) for figure in specifications.load()[1].values()]
     filled = inputs.read("cells", dtype=cells.TYPES)
     made += robustness_figures.noise(inputs.read("noise_curves"), filled, inputs.constant_answers("accuracy"))
     made += robustness_figures.transfer(inputs.read("transfer"), filled)
-    made += translation.curves(inputs.read("translation_curves"))
-    made += milestones.waiting(inputs.read("waiting"))
-    described = pages.layout(TEMPLATES)["operators"]
-    made.append(answer_figure.drawing(described, inputs.summaries(), inputs.read("comparisons"), settings))
+    made += translation_figure.drawings(inputs.read("translation_curves"))
+    made += waiting_figure.drawings(inputs.read("waiting"))
+    made.append(answer_figure.drawing(contrasts.frame(), inputs.summaries(), settings))
     return {drawing.name: drawing for drawing in made}
 
 
 def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawing]) -> dict:
     """What the templates are filled with: what all pages share, and the pages."""
-    content = pages.layout(TEMPLATES)
-    counted, comparisons, checks = inputs.summaries(), inputs.read("comparisons"), inputs.audited()
-    values = {
-        "confidence": f"{settings.analysis.confidence:.0%}",
-        "alpha": settings.analysis.alpha,
-        "pretraining_seeds": len(settings.pretraining.seeds),
-        "fewest": statistics.FEWEST,
-        "remark": f"How this run was planned: {settings.report.remark}" if settings.report.remark else "",
-    }
-    below = {name: drawing for name, drawing in figures.items() if name != "answer"}  # which the first screen has
-    made = pages.pages(content, grids, below, values)
+    layout, summaries = content("sections"), inputs.summaries()
+    compared, facts = contrasts.frame(), first_screen.of_run(settings, summaries)
+    matrix = first_screen.matrix(settings, compared, summaries, inputs.studies())
+    below = {name: drawing for name, drawing in figures.items() if name != "answer"}
+    made = pages.pages(layout, grids, below, texts(settings, matrix, compared))
     return {
-        "title": content["title"],
-        "question": content["question"],
-        "sources": content["sources"],
-        "banner": overview.banner(settings),
-        "description": overview.description(settings, tuned=(counted["stage"] == "finetuning").any()),
-        "cautions": overview.cautions(settings, compared(settings)["courtois2024"], inputs.task_statistics(), counted),
-        "answers": answers.operators(content["operators"], counted, comparisons, checks, settings.analysis.confidence),
-        "run": answers.this_run(settings, counted, comparisons),
-        "findings": answers.findings(content["findings"], checks),
+        "title": layout["title"],
+        "question": layout["question"],
+        "sources": layout["sources"],
+        "banner": sentence("banner", **facts),
+        "columns": layout["matrix"],
+        "matrix": matrix,
+        "places": pages.places(made),
+        "sentences": first_screen.sentences(settings, summaries, inputs.audited()),
+        "more": sentence("data", **data_facts(settings)),
         "answer": figures["answer"],
         "pages": made,
-        "not_run": pages.not_run(made, content, grids, below),
+        "not_run": pages.not_run(made, layout, grids, below),
+    }
+
+
+def texts(settings: Settings, matrix: list[dict], compared: pd.DataFrame) -> dict[str, object]:
+    """What the texts of the sections name: options of the analysis, and the answers that this run gives."""
+    totals = frames.reader(settings, {})("audit_totals")
+    return statistics_of(settings) | {
+        "answer": lambda place: sentence("answer", matrix=matrix, place=place),
+        "differs": sentence("differs", **first_screen.differing(compared, settings.analysis.alpha)),
+        "studied": sentence("studied", rows=inputs.studies().to_dict("records")),
+        "squad": sentence("squad", scores=first_screen.questions(inputs.read("cells", dtype=cells.TYPES))),
+        "translated": sentence("translated", scores=first_screen.bleu(inputs.read("translation"))),
+        "audited": sentence("audited", rows=totals.to_dict("records"), open=int(totals["not_decided"].sum())),
+    }
+
+
+def data_facts(settings: Settings) -> dict[str, object]:
+    """What a reader must know of the data and of the settings before believing a number."""
+    tasks = inputs.task_statistics()
+    return {
+        "subsets": sorted(tasks.loc[tasks["subset"], "task"].map(names.task).unique()),
+        "differing": deviations.differing(frames.compared(settings, "courtois2024")),
+        "remark": settings.report.remark,
     }
 
 
@@ -212,8 +202,8 @@ def write(filled: dict, grids: dict[str, Grid], figures: dict[str, Drawing], set
     with temporary_sibling(REPORTS / "figures") as folder:
         for name, drawing in figures.items():
             write_atomically(folder / f"{name}.csv", csv_of(drawing.csv))
-            for form, content in drawing.files.items():
-                write_atomically(folder / f"{name}.{form}", content)
+            for form, drawn in drawing.files.items():
+                write_atomically(folder / f"{name}.{form}", drawn)
     with temporary_sibling(REPORTS / "model_cards") as folder:
         for name, card in cards.cards(TEMPLATES, settings, inputs.summaries()).items():
             write_atomically(folder / f"{name}.md", card)

@@ -1,14 +1,14 @@
-"""The tables of judgements: claims, the audit of the published numbers, and the Multi-Bootstrap."""
+"""The ledgers: every claim and every check of the published numbers, and how many of each source hold."""
 
 import re
-from dataclasses import replace
-from functools import partial
+from collections import Counter
 
 import pandas as pd
 
-from stages.common.evidence.arithmetic import FAILS, HOLDS, TRUNCATED
+from stages.common.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, TRUNCATED
 from stages.report import names
-from stages.report.tables import Grid, Group, Heading, Line, Value, interval, number, plain, text
+from stages.report.tables import Grid, Group, Heading, Line, Value
+from stages.report.words import content
 
 PAPERS = {
     "courtois2024": "Courtois et al. 2024",
@@ -16,15 +16,17 @@ PAPERS = {
     "hadamard_blog": "Hadamard blog post",
     "aop": "Attention over parameters, draft section",
 }
-WORST = (FAILS, TRUNCATED, HOLDS)  # a fact has the worst verdict of its checks
+PAPER_OF = {"C": "courtois2024", "K": "kowsher", "K24": "kowsher", "K25": "kowsher", "H": "hadamard_blog", "AOP": "aop"}
+WORST = (FAILS, NOT_DECIDED, TRUNCATED, HOLDS)  # a fact has the worst verdict of its checks
+HOLD, FAIL = (HOLDS, "reproduced"), (FAILS, "contradicted", "partly", "unsupported", TRUNCATED)
 LEDGERS = {  # column of the claims: heading, what it judges
     "numbers": ("Audit", "does it follow from the printed numbers and the released results?"),
     "released": ("Released results", "do their seeds show it?"),
     "run": ("This run", "does it find it, by counting or by training?"),
 }
-PLURAL = {FAILS: "fail", HOLDS: "hold"}  # of the verdicts that are verbs
-APART = {"counts": "Arithmetic and counts", "released": "Released results", "training": "Training, this run"}
 CITED = re.compile(r"\s*\[[\w.\-]+, [\w\- ]+\]")  # from here on a sentence quotes checks, which are linked instead
+MARKS = "¹²³"  # of sentences that many cells of a column share, which then stand once in its head
+END = re.compile(r"(?<=\.)\s+(?=[A-Z])")  # of a sentence
 
 
 def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
@@ -34,46 +36,51 @@ def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
         ledger: the claims as analysis judged them, a row for each ledger that a claim belongs to.
         checks: the audit, for the verdicts of the checks that are named.
     """
-    rows = ledger.fillna("")
     found = dict(zip(checks["check"], checks["verdict"], strict=True))
+    rows = side_by_side(ledger)
+    shared = {column: _shared([row[f"{column}_because"] for row in rows]) for column in LEDGERS}
     groups = []
-    for row in _side_by_side(rows):
-        named = [name for name in str(row["audit_ids"]).split(", ") if name in found]
-        rests = tuple((name, found[name]) for name in named)
+    for row in rows:
+        rests = tuple((name, found[name]) for name in str(row["audit_ids"]).split(", ") if name in found)
         values = [Value(names.prose(row["claim"]), because=row["where"], kind="text")]
         for column in LEDGERS:
-            because = names.prose(CITED.split(row[f"{column}_because"], maxsplit=1)[0])
+            because = names.prose(_marked(row[f"{column}_because"], shared[column]))
             values.append(Value(row[column], because=because, kind="verdict", checks=rests * (column == "numbers")))
         words = [("Paper", PAPERS[row["paper"]])]
         words += [(heading, row[column]) for column, (heading, _) in LEDGERS.items()]
         groups.append(Group(row["id"], (Line("", tuple(values)),), anchor=row["id"], words=tuple(words)))
+    heads = [
+        Heading(label, " ".join([meaning, *(f"{mark} {names.prose(said)}" for said, mark in shared[column].items())]))
+        for column, (label, meaning) in LEDGERS.items()
+    ]
     return Grid(
         name="claims",
         title="Claims of the four sources",
         stage="analysis",
         first="Claim",
-        headings=(Heading("What it says", "and where"), *(Heading(*pair) for pair in LEDGERS.values())),
+        headings=(Heading("What it says", "and where"), *heads),
         groups=tuple(groups),
         notes=(
             "The CSV has a line for each claim and ledger, with the rule that decides, the reading, the unit of "
-            "inference, the estimate, its interval and the power by themselves, and all checks in words.",
+            "inference, the estimate, its interval and the power in columns of their own, and all checks in words.",
         ),
-        csv=rows,
+        csv=ledger,
     )
 
 
-def _side_by_side(rows: pd.DataFrame) -> list[dict]:
+def side_by_side(ledger: pd.DataFrame) -> list[dict]:
     """One entry per claim, with its verdicts and reasons under the names of LEDGERS.
 
     A claim that the audit alone decides says nothing of the run, whose column stays empty.
     """
     made = []
-    for _, own in rows.groupby("id", sort=False):
+    for _, own in ledger.groupby("id", sort=False):
         entry = own.iloc[0].to_dict() | {"released": "", "released_because": "", "run": "", "run_because": ""}
+        entry["numbers_because"] = CITED.split(entry["numbers_because"], maxsplit=1)[0]
         for row in own.itertuples():
             column = "released" if row.ledger == "released" else "run"
             if row.ledger != "counts" or row.unit_of_inference:
-                entry |= {column: row.verdict, f"{column}_because": _found(row)}
+                entry |= {column: row.verdict, f"{column}_because": CITED.split(_found(row), maxsplit=1)[0]}
         made.append(entry)
     return made
 
@@ -86,48 +93,43 @@ def _found(row) -> str:
     return " ".join(part for part in (row.because, estimate, row.power) if part)
 
 
-def summary(tally: pd.DataFrame) -> Grid:
-    """How many facts got which verdict, each ledger apart; they are never added up."""
-    rows = []
-    for ledger, own in tally.groupby("ledger", sort=False):
-        words = ", ".join(
-            f"{row.facts} {PLURAL.get(row.verdict, row.verdict).replace('-', ' ')}"
-            for row in own.itertuples()
-            if row.facts
-        )
-        rows.append(
-            {"ledger": APART[ledger], "facts": own["facts"].sum(), "claims": own["claims"].sum(), "counts": words}
-        )
-    count = partial(number, decimals=0)
-    columns = {
-        "ledger": (Heading("Ledger"), str),
-        "facts": (Heading("Facts"), count),
-        "claims": (Heading("Claims", "that state them"), count),
-        "counts": (Heading("Verdicts", "of facts"), text),
-    }
-    notes = ("A fact that several claims state counts once, with the worst verdict that one of them has.",)
-    title = "How the claims stand, each ledger by itself"
-    return plain(pd.DataFrame(rows), columns, name="ledgers", title=title, stage="analysis", notes=notes)
+def _shared(reasons: list[str]) -> dict[str, str]:
+    """The sentences that stand in more than a quarter of the cells of a column that has any, each with its mark."""
+    said = [END.split(reason) for reason in reasons if reason]
+    counts = Counter(sentence for sentences in said for sentence in set(sentences))
+    often = [sentence for sentence, count in counts.most_common(len(MARKS)) if count > max(len(said) / 4, 1)]
+    return dict(zip(often, MARKS, strict=False))
+
+
+def _marked(reason: str, shared: dict[str, str]) -> str:
+    """A reason with the marks of its shared sentences in their place."""
+    return " ".join(shared.get(sentence, sentence) for sentence in END.split(reason))
+
+
+def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
+    """How many claims of every source each ledger judges: decided, which hold or fail, and open."""
+    rows = pd.DataFrame(side_by_side(ledger))
+    made = []
+    for paper, own in rows.groupby("paper", sort=False):
+        for column, (heading, _) in LEDGERS.items():
+            verdicts = own.loc[own[column] != "", column]
+            hold, fail = (int(verdicts.isin(kind).sum()) for kind in (HOLD, FAIL))
+            entry = {"claims": len(verdicts), "decided": hold + fail, "hold": hold, "fail": fail}
+            entry["open"] = entry["claims"] - entry["decided"]
+            made += [{"source": PAPERS[paper], "ledger": heading} | entry] if len(verdicts) else []
+    return pd.DataFrame(made)
 
 
 def audit(checks: pd.DataFrame) -> Grid:
-    """All checks of the published numbers; those that fail come first."""
-    order = {FAILS: 0, TRUNCATED: 1}
-    rows = checks.assign(rank=checks["verdict"].map(lambda verdict: order.get(verdict, 2)))
-    rows = rows.sort_values("rank", kind="stable").drop(columns="rank")
+    """All checks of the published numbers: those that fail first, by weight, then what is not decided."""
+    weights = {entry["check"]: place for place, entry in enumerate(content("sections")["findings"])}
+    order = {verdict: place for place, verdict in enumerate(WORST)}
+    rank = checks["verdict"].map(order).fillna(len(order)) * 1000 + checks["check"].map(weights).fillna(999)
+    rows = checks.iloc[rank.argsort(kind="stable")]
     groups = [
         Group(
             row.check,
-            (
-                Line(
-                    "",
-                    (
-                        Value(row.verdict, kind="verdict"),
-                        Value(names.prose(row.statement), kind="text"),
-                        Value(names.prose(row.arithmetic), kind="text"),
-                    ),
-                ),
-            ),
+            (Line("", (Value(row.verdict, kind="verdict"), *map(_prose, (row.statement, row.arithmetic)))),),
             anchor=row.check,
             words=(("Paper", row.source), ("Verdict", row.verdict), ("By", row.by)),
         )
@@ -140,62 +142,24 @@ def audit(checks: pd.DataFrame) -> Grid:
         first="Check",
         headings=(Heading("Verdict"), Heading("Statement"), Heading("Arithmetic")),
         groups=tuple(groups),
-        notes=(audited(checks),),
         csv=rows,
     )
 
 
-def audited(checks: pd.DataFrame) -> str:
-    """How the audit came out, in one sentence that counts facts: checks that one reason decides are one fact.
-
-    Args:
-        checks: those of data/audit/checks.csv, with their verdict, fact and whether they are a reading.
-    """
-    judged = checks[checks["verdict"].isin(WORST)]
-    computed = judged[judged["by"] == "arithmetic"]
-    facts = computed.groupby("fact")["verdict"].agg(lambda verdicts: min(verdicts, key=WORST.index))
-    counts, failing = facts.value_counts(), int((computed["verdict"] == FAILS).sum())
-    read = int(((judged["by"] == "reading") & (judged["verdict"] == FAILS)).sum())
-    return (
-        f"Of {len(facts)} facts that the published numbers decide, {counts.get(FAILS, 0)} fail (in {failing} checks),"
-        f" {counts.get(TRUNCATED, 0)} hold only with digits cut off and {counts.get(HOLDS, 0)} hold. By reading alone,"
-        f" {read} further statements fail. Informative lines judge nothing."
-    )
+def _prose(text: str) -> Value:
+    return Value(names.prose(text), kind="text")
 
 
-def multibootstrap(frame: pd.DataFrame, confidence: float, resamples: int) -> Grid:
-    """Differences to `original` with intervals over seeds and test examples together."""
-    labels = [f"{names.model(row.size, row.operator)}, {names.task(row.column)}" for row in frame.itertuples()]
-    shown = frame.assign(
-        label=labels,
-        effect=[Value(number(row.difference, 2), f"({interval(row.low, row.high, 2)})") for row in frame.itertuples()],
-        share=[Value(number(100 * row.share_above, 1)) for row in frame.itertuples()],
-        seeds=[f"{row.pretraining} x {row.runs // max(row.pretraining, 1)}" for row in frame.itertuples()],
-    )
-    columns = {
-        "label": (Heading("Operator and column"), str),
-        "effect": (Heading("Against original", "points, with interval"), lambda value: value),
-        "share": (Heading("Resamples above zero, %"), lambda value: value),
-        "seeds": (Heading("Seeds", "pre-training x fine-tuning"), str),
-        "examples": (Heading("Examples"), partial(number, decimals=0)),
-    }
-    several = frame["protocol"].nunique() > 1
-    if several:
-        shown["label"] = shown["label"] + ", " + frame["protocol"]
-    notes = (
-        (
-            f"The Multi-Bootstrap of Sellam et al. 2022: {confidence:.0%} percentile intervals from {resamples:,}"
-            " resamples of pre-training seeds and of test examples (the same for both operators); fine-tuning seeds of"
-            " one pre-training seed are averaged. Printed from five pre-training seeds per operator on: below, its"
-            " intervals are far too narrow, and even at five those of 95 % cover some 88 %."
-        ),
-    )
-    made = plain(
-        shown,
-        columns,
-        name="multibootstrap",
-        title="Multi-Bootstrap over seeds and examples",
-        stage="analysis",
-        notes=notes,
-    )
-    return replace(made, csv=frame)
+def audit_totals(checks: pd.DataFrame) -> pd.DataFrame:
+    """How the audit came out by source, in facts: checks that one reason decides are one, with the worst verdict."""
+    made = []
+    for paper, own in checks.groupby(checks["check"].str.partition(".")[0].map(PAPER_OF), sort=False):
+        computed = own[(own["by"] == "arithmetic") & own["verdict"].isin(WORST)]
+        facts = computed.groupby("fact")["verdict"].agg(lambda verdicts: min(verdicts, key=WORST.index))
+        counts = {verdict: int((facts == verdict).sum()) for verdict in WORST}
+        entry = {"facts": len(facts) - counts[NOT_DECIDED], "holds": counts[HOLDS], "truncated": counts[TRUNCATED]}
+        entry |= {"fails": counts[FAILS], "failing_checks": int((computed["verdict"] == FAILS).sum())}
+        entry |= {"not_decided": int((own["verdict"] == NOT_DECIDED).sum())}
+        entry |= {"by_reading": int(((own["by"] == "reading") & (own["verdict"] == FAILS)).sum())}
+        made.append({"source": PAPERS[paper]} | entry)
+    return pd.DataFrame(made)

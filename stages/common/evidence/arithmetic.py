@@ -11,6 +11,7 @@ from functools import cache
 from stages.common.evidence import published
 
 HOLDS, TRUNCATED, FAILS, NOTE = "holds", "truncated", "fails", "informative"
+NOT_DECIDED = "not decided"  # where the source leaves open what a number would have to be
 APPROXIMATELY = ("about", "approximately", "around")
 
 

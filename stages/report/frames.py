@@ -1,0 +1,167 @@
+"""The frames that tables of our own select from: those that analysis left, and what is made of them first."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import pandas as pd
+import yaml
+
+from stages.common.evidence import published
+from stages.common.evidence.baselines import LABELS
+from stages.common.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
+from stages.plumbing import observations
+from stages.plumbing.files import LEDGER, TOKENS
+from stages.plumbing.settings import Settings
+from stages.report import deviations, inputs, open_items, provenance, verdicts
+
+CHECKLIST = Path(__file__).with_name("checklist.yaml")
+CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
+MODEL = ["protocol", "size", "operator"]
+
+
+def reader(settings: Settings, facts: dict[str, object]) -> Callable[[str], pd.DataFrame]:
+    """Gives a function from a frame's name to the frame: of this module, or as the stage analysis left it."""
+    made = {
+        "overview": partial(overview, settings),
+        "margins": lambda: pd.DataFrame(settings.analysis.margins.items(), columns=["quantity", "margin"]),
+        "baselines": partial(baselines, settings.protocols[0]),
+        "noise_measures": lambda: noise_measures(inputs.read("noise_measures"), inputs.read("noise_curves")),
+        "transfer": lambda: transfer(inputs.read("transfer")),
+        "milestones": lambda: in_order(inputs.read("milestones")),
+        "milestone_tests": milestone_tests,
+        "claim_totals": lambda: verdicts.claim_totals(inputs.read("claims").fillna("")),
+        "audit_totals": lambda: verdicts.audit_totals(inputs.audited()),
+        "corpus": corpus,
+        "tokens": tokens,
+        "sentence_pairs": inputs.pairs_ledger,
+        "tasks": inputs.task_statistics,
+        "studies": inputs.studies,
+        "settings_own": lambda: deviations.own(settings.model_dump(mode="json")),
+        "checklist": partial(checklist, facts),
+        "environment": lambda: provenance.facts(inputs.run_records(settings), Path("dvc.lock")),
+        "stages": partial(stages, settings),
+    }
+    made |= {of_settings(source): partial(compared, settings, source) for source in deviations.SOURCES}
+    made |= {f"open_{source}": partial(left_open, settings, source) for source in deviations.SOURCES}
+    return lambda name: made[name]() if name in made else inputs.read(name)
+
+
+def of_settings(source: str) -> str:
+    """The name of the table of settings beside a source."""
+    return "settings" if source == "courtois2024" else f"settings_{source}"
+
+
+def overview(settings: Settings) -> pd.DataFrame:
+    """One row for every operator, size and protocol of this run: parameters, loss, GLUE score and its difference."""
+    rows = inputs.summaries()
+    rows = rows[rows["size"].isin(settings.sizes) & rows["operator"].isin(settings.operators)]
+    asked = pd.DataFrame(
+        product(settings.sizes, settings.protocols, settings.operators), columns=["size", "protocol", "operator"]
+    )
+    made = asked[asked["operator"].isin(rows["operator"])]
+    counted = {"masked_lm_parameters": "parameters", "saved_percent": "saved_percent"}
+    for metric, name in (counted | {"final_validation_loss": "validation_loss"}).items():
+        own = rows.loc[rows["metric"] == metric, [*MODEL[1:], "mean", "sd"]]
+        own = own.rename(columns={"mean": name, "sd": f"{name}_sd"})
+        made = made.merge(own.drop(columns=f"{name}_sd") if metric in counted else own, on=MODEL[1:], how="left")
+    score = rows[(rows["stage"] == "finetuning") & (rows["metric"] == "score") & (rows["evaluated_on"] == GLUE_SCORE)]
+    score = score.reindex(columns=[*MODEL, "mean", "sd", "n", "words_and_overlap", "at_chance"])
+    score[["mean", "sd", "words_and_overlap"]] *= 100
+    made = made.merge(score.rename(columns={"mean": "glue_score", "sd": "glue_score_sd"}), on=MODEL, how="left")
+    against = inputs.read("comparisons")
+    against = against[(against["source"] == "reproduced") & (against["column"] == GLUE_SCORE)]
+    shown = ["difference", "low", "high", "detectable", "verdict", "direction"]
+    return made.merge(against.reindex(columns=[*MODEL, *shown]), on=MODEL, how="left")
+
+
+def baselines(protocol: str) -> pd.DataFrame:
+    """What each baseline scores in every column of a protocol's tables, with the best of them beside each."""
+    rows = inputs.read("baselines")
+    order = [*COLUMNS, GLUE_SCORE]
+    rows = rows[(rows["protocol"] == protocol) & rows["evaluated_on"].isin(order) & rows["operator"].isin(list(LABELS))]
+    rows = rows.assign(value=100 * rows["value"])
+    rows = rows.assign(best=rows.groupby("evaluated_on")["value"].transform("max"))
+    place = rows["evaluated_on"].map(order.index) * len(LABELS) + rows["operator"].map(list(LABELS).index)
+    return rows.iloc[place.argsort(kind="stable")]
+
+
+def noise_measures(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
+    """What noise takes of every model, marked where its accuracy without noise is at chance already."""
+    clean = curves.loc[curves["level"] == 0, [*CURVE, "at_chance"]]
+    rows = measured.merge(clean, on=CURVE, how="left")
+    return rows.assign(at_chance=rows["at_chance"].where(rows["measure"] == "lost"))
+
+
+def transfer(rows: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy by task trained on and tested on, the balanced mean elsewhere, and what answers without a model."""
+    away = (rows["task"] != rows["evaluated_on"].str[:4]) & (rows["evaluated_on"] != MISMATCHED)
+    elsewhere = rows[(rows["metric"] == "balanced_accuracy") & away]
+    elsewhere = elsewhere.groupby([*MODEL, "task"], sort=False)["mean"].mean().reset_index()
+    prior = rows[rows["metric"] == "majority_accuracy"].drop_duplicates("evaluated_on")[["evaluated_on", "mean"]]
+    prior = prior.assign(operator="the more frequent answer", metric="accuracy")
+    without = [prior, prior.assign(operator="chance", mean=0.5)]
+    without += [own.head(1).assign(metric="elsewhere", mean=0.5, evaluated_on=None) for own in without]
+    return pd.concat([rows, elsewhere.assign(metric="elsewhere"), *without], ignore_index=True)
+
+
+def in_order(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows by milestone, losses from the highest on; those of one milestone stay in their order."""
+    loss = rows["milestone"].str.startswith("loss=")
+    level = rows["milestone"].str.removeprefix("loss=").where(loss, "-1").astype(float)
+    return rows.iloc[(-level).argsort(kind="stable")]
+
+
+def milestone_tests() -> pd.DataFrame:
+    """The tests that tell something: without milestones that all runs of a size reach at one evaluation."""
+    tests = in_order(inputs.read("milestone_tests"))
+    tested = tests[tests[["p", "p_log_rank"]].notna().any(axis=1)]
+    differs = tested.groupby(["size", "milestone"])["difference"].transform(lambda steps: (steps != 0).any())
+    return tested[differs.astype(bool)]
+
+
+def corpus() -> pd.DataFrame:
+    """What became of every document, by first reason, the most frequent first; and how many documents were read."""
+    ledger = pd.read_csv(LEDGER)
+    total = ledger[ledger["shard"] == "total"]
+    order = ["documents", "rule", "reason"]
+    dropped = total[total["fate"] == "dropped"].sort_values(order, ascending=[False, True, True])
+    parts = [total[total["fate"] == fate] for fate in ("in", "kept", "not_selected", "malformed")]
+    frame = pd.concat([*parts, dropped])
+    return frame[(frame["documents"] > 0) | (frame["all_documents"] > 0)].drop(columns="shard")
+
+
+def tokens() -> pd.DataFrame:
+    """Documents, tokens and sequences of both splits."""
+    splits = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))["splits"]
+    names = ["documents", "tokens", "sequences", "dropped_tokens"]
+    return pd.DataFrame([{"split": split} | {name: entry[name] for name in names} for split, entry in splits.items()])
+
+
+def compared(settings: Settings, source: str) -> pd.DataFrame:
+    """The settings beside a source's; with what the filter found of the corpus, where it left a record."""
+    filtered = provenance.records(observations.RUNS, ["filtering"])
+    unknown = filtered[0].get("unknown") if filtered else None
+    return deviations.compare(settings.model_dump(mode="json"), published.protocol(), source, unknown)
+
+
+def left_open(settings: Settings, source: str) -> pd.DataFrame:
+    """What a source leaves open, beside what is done here."""
+    return open_items.unspecified(settings.model_dump(mode="json"), published.protocol(), source)
+
+
+def checklist(facts: dict[str, object]) -> pd.DataFrame:
+    """The reproducibility checklist with its answers; facts fill the `{names}` in them."""
+    entries = yaml.safe_load(CHECKLIST.read_text(encoding="utf-8"))
+    return pd.DataFrame([{name: text.format(**facts) for name, text in entry.items()} for entry in entries])
+
+
+def stages(settings: Settings) -> pd.DataFrame:
+    """Duration and start of every stage instance, and how long its training jobs took."""
+    names = ["stage", "seconds", "seconds_of_jobs", "started"]
+    frame = pd.DataFrame(
+        [{name: run.get(name) for name in names} for run in inputs.run_records(settings)], columns=names
+    )
+    return frame.astype({"seconds": float, "seconds_of_jobs": float})

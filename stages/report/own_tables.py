@@ -1,0 +1,107 @@
+"""Tables of our own: each is an entry of reports/templates/tables.yaml that selects from a frame.
+
+An entry names its `frame` (or several, whose rows then stand one below the other), which fields tell its lines apart
+(`line`; without it every row is a line) and its columns. A column takes of each line the first row that has the values
+of its `where`; `each` repeats it for every combination of values of some fields; one that is `optional` stands only
+where the field named there has a value. Texts are templates over that row, the column's own keys, and facts of the run.
+With `wide`, the CSV has a row a line, too.
+"""
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from stages.common.evidence.cell_verdicts import NOT_RUN
+from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value
+from stages.report.words import content, say
+
+PARTS = ("text", "spread", "detail")  # of a value, those that a column may say
+
+
+def table(name: str, read: Callable[[str], pd.DataFrame], like: str = "", **facts: object) -> Grid:
+    """A table as its entry describes it; one line that says so where its frame has no rows.
+
+    Args:
+        name: of the table, and of its files.
+        read: gives a frame by its name.
+        like: the entry, where several tables have one; the frame is then of the table's name.
+        facts: what its texts may name beside the fields of a row.
+    """
+    entry, forms = content("tables")[like or name], content("tables")["forms"]
+    csv = _selected(_frames(name if like else entry["frame"], read), entry.get("where", {}))
+    rows = csv.astype(object).where(csv.notna(), "")
+    facts |= {"several": {str(field) for field in rows if (rows[field][rows[field] != ""]).nunique() > 1}}
+    columns = [
+        made for column in entry["columns"] for made in _each(facts | forms.get(column.get("form"), {}) | column, rows)
+    ]
+    columns = [column for column in columns if not column.get("optional") or (rows[column["optional"]] != "").any()]
+    groups = [_group(entry, columns, own.to_dict("records"), facts) for own in _lines(rows, entry.get("line"))]
+    notes = [say(note, rows=rows.to_dict("records"), **facts) for note in entry.get("notes", ())]
+    return Grid(
+        name=name,
+        title=say(entry["title"], **facts),
+        stage=entry["stage"],
+        first=entry["first"],
+        headings=tuple(
+            Heading(say(column["label"], **column), say(column.get("meaning", ""), **column)) for column in columns
+        ),
+        groups=tuple(groups) or (Group("This run", (Line("", (), note=NOT_RUN),)),),
+        notes=tuple(filter(None, notes)),
+        measured=bool(groups),
+        csv=_wide(csv, entry["line"], **entry["wide"]) if "wide" in entry and len(csv) else csv,
+    )
+
+
+def _wide(rows: pd.DataFrame, line: list[str], across: str, of: list[str]) -> pd.DataFrame:
+    """One row a line, a column for every value of `across`; of the second number of `of`, with its name behind."""
+    first, *others = [
+        rows.pivot_table(own, line, across, sort=False).rename(columns=lambda name, own=own: f"{name}_{own}")
+        for own in of
+    ]
+    return first.rename(columns=lambda name: name.removesuffix(f"_{of[0]}")).join(others).reset_index()
+
+
+def _frames(named: str | list[str], read: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
+    """A frame, or several one below the other, with a field `frame` that tells them apart."""
+    if isinstance(named, str):
+        return read(named)
+    frames = [own.assign(frame=name) for name in named if len(own := read(name))]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def _selected(rows: pd.DataFrame, where: dict) -> pd.DataFrame:
+    for field, wanted in where.items() if len(rows) else ():
+        rows = rows[rows[field].isin(wanted if isinstance(wanted, list) else [wanted])]
+    return rows
+
+
+def _lines(rows: pd.DataFrame, fields: list[str] | None) -> list[pd.DataFrame]:
+    if rows.empty:
+        return []
+    return [own for _, own in rows.groupby(fields or [*range(len(rows))], sort=False)]
+
+
+def _each(column: dict, rows: pd.DataFrame) -> list[dict]:
+    """The column, or one for every combination of values that its rows have of the fields named in `each`."""
+    if "each" not in column:
+        return [column]
+    own = _selected(rows, column.get("where", {}))
+    if own.empty:
+        return []
+    found = own[column["each"]].drop_duplicates().to_dict("records")
+    return [column | values | {"where": column.get("where", {}) | values} for values in found]
+
+
+def _group(entry: dict, columns: list[dict], rows: list[dict], facts: dict) -> Group:
+    values = tuple(_value(column, rows) for column in columns)
+    return Group(say(entry["label"], **facts | rows[0]), (Line("", values),))
+
+
+def _value(column: dict, rows: list[dict]) -> Value:
+    wanted = {field: own if isinstance(own, list) else [own] for field, own in column.get("where", {}).items()}
+    found = next((row for row in rows if all(row[field] in own for field, own in wanted.items())), None)
+    kind = column.get("kind", "number")
+    if found is None:
+        return Value(MISSING, kind=kind)
+    said = {part: say(column[part], **column | found) for part in PARTS if part in column}
+    return Value(**said | {"text": said["text"] or MISSING, "kind": kind})

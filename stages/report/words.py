@@ -1,0 +1,65 @@
+"""English from templates: Jinja filled with numbers and keys. The text is plain; each form of the report escapes it."""
+
+from functools import cache
+from math import nan
+
+import jinja2
+import yaml
+
+from stages.plumbing.files import REPORTS
+from stages.report import names, tables
+
+TEMPLATES = REPORTS / "templates"
+
+
+def say(template: str, **values: object) -> str:
+    """A text with its values, in one line. An empty value, such as of a gap in a table, is a number that is missing."""
+    return names.unbroken(" ".join(_compiled(template).render(values).split()))
+
+
+def sentence(name: str, **values: object) -> str:
+    """A text of sentences.yaml, by its name; empty where the template decides to say nothing."""
+    return say(content("sentences")[name], **values)
+
+
+@cache
+def content(name: str) -> dict:
+    """A YAML file of reports/templates."""
+    return yaml.safe_load((TEMPLATES / f"{name}.yaml").read_text(encoding="utf-8"))
+
+
+@cache
+def _compiled(template: str) -> jinja2.Template:
+    return _environment().from_string(template)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    made = jinja2.Environment(undefined=jinja2.StrictUndefined)  # of text, not of markup: escaped where it is shown
+    made.filters |= {
+        "number": lambda value, decimals=0, scale=1: tables.number(_number(value) * scale, decimals),
+        "spread": lambda value, decimals=0, scale=1: tables.spread(_number(value) * scale, decimals),
+        "signed": lambda value, decimals=0, scale=1: tables.signed(_number(value) * scale, decimals),
+        "to": lambda low, high, decimals=0, scale=1: tables.interval(
+            _number(low) * scale, _number(high) * scale, decimals
+        ),
+        "p": lambda value: tables.probability(_number(value)),
+        "found": tables.found,
+        "task": names.task,
+        "operator": names.operator,
+        "protocol": names.protocol,
+        "milestone": names.milestone,
+        "listed": listed,
+    }
+    made.globals |= {"model": names.model}
+    return made
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else nan
+
+
+def listed(words: list[str]) -> str:
+    """`one`, `one and another`, `one, another and a third`."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
