@@ -11,6 +11,7 @@ import yaml
 from stages.common.evidence.arithmetic import (
     FAILS,
     HOLDS,
+    NOT_DECIDED,
     NOTE,
     TRUNCATED,
     Finding,
@@ -121,6 +122,8 @@ def _values(entry: dict) -> Iterator[Finding]:
             empty = not excludes(n, max(entry["runs"]))
             verdict = NOTE if empty else min((one, five), key=BEST.index)
             more = "; any value of two decimals would fit five" if empty else ""
+            if verdict == FAILS and fitting:
+                verdict, more = NOT_DECIDED, "; the number of runs is not stated"
             yield Finding(
                 entry["check"].format(**fields), entry["statement"].format(**fields), verdict, arithmetic + more
             )

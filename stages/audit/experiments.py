@@ -9,7 +9,7 @@ from statistics import mean, median
 from scipy import stats
 
 from stages.audit.described import content
-from stages.common.evidence.arithmetic import FAILS, HOLDS, Finding, compare, judge, note, numbers, whether
+from stages.common.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, Finding, compare, judge, note, numbers, whether
 from stages.common.evidence.editions import EDITIONS, table
 
 DOMAINS = {"mnli": "mnli_m", "qnli": "qnli", "qqp": "qqp", "mrpc": "mrpc"}
@@ -163,17 +163,21 @@ def times() -> Iterator[Finding]:
     }
     arithmetic = f"mean {mean(saved.values()):.1f} %, median {median(saved.values()):.1f} %"
     yield note("K.TIME.mean", "The six savings of time", arithmetic)
-    yield whether(
+    yield note(  # no error in the authors' favour
         "K24.TIME.tenth",
         "arXiv abstract: training time falls by around a tenth",
-        judge("10", Fraction(mean(saved.values())), "around") == HOLDS,
-        f"stated are 11 to 30 %; {arithmetic}",
+        f"less than stated: the six savings are {min(saved.values())} to {max(saved.values())} %, {arithmetic}",
     )
     faster = {task: 100 * (1 / (1 - share / 100) - 1) for task, share in saved.items()}
     inside = [[task for task, value in kind.items() if 15 <= value <= 20] for kind in (saved, faster)]
-    arithmetic = f"as time saved: {', '.join(inside[0])}; as speed gained: {', '.join(inside[1]) or 'none'}"
+    arithmetic = (
+        f"as time saved: {', '.join(inside[0])}, mean {mean(saved.values()):.1f} %; as speed gained: "
+        f"{', '.join(inside[1]) or 'none'}; whether it speaks of each task or of their mean is not said"
+    )
     fits = any(len(tasks) == len(saved) for tasks in inside)
-    yield whether("K25.TIME.15_20", "NAACL Table 7: 15 to 20 % faster fits the six tasks", fits, arithmetic)
+    between = 15 <= mean(saved.values()) <= 20
+    verdict = HOLDS if fits else NOT_DECIDED if between else FAILS
+    yield Finding("K25.TIME.15_20", "NAACL Table 7: 15 to 20 % faster fits the six tasks", verdict, arithmetic)
     yield _limit(saved)
     tokens = text.value("pretrain", "tokens")
     steps, said = tokens * text.value("pretrain", "epochs") / (4 * 132 * 512), text.value("pretrain", "steps")

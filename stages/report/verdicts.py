@@ -6,6 +6,7 @@ from collections import Counter
 import pandas as pd
 
 from stages.common.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, TRUNCATED
+from stages.common.evidence.statistics import ONE_CHECKPOINT
 from stages.report import names
 from stages.report.tables import Grid, Group, Heading, Line, Value
 from stages.report.words import content
@@ -21,9 +22,16 @@ WORST = (FAILS, NOT_DECIDED, TRUNCATED, HOLDS)  # a fact has the worst verdict o
 HOLD, FAIL = (HOLDS, "reproduced"), (FAILS, "contradicted", "partly", "unsupported", TRUNCATED)
 LEDGERS = {  # column of the claims: heading, what it judges
     "numbers": ("Audit", "does it follow from the printed numbers and the released results?"),
-    "released": ("Released results", "do their seeds show it?"),
+    "released": (
+        "Released results",
+        "do their seeds show it? One checkpoint per arm, where no cell says otherwise: as it reads.",
+    ),
     "run": ("This run", "does it find it, by counting or by training?"),
 }
+COMMON = (
+    "released",
+    ONE_CHECKPOINT,
+)  # of nearly every cell of that column: its head says so, and the cell how it reads
 CITED = re.compile(r"\s*\[[\w.\-]+, [\w\- ]+\]")  # from here on a sentence quotes checks, which are linked instead
 MARKS = "¹²³"  # of sentences that many cells of a column share, which then stand once in its head
 END = re.compile(r"(?<=\.)\s+(?=[A-Z])")  # of a sentence
@@ -45,7 +53,8 @@ def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
         values = [Value(names.prose(row["claim"]), because=row["where"], kind="text")]
         for column in LEDGERS:
             because = names.prose(_marked(row[f"{column}_because"], shared[column]))
-            values.append(Value(row[column], because=because, kind="verdict", checks=rests * (column == "numbers")))
+            verdict = row["reading"] if (column, row[column]) == COMMON else row[column]
+            values.append(Value(verdict, because=because, kind="verdict", checks=rests * (column == "numbers")))
         words = [("Paper", PAPERS[row["paper"]])]
         words += [(heading, row[column]) for column, (heading, _) in LEDGERS.items()]
         groups.append(Group(row["id"], (Line("", tuple(values)),), anchor=row["id"], words=tuple(words)))
@@ -79,6 +88,8 @@ def side_by_side(ledger: pd.DataFrame) -> list[dict]:
         entry["numbers_because"] = CITED.split(entry["numbers_because"], maxsplit=1)[0]
         for row in own.itertuples():
             column = "released" if row.ledger == "released" else "run"
+            if row.ledger == "released":
+                entry["reading"] = row.reading
             if row.ledger != "counts" or row.unit_of_inference:
                 entry |= {column: row.verdict, f"{column}_because": CITED.split(_found(row), maxsplit=1)[0]}
         made.append(entry)
@@ -159,7 +170,7 @@ def audit_totals(checks: pd.DataFrame) -> pd.DataFrame:
         counts = {verdict: int((facts == verdict).sum()) for verdict in WORST}
         entry = {"facts": len(facts) - counts[NOT_DECIDED], "holds": counts[HOLDS], "truncated": counts[TRUNCATED]}
         entry |= {"fails": counts[FAILS], "failing_checks": int((computed["verdict"] == FAILS).sum())}
-        entry |= {"not_decided": int((own["verdict"] == NOT_DECIDED).sum())}
+        entry |= {"not_decided": counts[NOT_DECIDED]}
         entry |= {"by_reading": int(((own["by"] == "reading") & (own["verdict"] == FAILS)).sum())}
         made.append({"source": PAPERS[paper]} | entry)
     return pd.DataFrame(made)
