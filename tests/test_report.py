@@ -132,7 +132,7 @@ def test_the_first_screen_has_a_row_an_operator_with_a_verdict_its_number_and_a_
         in words["pairwise"]
     )
     assert "released: scores lower −3.92 points (−4.70 to −3.14), BERT-base" in words["symmetric"]
-    assert "no raw results released" in words["shared"]
+    assert "released: has no raw results" in words["shared"]
     assert "own study: leaves the plateau later +176 steps (158 to 195)" in words["shared"]
     assert re.search(
         r"this run: too few seeds [−+][\d.]+ points, BERT-tiny", words["shared"]

@@ -83,16 +83,25 @@ def panels(
     """One panel of this size in inches a group (title, rows), drawn by `draw`, and one legend.
 
     Returns:
-        `files`: all panels together, by format; `pieces`: every panel as an SVG by itself.
+        `files`: all panels together, by format; `pieces`: every panel as an SVG by itself, and the legend as the last.
     """
-    whole = _figure(groups, draw, width, height)
-    pieces = tuple(_saved(_figure([group], draw, width, height), "svg") for group in groups)
-    return {"files": {form: _saved(whole, form) for form in ("svg", "pdf")}, "pieces": pieces}
+    whole, handles = _figure(groups, draw, width, height)
+    _add_legend(whole, handles, min(ROW, len(groups)))
+    pieces = [_figure([group], draw, width, height)[0] for group in groups]
+    if handles:
+        with mpl.rc_context(SETTINGS):
+            pieces.append(Figure(figsize=(2 * width, 0.3 * -(-len(handles) // NAMES))))
+        _add_legend(pieces[-1], handles, ROW)
+    return {
+        "files": {form: _saved(whole, form) for form in ("svg", "pdf")},
+        "pieces": tuple(_saved(piece, "svg") for piece in pieces),
+    }
 
 
 def _figure(
     groups: list[tuple[str, pd.DataFrame]], draw: Callable[[Axes, pd.DataFrame], None], width: float, height: float
-) -> Figure:
+) -> tuple[Figure, dict]:
+    """The panels without a legend, and what a legend of them names."""
     columns = min(ROW, len(groups))
     rows = -(-len(groups) // columns)
     with mpl.rc_context(SETTINGS):
@@ -110,10 +119,15 @@ def _figure(
             for axes in figure.axes
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
         }
-        if handles:
-            names_a_row = min(len(handles), NAMES, 2 * columns)
-            figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=names_a_row)
-        return figure
+        return figure, handles
+
+
+def _add_legend(figure: Figure, handles: dict, columns: int) -> None:
+    if not handles:
+        return
+    place = {"loc": "outside lower center"} if figure.axes else {"loc": "center"}
+    with mpl.rc_context(SETTINGS):
+        figure.legend(handles.values(), handles.keys(), ncols=min(len(handles), NAMES, 2 * columns), **place)
 
 
 def _saved(figure: Figure, form: str) -> bytes:

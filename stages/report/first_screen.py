@@ -88,7 +88,7 @@ def score(operator: str, settings, compared: pd.DataFrame, summaries: pd.DataFra
     released = sorted((row for row in rows if row["source"] == RELEASED), key=lambda row: row["size"] != BIGGEST)
     entries = _as_one([_judged(row, RELEASED, "against_original", settings) for row in released])
     if not released and operator in content("sections")["operators"]:
-        entries.append(Entry(RELEASED, "no raw results released", "", "against_original", "open"))
+        entries.append(Entry(RELEASED, "has no raw results", "", "against_original", "open"))
     own = [row for row in rows if row["source"] == "reproduced" and row["size"] == settings.sizes[-1]]
     entries += [_judged(row, THIS_RUN, "against_original", settings) for row in own]
     scores = summaries[(summaries["stage"] == "finetuning") & (summaries["operator"] == operator)]
@@ -108,7 +108,7 @@ def loss(operator: str, settings, compared: pd.DataFrame) -> list[Entry]:
     steps = steps.set_index("operator")["mean"]
     if operator in steps.index:
         number = sentence("released_start", own=steps[operator], original=steps["original"])
-        entries.insert(0, Entry(RELEASED, "leaves plateau, one run each", number, "milestones", "open"))
+        entries.insert(0, Entry(RELEASED, "leaves the plateau, one run", number, "milestones", "open"))
     return entries
 
 

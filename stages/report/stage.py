@@ -173,7 +173,7 @@ def texts(settings: Settings, matrix: list[dict], compared: pd.DataFrame) -> dic
     """What the texts of the sections name: options of the analysis, and the answers that this run gives."""
     totals = frames.reader(settings, {})("audit_totals")
     return statistics_of(settings) | {
-        "answer": lambda place: sentence("answer", matrix=matrix, place=place),
+        "answer": lambda place: sentence("answer", matrix=matrix, place=place, said=content("sentences")["said"]),
         "differs": sentence("differs", **first_screen.differing(compared, settings.analysis.alpha)),
         "studied": sentence("studied", rows=inputs.studies().to_dict("records")),
         "squad": sentence("squad", scores=first_screen.questions(inputs.read("cells", dtype=cells.TYPES))),
