@@ -155,6 +155,7 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
     made = pages.pages(layout, grids, below, texts(settings, matrix, compared))
     return {
         "title": layout["title"],
+        "author": layout["author"],
         "question": layout["question"],
         "sources": layout["sources"],
         "banner": sentence("banner", **facts),
