@@ -69,13 +69,20 @@ def test_the_figure_is_of_equal_bytes_for_equal_numbers():
 
 def test_the_findings_say_when_the_runs_of_the_study_leave_the_plateau():
     folder = Path(__file__).parents[1] / "reports/examples/lengths"
+    page = " ".join(folder.with_name("README.md").read_text(encoding="utf-8").split())
     left = study.leaving(pd.read_csv(folder / "observations.csv"))
     pd.testing.assert_frame_equal(left, pd.read_csv(folder / "leaving.csv"))
-    steps = {length: sorted(runs.loc[runs["reached"], "step"]) for length, runs in left.groupby("length")}
-    page = " ".join(folder.with_name("README.md").read_text(encoding="utf-8").split())
-    assert set(steps[8]) == {250} and "after 250 steps with sequences of 8 tokens" in page
-    assert f"after {steps[16][0]} to {steps[16][-1]} with 16" in page and len(steps[16]) == 3
-    assert not steps[32] and not steps[64] and "with 32 and 64 tokens none of three runs left within 1,200" in page
-    assert "step 250 with 8 tokens in all three runs, 450, 450 and 400 with 16" in page
-    last = left.loc[left["length"] == 32, "final_loss"].min()
-    assert f"({last:.2f} at its end)" in page
+    steps = {key: sorted(runs.loc[runs["reached"], "step"]) for key, runs in left.groupby(["corpus", "length"])}
+    text, wikipedia = ({length: steps[name, length] for length in study.LENGTHS} for name in left["corpus"].unique())
+    assert set(text[8]) == {250} and "after 250 steps with sequences of 8 tokens" in page
+    assert f"after {text[16][0]} to {text[16][-1]} with 16" in page and len(text[16]) == 3
+    assert len(text[32]) == 1 and "with 32 tokens one of three runs left within 1,200 steps, and with 64 none" in page
+    said = (
+        f"{wikipedia[8][0]} to {wikipedia[8][-1]} steps with 8 tokens and {wikipedia[16][0]:,} to {wikipedia[16][-1]:,}"
+    )
+    assert f"it takes {said} with 16" in page and len(wikipedia[8]) == len(wikipedia[16]) == 3
+    assert not text[64] and not wikipedia[32] and not wikipedia[64]
+    assert "with 32 and with 64 none of three runs left within 4,000 steps" in page
+    ends = left[left["corpus"] == "English Wikipedia"].groupby("length")["final_loss"].agg(list)
+    assert "({:.2f}, {:.2f} and {:.2f} nats)".format(*ends[32]) in page
+    assert f"({min(ends[64]):.2f} to {max(ends[64]):.2f})" in page
