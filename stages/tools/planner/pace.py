@@ -59,10 +59,9 @@ def timed(settings: Settings, vocabulary_size: int, size: str, recipe: str, leng
         torch.set_num_threads(1)  # as every worker
         batch = max(1, min(batch, TOKENS // length))
     own = wanted.model_dump(include={"precision", "hidden_dropout", "attention_dropout"})
-    recipe = settings.finetuning[settings.timing.protocol]
-    recipe = recipe.model_copy(update=own | {"epochs": 1, "batch_size": batch})
+    timed = settings.finetuning[settings.timing.protocol].model_copy(update=own | {"epochs": 1, "batch_size": batch})
     began = time.monotonic()
-    model = Finetuning("sst2", recipe, {"operator": REFERENCE}, width, vocabulary_size)
+    model = Finetuning("sst2", timed, {"operator": REFERENCE}, width, vocabulary_size)
     seconds = _steps(model, 1, batch, length, vocabulary_size)
     number = min(STEPS, int(limit / (time.monotonic() - began)) - 1)
     if number > 0:
