@@ -128,6 +128,13 @@ def test_a_file_that_is_not_what_its_name_says_is_an_error(tmp_path, suffix, con
         list(reading.lines(path))
 
 
+def test_a_shard_without_lines_is_a_file_that_reads_as_one(tmp_path):
+    path = tmp_path / "none.jsonl.zst"
+    with reading.zstd_writer(path):
+        pass
+    assert path.stat().st_size and list(reading.lines(path)) == []
+
+
 def test_a_damaged_shard_of_our_own_is_found_by_its_checksum(tmp_path):
     path = tmp_path / "part_1.jsonl.zst"
     with reading.zstd_writer(path) as file:

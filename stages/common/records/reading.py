@@ -100,6 +100,7 @@ def zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
     """
     options = {zstd.CompressionParameter.compression_level: level, zstd.CompressionParameter.checksum_flag: 1}
     with zstd.open(path, "wb", options=options) as file, io.BufferedWriter(file, 1 << 20) as buffer:
+        file.write(b"")  # begins a frame: a file of no lines is one that holds nothing, not one of no bytes
         yield buffer
 
 

@@ -64,6 +64,7 @@ def main(folder: Path) -> None:
         for grid in grids:
             write_atomically(made / f"{grid.name}.csv", csv_of(grid.csv))
     with temporary_sibling(folder / "figures") as made:
+        made.mkdir()
         for drawing in drawn:
             write_atomically(made / f"{drawing.name}.csv", csv_of(drawing.csv))
             for form, content in drawing.files.items():
