@@ -3,10 +3,10 @@
 An operator is one class: subclass SelfAttention or an operator, give it a name, an equation and a source, and list the
 name in `operators` of params.yaml. It is then trained, counted, timed and reported beside the others. Say in
 `own_shapes` and `own_work` what it has beside `linear_layers`, its Linear layers by name, and in `start_own` how that
-starts. Each operator of this repository, in stages/common/attention, is an example. A smaller one, with queries that
+starts. Each operator of this repository, in stages/attention, is an example. A smaller one, with queries that
 are not projected:
 
-    from stages.common.attention.base import SelfAttention
+    from stages.attention.base import SelfAttention
 
     class PlainQueries(SelfAttention):
         name = "plain_queries"

@@ -1,1 +1,1 @@
-"""The stages of dvc.yaml, a folder each, and four folders that are none: common, plumbing, scales, tools."""
+"""A folder for every stage of dvc.yaml, under its name, and beside them what several stages use (README.md lists it)."""

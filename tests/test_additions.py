@@ -47,7 +47,7 @@ def test_a_key_is_one_field_one_line_of_the_scale_and_what_reads_it(copy):
     )
     says(copy, "-m", "stages", "scale", "laptop")
     reader = """
-from stages.common.evidence import published
+from stages.evidence import published
 from stages.plumbing.settings import load_settings
 from stages.report import deviations
 settings = load_settings()
@@ -61,7 +61,7 @@ print(settings.pretraining.patience, *rows.loc["pretraining.patience"], sep="|")
 
 
 def test_an_operator_is_a_class_and_its_name_in_the_list(copy):
-    attention = copy / "stages/common/attention"
+    attention = copy / "stages/attention"
     (attention / "keys_only.py").write_text(
         "from .symmetric import Symmetric\n\n\n"
         "class KeysOnly(Symmetric):\n"
@@ -76,7 +76,7 @@ def test_an_operator_is_a_class_and_its_name_in_the_list(copy):
     says(copy, "-m", "stages", "scale", "laptop")
     edit(copy / "params.yaml", "operators: [original, symmetric, pairwise, shared]", "operators: [original, keys_only]")
     reader = """
-from stages.common.attention.operators import attention
+from stages.attention.operators import attention
 from stages.plumbing.settings import load_settings
 from stages.report import drawing, names
 print(load_settings().operators, type(attention("keys_only", 8, 2)).__name__)
@@ -90,7 +90,7 @@ print(names.operator("keys_only"), drawing.style("keys_only"))
 
 def test_a_task_is_a_record_and_its_name_in_the_schema(copy):
     edit(
-        copy / "stages/common/benchmarks/glue.py",
+        copy / "stages/benchmarks/glue.py",
         '        Task("rte",',
         '        Task("wnli", "WNLI", SENTENCES, "label", BINARY, BINARY, ("accuracy",), _splits("wnli")),\n'
         '        Task("rte",',
@@ -102,7 +102,7 @@ def test_a_task_is_a_record_and_its_name_in_the_schema(copy):
     (copy / "glue" / "WNLI" / "dev.tsv").write_text("index\tsentence1\tsentence2\tlabel\n0\ta b\tc\t1\n")
     reader = """
 from pathlib import Path
-from stages.common.benchmarks import glue, metrics
+from stages.benchmarks import glue, metrics
 from stages.plumbing.settings import load_settings
 from stages.report import names
 from stages.tasks.glue import read_original

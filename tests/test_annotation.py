@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.common.records import records
 from stages.filtering import blocklists, perplexity, quality
 from stages.filtering import stage as filtering
 from stages.filtering.annotation import Annotator, is_complete
 from stages.filtering.blocklists import Blocklist
 from stages.plumbing.compression import zstd
+from stages.records import records
 from tests.toy_shards import EXCLUDED, kept_lines, settings, totals, write_shard
 
 ARPA = """\\data\\

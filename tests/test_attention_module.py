@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import nn
 
-from stages.common.attention.multihead import AsMultiheadAttention
-from stages.common.attention.operators import SELF_ATTENTION, attention
+from stages.attention.multihead import AsMultiheadAttention
+from stages.attention.operators import SELF_ATTENTION, attention
 
-FOLDER = Path(__file__).parents[1] / "stages/common/attention"
+FOLDER = Path(__file__).parents[1] / "stages/attention"
 HIDDEN, HEADS = 24, 4
 PROJECTED = [name for name, kind in SELF_ATTENTION.items() if kind.exportable]
 

@@ -9,8 +9,8 @@ import pytest
 
 from stages.audit import checks as audit
 from stages.audit import described
-from stages.common.evidence import measurements, released
-from stages.common.evidence.arithmetic import (
+from stages.evidence import measurements, released
+from stages.evidence.arithmetic import (
     FAILS,
     HOLDS,
     NOT_DECIDED,

@@ -6,9 +6,9 @@ import pytest
 from scipy import stats
 
 from stages.baselines import rules, stage, words
-from stages.common.benchmarks import metrics
-from stages.common.benchmarks.glue import TASKS
-from stages.common.evidence import baselines, scores
+from stages.benchmarks import metrics
+from stages.benchmarks.glue import TASKS
+from stages.evidence import baselines, scores
 
 N = 400
 

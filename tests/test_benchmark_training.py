@@ -6,13 +6,13 @@ import torch
 from tokenizers import Tokenizer
 from transformers.models.bert.modeling_bert import BertSelfAttention
 
-from stages.common.classification import training as finetuning
-from stages.common.masked_lm.corpus import Corpus
-from stages.common.training import machine
+from stages.classification import training as finetuning
+from stages.masked_lm.corpus import Corpus
 from stages.plumbing.training_sections import Finetuning
 from stages.timing import peers, speed
 from stages.tools.benchmarks import training as benchmark
 from stages.tools.benchmarks.training import Problem
+from stages.training import machine
 from tests.toy import FINETUNING
 
 SIZE = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}

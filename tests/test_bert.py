@@ -11,16 +11,16 @@ from transformers import (
     BertModel,
 )
 
-from stages.common.attention.bert import (
+from stages.attention.bert import (
     OperatorBertForMaskedLM,
     OperatorBertForQuestionAnswering,
     OperatorBertForSequenceClassification,
     OperatorBertModel,
 )
-from stages.common.attention.configuration import configuration
-from stages.common.attention.counts import counted_layer_parameters, layer_parameters, model_parameters
-from stages.common.attention.export import to_stock_bert
-from stages.common.attention.operators import OPERATORS
+from stages.attention.configuration import configuration
+from stages.attention.counts import counted_layer_parameters, layer_parameters, model_parameters
+from stages.attention.export import to_stock_bert
+from stages.attention.operators import OPERATORS
 
 SMALL = {"layers": 4, "hidden": 512, "heads": 8, "intermediate": 2048, "positions": 512}
 BASE = {"layers": 12, "hidden": 768, "heads": 12, "intermediate": 3072, "positions": 512}

@@ -14,8 +14,8 @@ from stages.analysis.claim_tests import CHANCE, NO, NOTHING, OPEN, YES, Cell, de
 from stages.analysis.estimate import compared, spreads, unit_of_inference
 from stages.analysis.power_sentences import sentence
 from stages.audit import checks as audit
-from stages.common.evidence import baselines, measurements, power, published, released
-from stages.common.evidence.scores import COLUMNS, METRICS
+from stages.evidence import baselines, measurements, power, published, released
+from stages.evidence.scores import COLUMNS, METRICS
 from stages.parameters import stage as parameters
 from stages.plumbing import scales
 from stages.plumbing.settings import load_settings

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from stages.common.benchmarks.glue import positive_classes
+from stages.benchmarks.glue import positive_classes
 from stages.cross_domain import stage as cross_domain
 from stages.plumbing.testing_sections import CrossDomain
 from stages.settings import stage as checked

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from stages.common.evidence import published
+from stages.evidence import published
 from stages.plumbing import keys, scales
 from stages.plumbing.settings import Settings
 from stages.plumbing.training_sections import Finetuning, Pretraining, QuestionAnswering

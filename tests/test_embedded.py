@@ -18,15 +18,15 @@ import pytest
 from tokenizers import BertWordPieceTokenizer
 
 from stages.baselines import rules, words
-from stages.common.benchmarks.glue import TASKS
-from stages.common.benchmarks.metrics import METRICS
-from stages.common.embedded import acceptability, lexicon, pairs, passages, questions, sentiment, tasks
-from stages.common.embedded.corpus import corpus_lines, write_corpus
-from stages.common.embedded.defects import HARMFUL_CATEGORIES, KINDS, MALFORMED, WARNINGS, plan
-from stages.common.embedded.grammar import Event, State, Thing, Wording, sentence
-from stages.common.embedded.inference import relation, similarity
-from stages.common.embedded.pairs import inferred, questioned, requested, restated
-from stages.common.embedded.world import ALL_TOPICS, imagine
+from stages.benchmarks.glue import TASKS
+from stages.benchmarks.metrics import METRICS
+from stages.embedded import acceptability, lexicon, pairs, passages, questions, sentiment, tasks
+from stages.embedded.corpus import corpus_lines, write_corpus
+from stages.embedded.defects import HARMFUL_CATEGORIES, KINDS, MALFORMED, WARNINGS, plan
+from stages.embedded.grammar import Event, State, Thing, Wording, sentence
+from stages.embedded.inference import relation, similarity
+from stages.embedded.pairs import inferred, questioned, requested, restated
+from stages.embedded.world import ALL_TOPICS, imagine
 from stages.plumbing.compression import zstd
 from stages.plumbing.files import sha256
 from stages.plumbing.settings import load_settings
@@ -95,7 +95,7 @@ def test_a_seed_gives_the_same_bytes_and_another_seed_others(tmp_path):
 
 def test_bytes_do_not_depend_on_the_order_of_python_sets(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from stages.common.embedded import corpus, tasks;"
+        "import sys; from pathlib import Path; from stages.embedded import corpus, tasks;"
         "corpus.write_corpus(Path(sys.argv[1]), 120, 1, 1); tasks.write_glue(Path(sys.argv[1]), 50, 20, 1)"
     )
     for hash_seed in ("1", "2"):

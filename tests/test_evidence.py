@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from stages.analysis import comparisons, milestones
-from stages.common.evidence import (
+from stages.evidence import (
     cells,
     convergence,
     derived,
@@ -18,7 +18,7 @@ from stages.common.evidence import (
     scores,
     specifications,
 )
-from stages.common.evidence.statistics import summarise
+from stages.evidence.statistics import summarise
 from tests.toy_evidence import FOLDER, MARGINS, evidence, row
 
 ROOT = Path(__file__).parents[1]

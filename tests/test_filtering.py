@@ -16,15 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.common.embedded.corpus import write_corpus
-from stages.common.embedded.defects import plan
-from stages.common.records import origins, records
-from stages.common.records.ledger import TOTAL, read_ledger
-from stages.common.records.records import Annotations
+from stages.embedded.corpus import write_corpus
+from stages.embedded.defects import plan
 from stages.filtering import shards as filters
 from stages.filtering import stage as filtering
 from stages.filtering.rules import Rules
 from stages.plumbing import jobs
+from stages.records import origins, records
+from stages.records.ledger import TOTAL, read_ledger
+from stages.records.records import Annotations
 from tests.toy_shards import EXCLUDED, kept_lines, settings, totals, write_shard
 
 PAPER = Rules(tuple(EXCLUDED), above=5.0, below=100_000.0, keep_missing=False, keep_warned=False)

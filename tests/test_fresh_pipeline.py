@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from stages.common.evidence import baselines, scores
+from stages.evidence import baselines, scores
 from tests.toy import OWN
 from tests.toy_pipeline import (
     HOSTILE,

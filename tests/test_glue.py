@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.common.benchmarks.glue import TASKS
-from stages.common.benchmarks.metrics import scores
+from stages.benchmarks.glue import TASKS
+from stages.benchmarks.metrics import scores
 from stages.plumbing.sections import Data, Hub, HubRepository, Questions, Tasks
 from stages.tasks import glue
 from stages.tasks import stage as tasks

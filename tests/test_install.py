@@ -43,8 +43,8 @@ def test_a_wheel_holds_the_operators_alone_and_they_run_without_the_packages_of_
     own, pipeline = names(PROJECT["dependencies"]), names(PROJECT["optional-dependencies"]["pipeline"])
     needed = {"numpy", "pyyaml", "safetensors", "tokenizers", "tqdm", "filelock"}  # by transformers itself
     assert own == {"torch", "transformers"} and {"dvc", "datasets", "statsmodels"} < pipeline
-    source = tmp_path / "stages/common/attention"
-    shutil.copytree(ROOT / "stages/common/attention", source, ignore=shutil.ignore_patterns("__pycache__"))
+    source = tmp_path / "stages/attention"
+    shutil.copytree(ROOT / "stages/attention", source, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copyfile(ROOT / name, tmp_path / name)
     subprocess.run([sys.executable, "-c", BUILD], cwd=tmp_path, check=True, capture_output=True)

@@ -293,7 +293,7 @@ def python(program: str, folder: Path = ROOT, **options) -> subprocess.Popen:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_workers_inherit_their_libraries_from_a_process_that_has_no_other_thread():
-    modules = imports.modules(ROOT / "stages/common/classification/training.py")
+    modules = imports.modules(ROOT / "stages/classification/training.py")
     said, _ = python(
         "from stages.plumbing import pool; from tests.test_jobs import surroundings; import json;"
         f"print(json.dumps([*pool.in_processes(surroundings, [('one', ())], 1, {modules})]))"
@@ -324,7 +324,7 @@ MOMENTS = {
     "while the jobs work": ("jobs.run(forever, squares(1, 2, inputs=()), 'jobs', 2)", "worker"),
     "while libraries are imported": (
         "list(pool.in_processes(surroundings, [('one', ())], 1, "
-        f"imports.modules(Path({str(ROOT / 'stages/common/classification/training.py')!r}))))",
+        f"imports.modules(Path({str(ROOT / 'stages/classification/training.py')!r}))))",
         "forkserver",
     ),
     "while a process imports for itself": (

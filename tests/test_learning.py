@@ -9,13 +9,13 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import get_linear_schedule_with_warmup
 
-from stages.common.attention.bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification
-from stages.common.attention.configuration import configuration
-from stages.common.attention.operators import OPERATORS
-from stages.common.classification import training as finetuning
-from stages.common.masked_lm.masking import MaskedLMLoss, mask_tokens, sparse_targets
-from stages.common.training.batches import batches
-from stages.common.training.optimisation import apply_gradients, linear_rate, optimiser, stepped_rate
+from stages.attention.bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification
+from stages.attention.configuration import configuration
+from stages.attention.operators import OPERATORS
+from stages.classification import training as finetuning
+from stages.masked_lm.masking import MaskedLMLoss, mask_tokens, sparse_targets
+from stages.training.batches import batches
+from stages.training.optimisation import apply_gradients, linear_rate, optimiser, stepped_rate
 from tests.toy import LENGTH, SPECIAL, TOY, VOCABULARY, pretrained, tuned
 
 # masking

@@ -15,12 +15,12 @@ from huggingface_hub import ModelCard
 from tokenizers import Tokenizer
 from transformers import AutoModelForMaskedLM, AutoTokenizer, pipeline
 
-from stages.common.attention import export, own
-from stages.common.attention.bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification
-from stages.common.attention.configuration import configuration
-from stages.common.benchmarks.glue import TASKS
-from stages.common.classification import training
-from stages.common.classification.training import import_operator
+from stages.attention import export, own
+from stages.attention.bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification
+from stages.attention.configuration import configuration
+from stages.benchmarks.glue import TASKS
+from stages.classification import training
+from stages.classification.training import import_operator
 from stages.finetuning import stage as finetuning
 from stages.plumbing.files import sha256
 from stages.plumbing.model_folders import card, complete

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from stages.analysis import multibootstrap
-from stages.common.benchmarks import metrics
+from stages.benchmarks import metrics
 
 GENERATOR = np.random.default_rng(1)
 TRUTH = GENERATOR.integers(2, size=40).astype(float)

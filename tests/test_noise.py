@@ -9,11 +9,11 @@ import pytest
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from stages.common.attention.bert import OperatorBertForSequenceClassification
-from stages.common.attention.configuration import configuration
-from stages.common.attention.operators import OPERATORS
-from stages.common.classification import kept_models as kept
-from stages.common.classification.training import Encoded, predict
+from stages.attention.bert import OperatorBertForSequenceClassification
+from stages.attention.configuration import configuration
+from stages.attention.operators import OPERATORS
+from stages.classification import kept_models as kept
+from stages.classification.training import Encoded, predict
 from stages.noise import embeddings as noise
 from stages.noise import probes, stage
 from stages.noise.text import KINDS, perturbed

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from stages.common.attention import counts
-from stages.common.attention.base import SelfAttention
-from stages.common.attention.bert import OperatorBertForMaskedLM
-from stages.common.attention.configuration import configuration
-from stages.common.attention.operators import OPERATORS, SELF_ATTENTION, attention, operator_class
-from stages.common.attention.over_parameters import AttentionOverParameters
+from stages.attention import counts
+from stages.attention.base import SelfAttention
+from stages.attention.bert import OperatorBertForMaskedLM
+from stages.attention.configuration import configuration
+from stages.attention.operators import OPERATORS, SELF_ATTENTION, attention, operator_class
+from stages.attention.over_parameters import AttentionOverParameters
 from stages.plumbing.files import sha256
 from stages.plumbing.operators import FOLDER, described
 from stages.plumbing.settings import Settings

@@ -87,7 +87,7 @@ def test_every_card_is_valid_and_its_line_runs(finished):
         lines.append(f"pipeline({task!r}, {folder!r})('a [MASK]')")
         folders.add(folder)
     assert folders == {path.parent.relative_to(finished).as_posix() for path in cards if "reports" not in path.parts}
-    (finished.parent / "fewer_attention").symlink_to(finished / "stages/common/attention")
+    (finished.parent / "fewer_attention").symlink_to(finished / "stages/attention")
     environment = ENVIRONMENT | {"PYTHONPATH": str(finished.parent)}
     subprocess.run([sys.executable, "-c", "\n".join(lines)], cwd=finished, env=environment, check=True)
 

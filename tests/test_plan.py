@@ -9,7 +9,7 @@ import torch
 import yaml
 from dvc.utils.serialize import dump_yaml
 
-from stages.common.attention.counts import model_parameters, training_flops
+from stages.attention.counts import model_parameters, training_flops
 from stages.plumbing import done, handover, jobs, scales
 from stages.plumbing.settings import Settings
 from stages.tools.planner import __main__ as plan

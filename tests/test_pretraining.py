@@ -14,17 +14,17 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from stages.common.attention.bert import OperatorBertForMaskedLM
-from stages.common.attention.configuration import configuration
-from stages.common.masked_lm import steps as masked_lm
-from stages.common.masked_lm.corpus import Corpus, batch_indices
-from stages.common.masked_lm.masking import MaskedLMLoss, sparse_targets
-from stages.common.masked_lm.run import length
-from stages.common.training import checkpoints
+from stages.attention.bert import OperatorBertForMaskedLM
+from stages.attention.configuration import configuration
+from stages.masked_lm import steps as masked_lm
+from stages.masked_lm.corpus import Corpus, batch_indices
+from stages.masked_lm.masking import MaskedLMLoss, sparse_targets
+from stages.masked_lm.run import length
 from stages.plumbing.files import sha256
 from stages.pretraining import curves
 from stages.pretraining import loop as pretraining
 from stages.pretraining.probes import of_scores
+from stages.training import checkpoints
 from tests.toy import TOY, VOCABULARY, pretrained, run_of
 
 ROOT = Path(__file__).parents[1]
@@ -111,8 +111,8 @@ MOMENTS = {  # the function that never ends when called the n-th time, having do
 PROGRAM = """
 import json, sys, time, torch
 from pathlib import Path
-from stages.common.masked_lm import steps as masked_lm
-from stages.common.training import checkpoints
+from stages.masked_lm import steps as masked_lm
+from stages.training import checkpoints
 from stages.pretraining import loop as pretraining
 from tests.toy import run_of
 
@@ -281,7 +281,7 @@ def test_a_loss_captured_as_one_graph_of_padded_sizes_is_the_loss():
 TOGETHER = """
 import json, os, sys, torch
 from pathlib import Path
-from stages.common.masked_lm import steps as masked_lm
+from stages.masked_lm import steps as masked_lm
 from stages.plumbing import jobs
 from stages.pretraining import loop as pretraining
 from tests.toy import run_of

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from stages.common.attention.products import Dropout, drop
+from stages.attention.products import Dropout, drop
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -11,10 +11,10 @@ import yaml
 from tokenizers import Tokenizer
 
 from stages.__main__ import main as run_stage
-from stages.common.attention.bert import OperatorBertForMaskedLM
-from stages.common.attention.configuration import configuration
-from stages.common.benchmarks.answers import scores
-from stages.common.embedded.comprehension import write_squad, write_triviaqa
+from stages.attention.bert import OperatorBertForMaskedLM
+from stages.attention.configuration import configuration
+from stages.benchmarks.answers import scores
+from stages.embedded.comprehension import write_squad, write_triviaqa
 from stages.plumbing import observations
 from stages.plumbing.files import sha256
 from stages.plumbing.settings import load_settings

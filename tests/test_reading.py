@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.common.records import origins, reading, records
 from stages.corpus import sources
 from stages.corpus import stage as corpus
 from stages.plumbing.compression import zstd
 from stages.plumbing.sections import Corpus, CorpusHub, Data
+from stages.records import origins, reading, records
 
 ROOT = Path(__file__).parents[1]
 

@@ -14,8 +14,8 @@ import yaml
 
 from stages.__main__ import main as run_stage
 from stages.analysis import inputs
-from stages.common.evidence import baselines, specifications
-from stages.common.evidence.statistics import TOO_FEW
+from stages.evidence import baselines, specifications
+from stages.evidence.statistics import TOO_FEW
 from stages.plumbing import observations, scales
 from stages.plumbing.settings import load_settings
 from stages.report import cards, contrasts

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from stages.common.attention import counts
-from stages.common.evidence.scores import COLUMNS, column_scores
-from stages.common.evidence.statistics import welch
+from stages.attention import counts
+from stages.evidence.scores import COLUMNS, column_scores
+from stages.evidence.statistics import welch
 from stages.plumbing import observations
 
 ROOT = Path(__file__).parents[1]
@@ -35,7 +35,7 @@ def test_no_test_imports_another(path):
 
 
 def test_the_operators_need_torch_and_transformers_alone():
-    for path in (ROOT / "stages/common/attention").glob("*.py"):
+    for path in (ROOT / "stages/attention").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             absolute = isinstance(node, ast.ImportFrom) and not node.level
             names = [node.module] if absolute else [a.name for a in node.names] if isinstance(node, ast.Import) else []
@@ -255,7 +255,7 @@ def test_the_findings_take_further_numbers_of_the_studies_from_their_tables():
     size = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))["models"]["base"]
     base, hot = (counts.first_score_spread(operator, size, deviation=0.02) for operator in ("original", "pairwise"))
     assert f"at BERT-base the weights of the authors' code give {hot:.2f} and {base:.2f}" in page
-    note = (ROOT / "stages/common/evidence/tables.yaml").read_text(encoding="utf-8")
+    note = (ROOT / "stages/evidence/tables.yaml").read_text(encoding="utf-8")
     assert f"BERT-base has {base:.3f} (original) and {hot:.3f} (pairwise)" in note
     words = pd.read_csv(files / "overview.csv")["bag_of_words"].unique()  # the older name of this linear model
     score = f"a linear model of words and their overlap has a higher GLUE score ({words[0]:.1f})"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from stages.analysis import robustness
-from stages.common.evidence import baselines, cells, measurements, published, specifications
+from stages.evidence import baselines, cells, measurements, published, specifications
 from stages.plumbing.settings import load_settings
 from stages.report import frames, own_tables
 from stages.report import robustness_figures as figures

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from stages.common.translation.pairs import BEGIN, END, Pairs
+from stages.encoder_decoder.pairs import BEGIN, END, Pairs
 from stages.plumbing import scales
 from stages.plumbing.settings import Settings
 from stages.sentence_pairs import language, reading, stage, vocabulary

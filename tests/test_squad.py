@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from stages.common.benchmarks.answers import exact_match, f1, normalised, scores
-from stages.common.embedded.comprehension import write_squad, write_triviaqa
+from stages.benchmarks.answers import exact_match, f1, normalised, scores
+from stages.embedded.comprehension import write_squad, write_triviaqa
 from stages.plumbing.sections import Data, Hub, Questions
 from stages.tasks import squad, triviaqa
 from stages.tasks import stage as tasks

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.stats import permutation_test
 
-from stages.common.evidence.statistics import (
+from stages.evidence.statistics import (
     DIFFERENT,
     EQUIVALENT,
     EXACT,

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from stages.common.sequences.packing import Sequences
 from stages.plumbing import files
 from stages.plumbing.settings import load_settings
+from stages.sequences.packing import Sequences
 from stages.studies.lengths import study
 from tests.toy import LENGTH, packed
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from stages.analysis import milestones
-from stages.common.evidence import convergence, measurements, survival
+from stages.evidence import convergence, measurements, survival
 
 END = 1000.0
 

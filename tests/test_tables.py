@@ -8,7 +8,7 @@ import jinja2
 import pandas as pd
 import pytest
 
-from stages.common.evidence import cells, measurements, published, specifications
+from stages.evidence import cells, measurements, published, specifications
 from stages.report import html, latex
 from stages.report.markup import formula
 from stages.report.paper_tables import editions, from_cells

@@ -10,12 +10,12 @@ import toy
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from torch.utils.flop_counter import FlopCounterMode
 
-from stages.common.attention.bert import OperatorBertForMaskedLM
-from stages.common.attention.configuration import configuration
-from stages.common.attention.counts import training_flops
-from stages.common.attention.operators import OPERATORS
-from stages.common.evidence import measurements, speed
-from stages.common.translation.pairs import BEGIN, END, SIDES, Pairs
+from stages.attention.bert import OperatorBertForMaskedLM
+from stages.attention.configuration import configuration
+from stages.attention.counts import training_flops
+from stages.attention.operators import OPERATORS
+from stages.encoder_decoder.pairs import BEGIN, END, SIDES, Pairs
+from stages.evidence import measurements, speed
 from stages.plumbing import observations
 from stages.plumbing.settings import PATH, load_settings
 from stages.report import own_tables

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, pre_tokenizers
 
-from stages.common.records import reading, records
-from stages.common.records.records import PlainDocument
-from stages.common.sequences import packing
 from stages.corpus import sources
 from stages.filtering import stage as filtering
 from stages.plumbing.sections import Filtering, Tokenization
+from stages.records import reading, records
+from stages.records.records import PlainDocument
+from stages.sequences import packing
 from stages.tokenization import encoding, vocabulary
 from stages.tokenization import stage as tokenization
 from stages.tokenization import streams as tokens

@@ -12,13 +12,13 @@ from sacrebleu.metrics import BLEU
 from safetensors.numpy import load_file
 from torch import nn
 
-from stages.common.attention.operators import OPERATORS
-from stages.common.training.batches import batches
-from stages.common.translation import steps
-from stages.common.translation.pairs import BEGIN, END, PAD, Pairs
-from stages.common.translation.steps import Counts, built, held_out, rate
-from stages.common.translation.transformer import EPSILON, Transformer
+from stages.attention.operators import OPERATORS
+from stages.encoder_decoder import steps
+from stages.encoder_decoder.pairs import BEGIN, END, PAD, Pairs
+from stages.encoder_decoder.steps import Counts, built, held_out, rate
+from stages.encoder_decoder.transformer import EPSILON, Transformer
 from stages.sentence_pairs import language, vocabulary
+from stages.training.batches import batches
 from stages.translation import decoding, loop, scoring, sequences
 
 WORDS = (23, 29)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from stages.common.attention.operators import SELF_ATTENTION, attention
+from stages.attention.operators import SELF_ATTENTION, attention
 
 HIDDEN, HEADS, POSITIONS = 24, 4, 9
 

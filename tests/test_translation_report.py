@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from stages.analysis import claim_scope, claims
-from stages.common.evidence import measurements, published, translation
+from stages.evidence import measurements, published, translation
 from stages.plumbing import scales
 from stages.plumbing.observations import COLUMNS, TYPES, Observation
 from stages.plumbing.settings import Settings

@@ -8,12 +8,12 @@ from textwrap import dedent
 import numpy as np
 import torch
 
-from stages.common.classification.run import FinetuningRun
-from stages.common.masked_lm.run import PretrainingRun
-from stages.common.sequences.packing import INDEX, pack
+from stages.classification.run import FinetuningRun
+from stages.masked_lm.run import PretrainingRun
 from stages.plumbing.files import sha256
 from stages.plumbing.training_sections import Finetuning, Model, Pretraining
 from stages.pretraining import loop as pretraining
+from stages.sequences.packing import INDEX, pack
 
 CLOCKED = ("tokens_per_second", "model_flop_utilisation")
 MINE = Path(__file__).parents[1] / "my_operators.py"

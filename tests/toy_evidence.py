@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from stages.common.evidence import cells, measurements
+from stages.evidence import cells, measurements
 from stages.plumbing.settings import load_settings
 
 ROOT = Path(__file__).parents[1]

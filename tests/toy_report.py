@@ -9,7 +9,7 @@ import pandas as pd
 import yaml
 
 from stages.__main__ import main as run_stage
-from stages.common.evidence import scores
+from stages.evidence import scores
 from stages.plumbing import observations
 from stages.plumbing.observations import Observation
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from stages.common.records import reading
-from stages.common.records.ledger import TOTAL, Row, read_ledger
 from stages.plumbing.sections import Filtering
+from stages.records import reading
+from stages.records.ledger import TOTAL, Row, read_ledger
 
 EXCLUDED = ["agressif", "adult", "cryptojacking", "dangerous_material", "phishing", "warez", "ddos"]
 EXCLUDED += ["hacking", "malware", "mixed_adult", "sect"]

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from stages.analysis.estimate import Estimate, compared, paired, spreads
-from stages.common.evidence.cells import matching
-from stages.common.evidence.convergence import MILESTONES, NOT_REACHED
-from stages.common.evidence.statistics import (
+from stages.evidence.cells import matching
+from stages.evidence.convergence import MILESTONES, NOT_REACHED
+from stages.evidence.statistics import (
     EXACT,
     REPEATS,
     summarise,

@@ -18,10 +18,10 @@ import pandas as pd
 from stages.analysis.claim_estimates import ESTIMATES, bounds
 from stages.analysis.estimate import Estimate, unit_of_inference
 from stages.analysis.power_sentences import sentence
-from stages.common.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge
-from stages.common.evidence.baselines import AT_CHANCE
-from stages.common.evidence.statistics import FEWEST
-from stages.common.evidence.translation import model
+from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge
+from stages.evidence.baselines import AT_CHANCE
+from stages.evidence.statistics import FEWEST
+from stages.evidence.translation import model
 
 YES, NO, OPEN, ONE, FEW, CHANCE, NOTHING = "yes", "no", "open", "one checkpoint", "few", AT_CHANCE, "nothing"
 AS_CLAIMED, NOT_AS_CLAIMED, OPPOSITE, UNDECIDED = "as claimed", "not as claimed", "opposite direction", "undecided"

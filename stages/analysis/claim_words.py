@@ -12,8 +12,8 @@ from stages.analysis.claim_tests import (
     UNDECIDED,
     Outcome,
 )  # fmt: skip
-from stages.common.evidence.baselines import AT_CHANCE
-from stages.common.evidence.statistics import FEWEST, ONE_CHECKPOINT, TOO_FEW
+from stages.evidence.baselines import AT_CHANCE
+from stages.evidence.statistics import FEWEST, ONE_CHECKPOINT, TOO_FEW
 
 SAID = {
     AS_CLAIMED: "The runs are as claimed",

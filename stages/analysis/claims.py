@@ -26,8 +26,8 @@ from stages.analysis.claim_tests import (
     describe,
     evaluate,
 )  # fmt: skip
-from stages.common.evidence.baselines import AT_CHANCE
-from stages.common.evidence.statistics import NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
+from stages.evidence.baselines import AT_CHANCE
+from stages.evidence.statistics import NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
 
 PATH = Path(__file__).with_name("claim_rules.yaml")
 COUNTS, RELEASED, TRAINING = "counts", "released", "training"

@@ -5,9 +5,9 @@ from math import nan
 import numpy as np
 import pandas as pd
 
-from stages.common.evidence import power, scores
-from stages.common.evidence.baselines import AT_CHANCE
-from stages.common.evidence.statistics import (
+from stages.evidence import power, scores
+from stages.evidence.baselines import AT_CHANCE
+from stages.evidence.statistics import (
     FINETUNING,
     TOO_FEW,
     agreement,

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from stages.common.evidence.statistics import (
+from stages.evidence.statistics import (
     EXACT,
     FINETUNING,
     PRETRAINING,

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from stages.common.evidence import published
+from stages.evidence import published
 
 NUMBERS = "kowsher2025_naacl_text_and_figure_numbers"  # the same in both editions
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 
 from stages.analysis import multibootstrap
-from stages.common.benchmarks.glue import TASKS, validation_tables
-from stages.common.evidence import scores
+from stages.benchmarks.glue import TASKS, validation_tables
+from stages.evidence import scores
 from stages.plumbing import handover, observations
 from stages.plumbing.files import PREDICTIONS, STATISTICS
 from stages.plumbing.settings import Settings

@@ -1,13 +1,13 @@
 """When each operator gets somewhere: out of the plateau, to given losses, to 95 % of a GLUE score; with uncertainty.
 
 A milestone lies between two evaluations, and there is an interval over pre-training seeds besides; both are told. A run
-that never gets there counts as one that does not before its end (stages.common.evidence.survival).
+that never gets there counts as one that does not before its end (stages.evidence.survival).
 """
 
 import numpy as np
 import pandas as pd
 
-from stages.common.evidence import convergence, survival
+from stages.evidence import convergence, survival
 
 KEYS = ["size", "milestone"]
 COLUMNS = ["size", "operator", "milestone", *survival.MEANS, "after", "before"]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 
-from stages.common.evidence.scores import COLUMNS, GLUE_SCORE, METRICS
+from stages.evidence.scores import COLUMNS, GLUE_SCORE, METRICS
 
 FEWEST = 5  # pre-training seeds of either operator
 KEYS = ["protocol", "size"]

@@ -4,7 +4,7 @@ from math import exp, isinf, log, sqrt
 
 from stages.analysis.claim_estimates import bounds
 from stages.analysis.estimate import Estimate, unit_of_inference
-from stages.common.evidence import power
+from stages.evidence import power
 
 POWER = "power"
 

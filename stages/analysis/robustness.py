@@ -1,7 +1,7 @@
 """How models stand noise, and how they travel between tasks: statistics over the observations of both stages.
 
 Noise: the score by level, and a run's loss from clean to the strongest noise, area under the curve and slope. Each is
-computed for every run and then summarised over the units of inference (stages.common.evidence.statistics). What is lost
+computed for every run and then summarised over the units of inference (stages.evidence.statistics). What is lost
 is compared with `original` in pairs of equal pre-training seeds, which met the same noise: the score under noise would
 tell again what the clean score tells. Fewer than three pairs are described and not tested.
 """
@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from stages.common.evidence import noise
-from stages.common.evidence.statistics import Summary, holm, summarise, too_few, units, varies
+from stages.evidence import noise
+from stages.evidence.statistics import Summary, holm, summarise, too_few, units, varies
 
 CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
 FAMILY = ["protocol", "size", "kind"]
@@ -39,7 +39,7 @@ def curves(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """The summary of every run and curve of two levels or more (stages.common.evidence.noise). rows: of `levels`."""
+    """The summary of every run and curve of two levels or more (stages.evidence.noise). rows: of `levels`."""
     made = []
     for keys, own in rows.groupby([*CURVE, *RUN], dropna=False, sort=False):
         if len(own) > 1:

@@ -21,7 +21,7 @@ from stages.analysis import (
     multibootstrap,
     robustness,
 )
-from stages.common.evidence import (
+from stages.evidence import (
     baselines,
     cells,
     convergence,
@@ -32,8 +32,8 @@ from stages.common.evidence import (
     speed,
     translation,
 )
-from stages.common.evidence import measurements as quantities
-from stages.common.evidence.statistics import summarise
+from stages.evidence import measurements as quantities
+from stages.evidence.statistics import summarise
 from stages.plumbing.files import (
     ANALYSIS,
     AUDIT,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 
-from stages.common.evidence.arithmetic import Finding, compare, note, numbers, whether
+from stages.evidence.arithmetic import Finding, compare, note, numbers, whether
 
 # The last of 20 epochs in public logs of two versions of the TensorFlow tutorial "Transformer model for language
 # understanding", which the post follows: the same training, whose loss is divided once by all positions and once by the

@@ -6,7 +6,7 @@ K24: the arXiv edition of 2024; K25: the NAACL edition of 2025; K: both.
 from collections.abc import Iterator
 from fractions import Fraction
 
-from stages.common.evidence.arithmetic import VOCABULARY, Finding, bert, compare, note, whether
+from stages.evidence.arithmetic import VOCABULARY, Finding, bert, compare, note, whether
 
 H = 768
 PRINTED = 95_337_218

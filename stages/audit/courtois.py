@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from scipy import stats
 
-from stages.common.evidence.arithmetic import (
+from stages.evidence.arithmetic import (
     HOLDS,
     SIZES,
     Finding,
@@ -16,7 +16,7 @@ from stages.common.evidence.arithmetic import (
     numbers,
     whether,
 )
-from stages.common.evidence.scores import COLUMNS
+from stages.evidence.scores import COLUMNS
 
 OPERATORS = ("original", "symmetric", "pairwise")
 TABLE3 = "courtois2024_table3_glue"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from stages.common.evidence.arithmetic import (
+from stages.evidence.arithmetic import (
     FAILS,
     HOLDS,
     NOT_DECIDED,
@@ -24,7 +24,7 @@ from stages.common.evidence.arithmetic import (
     possible,
     whether,
 )
-from stages.common.evidence.editions import EDITIONS
+from stages.evidence.editions import EDITIONS
 
 PATH = Path(__file__).with_name("checks.yaml")
 BEST = (HOLDS, TRUNCATED, FAILS)

@@ -9,8 +9,8 @@ from statistics import mean, median
 from scipy import stats
 
 from stages.audit.described import content
-from stages.common.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, Finding, compare, judge, note, numbers, whether
-from stages.common.evidence.editions import EDITIONS, table
+from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, Finding, compare, judge, note, numbers, whether
+from stages.evidence.editions import EDITIONS, table
 
 DOMAINS = {"mnli": "mnli_m", "qnli": "qnli", "qqp": "qqp", "mrpc": "mrpc"}
 LEVELS = range(0, 45, 5)

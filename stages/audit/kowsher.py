@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 
 from stages.audit.described import BEST, content, mean
-from stages.common.evidence.arithmetic import (
+from stages.evidence.arithmetic import (
     FAILS,
     HOLDS,
     NOT_DECIDED,
@@ -20,8 +20,8 @@ from stages.common.evidence.arithmetic import (
     possible,
     whether,
 )
-from stages.common.evidence.editions import EDITIONS, OPERATORS, table
-from stages.common.evidence.scores import COLUMNS
+from stages.evidence.editions import EDITIONS, OPERATORS, table
+from stages.evidence.scores import COLUMNS
 
 COURTOIS = "courtois2024_table3_glue"
 QNLI = ("base.shared", "qnli")

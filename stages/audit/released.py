@@ -9,8 +9,8 @@ from fractions import Fraction
 import pandas as pd
 from scipy import stats
 
-from stages.common.evidence.arithmetic import HOLDS, SIZES, Finding, judge, note, numbers, whether
-from stages.common.evidence.scores import COLUMNS
+from stages.evidence.arithmetic import HOLDS, SIZES, Finding, judge, note, numbers, whether
+from stages.evidence.scores import COLUMNS
 
 OPERATORS = ("original", "symmetric", "pairwise")
 TABLE3 = "courtois2024_table3_glue"

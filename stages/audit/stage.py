@@ -5,7 +5,7 @@ the verdict. It depends on no run, so it is computed once.
 """
 
 from stages.audit import checks
-from stages.common.evidence import measurements, released
+from stages.evidence import measurements, released
 from stages.plumbing.files import AUDIT, write_table
 from stages.plumbing.settings import Settings
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from stages.baselines.words import pairs, words
-from stages.common.benchmarks.glue import TASKS
-from stages.common.benchmarks.metrics import scores
+from stages.benchmarks.glue import TASKS
+from stages.benchmarks.metrics import scores
 
 SEEN = 5  # training examples that a value needs for an answer of its own; others get the constant answer
 ASKED = {word: word for word in ("who", "where", "when", "why", "how")} | {

@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from stages.baselines import rules, words
-from stages.common.benchmarks import answers
-from stages.common.benchmarks.glue import TASKS, validation_tables
-from stages.common.benchmarks.metrics import scores
+from stages.benchmarks import answers
+from stages.benchmarks.glue import TASKS, validation_tables
+from stages.benchmarks.metrics import scores
 from stages.plumbing import observations
 from stages.plumbing.files import TASK_FOLDER
 from stages.plumbing.observations import Observation

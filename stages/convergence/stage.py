@@ -6,9 +6,9 @@ training step. `analysis` makes the GLUE score by step of it, and the step at wh
 reached. Given an operator (and a size), it does the jobs of these alone and writes no outputs.
 """
 
-from stages.common.classification import runs
-from stages.common.classification.kept_models import kept
-from stages.common.classification.run import FinetuningRun
+from stages.classification import runs
+from stages.classification.kept_models import kept
+from stages.classification.run import FinetuningRun
 from stages.plumbing import observations, results
 from stages.plumbing.files import CHECKPOINTS, PRETRAINED, seed_folders
 from stages.plumbing.settings import Settings

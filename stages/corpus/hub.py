@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from stages.common.records import reading, records
 from stages.corpus import sources
 from stages.plumbing.commits import explained, named
 from stages.plumbing.files import place
+from stages.records import reading, records
 
 KEY = "corpus.hub.files"
 METADATA = ("identification", "harmful_pp", "tlsh", "quality_warnings", "annotation", "categories")

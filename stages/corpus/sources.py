@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from stages.common.records import reading, records
 from stages.plumbing.files import temporary_sibling
+from stages.records import reading, records
 
 HEADING = re.compile(r" = [^=].* = ")  # of an article; sections have more signs
 
@@ -56,7 +56,7 @@ def count(settings: dict, folder: Path) -> dict:
 def write_shard(settings: dict, folder: Path) -> dict:
     """Job. settings: parts, a list of [path, first, last]: documents [first, last) of each file.
 
-    Leaves shard.jsonl.zst in `folder`; gives the number of documents in it, and `origins` (common/records/origins.py).
+    Leaves shard.jsonl.zst in `folder`; gives the number of documents in it, and `origins` (records/origins.py).
     """
     documents, origins = 0, []
     with (

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from itertools import chain, islice, pairwise
 from pathlib import Path
 
-from stages.common.embedded.corpus import write_corpus
-from stages.common.records import origins, reading
 from stages.corpus import hub, sources
+from stages.embedded.corpus import write_corpus
 from stages.plumbing import commits, jobs
 from stages.plumbing.files import CORPUS, place, temporary_sibling
 from stages.plumbing.sections import CorpusHub
 from stages.plumbing.settings import Settings
+from stages.records import origins, reading
 
 
 def main(settings: Settings) -> dict:

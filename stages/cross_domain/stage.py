@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, matthews_corrcoef
 
-from stages.common.benchmarks.glue import positive_classes, validation_tables
-from stages.common.classification import kept_models
+from stages.benchmarks.glue import positive_classes, validation_tables
+from stages.classification import kept_models
 from stages.plumbing import jobs, observations, results
 from stages.plumbing.files import TASK_FOLDER, TOKENIZER
 from stages.plumbing.observations import Observation
@@ -25,7 +25,7 @@ from stages.plumbing.testing_sections import CrossDomain
 
 def predict_all(run: dict, folder: Path) -> dict:
     """Job: the classes that one fine-tuned model predicts on every table of `run`, a list of each."""
-    from stages.common.classification.training import encode, predict
+    from stages.classification.training import encode, predict
 
     model = kept_models.load(Path(run["model"]))
     return {

@@ -10,9 +10,9 @@ from pathlib import Path
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from stages.common.records import records
-from stages.common.records.records import Annotations
 from stages.filtering import blocklists, perplexity, quality
+from stages.records import records
+from stages.records.records import Annotations
 
 
 def is_complete(document: Annotations) -> bool:

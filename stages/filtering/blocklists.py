@@ -15,8 +15,8 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from stages.common.records import reading
 from stages.plumbing.files import write_atomically
+from stages.records import reading
 
 CATEGORIES = 256  # at most: an entry keeps the number of its own in one byte
 LISTS = ("domains", "urls")

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from stages.common.records.records import Annotations
 from stages.plumbing.sections import Filtering
+from stages.records.records import Annotations
 
 WARNINGS = ("tiny", "short_sentences", "header", "footer", "noisy", "adult")  # OSCAR's own, 22.01 and 23.01
 # Second names that UT1 gives to folders (links in its distribution, olbat/ut1-blacklists).

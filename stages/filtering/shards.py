@@ -1,6 +1,6 @@
 """Filters shards of OSCAR records by the rules, and keeps a ledger of every document and byte.
 
-common/records/ledger.py describes the ledger's rows. Bytes are those of the lines, decompressed, without line feeds.
+records/ledger.py describes the ledger's rows. Bytes are those of the lines, decompressed, without line feeds.
 """
 
 import csv
@@ -11,12 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from stages.common.records import reading, records
-from stages.common.records.ledger import Row
-from stages.common.records.records import Annotations
 from stages.filtering.annotation import Annotator, is_complete
 from stages.filtering.rules import Rules
 from stages.plumbing.files import temporary_sibling
+from stages.records import reading, records
+from stages.records.ledger import Row
+from stages.records.records import Annotations
 
 FEED = ord("\n")
 LEVEL = 1  # of compression: a sixth more bytes than at 3, in half the time

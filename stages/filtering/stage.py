@@ -2,7 +2,7 @@
 
 Reads data/corpus, and the blocklists and the KenLM model that params.yaml may name. Writes
 data/filtered/part_N.jsonl.zst (kept records, byte for byte), ledger.csv (every document and byte accounted for;
-stages/common/records/ledger.py describes its columns) and malformed.csv (file, line and reason of each line that is no
+stages/records/ledger.py describes its columns) and malformed.csv (file, line and reason of each line that is no
 record; file and line of the source, or of data/corpus for lines that were streamed). Stops when more lines are
 malformed than filtering.malformed_share.
 """
@@ -14,14 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from stages.common.records import origins, reading
-from stages.common.records.ledger import TOTAL, Row, with_total, write_ledger
 from stages.filtering import blocklists, perplexity, rules
 from stages.filtering import shards as filtering
 from stages.plumbing import jobs
 from stages.plumbing.files import CORPUS, FILTERED, LEDGER, place, temporary_sibling
 from stages.plumbing.sections import Filtering
 from stages.plumbing.settings import Settings
+from stages.records import origins, reading
+from stages.records.ledger import TOTAL, Row, with_total, write_ledger
 
 REMEDIES = {  # what would give the metadata that a rule reads, in filtering.annotation
     "categories": "blocklists",

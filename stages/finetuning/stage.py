@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from stages.common.classification import runs
-from stages.common.classification.kept_models import kept
-from stages.common.classification.run import FinetuningRun
+from stages.classification import runs
+from stages.classification.kept_models import kept
+from stages.classification.run import FinetuningRun
 from stages.plumbing import observations, results
 from stages.plumbing.files import (
     CHECKPOINTS,

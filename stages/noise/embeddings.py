@@ -16,10 +16,10 @@ import pandas as pd
 import torch
 from torch import Tensor, nn
 
-from stages.common.attention.bert import OperatorBertForSequenceClassification
-from stages.common.classification.training import EVALUATION_BATCH, Encoded, encode, predict
-from stages.common.training.optimisation import device
+from stages.attention.bert import OperatorBertForSequenceClassification
+from stages.classification.training import EVALUATION_BATCH, Encoded, encode, predict
 from stages.noise.text import perturbed
+from stages.training.optimisation import device
 
 
 def predictions_under_noise(

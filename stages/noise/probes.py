@@ -6,10 +6,10 @@ Averages over heads, positions and examples, one value a layer; a probe that an 
 import torch
 from torch import Tensor, nn
 
-from stages.common.attention.base import SelfAttention
-from stages.common.attention.probes import inputs_of, of_weights, operators_of
-from stages.common.classification.training import Encoded
-from stages.common.training.optimisation import device
+from stages.attention.base import SelfAttention
+from stages.attention.probes import inputs_of, of_weights, operators_of
+from stages.classification.training import Encoded
+from stages.training.optimisation import device
 
 EXAMPLES = 64  # of a validation split; averages of so many differ little from those of all
 STEP = 1e-3  # of the finite difference, as a share of the embeddings' norm

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from stages.common.benchmarks.glue import validation_tables
-from stages.common.benchmarks.metrics import scores
-from stages.common.classification import kept_models
+from stages.benchmarks.glue import validation_tables
+from stages.benchmarks.metrics import scores
+from stages.classification import kept_models
 from stages.plumbing import jobs, observations, results
 from stages.plumbing.files import TASK_FOLDER, TOKENIZER
 from stages.plumbing.observations import Observation
@@ -42,7 +42,7 @@ def under_embedding_noise(model, run: dict, table: Path) -> dict[str, list[np.nd
     Returns:
         By `noise=LEVEL`, the predictions under every noise seed.
     """
-    from stages.common.classification.training import encode
+    from stages.classification.training import encode
     from stages.noise.embeddings import predictions_under_noise, spared_ids
 
     spared = spared_ids(TOKENIZER, run["noise"]["special_tokens"])
@@ -66,7 +66,7 @@ def under_text_noise(model, run: dict, table: Path, folder: Path) -> dict[str, l
 
 def probes(model, run: dict, table: Path) -> dict[str, dict[str, float]]:
     """Measures inside the model on a table, as probes.py says; the first noise seed draws the direction."""
-    from stages.common.classification.training import encode
+    from stages.classification.training import encode
     from stages.noise.probes import probe
 
     return probe(model, encode(table, TOKENIZER, run["maximum_length"]), run["noise"]["seeds"][0])

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import torch
 
-from stages.common.attention import counts
-from stages.common.attention.operators import OPERATORS
-from stages.common.translation.steps import assembled
+from stages.attention import counts
+from stages.attention.operators import OPERATORS
+from stages.encoder_decoder.steps import assembled
 from stages.plumbing import observations
 from stages.plumbing.observations import Observation
 from stages.plumbing.operators import described

@@ -26,9 +26,9 @@ The operator is defined in a file of its user's, whose content has the checksum 
 others to run. In a checkout of this repository, with that file as `{{ operators_file }}`, where you trust it:
 
 ```python
-import stages.common.attention.bert  # makes the operators known to the Auto classes
+import stages.attention.bert  # makes the operators known to the Auto classes
 
-from stages.common.attention.own import own_operators
+from stages.attention.own import own_operators
 from transformers import pipeline
 
 own_operators("{{ operators_file }}", "{{ operators_sha256 }}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[1] / "common" / "attention"
+FOLDER = Path(__file__).parents[1] / "attention"
 TEXTS = ("name", "equation", "source", "label")
 
 

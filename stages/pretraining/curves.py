@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 from filelock import FileLock, Timeout
 
-from stages.common.masked_lm.run import PretrainingRun
+from stages.masked_lm.run import PretrainingRun
 from stages.plumbing.files import write_table
 
 JOIN_SECONDS = 10.0  # from one joining to the next: of hundreds of runs it takes a third of a second, and cores wait

@@ -10,16 +10,16 @@ from pathlib import Path
 from tqdm import tqdm
 from transformers.utils import logging
 
-from stages.common.attention.counts import training_flops
-from stages.common.masked_lm.corpus import Corpus
-from stages.common.masked_lm.run import PretrainingRun, sequence_length
-from stages.common.masked_lm.steps import Trainer, validate
-from stages.common.training import checkpoints, distributed
-from stages.common.training.machine import Pace, peak
+from stages.attention.counts import training_flops
+from stages.masked_lm.corpus import Corpus
+from stages.masked_lm.run import PretrainingRun, sequence_length
+from stages.masked_lm.steps import Trainer, validate
 from stages.plumbing.files import temporary_sibling
 from stages.plumbing.jobs import processes, rank
 from stages.pretraining import curves
 from stages.pretraining.probes import Probes
+from stages.training import checkpoints, distributed
+from stages.training.machine import Pace, peak
 
 logging.disable_progress_bar()  # the library draws one for every file that it saves
 

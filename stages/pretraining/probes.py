@@ -8,11 +8,11 @@ scores averages all tokens, and one over widely spread scores sees one token alo
 import torch
 from torch import Tensor, nn
 
-from stages.common.attention.probes import inputs_of, of_weights, operators_of
-from stages.common.masked_lm.corpus import Corpus
-from stages.common.masked_lm.run import PretrainingRun
-from stages.common.masked_lm.steps import built
-from stages.common.training.optimisation import device
+from stages.attention.probes import inputs_of, of_weights, operators_of
+from stages.masked_lm.corpus import Corpus
+from stages.masked_lm.run import PretrainingRun
+from stages.masked_lm.steps import built
+from stages.training.optimisation import device
 
 SEQUENCES = 32  # of the validation split; averages of so many differ little from those of all
 

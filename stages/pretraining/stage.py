@@ -16,7 +16,7 @@ Several GPUs share a run under `torchrun --nproc-per-node N -m stages pretrainin
 import shutil
 from pathlib import Path
 
-from stages.common.masked_lm.run import PretrainingRun
+from stages.masked_lm.run import PretrainingRun
 from stages.plumbing import jobs, observations
 from stages.plumbing.files import CHECKPOINTS, LIVE, PRETRAINED, TOKENIZER, TOKENS, place, temporary_sibling
 from stages.plumbing.model_folders import card, complete

@@ -13,12 +13,12 @@ import pandas as pd
 import torch
 from torch.nn import functional
 
-from stages.common.attention.bert import OperatorBertForQuestionAnswering
-from stages.common.classification.run import TunedRun
-from stages.common.classification.training import loaded, train_epochs
-from stages.common.training.optimisation import autocast, device, require_finite
+from stages.attention.bert import OperatorBertForQuestionAnswering
+from stages.classification.run import TunedRun
+from stages.classification.training import loaded, train_epochs
 from stages.plumbing.training_sections import QuestionAnswering
 from stages.question_answering.windows import Windows, encode, padded
+from stages.training.optimisation import autocast, device, require_finite
 
 EVALUATION_BATCH = 128  # windows
 

@@ -14,8 +14,8 @@ from typing import Any
 import pandas as pd
 from pydantic import SkipValidation
 
-from stages.common.benchmarks.answers import scores
-from stages.common.classification.run import TunedRun
+from stages.benchmarks.answers import scores
+from stages.classification.run import TunedRun
 from stages.plumbing import jobs, observations, results
 from stages.plumbing.files import (
     ANSWERS,

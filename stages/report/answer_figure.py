@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from stages.common.evidence.scores import GLUE_SCORE
-from stages.common.evidence.statistics import TOO_FEW
+from stages.evidence.scores import GLUE_SCORE
+from stages.evidence.statistics import TOO_FEW
 from stages.report import names
 from stages.report.drawing import INK, Drawing, panels, style
 from stages.report.first_screen import BIGGEST, RELEASED, of_run, saving

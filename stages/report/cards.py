@@ -5,7 +5,7 @@ from pathlib import Path
 import jinja2
 import pandas as pd
 
-from stages.common.evidence.scores import COLUMNS, GLUE_SCORE
+from stages.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.plumbing.files import PRETRAINED
 from stages.plumbing.model_folders import card
 from stages.plumbing.operators import described

@@ -4,9 +4,9 @@ from math import nan
 
 import pandas as pd
 
-from stages.common.evidence.baselines import AT_CHANCE
-from stages.common.evidence.scores import GLUE_SCORE
-from stages.common.evidence.statistics import EQUIVALENT, ONE_CHECKPOINT, TOO_FEW
+from stages.evidence.baselines import AT_CHANCE
+from stages.evidence.scores import GLUE_SCORE
+from stages.evidence.statistics import EQUIVALENT, ONE_CHECKPOINT, TOO_FEW
 from stages.report import inputs
 
 COLUMNS = ["quantity", "source", "protocol", "size", "task", "arm", "n", "estimate", "low", "high", "p_holm", "verdict"]

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from stages.common.evidence import specifications
+from stages.evidence import specifications
 from stages.report import names
 from stages.report.drawing import CONSTANT, DASHED, HEIGHT, INK, WIDTH, Drawing, panels, steps_axis, style
 

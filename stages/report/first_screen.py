@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from stages.common.evidence.arithmetic import FAILS
-from stages.common.evidence.cells import PAPER_SIZES
-from stages.common.evidence.scores import COLUMNS, GLUE_SCORE
-from stages.common.evidence.statistics import FEWEST, TOO_FEW
+from stages.evidence.arithmetic import FAILS
+from stages.evidence.cells import PAPER_SIZES
+from stages.evidence.scores import COLUMNS, GLUE_SCORE
+from stages.evidence.statistics import FEWEST, TOO_FEW
 from stages.report import contrasts, frames, inputs, names
 from stages.report.tables import number
 from stages.report.words import content, sentence

@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from stages.common.evidence import published
-from stages.common.evidence.baselines import LABELS
-from stages.common.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
+from stages.evidence import published
+from stages.evidence.baselines import LABELS
+from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
 from stages.plumbing import observations
 from stages.plumbing.files import LEDGER, TOKENS
 from stages.plumbing.settings import Settings

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from stages.common.evidence import baselines, published
+from stages.evidence import baselines, published
 from stages.plumbing import observations
 from stages.plumbing.files import ANALYSIS, AUDIT, SENTENCE_PAIRS, STATISTICS
 from stages.plumbing.settings import Settings

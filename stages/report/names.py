@@ -2,7 +2,7 @@
 
 import re
 
-from stages.common.benchmarks import glue
+from stages.benchmarks import glue
 from stages.plumbing.operators import described
 
 TASKS = {

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from stages.common.evidence.cell_verdicts import NOT_RUN
+from stages.evidence.cell_verdicts import NOT_RUN
 from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value
 from stages.report.words import content, say
 

@@ -1,6 +1,6 @@
 """The lines of a paper's table, cell by cell: published, recomputed and reproduced, and the notes that explain them.
 
-A row here is a list of cells as analysis filled them (stages/common/evidence/cells.py), one for every column of the
+A row here is a list of cells as analysis filled them (stages/evidence/cells.py), one for every column of the
 table, None where it has none.
 """
 
@@ -9,8 +9,8 @@ from math import isnan
 
 import pandas as pd
 
-from stages.common.evidence.baselines import AT_CHANCE
-from stages.common.evidence.cell_verdicts import (
+from stages.evidence.baselines import AT_CHANCE
+from stages.evidence.cell_verdicts import (
     NO_MODEL,
     NOT_COMPARABLE,
     NOT_IN_PAPER,
@@ -18,7 +18,7 @@ from stages.common.evidence.cell_verdicts import (
     NOT_MEASURED,
     NOT_RUN,
 )
-from stages.common.evidence.statistics import EXACT, FEWEST, PRETRAINING, REPEATS, TRAINING
+from stages.evidence.statistics import EXACT, FEWEST, PRETRAINING, REPEATS, TRAINING
 from stages.report.tables import MISSING, Line, Value, interval, number, spread
 
 CHANGED = "†"  # a cell that the paper's other edition prints otherwise

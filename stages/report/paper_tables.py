@@ -1,6 +1,6 @@
 """The papers' tables: every row up to three lines, published, recomputed from the released raw results, and reproduced.
 
-Made from the cells that analysis filled (stages/common/evidence/cells.py). The two editions of a paper's table are one
+Made from the cells that analysis filled (stages/evidence/cells.py). The two editions of a paper's table are one
 table here: one published line where both print the same, two with the differences marked where they do not.
 """
 
@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pandas as pd
 
-from stages.common.evidence import specifications
-from stages.common.evidence.cell_verdicts import NO_MODEL, NOT_IN_PAPER
-from stages.common.evidence.cells import PAPER_SIZES
-from stages.common.evidence.specifications import Table
+from stages.evidence import specifications
+from stages.evidence.cell_verdicts import NO_MODEL, NOT_IN_PAPER
+from stages.evidence.cells import PAPER_SIZES
+from stages.evidence.specifications import Table
 from stages.report import names, paper_lines
 from stages.report.tables import Grid, Group, Heading, Line, Value, command, number
 
@@ -45,7 +45,7 @@ def from_cells(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> Grid:
 
     Args:
         table: what the table is.
-        cells: its cells; columns as in stages/common/evidence/cells.py.
+        cells: its cells; columns as in stages/evidence/cells.py.
         sizes: those of this run; what was counted for others beside the paper's is left out.
     """
     own = {"": _asked_for(table, cells, sizes)}

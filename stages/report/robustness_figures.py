@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from stages.common.evidence import specifications
-from stages.common.evidence.scores import MISMATCHED
+from stages.evidence import specifications
+from stages.evidence.scores import MISMATCHED
 from stages.report import names
 from stages.report.drawing import CONSTANT, DASHED, HEAT, INK, WIDTH, Drawing, panels, style
 

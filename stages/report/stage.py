@@ -12,8 +12,8 @@ import shutil
 
 import pandas as pd
 
-from stages.common.evidence import cells, scores, specifications, statistics
-from stages.common.evidence.baselines import LABELS
+from stages.evidence import cells, scores, specifications, statistics
+from stages.evidence.baselines import LABELS
 from stages.plumbing.files import ANALYSIS, LEDGER, REPORTS, TOKENS, temporary_sibling, write_atomically
 from stages.plumbing.settings import Settings
 from stages.report import (

@@ -10,7 +10,7 @@ from math import ceil, isnan
 
 import pandas as pd
 
-from stages.common.evidence.cell_verdicts import NOT_RUN
+from stages.evidence.cell_verdicts import NOT_RUN
 
 MISSING = "–"
 PHRASE = 45  # characters, from which a cell is a text

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pandas as pd
 
-from stages.common.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, TRUNCATED
-from stages.common.evidence.statistics import ONE_CHECKPOINT
+from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, TRUNCATED
+from stages.evidence.statistics import ONE_CHECKPOINT
 from stages.report import names
 from stages.report.tables import Grid, Group, Heading, Line, Value
 from stages.report.words import content

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from stages.common.translation.pairs import END, SIDES, Pairs
+from stages.encoder_decoder.pairs import END, SIDES, Pairs
 from stages.plumbing import commits
 from stages.plumbing.files import SENTENCE_PAIRS, temporary_sibling, write_table
 from stages.plumbing.settings import Settings

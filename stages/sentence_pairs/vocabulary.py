@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from stages.common.translation.pairs import BEGIN, END, SIDES, SPECIAL, UNKNOWN
+from stages.encoder_decoder.pairs import BEGIN, END, SIDES, SPECIAL, UNKNOWN
 from stages.plumbing.files import write_atomically
 
 SPACE = "▁"  # as which Metaspace writes a space, and the beginning of a sentence

@@ -7,7 +7,7 @@ run again because of it.
 
 from itertools import product
 
-from stages.common.benchmarks.glue import positive_classes
+from stages.benchmarks.glue import positive_classes
 from stages.plumbing.files import CHECKED, write_atomically
 from stages.plumbing.settings import Settings
 
@@ -21,7 +21,7 @@ def require_own_operators(settings: Settings) -> None:
     for variant, size in product(own, settings.sizes):
         import torch  # takes seconds
 
-        from stages.common.attention.configuration import configuration
+        from stages.attention.configuration import configuration
 
         where = f"{variant['operators_file']}: operator `{variant['operator']}` at size {size}"
         config = configuration(**variant, **settings.models[size].model_dump())

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from stages.common.benchmarks.glue import HIGHEST_SIMILARITY, Split, Task
+from stages.benchmarks.glue import HIGHEST_SIMILARITY, Split, Task
 from stages.plumbing import commits
 
 COLUMNS = ("example_id", "text_a", "text_b", "label")

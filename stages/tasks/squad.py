@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from stages.common.benchmarks.answers import normalised
+from stages.benchmarks.answers import normalised
 from stages.plumbing import commits
 
 COLUMNS = ("example_id", "context", "question", "answers", "starts")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from stages.common.benchmarks.glue import TASKS
-from stages.common.embedded.comprehension import write_squad, write_triviaqa
-from stages.common.embedded.tasks import write_glue
+from stages.benchmarks.glue import TASKS
+from stages.embedded.comprehension import write_squad, write_triviaqa
+from stages.embedded.tasks import write_glue
 from stages.plumbing.files import STATISTICS, TASK_FOLDER, temporary_sibling
 from stages.plumbing.settings import Settings
 from stages.tasks import glue, squad, triviaqa

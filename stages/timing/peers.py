@@ -26,9 +26,9 @@ from transformers import (
     set_seed,
 )
 
-from stages.common.classification.training import Encoded
-from stages.common.training.optimisation import device
+from stages.classification.training import Encoded
 from stages.plumbing.model_folders import SPECIAL
+from stages.training.optimisation import device
 
 WARMUP = 0.1  # share of the steps of a fine-tuning
 COMPILING = 4  # first steps in which a compiled model may still be compiled

@@ -5,21 +5,21 @@ from pathlib import Path
 
 import numpy as np
 
-from stages.common.attention.bert import OperatorBertForSequenceClassification
-from stages.common.attention.configuration import configuration
-from stages.common.benchmarks.glue import TASKS
-from stages.common.classification import training as finetuning
-from stages.common.classification.run import FinetuningRun
-from stages.common.classification.training import Encoded
-from stages.common.masked_lm.corpus import Corpus
-from stages.common.masked_lm.run import PretrainingRun
-from stages.common.masked_lm.steps import Trainer
-from stages.common.training.batches import batches
-from stages.common.training.machine import clocked
-from stages.common.training.optimisation import INITIALISATION, device, optimiser, seed_torch
-from stages.common.translation import pairs as sentence_pairs
-from stages.common.translation import steps as translation
+from stages.attention.bert import OperatorBertForSequenceClassification
+from stages.attention.configuration import configuration
+from stages.benchmarks.glue import TASKS
+from stages.classification import training as finetuning
+from stages.classification.run import FinetuningRun
+from stages.classification.training import Encoded
+from stages.encoder_decoder import pairs as sentence_pairs
+from stages.encoder_decoder import steps as translation
+from stages.masked_lm.corpus import Corpus
+from stages.masked_lm.run import PretrainingRun
+from stages.masked_lm.steps import Trainer
 from stages.plumbing.training_sections import Finetuning as Recipe
+from stages.training.batches import batches
+from stages.training.machine import clocked
+from stages.training.optimisation import INITIALISATION, device, optimiser, seed_torch
 
 
 class Pretraining:

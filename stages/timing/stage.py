@@ -15,18 +15,18 @@ from functools import cache, partial
 
 import torch
 
-from stages.common.attention.counts import training_flops
-from stages.common.benchmarks.glue import TASKS
-from stages.common.classification import training as finetuning
-from stages.common.masked_lm.corpus import Corpus
-from stages.common.masked_lm.run import PretrainingRun
-from stages.common.training import machine
-from stages.common.training.rounds import interleaved
+from stages.attention.counts import training_flops
+from stages.benchmarks.glue import TASKS
+from stages.classification import training as finetuning
+from stages.masked_lm.corpus import Corpus
+from stages.masked_lm.run import PretrainingRun
 from stages.plumbing import observations
 from stages.plumbing.files import SENTENCE_PAIRS, TASK_FOLDER, TOKENIZER, TOKENS
 from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
 from stages.timing import peers, speed
+from stages.training import machine
+from stages.training.rounds import interleaved
 
 PRECISIONS = ("float32", "bfloat16")
 EMULATED = 0.25  # below this share of float32's speed a precision is emulated, and nobody would train in it

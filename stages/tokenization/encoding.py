@@ -10,7 +10,7 @@ from itertools import chain, filterfalse
 import numpy as np
 from tokenizers import Tokenizer
 
-from stages.common.sequences.packing import ITEM
+from stages.sequences.packing import ITEM
 
 KNOWN_WORDS = 1 << 19  # that are remembered; some 100 MB
 LONG_WORD = 64  # characters; longer ones are not remembered

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from stages.common.records.ledger import TOTAL, read_ledger
-from stages.common.sequences import packing
 from stages.plumbing import jobs
 from stages.plumbing.files import FILTERED, LEDGER, TOKENS, write_atomically
 from stages.plumbing.sections import Tokenization
 from stages.plumbing.settings import Settings
+from stages.records.ledger import TOTAL, read_ledger
+from stages.sequences import packing
 from stages.tokenization import streams as tokens
 from stages.tokenization import vocabulary
 

@@ -11,8 +11,8 @@ from typing import BinaryIO
 import numpy as np
 from tokenizers import Tokenizer
 
-from stages.common.records import reading, records
-from stages.common.sequences.packing import ITEM
+from stages.records import reading, records
+from stages.sequences.packing import ITEM
 from stages.tokenization.encoding import Encoder
 
 BATCH = 1 << 20  # characters

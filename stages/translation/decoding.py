@@ -11,9 +11,9 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from stages.common.training.optimisation import autocast, device
-from stages.common.translation.pairs import BEGIN, END, PAD, Pairs, padded
-from stages.common.translation.transformer import Transformer
+from stages.encoder_decoder.pairs import BEGIN, END, PAD, Pairs, padded
+from stages.encoder_decoder.transformer import Transformer
+from stages.training.optimisation import autocast, device
 
 BATCH = 64  # sentences
 NOTHING = float("-inf")

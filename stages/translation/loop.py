@@ -10,13 +10,13 @@ from pathlib import Path
 import pandas as pd
 from tqdm import tqdm
 
-from stages.common.training import checkpoints
-from stages.common.training.batches import batches
-from stages.common.training.optimisation import ORDER, derived_seed, optimiser
-from stages.common.translation import pairs as sentence_pairs
-from stages.common.translation.pairs import Pairs
-from stages.common.translation.steps import Counts, advance, built, held_out
-from stages.common.translation.transformer import Transformer
+from stages.encoder_decoder import pairs as sentence_pairs
+from stages.encoder_decoder.pairs import Pairs
+from stages.encoder_decoder.steps import Counts, advance, built, held_out
+from stages.encoder_decoder.transformer import Transformer
+from stages.training import checkpoints
+from stages.training.batches import batches
+from stages.training.optimisation import ORDER, derived_seed, optimiser
 from stages.translation.decoding import translate
 from stages.translation.scoring import bleu
 

@@ -16,7 +16,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from stages.common.training.optimisation import (
+from stages.encoder_decoder.steps import NO_CLIPPING, attention, feed_forward
+from stages.encoder_decoder.transformer import EncoderLayer, sinusoids, start
+from stages.training.optimisation import (
     INITIALISATION,
     ORDER,
     derived_seed,
@@ -26,8 +28,6 @@ from stages.common.training.optimisation import (
     seed_torch,
     update,
 )
-from stages.common.translation.steps import NO_CLIPPING, attention, feed_forward
-from stages.common.translation.transformer import EncoderLayer, sinusoids, start
 
 COEFFICIENTS = (2.06, -1.74, 0.48)  # k0, k1, k2: a root 0.5; two of 0.98 exp(+-0.65i), a wave that hardly fades
 LAGS = len(COEFFICIENTS)

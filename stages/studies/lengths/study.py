@@ -21,15 +21,15 @@ import pandas as pd
 import yaml
 from matplotlib.figure import Figure
 
-from stages.common.masked_lm.run import PretrainingRun
-from stages.common.sequences.packing import INDEX, read_index
 from stages.corpus import stage as corpus
 from stages.filtering import stage as filtering
+from stages.masked_lm.run import PretrainingRun
 from stages.plumbing import jobs, scales
 from stages.plumbing.files import TOKENS, place, temporary_sibling, write_atomically
 from stages.plumbing.settings import Settings, load_settings
 from stages.pretraining import stage as pretraining
 from stages.report.drawing import SETTINGS
+from stages.sequences.packing import INDEX, read_index
 from stages.tokenization import stage as tokenization
 
 LENGTHS = (8, 16, 32, 64)  # tokens of a sequence

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from stages.common.evidence import power, survival
-from stages.common.evidence.statistics import holm, mean_interval, varies
+from stages.evidence import power, survival
+from stages.evidence.statistics import holm, mean_interval, varies
 from stages.studies.plateau import hazards
 
 SOONER, LATER, UNDECIDED, NEITHER = "sooner", "later", "undecided", "neither leaves"  # verdicts on two arms

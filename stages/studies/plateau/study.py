@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from stages.common.evidence import convergence, released, survival
-from stages.common.evidence.measurements import measurements
+from stages.evidence import convergence, released, survival
+from stages.evidence.measurements import measurements
 from stages.plumbing import observations
 from stages.plumbing.documents import read_yaml
 from stages.plumbing.files import REPORTS, temporary_sibling, write_atomically

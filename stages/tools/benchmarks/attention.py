@@ -19,15 +19,15 @@ from torch.nn import functional
 from transformers import BertModel
 from transformers.models.bert.modeling_bert import BertAttention
 
-from stages.common.attention.base import SelfAttention
-from stages.common.attention.bert import Attention, OperatorBertModel
-from stages.common.attention.configuration import configuration
-from stages.common.attention.counts import block_work
-from stages.common.attention.operators import SELF_ATTENTION
-from stages.common.attention.products import merge, split
-from stages.common.training.machine import clocked
-from stages.common.training.optimisation import device
-from stages.common.training.rounds import interleaved, median_ratio
+from stages.attention.base import SelfAttention
+from stages.attention.bert import Attention, OperatorBertModel
+from stages.attention.configuration import configuration
+from stages.attention.counts import block_work
+from stages.attention.operators import SELF_ATTENTION
+from stages.attention.products import merge, split
+from stages.training.machine import clocked
+from stages.training.optimisation import device
+from stages.training.rounds import interleaved, median_ratio
 
 DROPOUT = 0.1
 

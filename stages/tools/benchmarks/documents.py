@@ -18,13 +18,13 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from stages.common.records import reading, records
-from stages.common.sequences import packing
-from stages.common.training.rounds import interleaved, median_ratio
 from stages.filtering import shards as filtering
 from stages.plumbing.compression import zstd
+from stages.records import reading, records
+from stages.sequences import packing
 from stages.tokenization import streams as tokens
 from stages.tokenization import vocabulary
+from stages.training.rounds import interleaved, median_ratio
 
 EXCLUDED = ("agressif", "adult", "phishing", "warez")
 RULES = {"above": 5.0, "below": 100_000.0, "keep_missing": False, "keep_warned": False}

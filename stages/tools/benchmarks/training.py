@@ -18,20 +18,20 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import torch
 
-from stages.common.attention.counts import training_flops
-from stages.common.benchmarks import glue
-from stages.common.benchmarks.metrics import scores
-from stages.common.classification import training as finetuning
-from stages.common.classification.training import Encoded
-from stages.common.embedded.tasks import write_glue
-from stages.common.masked_lm.corpus import Corpus
-from stages.common.masked_lm.run import PretrainingRun
-from stages.common.sequences import packing
-from stages.common.training import machine
-from stages.common.training.rounds import interleaved, median_ratio
+from stages.attention.counts import training_flops
+from stages.benchmarks import glue
+from stages.benchmarks.metrics import scores
+from stages.classification import training as finetuning
+from stages.classification.training import Encoded
+from stages.embedded.tasks import write_glue
+from stages.masked_lm.corpus import Corpus
+from stages.masked_lm.run import PretrainingRun
 from stages.plumbing.training_sections import Finetuning, Model, Pretraining
+from stages.sequences import packing
 from stages.tasks.glue import read_original
 from stages.timing import peers, speed
+from stages.training import machine
+from stages.training.rounds import interleaved, median_ratio
 
 MASKED = 0.15
 PRECISIONS = ("float32", "bfloat16")

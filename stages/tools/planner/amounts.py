@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from stages.common.sequences import packing
 from stages.plumbing.done import made
 from stages.plumbing.files import STATISTICS, TOKENS
 from stages.plumbing.settings import Settings
+from stages.sequences import packing
 
 DATA = ("corpus", "filtering", "tokenization")
 PRINTED = "data/published/kowsher2024_arxiv_table7_dataset_statistics.csv"

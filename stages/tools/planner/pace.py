@@ -9,13 +9,13 @@ import time
 import numpy as np
 import torch
 
-from stages.common.attention.counts import training_flops
-from stages.common.classification.training import Encoded
-from stages.common.training.machine import synchronise
-from stages.common.training.optimisation import device
+from stages.attention.counts import training_flops
+from stages.classification.training import Encoded
 from stages.plumbing.settings import REFERENCE, Settings
 from stages.timing.speed import Finetuning
 from stages.tools.planner.work import Run
+from stages.training.machine import synchronise
+from stages.training.optimisation import device
 
 SECONDS = 20.0  # for all timings together, and one step more
 STEPS = 50  # at most, of one timing

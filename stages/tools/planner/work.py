@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from stages.common.attention.counts import model_parameters, training_flops
-from stages.common.benchmarks.glue import TASKS
-from stages.common.classification.run import TunedRun
+from stages.attention.counts import model_parameters, training_flops
+from stages.benchmarks.glue import TASKS
+from stages.classification.run import TunedRun
 from stages.convergence import stage as convergence
 from stages.cross_domain import stage as cross_domain
 from stages.finetuning import stage as finetuning

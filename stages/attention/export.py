@@ -1,0 +1,175 @@
+"""Makes a model folder that others can load: as an ordinary BERT, or with the code of its operator beside it.
+
+An ordinary BERT has equal outputs and needs no code but the library's; it exists for every operator whose scores are
+products of queries and keys. `--own` keeps the operator and its parameters and puts the files of its code into the
+folder, which `from_pretrained(FOLDER, trust_remote_code=True)` runs. Tokenizer and card come along. Either folder goes
+to the hub as it is: `hf upload NAME FOLDER`.
+"""
+
+import argparse
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertModel,
+    PreTrainedModel,
+)
+
+from .bert import (
+    OperatorBertForMaskedLM,
+    OperatorBertForQuestionAnswering,
+    OperatorBertForSequenceClassification,
+    OperatorBertModel,
+    WithOperator,
+)
+from .configuration import OperatorConfig
+
+STOCK = {
+    OperatorBertModel: BertModel,
+    OperatorBertForMaskedLM: BertForMaskedLM,
+    OperatorBertForSequenceClassification: BertForSequenceClassification,
+    OperatorBertForQuestionAnswering: BertForQuestionAnswering,
+}
+AUTO_CLASSES = {
+    OperatorBertModel: "AutoModel",
+    OperatorBertForMaskedLM: "AutoModelForMaskedLM",
+    OperatorBertForSequenceClassification: "AutoModelForSequenceClassification",
+    OperatorBertForQuestionAnswering: "AutoModelForQuestionAnswering",
+}
+BESIDE = ("tokenizer.json", "tokenizer_config.json", "README.md")
+
+
+def main(words: list[str]) -> None:
+    """Parses a command line and writes the folder that it asks for."""
+    parser = argparse.ArgumentParser(prog="python -m fewer_attention.export", description=__doc__)
+    parser.add_argument("source", type=Path, help="a model folder, such as data/pretraining/shared-tiny/seed-1")
+    parser.add_argument("target", type=Path, help="the folder to write")
+    parser.add_argument("--own", action="store_true", help="keep the operator, with its code in the folder")
+    chosen = parser.parse_args(words)
+    try:
+        export(chosen.source, chosen.target, chosen.own)
+    except (ValueError, OSError) as error:
+        sys.exit(f"error: {error}")
+
+
+def export(source: Path, target: Path, own: bool) -> None:
+    """Writes the model of a folder to another, in a form that loads without this repository.
+
+    Args:
+        source: a model folder.
+        target: the folder to write; what it has under the same names is replaced.
+        own: whether the operator stays, with its code; otherwise the model becomes an ordinary BERT.
+
+    Raises:
+        ValueError: for an operator that BERT cannot express, for a folder whose model is none of ours, and for the code
+            of a user's own operator, which imports this repository.
+    """
+    config = OperatorConfig.from_pretrained(source)
+    if own and config.operators_sha256:
+        raise ValueError(
+            f"{source}: the code of `{config.operator}` is in a file of its user's and imports this repository; "
+            "export it in Python without it: own_operators(FILE, SHA256) of stages.attention.own, then export"
+        )
+    classes = {model.__name__: model for model in STOCK}
+    name = (config.architectures or ["none"])[0]
+    if name not in classes:
+        raise ValueError(f"{source}/config.json: the architecture {name} is none of {', '.join(classes)}")
+    model = classes[name].from_pretrained(source)
+    if own:
+        _save_with_code(model, target)
+    else:
+        to_stock_bert(model).save_pretrained(target)
+    for name in BESIDE:
+        if (source / name).exists():
+            shutil.copyfile(source / name, target / name)
+    card = target / "README.md"
+    if card.exists():
+        card.write_text(_card(card.read_text(encoding="utf-8"), target, own), encoding="utf-8")
+
+
+def _save_with_code(model: PreTrainedModel, target: Path) -> None:
+    """Writes a model with the code of its classes.
+
+    The registration holds for the process, and whatever was saved later would get the code as well: it is taken back.
+    """
+    classes = (OperatorConfig, type(model))
+    OperatorConfig.register_for_auto_class()
+    type(model).register_for_auto_class(AUTO_CLASSES[type(model)])
+    try:
+        model.save_pretrained(target)
+    finally:
+        for registered in classes:
+            registered._auto_class = None
+
+
+def _card(text: str, target: Path, own: bool) -> str:
+    """The card of an exported folder: how it loads now stands in place of how it loaded."""
+    body, _, use = text.partition("\n## Use\n")
+    task = re.search(r'pipeline\("([\w-]+)"', use)
+    said = (
+        "The code of the operator stands beside the weights, and is run only with `trust_remote_code=True`."
+        if own
+        else "This is its export to an ordinary BERT, with equal outputs and BERT's three projections in a layer; it "
+        "loads without this repository."
+    )
+    line = f'pipeline("{task[1] if task else "fill-mask"}", "{target.as_posix()}"{", trust_remote_code=True" * own})'
+    return f"{body}\n## Use\n\n{said}\n\n```python\nfrom transformers import pipeline\n\nmodel = {line}\n```\n"
+
+
+@torch.no_grad()
+def to_stock_bert(
+    model: OperatorBertModel | WithOperator,
+) -> BertModel | BertForMaskedLM | BertForSequenceClassification:
+    """Makes an ordinary Hugging Face model with equal outputs (to 1e-5 in float32).
+
+    It has as many parameters as one of Original: the export serves compatibility and saves nothing.
+
+    Args:
+        model: one of the classes in STOCK, which is left as it is.
+
+    Returns:
+        A model of the ordinary class for it, in evaluation mode.
+
+    Raises:
+        ValueError: BERT cannot express the operator.
+    """
+    config = model.config
+    names = BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}
+    stock = STOCK[type(model)](BertConfig(**{name: getattr(config, name) for name in names}))
+    state = {name: tensor for name, tensor in model.state_dict().items() if ".attention.self." not in name}
+    for index, layer in enumerate(model.base_model.encoder.layer):
+        prefix = (
+            f"{'' if model.base_model is model else model.base_model_prefix + '.'}encoder.layer.{index}.attention.self"
+        )
+        state |= projections(layer.attention.self.projections(), prefix)
+    stock.load_state_dict(state)
+    return stock.to(next(model.parameters()).dtype).eval()
+
+
+def projections(parts: tuple[tuple[Tensor, Tensor], ...], prefix: str) -> dict[str, Tensor]:
+    """Gives the projections of one attention layer the names that BERT has for them.
+
+    Args:
+        parts: weight and bias of the query, the key and the value, in this order.
+        prefix: the name of the attention layer in the model.
+
+    Returns:
+        The tensors by names such as `PREFIX.query.weight`.
+    """
+    return {
+        f"{prefix}.{name}.{kind}": tensor
+        for name, part in zip(("query", "key", "value"), parts, strict=True)
+        for kind, tensor in zip(("weight", "bias"), part, strict=True)
+    }
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,56 @@
+"""The GLUE metrics, as fractions in [-1, 1], by scikit-learn and scipy.
+
+Raw metrics only; what a paper makes of several (means of accuracy and F1, say) is made where its tables are.
+"""
+
+import numpy as np
+from scipy import stats
+from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
+
+from stages.benchmarks.glue import TASKS
+
+
+def scores(task: str, predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+    """Every metric of the task, by name.
+
+    predictions, labels: [examples]; classes, or for stsb real numbers on any scale, of which the correlations
+    take no notice. F1 is that of class 1. A model that gives one answer to everything has no correlation by
+    definition; it gets 0.0, as one that knows nothing, and its F1 is 0.0 where no positive is predicted.
+    ValueError for an unknown task, different or empty shapes, or values that are not finite.
+    """
+    if task not in TASKS:
+        raise ValueError(f"task {task}: unknown; known are {', '.join(TASKS)}")
+    predictions, labels = np.asarray(predictions), np.asarray(labels)
+    if predictions.shape != labels.shape or predictions.ndim != 1 or not len(labels):
+        raise ValueError(f"task {task}: predictions {predictions.shape} and labels {labels.shape} must be [examples]")
+    if not (np.isfinite(predictions).all() and np.isfinite(labels).all()):
+        raise ValueError(f"task {task}: predictions or labels hold NaN or infinity; did the training diverge?")
+    return {metric: float(METRICS[metric](labels, predictions)) for metric in TASKS[task].metrics}
+
+
+def _f1(labels: np.ndarray, predictions: np.ndarray) -> float:
+    return f1_score(labels, predictions, pos_label=1, zero_division=0.0)
+
+
+def _pearson(labels: np.ndarray, predictions: np.ndarray) -> float:
+    return _correlation(stats.pearsonr, labels, predictions)
+
+
+def _spearman(labels: np.ndarray, predictions: np.ndarray) -> float:
+    return _correlation(stats.spearmanr, labels, predictions)
+
+
+def _correlation(measure, labels: np.ndarray, predictions: np.ndarray) -> float:
+    if np.ptp(labels) == 0 or np.ptp(predictions) == 0:
+        return 0.0
+    value = measure(labels, predictions).statistic
+    return value if np.isfinite(value) else 0.0  # spreads too small for the precision
+
+
+METRICS = {
+    "accuracy": accuracy_score,
+    "f1": _f1,
+    "matthews_correlation": matthews_corrcoef,
+    "pearson": _pearson,
+    "spearmanr": _spearman,
+}

@@ -1,1 +1,0 @@
-"""What several stages use. Nothing here imports a stage."""

@@ -1,0 +1,184 @@
+"""Passages of the embedded world with questions on them, written as SQuAD 1.1, SQuAD 2.0 and TriviaQA are distributed.
+
+A passage states a few events of one scene. A question asks for the agent, the place or the number of one of them, and
+just one statement answers it; for an unanswerable question, as SQuAD 2.0 has them, none does. TriviaQA's form has
+documents in files, aliases of the answer (the two names of a concept) and no spans; for some questions, no answer.
+"""
+
+import json
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+
+from stages.embedded.grammar import Event, Wording, say_place, say_thing, sentence
+from stages.embedded.lexicon import NUMERALS, SYNONYMS
+from stages.embedded.pairs import alter
+from stages.embedded.questions import SLOTS, answers, ask
+from stages.embedded.world import ALL_TOPICS, Scene, any_wording, happening, imagine, reworded
+from stages.plumbing.files import write_atomically
+
+SENTENCES = (2, 3)  # in a passage, at least and at most
+QUESTIONS = 2  # to a passage, at most
+UNANSWERABLE = 3  # in SQuAD 2.0's form, one question in so many
+NEAR = 0.3  # share of these that differ from a statement in one component; the others ask about another scene
+REWORDED = 0.5  # share of questions that name the action, and perhaps other things, otherwise than the passage does
+UNFOUND = 20  # in TriviaQA's form, one question more for so many, whose documents do not hold the answer
+ARTICLE = 10  # paragraphs
+
+
+@dataclass(frozen=True)
+class Question:
+    """answer: as the passage words it; empty where nothing answers. start: its first character in the passage."""
+
+    text: str
+    answer: str = ""
+    start: int = 0
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Passage:
+    text: str
+    questions: tuple[Question, ...]
+
+
+def write_squad(folder: Path, train_questions: int, validation_questions: int, seed: int) -> None:
+    """Writes `folder`/squad/{train,dev}-{v1.1,v2.0}.json with that many questions each."""
+    for version, share in (("1.1", 0.0), ("2.0", 1 / UNANSWERABLE)):
+        for split, number in (("train", train_questions), ("dev", validation_questions)):
+            rng = Random(f"{seed} squad {version} {split}")
+            passages = draw(rng, number, share)
+            write_json(folder / "squad" / f"{split}-v{version}.json", as_squad(passages, version, split))
+
+
+def write_triviaqa(folder: Path, train_questions: int, validation_questions: int, seed: int) -> None:
+    """Writes generated questions as TriviaQA is distributed: files of questions, and a text of evidence for each.
+
+    Args:
+        folder: gets triviaqa/qa/{wikipedia,web}-{train,dev}.json and triviaqa/evidence/{wikipedia,web}/*.txt.
+        train_questions: of both parts together, half of them in each; beside them stand some whose evidence does not
+            hold their answer.
+        validation_questions: the same of the split that TriviaQA calls dev.
+        seed: equal seeds give equal bytes.
+    """
+    for split, number in (("train", train_questions), ("dev", validation_questions)):
+        for part, count in (("wikipedia", number - number // 2), ("web", number // 2)):
+            rng = Random(f"{seed} triviaqa {part} {split}")
+            passages = [*draw(rng, count, 0.0), *draw(rng, count // UNFOUND, 1.0)]
+            pairs = [(passage, question) for passage in passages for question in passage.questions]
+            write_json(folder / "triviaqa" / "qa" / f"{part}-{split}.json", as_triviaqa(pairs, part, split))
+            for name, (passage, _) in enumerate(pairs):
+                write_atomically(folder / "triviaqa" / "evidence" / part / f"{split}_{name}.txt", passage.text + "\n")
+
+
+def draw(rng: Random, number: int, unanswerable: float) -> list[Passage]:
+    """Passages with `number` questions together. unanswerable: the share of those without an answer."""
+    kinds = [i < round(number * unanswerable) for i in range(number)]
+    rng.shuffle(kinds)
+    passages = []
+    while kinds:
+        passage = tell(rng, kinds[:QUESTIONS])
+        passages.append(passage)
+        kinds = kinds[len(passage.questions) :]
+    return passages
+
+
+def tell(rng: Random, kinds: list[bool]) -> Passage:
+    """A passage with a question for each of `kinds`: whether it lacks an answer. All questions differ."""
+    while True:
+        scene = imagine(rng, ALL_TOPICS)
+        events = [happening(rng, scene, place=0.5, social=0.3) for _ in range(rng.randint(*SENTENCES))]
+        wordings = [any_wording(rng, event, passive=0.1) for event in events]
+        lines = [sentence(event, wording) for event, wording in zip(events, wordings, strict=True)]
+        found = [_question(rng, scene, events, wordings, lines, kind) for kind in kinds]
+        if all(found) and len({question.text for question in found}) == len(found):
+            return Passage(" ".join(lines), tuple(found))
+
+
+def as_squad(passages: list[Passage], version: str, split: str) -> dict:
+    """The JSON of SQuAD. Development questions have two gold answers, the second without its article."""
+    paragraphs = []
+    for number, passage in enumerate(passages):
+        entries = []
+        for place, question in enumerate(passage.questions):
+            entry = {"id": f"{split}-{number}-{place}", "question": question.text, "answers": _gold(question, split)}
+            if version == "2.0":
+                entry["is_impossible"] = not question.answer
+            entries.append(entry)
+        paragraphs.append({"context": passage.text, "qas": entries})
+    articles = [
+        {"title": f"Article {first // ARTICLE + 1}", "paragraphs": paragraphs[first : first + ARTICLE]}
+        for first in range(0, len(paragraphs), ARTICLE)
+    ]
+    return {"version": version, "data": articles}
+
+
+def as_triviaqa(pairs: list[tuple[Passage, Question]], part: str, split: str) -> dict:
+    """The JSON of TriviaQA; the documents of a Wikipedia part are entity pages, those of a web part search results."""
+    pages = {"wikipedia": "EntityPages", "web": "SearchResults"}
+    data = []
+    for number, (_, question) in enumerate(pairs):
+        aliases = list(question.aliases) or ["nobody"]
+        entry = {"QuestionId": f"{part}_{split}_{number}", "Question": question.text}
+        entry |= {"Answer": {"Value": aliases[0], "Aliases": aliases}, "EntityPages": [], "SearchResults": []}
+        entry[pages[part]] = [{"Filename": f"{split}_{number}.txt", "Title": f"Document {number}"}]
+        data.append(entry)
+    return {"Data": data, "Domain": part.capitalize(), "VerifiedEval": False, "Version": 1.0}
+
+
+def write_json(path: Path, content: dict) -> None:
+    """Writes JSON with sorted keys, so that equal content gives equal bytes."""
+    write_atomically(path, json.dumps(content, sort_keys=True))
+
+
+def _question(
+    rng: Random, scene: Scene, events: list[Event], wordings: list[Wording], lines: list[str], unanswerable: bool
+) -> Question | None:
+    """A question on one of the events, or None where this draw gives none that is clear."""
+    place = rng.randrange(len(events))
+    asked, wording = events[place], wordings[place]
+    if unanswerable:
+        near = rng.random() < NEAR
+        asked = alter(rng, asked, scene) if near else happening(rng, imagine(rng, ALL_TOPICS), place=0.6, social=0.1)
+        asked = replace(asked, negated=False)
+    slot = rng.choice(SLOTS)
+    if (slot == "where" and asked.place is None) or (slot == "how many" and asked.patient.count <= 1):
+        return None
+    answering = [i for i, event in enumerate(events) if answers(event, asked, slot)]
+    if len(answering) != (0 if unanswerable else 1):
+        return None
+    text = ask(asked, slot, reworded(rng, asked, wording) if rng.random() < REWORDED else wording)
+    if unanswerable:
+        return Question(text)
+    i = answering[0]
+    phrase = _phrase(events[i], slot, wordings[i])
+    found = re.search(rf"\b{re.escape(phrase)}\b", lines[i], re.IGNORECASE)
+    start = sum(len(line) + 1 for line in lines[:i]) + found.start()
+    return Question(text, found[0], start, _aliases(events[i], slot))
+
+
+def _phrase(event: Event, slot: str, wording: Wording) -> str:
+    """The words of a statement that answer a question about it."""
+    if slot == "who":
+        return " ".join(word.text for word in say_thing(event.agent, wording))
+    if slot == "where":
+        return " ".join(word.text for word in say_place(event.place, wording)[1:])
+    return NUMERALS[event.patient.count]
+
+
+def _aliases(event: Event, slot: str) -> tuple[str, ...]:
+    if slot == "how many":
+        return (NUMERALS[event.patient.count],)
+    noun = event.agent.noun if slot == "who" else event.place
+    return tuple(SYNONYMS.get(noun, (noun,)))
+
+
+def _gold(question: Question, split: str) -> list[dict]:
+    if not question.answer:
+        return []
+    gold = [{"text": question.answer, "answer_start": question.start}]
+    article, _, rest = question.answer.partition(" ")
+    if split == "dev" and rest:
+        gold.append({"text": rest, "answer_start": question.start + len(article) + 1})
+    return gold

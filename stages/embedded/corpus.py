@@ -1,0 +1,114 @@
+"""The embedded corpus: OSCAR 23.01 records in Zstandard-compressed JSON lines, with planted defects.
+
+Reads nothing; `write_corpus` writes `part_N.jsonl.zst`, `defects.plan` says what a corpus of that size holds.
+Record schema: oscar-project/documentation, docs/versions/oscar-2301.md.
+"""
+
+import base64
+import hashlib
+import json
+import uuid
+from datetime import datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from stages.embedded.defects import (
+    HARMLESS_CATEGORIES,
+    KINDS,
+    MALFORMED,
+    SOUND,
+    Kind,
+    lines_for,
+    perplexity_for,
+    plan,
+)
+from stages.plumbing.compression import zstd
+from stages.plumbing.files import write_atomically
+
+COMPRESSION_LEVEL = 3
+CRAWL_START = datetime(2022, 11, 26)  # the crawl behind OSCAR 23.01 is that of November and December 2022
+
+
+def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
+    """Write `documents` lines over `shards` files. The same arguments give the same bytes.
+
+    Raises ValueError unless there are enough documents for every kind (defects.plan) and 1 <= shards <= documents.
+    """
+    lines = corpus_lines(documents, seed)
+    if not 1 <= shards <= documents:
+        raise ValueError(f"embedded corpus: {shards} shards for {documents} documents; give 1 to {documents} shards")
+    for shard in range(shards):
+        text = "".join(line + "\n" for line in lines[shard::shards])
+        write_atomically(folder / f"part_{shard + 1}.jsonl.zst", zstd.compress(text.encode(), level=COMPRESSION_LEVEL))
+
+
+def corpus_lines(documents: int, seed: int) -> list[str]:
+    """The lines of the corpus, in the order of a shuffle of all kinds."""
+    rng = Random(f"{seed} corpus")
+    kinds = {kind.name: kind for kind in (Kind(SOUND, 1.0), *KINDS)}
+    slots = [(name, number) for name, count in plan(documents).items() for number in range(count)]
+    rng.shuffle(slots)
+    lines = []
+    for position, (name, number) in enumerate(slots):
+        if name in MALFORMED:
+            lines.append(malformed_line(rng, name, position))
+        else:
+            lines.append(json.dumps(record(rng, kinds[name], number, position), sort_keys=True))
+    return lines
+
+
+def record(rng: Random, kind: Kind, number: int, position: int) -> dict[str, Any]:
+    """A record. number: among those of its kind; position: in the corpus."""
+    lines = lines_for(rng, kind.warnings)
+    categories = list(kind.categories)
+    if kind.name == SOUND and rng.random() < 0.1:
+        categories = [rng.choice(HARMLESS_CATEGORIES)]
+    content = "\n".join(lines)
+    return {
+        "content": content,
+        "warc_headers": _headers(rng, content, kind, position),
+        "metadata": {
+            "identification": {"label": "en", "prob": round(rng.uniform(0.7, 1.0), 6)},
+            "harmful_pp": perplexity_for(rng, kind.harmful_pp, number),
+            "tlsh": None,
+            "quality_warnings": list(kind.warnings) or None,
+            "categories": categories or None,
+            "sentence_identifications": [_identification(rng) for _ in lines],
+        },
+    }
+
+
+def malformed_line(rng: Random, name: str, position: int) -> str:
+    """A line that is no record: no JSON, JSON that breaks off, or a record without content."""
+    whole = record(rng, Kind(SOUND, 1.0), 0, position)
+    if name == "malformed:not_json":
+        return whole["content"].split("\n")[0]
+    if name == "malformed:no_content":
+        del whole["content"]
+        return json.dumps(whole, sort_keys=True)
+    text = json.dumps(whole, sort_keys=True)
+    return text[: rng.randint(len(text) // 4, len(text) // 2)]
+
+
+def _headers(rng: Random, content: str, kind: Kind, position: int) -> dict[str, str]:
+    """WARC headers: every value is a string, as in OSCAR."""
+    data = content.encode()
+    site = (kind.categories or ("pages",))[0].replace("_", "-")
+    crawled = CRAWL_START + timedelta(seconds=rng.randrange(14 * 24 * 3600))
+    return {
+        "warc-identified-content-language": "eng",
+        "warc-target-uri": f"https://{site}{rng.randrange(100)}.example.org/{position}",
+        "warc-record-id": f"<urn:uuid:{uuid.UUID(int=rng.getrandbits(128), version=4)}>",
+        "warc-type": "conversion",
+        "content-length": str(len(data)),
+        "warc-refers-to": f"<urn:uuid:{uuid.UUID(int=rng.getrandbits(128), version=4)}>",
+        "warc-block-digest": "sha1:" + base64.b32encode(hashlib.sha1(data).digest()).decode(),
+        "warc-date": crawled.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "content-type": "text/plain",
+    }
+
+
+def _identification(rng: Random) -> dict[str, Any] | None:
+    """A line's language; null where OSCAR's identification is less sure than 0.8."""
+    return {"label": "en", "prob": round(rng.uniform(0.8, 1.0), 6)} if rng.random() < 0.95 else None

@@ -1,0 +1,99 @@
+"""The kinds of documents that the corpus is planted with: sound ones, and everything that the filter must drop.
+
+A kind fixes the metadata and the look of its documents; `plan` says how many of each a corpus holds.
+"""
+
+import string
+from dataclasses import dataclass
+from random import Random
+
+from stages.embedded.passages import document, glossary
+from stages.embedded.world import ALL_TOPICS, imagine
+
+HARMFUL_CATEGORIES = (
+    *("agressif", "adult", "cryptojacking", "dangerous_material", "phishing", "warez", "ddos", "hacking", "malware"),
+    *("mixed_adult", "sect"),
+)  # Courtois et al. 2024, Appendix A
+HARMLESS_CATEGORIES = ("blog", "press", "shopping", "sports")
+WARNINGS = ("tiny", "short_sentences", "header", "footer", "noisy")
+SOUND = "sound"
+MENU = ("Home", "About us", "Contact", "Log in", "Sign up", "Search", "Privacy", "Next page", "Share", "Site map")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """share: of all documents. harmful_pp: "usual", "low" (at most 5), "high" (at least 100000), "zero" or "null".
+    categories, warnings: those that the documents are tagged with."""
+
+    name: str
+    share: float
+    harmful_pp: str = "usual"
+    categories: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+KINDS = (
+    *(Kind(f"category:{category}", 0.01, categories=(category,)) for category in HARMFUL_CATEGORIES),
+    *(Kind(f"harmful_pp:{level}", 0.02, harmful_pp=level) for level in ("low", "high", "zero", "null")),
+    *(Kind(f"warning:{warning}", 0.02, warnings=(warning,)) for warning in WARNINGS),
+    Kind("combined:categories", 0.01, categories=("adult", "blog", "phishing")),
+    Kind("combined:category,harmful_pp", 0.01, "low", ("mixed_adult",)),
+    Kind("combined:category,warning", 0.01, categories=("hacking",), warnings=("noisy",)),
+    Kind("combined:warnings", 0.01, warnings=("short_sentences", "header", "footer")),
+    Kind("combined:all", 0.01, "high", ("malware",), ("tiny", "short_sentences")),
+)
+MALFORMED = ("malformed:not_json", "malformed:truncated", "malformed:no_content")
+
+
+def plan(documents: int) -> dict[str, int]:
+    """Kind -> number of lines; they sum to `documents`. Malformed lines are fewer than 0.5 %.
+
+    From 250 documents on some lines are malformed, from 750 on in all three ways. Raises ValueError when there are too
+    few documents to hold one of each other kind beside sound ones.
+    """
+    least = 2 * (len(KINDS) + len(MALFORMED))
+    if documents < least:
+        raise ValueError(
+            f"embedded corpus: {documents} documents are too few for all kinds; at least {least} are needed"
+        )
+    counts = {kind.name: max(1, round(documents * kind.share)) for kind in KINDS}
+    malformed = documents // 250
+    for position, name in enumerate(MALFORMED):
+        counts[name] = len(range(position, malformed, len(MALFORMED)))
+    return {SOUND: documents - sum(counts.values()), **counts}
+
+
+def lines_for(rng: Random, warnings: tuple[str, ...]) -> list[str]:
+    """The lines of a document that deserves the warnings, by the definitions of OSCAR's producer (ungoliant): tiny
+    fewer than 5 lines; short_sentences more than half of the lines, header and footer more than half of the first and
+    last fifth, shorter than 100 characters; noisy more than half of the characters no letters."""
+    lines = document(rng)
+    if "noisy" in warnings:
+        lines = [_noise(rng, len(line) + 20) + line[:40] for line in lines]
+    if "header" in warnings:
+        lines = [rng.choice(MENU) for _ in range(4)] + lines
+    if "footer" in warnings:
+        lines = lines + [rng.choice(MENU) for _ in range(4)]
+    if "short_sentences" in warnings:
+        scene = imagine(rng, ALL_TOPICS)
+        short = [glossary(rng, scene)[0] for _ in range(len(lines) + 2)]
+        middle = len(lines) // 2
+        lines = lines[:middle] + short + lines[middle:]
+    if "tiny" in warnings:
+        lines = lines[len(lines) // 2 :][: rng.randint(1, 4)]
+    return lines
+
+
+def perplexity_for(rng: Random, level: str, number: int) -> float | None:
+    """A harmful_pp of the level. The first low and the first high one lie exactly on the paper's bounds."""
+    if level in ("null", "zero"):
+        return None if level == "null" else 0.0
+    if level == "low":
+        return 5.0 if number == 0 else round(rng.uniform(0.5, 4.9), 4)
+    if level == "high":
+        return 100000.0 if number == 0 else round(rng.uniform(100001, 900000), 2)
+    return round(min(90000.0, max(20.0, rng.lognormvariate(6.5, 1.0))), 4)
+
+
+def _noise(rng: Random, length: int) -> str:
+    return "".join(rng.choice(string.punctuation + string.digits) for _ in range(length))

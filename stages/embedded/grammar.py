@@ -1,0 +1,175 @@
+"""Meanings and the sentences that state them.
+
+A meaning is a frozen record (`Event`, `State`); `say` words it, tagging every word with its grammatical role, so that a
+sentence can be judged by its form alone (acceptability.py). A `Wording` chooses among the sentences that mean the same.
+
+Roles: D determiner, A adjective, N noun, M name, V finite verb, X finite auxiliary, T "not", B bare verb, E participle,
+P preposition, Y "by", R relative pronoun, W adverb, C comma.
+"""
+
+from dataclasses import dataclass
+
+from stages.embedded.lexicon import NUMERALS, ON_PLACES, name_of, participle, past, plural, third_person
+
+
+@dataclass(frozen=True)
+class Thing:
+    """A person or an object. count: 1 one, 2..6 that many, 0 an unstated number above one. bound: "exactly", "over"
+    (more than count) or "under" (fewer than count). A name ("Anna") has noun "Anna" and is always one, definite."""
+
+    noun: str
+    count: int = 1
+    bound: str = "exactly"
+    quality: str | None = None
+    definite: bool = False
+
+    @property
+    def named(self) -> bool:
+        return self.noun[0].isupper()
+
+    @property
+    def singular(self) -> bool:
+        return self.count == 1 and self.bound == "exactly"
+
+
+@dataclass(frozen=True)
+class Event:
+    """Somebody does something to something, somewhere. tense: "past", "present" or "future"."""
+
+    agent: Thing
+    action: str
+    patient: Thing
+    place: str | None = None
+    tense: str = "past"
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class State:
+    """Something has a quality. tense: "past" or "present"."""
+
+    subject: Thing
+    quality: str
+    tense: str = "past"
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How a meaning is said: the concepts called by their second name, and the order of words."""
+
+    swapped: frozenset[str] = frozenset()
+    passive: bool = False
+    place_first: bool = False
+
+
+@dataclass(frozen=True)
+class Word:
+    text: str
+    role: str
+
+
+PLAIN = Wording()
+
+
+def say(meaning: Event | State, wording: Wording = PLAIN) -> list[Word]:
+    """The words of a meaning, without capital and full stop."""
+    if isinstance(meaning, State):
+        return _say_state(meaning, wording)
+    place = say_place(meaning.place, wording)
+    core = _passive(meaning, wording) if wording.passive else _active(meaning, wording)
+    if place and wording.place_first:
+        return [*place, Word(",", "C"), *core]
+    return [*core, *place]
+
+
+def text_of(words: list[Word], end: str = ".") -> str:
+    """A sentence in print: capital first, the end mark attached, no space before a comma."""
+    line = " ".join(word.text for word in words).replace(" ,", ",")
+    return line[0].upper() + line[1:] + end
+
+
+def sentence(meaning: Event | State, wording: Wording = PLAIN) -> str:
+    """Writes a meaning as one sentence, with its first letter and its full stop."""
+    return text_of(say(meaning, wording))
+
+
+def say_thing(thing: Thing, wording: Wording = PLAIN) -> list[Word]:
+    """Words a thing: its name, or a determiner, its quality if it has one, and its noun."""
+    if thing.named:
+        return [Word(thing.noun, "M")]
+    name = name_of(thing.noun, wording.swapped)
+    quality = [Word(name_of(thing.quality, wording.swapped), "A")] if thing.quality else []
+    noun = Word(name if thing.singular else plural(name), "N")
+    return [*_determiner(thing, (quality or [noun])[0].text), *quality, noun]
+
+
+def say_place(place: str | None, wording: Wording) -> list[Word]:
+    """Words a place as `on the` or `in the` and its noun; no words for None."""
+    if place is None:
+        return []
+    preposition = "on" if place in ON_PLACES else "in"
+    return [Word(preposition, "P"), Word("the", "D"), Word(name_of(place, wording.swapped), "N")]
+
+
+def _determiner(thing: Thing, following: str) -> list[Word]:
+    if thing.bound != "exactly":
+        compared = "more" if thing.bound == "over" else "fewer"
+        return [Word(text, "D") for text in (compared, "than", NUMERALS[thing.count])]
+    if thing.definite:
+        return [Word("the", "D")] + ([Word(NUMERALS[thing.count], "D")] if thing.count > 1 else [])
+    if thing.count == 1:
+        return [Word("an" if following[0] in "aeiou" else "a", "D")]
+    return [Word(NUMERALS[thing.count] if thing.count else "some", "D")]
+
+
+def _active(event: Event, wording: Wording) -> list[Word]:
+    verb = name_of(event.action, wording.swapped)
+    return [
+        *say_thing(event.agent, wording),
+        *verb_group(verb, event.tense, event.negated, event.agent.singular),
+        *say_thing(event.patient, wording),
+    ]
+
+
+def verb_group(verb: str, tense: str, negated: bool, singular: bool) -> list[Word]:
+    """The finite verb, or auxiliary, "not" and bare verb."""
+    if tense == "future":
+        return [Word("will", "X"), *_not(negated), Word(verb, "B")]
+    if negated:
+        does = "does" if singular else "do"
+        return [Word("did" if tense == "past" else does, "X"), Word("not", "T"), Word(verb, "B")]
+    if tense == "past":
+        return [Word(past(verb), "V")]
+    return [Word(third_person(verb) if singular else verb, "V")]
+
+
+def be(tense: str, singular: bool) -> Word:
+    """The form of `be` for a tense and number: is, are, was or were."""
+    if tense == "past":
+        return Word("was" if singular else "were", "X")
+    return Word("is" if singular else "are", "X")
+
+
+def _not(negated: bool) -> list[Word]:
+    return [Word("not", "T")] if negated else []
+
+
+def _passive(event: Event, wording: Wording) -> list[Word]:
+    verb = name_of(event.action, wording.swapped)
+    if event.tense == "future":
+        auxiliary = [Word("will", "X"), *_not(event.negated), Word("be", "B")]
+    else:
+        auxiliary = [be(event.tense, event.patient.singular), *_not(event.negated)]
+    patient, agent = say_thing(event.patient, wording), say_thing(event.agent, wording)
+    return [*patient, *auxiliary, Word(participle(verb), "E"), Word("by", "Y"), *agent]
+
+
+def _say_state(state: State, wording: Wording) -> list[Word]:
+    quality = Word(name_of(state.quality, wording.swapped), "A")
+    return [
+        *say_thing(state.subject, wording),
+        be(state.tense, state.subject.singular),
+        *_not(state.negated),
+        quality,
+    ]

@@ -1,0 +1,158 @@
+"""What follows from a meaning: entailment, contradiction, similarity, and the changes that make them.
+
+The convention is that of sentence pairs written about one occasion: both sentences speak of the same event, so that
+"bought two cars" contradicts "bought three cars", and "in the barn" where the other names no place is new information.
+"""
+
+from dataclasses import replace
+from random import Random
+
+from stages.embedded.grammar import Event, State, Thing
+from stages.embedded.lexicon import ACTIONS_ON, CLASS_OF, COLORS, OPPOSITE, is_kind_of, opposites
+from stages.embedded.world import Scene, quality_for
+
+SAME, WEAKER, OTHER, OPPOSED = "same", "weaker", "other", "opposed"
+COMPONENT_WEIGHTS = {"agent": 1.0, "action": 3.5, "patient": 1.0, "place": 0.5}
+
+
+def relation(premise: Event | State, hypothesis: Event | State) -> str:
+    """How a hypothesis stands to a premise: "entailment", "contradiction" or "neutral"."""
+    if type(premise) is not type(hypothesis) or premise.tense != hypothesis.tense:
+        return "neutral"
+    compare = _compare_states if isinstance(premise, State) else _compare
+    if premise.negated:
+        # what a denied statement follows from is denied with it
+        follows = set(compare(hypothesis, premise)) <= {SAME, WEAKER}
+        return "neutral" if not follows else "entailment" if hypothesis.negated else "contradiction"
+    verdicts = compare(premise, hypothesis)
+    if OTHER in verdicts:
+        return "neutral"
+    return "contradiction" if (OPPOSED in verdicts) != hypothesis.negated else "entailment"
+
+
+def similarity(one: Event, other: Event) -> float:
+    """0 (nothing in common) to 5 (the same meaning), by the weighted share of the components they have in common."""
+    shares = {
+        "agent": 1.0 if one.agent == other.agent else 0.0,
+        "action": 1.0 if one.action == other.action else 0.2 if opposites(one.action, other.action) else 0.0,
+        "patient": _thing_similarity(one.patient, other.patient),
+        "place": 1.0 if one.place == other.place else 0.0,
+    }
+    share = sum(COMPONENT_WEIGHTS[part] * share for part, share in shares.items()) / sum(COMPONENT_WEIGHTS.values())
+    return round(5 * share * (0.6 if one.negated != other.negated else 1.0), 3)
+
+
+def weaken(rng: Random, meaning: Event) -> Event:
+    """An event that follows from a positive one: itself, or with a class, a bound, an unstated place or quality."""
+    patient = meaning.patient
+    choices = [meaning, *([replace(meaning, place=None)] if meaning.place else ())]
+    if patient.quality:
+        choices.append(replace(meaning, patient=replace(patient, quality=None)))
+    if CLASS_OF.get(patient.noun, "person") != "person":
+        choices.append(replace(meaning, patient=replace(patient, noun=CLASS_OF[patient.noun], quality=None)))
+    if patient.count > 2:
+        bound, low = rng.choice((("over", -1), ("under", 1)))
+        choices.append(replace(meaning, patient=replace(patient, bound=bound, count=patient.count + low)))
+    return rng.choice(choices)
+
+
+def oppose(rng: Random, meaning: Event) -> Event:
+    """An event that cannot be true of the same occasion as a positive one: most often its action turned round."""
+    patient = meaning.patient
+    choices = [(9, replace(meaning, action=OPPOSITE[meaning.action])), (3, replace(meaning, negated=True))]
+    if patient.count > 1:
+        count = rng.choice([count for count in range(2, 6) if count != patient.count])
+        choices.append((1, replace(meaning, patient=replace(patient, count=count))))
+    if patient.quality:
+        quality = opposite_quality(rng, patient.quality)
+        choices.append((1, replace(meaning, patient=replace(patient, quality=quality))))
+    return one_of(rng, choices)
+
+
+def divert(rng: Random, meaning: Event, scene: Scene) -> Event:
+    """An event of the same scene that neither follows nor is excluded: most often another action, or a place that was
+    not named; else another object, person or detail, or the same two people with their parts exchanged."""
+    patient, agent = meaning.patient, meaning.agent
+    things = [thing for thing in scene.things if thing.noun != patient.noun]
+    choices = [(1, replace(meaning, agent=rng.choice([p for p in scene.people if p not in (agent, patient)])))]
+    if patient.definite:
+        choices.append((1, replace(meaning, agent=patient, patient=agent)))
+    else:
+        choices.append((2, replace(meaning, patient=replace(rng.choice(things), count=patient.count, quality=None))))
+        if not patient.quality:
+            choices.append((1, replace(meaning, patient=replace(patient, quality=quality_for(rng, patient.noun)))))
+    if not meaning.place:
+        choices.append((3, replace(meaning, place=rng.choice(scene.places))))
+    choices.append((9, replace(meaning, action=other_action(rng, meaning))))
+    return one_of(rng, choices)
+
+
+def one_of(rng: Random, choices: list[tuple[int, Event]]) -> Event:
+    """Draws one of the events, each as often as the weight before it says."""
+    weights, events = zip(*choices, strict=True)
+    return rng.choices(events, weights)[0]
+
+
+def other_action(rng: Random, meaning: Event) -> str:
+    """An action possible on the same patient, neither the same nor its opposite."""
+    kind = CLASS_OF.get(meaning.patient.noun, "person")
+    taken = {meaning.action, OPPOSITE.get(meaning.action)}
+    return rng.choice([action for action in ACTIONS_ON[kind].split() if action not in taken])
+
+
+def opposite_quality(rng: Random, quality: str) -> str:
+    """The quality that excludes another: its opposite, or, of a colour, any other colour."""
+    return OPPOSITE.get(quality) or rng.choice([color for color in COLORS if color != quality])
+
+
+def _compare(premise: Event, hypothesis: Event) -> list[str]:
+    """For each component of a positive hypothesis: does a positive premise give it, leave it open or exclude it?"""
+    actions = (premise.action, hypothesis.action)
+    place = SAME if premise.place == hypothesis.place else WEAKER if hypothesis.place is None else OTHER
+    return [
+        SAME if premise.agent == hypothesis.agent else OTHER,
+        SAME if actions[0] == actions[1] else OPPOSED if opposites(*actions) else OTHER,
+        place,
+        *_compare_things(premise.patient, hypothesis.patient),
+    ]
+
+
+def _compare_things(premise: Thing, hypothesis: Thing) -> list[str]:
+    return [
+        SAME if is_kind_of(premise.noun, hypothesis.noun) else OTHER,
+        _compare_counts(premise, hypothesis),
+        _compare_qualities(premise.quality, hypothesis.quality),
+    ]
+
+
+def _compare_counts(premise: Thing, hypothesis: Thing) -> str:
+    if (premise.count, premise.bound) == (hypothesis.count, hypothesis.bound):
+        return SAME
+    if premise.bound != "exactly":
+        return OTHER
+    if hypothesis.bound == "exactly":
+        return OPPOSED
+    inside = premise.count > hypothesis.count if hypothesis.bound == "over" else premise.count < hypothesis.count
+    return WEAKER if inside else OPPOSED
+
+
+def _compare_qualities(premise: str | None, hypothesis: str | None) -> str:
+    if premise == hypothesis:
+        return SAME
+    if hypothesis is None:
+        return WEAKER
+    return OPPOSED if premise and opposites(premise, hypothesis) else OTHER
+
+
+def _compare_states(premise: State, hypothesis: State) -> list[str]:
+    same = SAME if premise.subject == hypothesis.subject else OTHER
+    return [same, _compare_qualities(premise.quality, hypothesis.quality)]
+
+
+def _thing_similarity(one: Thing, other: Thing) -> float:
+    if one.noun == other.noun:
+        share = 1.0
+    else:
+        share = 0.4 if CLASS_OF.get(one.noun) == CLASS_OF.get(other.noun) and one.noun in CLASS_OF else 0.0
+    share -= 0.15 * ((one.count, one.bound) != (other.count, other.bound)) + 0.15 * (one.quality != other.quality)
+    return max(share, 0.0)

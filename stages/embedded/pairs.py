@@ -1,0 +1,122 @@
+"""Pairs of sentences whose relation follows from their meanings; the corpus and the tasks both draw from here.
+
+Every function that takes the wanted answer draws meanings until the rules of inference give that answer.
+"""
+
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+from stages.embedded.grammar import Event, sentence
+from stages.embedded.inference import divert, one_of, oppose, opposite_quality, relation, weaken
+from stages.embedded.lexicon import ACTIONS, OPPOSITE, SYNONYMS
+from stages.embedded.questions import SLOTS, answers, ask, request, say_request
+from stages.embedded.world import Scene, any_wording, happening, reworded
+
+HELD_OUT = 5  # one in so many pairs
+
+
+def held_out(first: str, second: str) -> bool:
+    """Whether two sentences, in either order, are a pair that is kept for validation, by a hash of both.
+
+    No training file has such a pair, and no document says what the one has to do with the other. A task that is
+    symmetric would else ask about a pair that was trained on the other way round.
+    """
+    return zlib.crc32("\n".join(sorted((first, second))).encode()) % HELD_OUT == 0
+
+
+def restated(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event, str, str]:
+    """Two events and their sentences, differently worded: one meaning, or two that differ in one component."""
+    first = happening(rng, scene, place=0.05, social=0.8)
+    second = first if same else alter(rng, first, scene)
+    return first, second, *say_pair(rng, first, second)
+
+
+def alter(rng: Random, event: Event, scene: Scene) -> Event:
+    """The event with one component changed, most often its action, or with its two people exchanged, or denied."""
+    patient, agent = event.patient, event.agent
+    changes = [
+        (10, replace(event, action=OPPOSITE[event.action])),
+        (1, replace(event, agent=rng.choice([one for one in scene.people if one not in (agent, patient)]))),
+        (1, replace(event, negated=not event.negated)),
+    ]
+    if patient.definite:
+        changes.append((2, replace(event, agent=patient, patient=agent)))
+    else:
+        other = rng.choice([thing for thing in scene.things if thing.noun != patient.noun])
+        changes.append((1, replace(event, patient=replace(patient, noun=other.noun))))
+    if patient.count > 1:
+        changes.append((1, replace(event, patient=replace(patient, count=1))))
+    if patient.quality:
+        quality = opposite_quality(rng, patient.quality)
+        changes.append((1, replace(event, patient=replace(patient, quality=quality))))
+    return one_of(rng, changes)
+
+
+def inferred(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
+    """A premise and a hypothesis in the wanted relation: "entailment", "neutral" or "contradiction"."""
+    makers: dict[str, tuple[Callable[..., Event], ...]] = {
+        "entailment": (*[weaken] * 8, *[oppose] * 2),
+        "contradiction": (oppose,),
+        "neutral": (divert,),
+    }
+    while True:
+        premise = happening(rng, scene, negated=0.1, place=0.1, social=0.7)
+        maker = rng.choice(makers[wanted])
+        base = replace(premise, negated=False)
+        hypothesis = maker(rng, base, scene) if maker is divert else maker(rng, base)
+        if maker is not weaken and rng.random() < 0.5:  # else a class or a bound would give entailment away
+            hypothesis = weaken(rng, hypothesis)
+        denied = premise.negated or (maker is oppose and wanted == "entailment")
+        if rng.random() < 0.3 if maker is divert else denied:  # else "not" would exclude what is neutral
+            hypothesis = replace(hypothesis, negated=not hypothesis.negated)
+        if relation(premise, hypothesis) == wanted:
+            return premise, hypothesis
+
+
+def say_pair(rng: Random, first: Event, second: Event) -> tuple[str, str]:
+    """The two sentences, the second reworded, so that shared words tell little of whether both say the same."""
+    wording = any_wording(rng, first)
+    return sentence(first, wording), sentence(second, reworded(rng, first, wording))
+
+
+def questioned(rng: Random, scene: Scene, answered: bool) -> tuple[str, str]:
+    """A question, and a sentence that does or does not answer it."""
+    while True:
+        asked = happening(rng, scene, place=0.4, social=0.6)
+        (slot,) = rng.choices(SLOTS, (8, 1, 1))
+        if (slot == "where" and asked.place is None) or (slot == "how many" and asked.patient.count == 1):
+            continue
+        found = asked if answered else _beside_the_point(rng, asked, slot, scene)
+        if answers(found, asked, slot) == answered:
+            wording = any_wording(rng, asked)
+            return ask(asked, slot, wording), sentence(found, reworded(rng, asked, wording, passive=0.1))
+
+
+def requested(rng: Random, topics: tuple[str, ...], same: bool) -> tuple[str, str]:
+    """Two everyday questions that ask the same, or differ in purpose, action or thing; no frame or verb in both.
+
+    Half of those that differ have one purpose: its words alone do not tell whether two questions ask the same.
+    """
+    first = request(rng, topics)
+    second = first
+    while not same and second == first:
+        changed = rng.choice(("purpose",) * 4 + ("action",) * 3 + ("noun",))
+        value = OPPOSITE[first.action] if changed == "action" else getattr(request(rng, topics), changed)
+        second = replace(first, **{changed: value})
+    nouns = [noun for noun in sorted({first.noun, second.noun}) if noun in SYNONYMS]
+    swapped = rng.choice((frozenset(), ACTIONS)) | frozenset(noun for noun in nouns if rng.random() < 0.5)
+    changed = ACTIONS | frozenset(noun for noun in nouns if rng.random() < 0.6)
+    manner = rng.randrange(2)
+    return say_request(first, manner, swapped), say_request(second, 1 - manner, swapped ^ changed)
+
+
+def _beside_the_point(rng: Random, asked: Event, slot: str, scene: Scene) -> Event:
+    """An event near the one asked about that may leave the question open."""
+    if slot == "where" and rng.random() < 0.5:
+        return replace(asked, place=None)
+    if slot == "how many" and rng.random() < 0.5:
+        return replace(asked, patient=replace(asked.patient, count=0))
+    other = happening(rng, scene, place=0.4)
+    return other if rng.random() < 0.2 else alter(rng, asked, scene)

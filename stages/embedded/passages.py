@@ -1,0 +1,99 @@
+"""Passages of a few sentences, and documents made of them.
+
+A passage says related things next to each other: a statement or a question, and what another replies to it. Between
+them stands a word ("yes", "no" or "perhaps") that depends on both meanings, and with which the words of the reply can
+be told from the first sentence, so that masked-word prediction rewards comparing neighbouring sentences. No two
+sentences that are compared are a pair that the tasks hold out for validation (pairs.held_out).
+"""
+
+from collections.abc import Callable
+from random import Random
+
+from stages.embedded.acceptability import elaborate
+from stages.embedded.grammar import sentence, text_of
+from stages.embedded.inference import relation
+from stages.embedded.lexicon import CLASS_OF, NAMES, OPPOSITE, SYNONYMS
+from stages.embedded.pairs import held_out, inferred, questioned, requested, restated, say_pair
+from stages.embedded.sentiment import appraisal
+from stages.embedded.world import ALL_TOPICS, Scene, any_wording, condition, imagine
+
+REPLY = {"entailment": "Yes", "contradiction": "No", "neutral": "Perhaps"}
+Passage = Callable[[Random, Scene], list[str]]
+NAMED = {name for names in NAMES.values() for name in names}
+LINE_CHARACTERS = 100  # OSCAR's producer calls a line shorter than this short (ungoliant)
+
+
+def document(rng: Random) -> list[str]:
+    """The lines of a good document, each of at least 100 characters."""
+    kind = rng.choices((story, exchange, criticism, glossary), (12, 72, 14, 2))[0]
+    scene = imagine(rng, ALL_TOPICS)
+    return [line_of(rng, kind, scene) for _ in range(rng.randint(5, 8))]
+
+
+def line_of(rng: Random, kind: Passage, scene: Scene) -> str:
+    """Passages of one kind until the line is long."""
+    sentences: list[str] = []
+    while len(" ".join(sentences)) < LINE_CHARACTERS:
+        sentences += kind(rng, scene)
+    return " ".join(sentences)
+
+
+def story(rng: Random, scene: Scene) -> list[str]:
+    """Writes a sentence on what happens in a scene, or on how one of its things is."""
+    if rng.random() < 0.8:
+        return [text_of(elaborate(rng, scene))]
+    meaning = condition(rng, scene)
+    return [sentence(meaning, any_wording(rng, meaning))]
+
+
+def exchange(rng: Random, scene: Scene) -> list[str]:
+    """Writes what one says, a statement or a question, and what another replies: whether it agrees, and a sentence."""
+    (maker,) = rng.choices((_statements, _inference, _answer, _questions), (4, 3, 3, 2))
+    first, second, word = maker(rng, scene)
+    while held_out(first, second):
+        first, second, word = maker(rng, scene)
+    return [first, f"{word}, {_lower(second)}"]
+
+
+def _statements(rng: Random, scene: Scene) -> tuple[str, str, str]:
+    one, other, first, second = restated(rng, scene, rng.random() < 0.75)
+    return first, second, REPLY[relation(one, other)]
+
+
+def _inference(rng: Random, scene: Scene) -> tuple[str, str, str]:
+    wanted = rng.choice(sorted(REPLY))
+    return *say_pair(rng, *inferred(rng, scene, wanted)), REPLY[wanted]
+
+
+def _answer(rng: Random, scene: Scene) -> tuple[str, str, str]:
+    answered = rng.random() < 0.5
+    return *questioned(rng, scene, answered), REPLY["entailment" if answered else "contradiction"]
+
+
+def _questions(rng: Random, scene: Scene) -> tuple[str, str, str]:
+    same = rng.random() < 0.5
+    return *requested(rng, (scene.topic,), same), REPLY["entailment" if same else "contradiction"]
+
+
+def criticism(rng: Random, scene: Scene) -> list[str]:
+    """Writes sentences of praise or blame, as the people of a scene are pleased or not."""
+    return appraisal(rng, scene.pleased)
+
+
+def glossary(rng: Random, scene: Scene) -> list[str]:
+    """What words mean: another name, an opposite, a class."""
+    draw = rng.random()
+    if draw < 0.4:
+        one, other = rng.sample(SYNONYMS[rng.choice(sorted(SYNONYMS))], 2)
+        return [f"The word {one} means the same as the word {other}."]
+    if draw < 0.7:
+        one = rng.choice(sorted(OPPOSITE))
+        return [f"The word {one} is the opposite of the word {OPPOSITE[one]}."]
+    noun = rng.choice(sorted(CLASS_OF))
+    return [f"Every {noun} is a kind of {CLASS_OF[noun]}."]
+
+
+def _lower(line: str) -> str:
+    """A sentence as it stands within another: only names keep their capital."""
+    first = line.split()[0]
+    return line if first in NAMED else line[0].lower() + line[1:]

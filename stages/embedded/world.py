@@ -1,0 +1,123 @@
+"""Scenes of the embedded world: who is there, with what, and what happens.
+
+A scene keeps to one topic and to a few people and things, as a document does, so that its words predict each other.
+"""
+
+from dataclasses import dataclass, replace
+from random import Random
+
+from stages.embedded.grammar import Event, State, Thing, Wording
+from stages.embedded.lexicon import (
+    ACTIONS,
+    ACTIONS_ON,
+    CLASS_OF,
+    COLORS,
+    FAVOURABLE,
+    NAMES,
+    PEOPLE,
+    PLACES,
+    QUALITIES_OF,
+    SYNONYMS,
+    THINGS,
+)
+
+FAVOURABLE_SHARE = 0.7  # of actions: what most events have in common is learned first, how two differ on top of it
+
+
+@dataclass(frozen=True)
+class Scene:
+    """pleased: whether opinions given here are favourable; a document keeps to one mood."""
+
+    topic: str
+    people: tuple[Thing, ...]
+    things: tuple[Thing, ...]
+    places: tuple[str, ...]
+    pleased: bool
+
+
+def imagine(rng: Random, topics: tuple[str, ...]) -> Scene:
+    """A scene of one of the topics: three people (one by role, two by name) and two things."""
+    topic = rng.choice(topics)
+    names = next(names for group, names in NAMES.items() if topic in group)
+    people = [Thing(rng.choice(PEOPLE[topic]), definite=True)]
+    people += [Thing(name, definite=True) for name in rng.sample(names, 2)]
+    things = [_thing(rng, noun) for noun in rng.sample(THINGS[topic], 2)]
+    return Scene(topic, tuple(people), tuple(things), PLACES[topic], rng.random() < 0.5)
+
+
+def quality_for(rng: Random, noun: str) -> str:
+    """A quality or, at times, a colour that the noun's class can have."""
+    return rng.choice(COLORS) if rng.random() < 0.25 else rng.choice(QUALITIES_OF[CLASS_OF[noun]].split())
+
+
+def happening(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0.2, social: float = 0.5) -> Event:
+    """An event among the scene's people and things. negated, place, social: probabilities of a negation, of a place,
+    and of something done to a person."""
+    agent = rng.choice(scene.people)
+    if rng.random() < social:
+        patient = rng.choice([person for person in scene.people if person != agent])
+        kind = "person"
+    else:
+        patient = rng.choice(scene.things)
+        kind = CLASS_OF[patient.noun]
+    favourable = rng.random() < FAVOURABLE_SHARE
+    actions = [action for action in ACTIONS_ON[kind].split() if (action in FAVOURABLE) == favourable]
+    return Event(
+        agent,
+        rng.choice(actions),
+        patient,
+        rng.choice(scene.places) if rng.random() < place else None,
+        negated=rng.random() < negated,
+    )
+
+
+def condition(rng: Random, scene: Scene) -> State:
+    """A state of one of the scene's things."""
+    thing = rng.choice(scene.things)
+    subject = replace(thing, quality=None, definite=True)
+    return State(subject, thing.quality or quality_for(rng, thing.noun), rng.choice(("past", "present")))
+
+
+def concepts(meaning: Event | State) -> set[str]:
+    """The concepts in a meaning that have two names, without its action: all verbs are named together, below."""
+    if isinstance(meaning, State):
+        found = {meaning.subject.noun, meaning.quality}
+    else:
+        found = {meaning.agent.noun, meaning.patient.noun, meaning.patient.quality, meaning.place}
+    return {concept for concept in found if concept in SYNONYMS}
+
+
+def any_wording(rng: Random, meaning: Event | State, passive: float = 0.05) -> Wording:
+    """A random wording: all verbs plain or all formal, every other word by either of its names.
+
+    passive: probability of the passive, for an event.
+    """
+    swapped = frozenset(concept for concept in sorted(concepts(meaning)) if rng.random() < 0.5)
+    if isinstance(meaning, State):
+        return Wording(swapped)
+    swapped |= rng.choice((frozenset(), ACTIONS))  # every verb at once: "bought" or "purchased", "sold" or "vended"
+    return Wording(swapped, rng.random() < passive, rng.random() < 0.1)
+
+
+def reworded(rng: Random, meaning: Event | State, wording: Wording, passive: float = 0.1) -> Wording:
+    """Another wording: verbs change between plain and formal, and so does about half of what else has two names.
+
+    Two sentences therefore never share a verb, whether they say the same or not: if one verb is plain, the other is
+    formal, also where they are different verbs. passive: probability that active and passive change, for an event.
+    """
+    changed = {concept for concept in sorted(concepts(meaning)) if rng.random() < 0.5}
+    swapped = wording.swapped.symmetric_difference(changed)
+    if isinstance(meaning, State):
+        return Wording(swapped)
+    swapped ^= ACTIONS
+    turned = rng.random() < passive
+    moved = meaning.place is not None and rng.random() < 0.3
+    return Wording(swapped, wording.passive != turned, wording.place_first != moved)
+
+
+def _thing(rng: Random, noun: str) -> Thing:
+    count = rng.choices((1, rng.randint(2, 4)), (4, 1))[0]
+    return Thing(noun, count, quality=quality_for(rng, noun) if rng.random() < 0.25 else None)
+
+
+ALL_TOPICS = tuple(THINGS)

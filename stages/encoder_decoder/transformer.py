@@ -1,0 +1,153 @@
+"""The encoder-decoder Transformer of Vaswani et al. 2017 around any operator.
+
+As in the paper, and in the TensorFlow tutorial that the blog post follows: embeddings times sqrt(h), sinusoidal
+positions, dropout on their sum and on the output of every sublayer, LayerNorm after every residual sum and none at the
+end, ReLU in the feed-forward networks. A self-attention operator stands in all three places: encoder self-attention,
+masked decoder self-attention and cross-attention, where queries come from the decoder and keys and values from the
+encoder. Attention over parameters stands in place of every feed-forward network.
+
+Not stated by the draft, and as the tutorial (Keras) has it: Linear weights start Glorot-uniform, biases at 0,
+LayerNorm's epsilon is 1e-6. Embeddings start at N(0, 1 / h), so that after their scaling they have unit variance.
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from stages.attention.base import SelfAttention
+from stages.encoder_decoder.pairs import PAD
+
+EPSILON = 1e-6  # of LayerNorm
+
+
+class Attention(nn.Module):
+    """An operator with its output projection, dropout, residual sum and LayerNorm."""
+
+    def __init__(self, operator: SelfAttention, dropout: float):
+        super().__init__()
+        self.operator = operator
+        self.dropout = nn.Dropout(dropout)
+        self.norm = nn.LayerNorm(operator.hidden, eps=EPSILON)
+
+    def forward(self, X: Tensor, mask: Tensor, memory: Tensor | None = None) -> Tensor:
+        """[batch, n, h]. mask: True = seen, broadcasts to [batch, heads, n, keys]. memory: the keys, X where None."""
+        return self.norm(X + self.dropout(self.operator(X, mask, memory)))
+
+
+class FeedForward(nn.Module):
+    """A network position by position, its dropout, residual sum and LayerNorm."""
+
+    def __init__(self, inner: nn.Module, width: int, hidden: int, dropout: float):
+        super().__init__()
+        self.inner = inner
+        self.output = nn.Linear(width, hidden)
+        self.dropout = nn.Dropout(dropout)
+        self.norm = nn.LayerNorm(hidden, eps=EPSILON)
+
+    def forward(self, X: Tensor) -> Tensor:
+        return self.norm(X + self.dropout(self.output(self.inner(X))))
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then a feed-forward network."""
+
+    def __init__(self, attention: Attention, feed_forward: FeedForward):
+        super().__init__()
+        self.attention, self.feed_forward = attention, feed_forward
+
+    def forward(self, X: Tensor, mask: Tensor) -> Tensor:
+        return self.feed_forward(self.attention(X, mask))
+
+
+class DecoderLayer(nn.Module):
+    """Masked self-attention, cross-attention, then a feed-forward network."""
+
+    def __init__(self, attention: Attention, cross: Attention, feed_forward: FeedForward):
+        super().__init__()
+        self.attention, self.cross, self.feed_forward = attention, cross, feed_forward
+
+    def forward(self, X: Tensor, mask: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
+        return self.feed_forward(self.cross(self.attention(X, mask), memory_mask, memory))
+
+
+class Transformer(nn.Module):
+    """Translates token ids into scores of the next target token.
+
+    Args:
+        encoder, decoder: the layers.
+        words: sizes of the source and the target vocabulary.
+        hidden: width h.
+        positions: the longest sequence.
+        dropout: on the sum of embeddings and positions.
+        shared: one matrix serves as both embeddings and, transposed, as the output (Vaswani et al., section 3.4);
+            otherwise each has its own, and the output a bias (the tutorial).
+    """
+
+    def __init__(
+        self,
+        encoder: list[EncoderLayer],
+        decoder: list[DecoderLayer],
+        words: tuple[int, int],
+        hidden: int,
+        positions: int,
+        dropout: float,
+        shared: bool,
+    ):
+        super().__init__()
+        self.encoder, self.decoder = nn.ModuleList(encoder), nn.ModuleList(decoder)
+        self.source = nn.Embedding(words[0], hidden)
+        self.target = self.source if shared else nn.Embedding(words[1], hidden)
+        self.output = nn.Linear(hidden, words[1], bias=not shared)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("places", sinusoids(positions, hidden), persistent=False)
+        start(self, hidden)
+        if shared:
+            self.output.weight = self.source.weight
+
+    def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
+        """The memory [batch, n, h] of source ids [batch, n], and the mask [batch, 1, 1, n] of what is no padding."""
+        seen = (source != PAD)[:, None, None]
+        X = self._embedded(self.source, source)
+        for layer in self.encoder:
+            X = layer(X, seen)
+        return X, seen
+
+    def decode(self, target: Tensor, memory: Tensor, seen: Tensor) -> Tensor:
+        """Hidden states [batch, n, h] of target ids [batch, n], each of which sees itself and what precedes it."""
+        past = torch.ones(2 * target.shape[-1:], dtype=torch.bool, device=target.device).tril()
+        mask = past & (target != PAD)[:, None, None]
+        X = self._embedded(self.target, target)
+        for layer in self.decoder:
+            X = layer(X, mask, memory, seen)
+        return X
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        """Scores [batch, m, words] of the token after each of target [batch, m], given source [batch, n]."""
+        return self.output(self.decode(target, *self.encode(source)))
+
+    def _embedded(self, embedding: nn.Embedding, ids: Tensor) -> Tensor:
+        scaled = embedding(ids) * math.sqrt(embedding.embedding_dim)
+        return self.dropout(scaled + self.places[: ids.shape[1]])
+
+
+def sinusoids(positions: int, hidden: int) -> Tensor:
+    """[positions, h]: sine in even channels, cosine in odd ones (Vaswani et al. 2017, section 3.5)."""
+    rates = 10_000.0 ** (-torch.arange(0, hidden, 2, dtype=torch.float64) / hidden)
+    angles = torch.arange(positions, dtype=torch.float64)[:, None] * rates
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :hidden].float()
+
+
+@torch.no_grad()
+def start(module: nn.Module, hidden: int) -> None:
+    """Gives every parameter of a model of width `hidden` its first value, drawn from the global generator."""
+    for part in module.modules():
+        if isinstance(part, nn.Linear):
+            nn.init.xavier_uniform_(part.weight)
+            if part.bias is not None:
+                nn.init.zeros_(part.bias)
+        elif isinstance(part, nn.Embedding):
+            nn.init.normal_(part.weight, std=part.embedding_dim**-0.5)
+    for part in module.modules():
+        if hasattr(part, "initialise"):  # the parameters of an operator that no Linear layer holds
+            part.initialise(hidden**-0.5)  # the standard deviation of Glorot's uniform weights [h, h]

@@ -1,0 +1,218 @@
+"""What a score must be above to be a result: a constant answer, with its interval; and what needs no attention.
+
+The constant answer is the one that training examples have most often; for F1, always the positive class; for STS-B,
+their mean. The rule. A score is at chance where it is not above the upper end of that answer's interval, at the
+confidence of the report. The interval is that of drawing so many examples anew:
+
+- accuracy, of two classes or more: Wilson's interval for the share of the most frequent class;
+- F1 of the answer that is always positive: 2p / (1 + p), which grows with the share p of positive examples, so its ends
+  are those of Wilson's interval for p;
+- Matthews, Pearson and Spearman correlation: Fisher's interval for a correlation of zero;
+- exact match and F1 of answers: Wilson's interval, which for F1, a mean of fractions, is rather too wide;
+- a column that is the mean of two metrics on the same examples: the means of their ends, as if both erred together. Of
+  accuracy and F1 one constant answer must have both, the better of two: always positive, or always negative with F1 0;
+- a mean over columns, which have different examples: their errors added in squares;
+- accuracy under noise: that of accuracy; of a model tested on another task than its own: Wilson's interval for the more
+  frequent of yes and no, which is not that of the task's own classes; its mean over pairs of tasks: errors in squares.
+
+The model's own spread over seeds is left out: it says how sure a mean is, not whether it is a result.
+"""
+
+from collections.abc import Mapping
+from math import isnan, nan, sqrt, tanh
+
+import pandas as pd
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from stages.evidence import scores
+from stages.plumbing.observations import NOT_PRETRAINED
+
+STAGE = "baselines"
+MOST_FREQUENT = "most_frequent"
+WORDS_AND_OVERLAP = "words_and_overlap"
+LABELS = {
+    MOST_FREQUENT: "constant answer",
+    "best_rule": "best rule on one property",
+    "bag_of_words": "bag of words",
+    "bigrams": "words and bigrams",
+    WORDS_AND_OVERLAP: "words and their overlap",
+    NOT_PRETRAINED: "not pre-trained",
+}
+AT_CHANCE = "at chance"
+TRANSFERRED = "transferred_accuracy"  # of a constant yes or no
+ELSEWHERE = "off_diagonal_accuracy"
+ACCURACIES = ("raw_accuracy", "accuracy_under_noise")  # judged as accuracy
+CORRELATIONS = ("matthews_correlation", "pearson", "spearmanr")
+COLUMNS = ("operator", "protocol", "evaluated_on", "metric", "value", "low", "high")
+Known = Mapping[tuple[str, str, str, str], tuple[float, float]]  # operator, protocol, evaluated_on, metric: value, high
+
+
+def interval(metric: str, value: float, n: int, confidence: float) -> tuple[float, float]:
+    """Computes both ends of the interval of a constant answer's score, by the rule above.
+
+    Args:
+        metric: a raw metric of a GLUE task; of question answering, `exact_match` for both of its metrics.
+        value: the score of the constant answer, a fraction.
+        n: number of examples behind it.
+        confidence: of the interval, such as 0.95.
+    """
+    if metric in CORRELATIONS:
+        end = tanh(stats.norm.ppf((1 + confidence) / 2) / sqrt(n - 3)) if n > 3 else 1.0
+        return -end, end
+    share = value / (2 - value) if metric == "f1" else value
+    low, high = proportion_confint(round(share * n), n, 1 - confidence, method="wilson")
+    return (2 * low / (1 + low), 2 * high / (1 + high)) if metric == "f1" else (low, high)
+
+
+def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """Collects the scores of all baselines in every form in which models are scored.
+
+    Args:
+        rows: observations; those of the stage `baselines` are used.
+        confidence: of the intervals.
+
+    Returns:
+        One row for every `operator` (the baseline), `protocol`, `evaluated_on` and `metric`, with COLUMNS; values are
+        fractions. Raw metrics, whose protocol is empty: those of GLUE, and `exact_match` and `f1` of both question sets
+        and of their mean, `squad`. For each protocol the metric `score`: of every column of the papers' GLUE tables, of
+        `glue_score` and of `glue_matched`. TRANSFERRED of each split that the stage `cross_domain` tests on, and
+        ELSEWHERE, their mean, with an empty `evaluated_on`. low and high: the ends of the interval; NaN for the
+        others.
+    """
+    away = _transferred(rows, confidence)
+    rows = _one_row_each(rows[rows["stage"] == STAGE])
+    if rows.empty:
+        return pd.DataFrame(columns=list(COLUMNS))
+    answers = rows["evaluated_on"].str.startswith("squad")
+    kinds = rows["metric"].mask(answers, "exact_match")
+    ends = [
+        interval(kind, row.value, int(row.n), confidence) if row.operator == MOST_FREQUENT else (nan, nan)
+        for kind, row in zip(kinds, rows.itertuples(), strict=True)
+    ]
+    raw = rows.rename(columns={"protocol": "recipe"})
+    raw = raw.assign(protocol=None, low=[low for low, _ in ends], high=[high for _, high in ends])
+    frames = [
+        raw[raw["recipe"].isna()],
+        away,
+        _mean(away, tuple(set(away["evaluated_on"]) - {scores.MISMATCHED}), "").assign(metric=ELSEWHERE),
+    ]
+    for metric, own in raw[answers].groupby("metric", sort=False):
+        frames.append(_mean(own, ("squad1", "squad2"), "squad").assign(metric=metric))
+    for protocol, wanted in scores.METRICS.items():
+        part_of = [
+            row.metric in wanted.get(row.evaluated_on, ()) and (pd.isna(row.recipe) or row.recipe == protocol)
+            for row in raw.itertuples()
+        ]
+        groups = raw[part_of].groupby(["operator", "evaluated_on"], sort=False)
+        columns = groups[["metric", "value", "low", "high"]].apply(_column).reset_index()
+        matched = tuple(column for column in scores.COLUMNS if column != scores.MISMATCHED)
+        means = (_mean(columns, scores.COLUMNS, scores.GLUE_SCORE), _mean(columns, matched, scores.MATCHED))
+        frames.append(pd.concat([columns, *means]).assign(protocol=protocol, metric="score"))
+    return pd.concat([frame.reindex(columns=list(COLUMNS)) for frame in frames if len(frame)], ignore_index=True)
+
+
+def _one_row_each(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row for every baseline, recipe, column and metric: of what was trained, the mean over seeds."""
+    keys = ["operator", "protocol", "evaluated_on", "metric"]
+    return rows.assign(value=rows.groupby(keys, dropna=False)["value"].transform("mean")).drop_duplicates(keys)
+
+
+def _transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """What always giving the more frequent of yes and no scores on each split of the stage `cross_domain`."""
+    found = rows[(rows["stage"] == "cross_domain") & (rows["metric"] == "majority_accuracy")]
+    found = found.drop_duplicates("evaluated_on")
+    ends = [interval("accuracy", row.value, int(row.n), confidence) for row in found.itertuples()]
+    ends = {"low": [low for low, _ in ends], "high": [high for _, high in ends]}
+    return found.assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED, **ends)[list(COLUMNS)]
+
+
+def known(found: pd.DataFrame) -> Known:
+    """Makes what `references` gives ready for `of`."""
+    places = zip(found["operator"], found["protocol"].fillna(""), found["evaluated_on"], found["metric"], strict=True)
+    return dict(zip(places, zip(found["value"], found["high"], strict=True), strict=True))
+
+
+def named(name: str, score: Mapping, baselines: Known) -> tuple[float, float]:
+    """Finds what one baseline has where a model has a score: its value and the upper end of its interval, or NaN.
+
+    Args:
+        name: of the baseline.
+        score: its `protocol`, `evaluated_on` and `metric`, and of transfer its `stage` and `task`; `raw_accuracy` and
+            the like are found as `accuracy`.
+        baselines: of `known`.
+    """
+    metric = str(score["metric"]).removeprefix("raw_")
+    metric = TRANSFERRED if _elsewhere(score) else "accuracy" if metric in ACCURACIES else metric
+    protocol = score["protocol"] if metric == "score" else ""
+    evaluated_on = "" if metric == ELSEWHERE else score["evaluated_on"]
+    return baselines.get((name, protocol, evaluated_on, metric), (nan, nan))
+
+
+def _elsewhere(score: Mapping) -> bool:
+    """Whether it is the accuracy of a model on another task than that which it was fine-tuned on."""
+    if score.get("stage") != "cross_domain" or score["metric"] != "accuracy":
+        return False
+    return score.get("task") != str(score["evaluated_on"]).removesuffix("_m").removesuffix("_mm")
+
+
+def of(score: Mapping, baselines: Known) -> dict[str, float]:
+    """Finds `most_frequent`, `most_frequent_high` and `words_and_overlap` for a score; NaN where none is."""
+    value, high = named(MOST_FREQUENT, score, baselines)
+    overlap, _ = named(WORDS_AND_OVERLAP, score, baselines)
+    return {MOST_FREQUENT: value, f"{MOST_FREQUENT}_high": high, WORDS_AND_OVERLAP: overlap}
+
+
+def at_chance(score: float, high: float) -> bool | None:
+    """Whether a score is at chance; None where the score or the baseline is not known.
+
+    Only what is known not to be at chance may be called a result.
+    """
+    return None if isnan(score) or isnan(high) else score <= high
+
+
+def beside(rows: pd.DataFrame, baselines: Known, value: str = "value") -> pd.DataFrame:
+    """Sets beside every score what the baselines have, and whether the score is at chance.
+
+    Args:
+        rows: any frame with `protocol`, `evaluated_on`, `metric` and a column of scores; with `stage` and `task` where
+            it has scores of transfer.
+        baselines: of `known`.
+        value: the name of the column of scores.
+
+    Returns:
+        The rows, in their order and with their index, with the columns `most_frequent`, `most_frequent_high` and
+        `words_and_overlap`, and `at_chance`, `<NA>` where that is not known.
+    """
+    keys = [name for name in ("stage", "task", "protocol", "evaluated_on", "metric") if name in rows]
+    made = [of(row, baselines) for row in rows[keys].to_dict("records")]
+    names = [MOST_FREQUENT, f"{MOST_FREQUENT}_high", WORDS_AND_OVERLAP]
+    columns = pd.DataFrame(made, columns=names, index=rows.index)
+    highs = columns[f"{MOST_FREQUENT}_high"]
+    columns["at_chance"] = pd.array([at_chance(*pair) for pair in zip(rows[value], highs, strict=True)], "boolean")
+    return pd.concat([rows, columns.astype(dict.fromkeys(columns.columns[:3], float))], axis=1)
+
+
+def _column(metrics: pd.DataFrame) -> pd.Series:
+    """The score of a baseline in a column of one task: the mean of its metrics."""
+    named = metrics.set_index("metric")[["value", "low", "high"]]
+    if set(named.index) != {"accuracy", "f1"} or named["low"].isna().any():  # a fitted baseline has one answer already
+        return named.mean()
+    positive = named.loc["f1"] / (2 - named.loc["f1"])  # their share p, which F1 = 2p / (1 + p) gives
+    always, never = (positive + named.loc["f1"]) / 2, named.loc["accuracy"] / 2
+    return always if always["value"] >= never["value"] else never
+
+
+def _mean(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
+    """The mean of the wanted columns for each baseline that has all of them; the errors add in squares."""
+    made = []
+    for operator, own in columns[columns["evaluated_on"].isin(wanted)].groupby("operator", sort=False):
+        if set(own["evaluated_on"]) == set(wanted):
+            mean = own["value"].mean()
+            below, above = (
+                sqrt(float(((own[end] - own["value"]) ** 2).sum(skipna=False))) / len(own) for end in ("low", "high")
+            )
+            made.append(
+                {"operator": operator, "evaluated_on": name, "value": mean, "low": mean - below, "high": mean + above}
+            )
+    return pd.DataFrame(made, columns=["operator", "evaluated_on", "value", "low", "high"])

@@ -1,0 +1,98 @@
+"""The verdict on a cell of a table: whether what this run measured is what the paper prints.
+
+A cell has its verdict at once, or it is tested: its p values are then adjusted over the family of cells that are tested
+together, and give the verdict.
+"""
+
+import re
+from fractions import Fraction
+from math import isnan
+
+import pandas as pd
+
+from stages.evidence import baselines
+from stages.evidence.arithmetic import HOLDS, judge
+from stages.evidence.scores import GLUE_SCORE
+from stages.evidence.statistics import (
+    DIFFERENT,
+    EQUIVALENT,
+    EXACT,
+    agreement,
+    holm,
+    too_few,
+    units,
+    verdict,
+)
+
+NOT_RUN = "not run at this scale"
+NOT_MEASURED = "not measured"
+NOT_JUDGED = "not judged"  # measured, but the paper prints no number that a test could be made against
+NOT_IN_PAPER = "not in the paper"
+NOT_COMPARABLE = "not comparable: generated data"
+NO_MODEL = "no model"  # of the rows of baselines
+WHOLE = (GLUE_SCORE, "average")  # columns that are a mean of the others
+TESTED = ""  # until the family of a cell is complete
+
+
+def of_cell(printed, run: pd.DataFrame, margin: float | None, comparable: bool, chance: bool | None) -> dict:
+    """Gives a cell its verdict, or the p values that it follows from once they are adjusted.
+
+    Counts must give the printed digits. A published score comes from one pre-training run (the released results say so
+    of Courtois et al., and nothing else is said of the others), so it is one unit, set against several of this run's;
+    with fewer than three pre-training runs here nothing is tested. A score at chance is no result to compare.
+
+    Args:
+        printed: the published cell, with its text `printed` and its number `value`; None for a cell of this run alone.
+        run: this run's measurements of the cell, at least one, in the printed unit.
+        margin: of equivalence, in the printed unit; None where params.yaml has none for such a cell.
+        comparable: whether this run's data are of the papers' kind.
+        chance: whether this run's mean is at chance; None where that is not known.
+
+    Returns:
+        `verdict`; where it is TESTED, also `p_equivalence` and `p_difference`.
+    """
+    if printed is None:
+        return {"verdict": NOT_IN_PAPER}
+    values, unit = units(run)
+    if isnan(printed.value):
+        return {"verdict": NOT_JUDGED}
+    if unit == EXACT and not comparable and (run["stage"] == "tasks").all():
+        return {"verdict": NOT_COMPARABLE}
+    if unit == EXACT:
+        digits = re.search(r"\.\s*(\d+)", printed.printed)
+        text = f"{printed.value:.{len(digits[1]) if digits else 0}f}"
+        count = Fraction(values[0]).limit_denominator(10**9)
+        return {"verdict": EQUIVALENT if judge(text, count) == HOLDS else DIFFERENT}
+    if margin is None:
+        return {"verdict": NOT_JUDGED}
+    if not comparable:
+        return {"verdict": NOT_COMPARABLE}
+    if chance:
+        return {"verdict": baselines.AT_CHANCE}
+    if few := too_few(unit, len(values)):
+        return {"verdict": few}
+    closer, differs = agreement(values, printed.value, margin)
+    return {"verdict": TESTED, "p_equivalence": closer, "p_difference": differs}
+
+
+def of_families(frame: pd.DataFrame, in_one: bool, alpha: float) -> pd.DataFrame:
+    """Gives the cells that are tested their verdicts, with their p values adjusted by Holm's method.
+
+    Args:
+        frame: the cells of a table, each with what `of_cell` gives; its p values are replaced by the adjusted ones.
+        in_one: whether all tested cells are one family; otherwise each row is one. A mean of all columns is tested by
+            itself.
+        alpha: of each family's tests together.
+
+    Returns:
+        The same frame.
+    """
+    tested = frame["verdict"] == TESTED
+    family = tested & (~frame["column_key"].isin(WHOLE))
+    for _, own in frame[family].groupby(lambda place: 0 if in_one else frame["row_key"][place]):
+        for name in ("p_equivalence", "p_difference"):
+            frame.loc[own.index, name] = holm(own[name].to_numpy(float))
+    for place in frame.index[tested]:
+        p_values = (float(frame.loc[place, name]) for name in ("p_equivalence", "p_difference"))
+        frame.loc[place, "verdict"] = verdict(*p_values, alpha)
+    return frame

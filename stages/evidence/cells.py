@@ -1,0 +1,275 @@
+"""Fills the cells of a table: published, recomputed from the released raw results, reproduced in this run.
+
+One row a cell, for the paper's rows and for rows that only this run has (a size or an operator outside the paper).
+cell_verdicts.py judges them.
+"""
+
+from dataclasses import dataclass, replace
+from math import isnan
+
+import numpy as np
+import pandas as pd
+
+from stages.evidence import baselines, cell_verdicts, specifications
+from stages.evidence.cell_verdicts import NO_MODEL, NOT_MEASURED, NOT_RUN
+from stages.evidence.convergence import MILESTONES, NOT_REACHED
+from stages.evidence.specifications import Column, Row, Table
+from stages.evidence.statistics import summarise
+
+PAPER_SIZES = ("small", "base")
+TYPES = {
+    "table": "str",
+    "row_key": "str",
+    "column_key": "str",
+    "row": "str",
+    "column": "str",
+    "metric": "str",
+    "decimals": "int64",
+    "printed": "str",
+    "other_edition": "str",
+    "published": "float64",
+    "published_sd": "float64",
+    "released": "float64",
+    "released_sd": "float64",
+    "released_n": "Int64",
+    "reproduced": "float64",
+    "reproduced_sd": "float64",
+    "reproduced_n": "Int64",
+    "interval_low": "float64",
+    "interval_high": "float64",
+    "unit_of_inference": "str",
+    "runs": "Int64",
+    "within_sd": "float64",
+    "p_equivalence": "float64",
+    "p_difference": "float64",
+    "status": "str",
+    "verdict": "str",
+    "most_frequent": "float64",
+    "words_and_overlap": "float64",
+    "at_chance": "boolean",
+}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Measurements of this run and of the released raw results (columns of measurements.FIELDS).
+
+    operators: those of the run, which have rows beside the paper's; parameters are counted for more. sizes: those of
+    the run. comparable: whether the run's data are of the papers' kind; scores on generated data are not compared.
+    without_model: the scores of the baselines (`baselines.known`), which have rows of their own.
+    """
+
+    run: pd.DataFrame
+    released: pd.DataFrame
+    operators: tuple[str, ...]
+    sizes: tuple[str, ...]
+    confidence: float
+    alpha: float
+    margins: dict[str, float]
+    comparable: bool
+    without_model: baselines.Known
+
+
+def fill(table: Table, published: pd.DataFrame, evidence: Evidence, other: pd.DataFrame | None = None) -> pd.DataFrame:
+    """All cells of a table, row by row; values in the printed unit. Columns: TYPES.
+
+    p_equivalence and p_difference are adjusted by Holm's method over the cells of a row (of a list: over all), but for
+    the GLUE score, which is one test.
+
+    other: the same table of the paper's other edition. status: `reproduced`, `not run at this scale`, or empty where
+    nothing measures the cell. ValueError for a published cell that the specification has no row or column for.
+    """
+    run, released = (matching(frame, table.select) for frame in (evidence.run, evidence.released))
+    released = released if not table.released else matching(evidence.released, table.select | table.released)
+    evidence = replace(evidence, run=run, released=released)
+    make = _list if table.is_list else _matrix
+    made = pd.DataFrame(make(table, published, evidence), columns=list(TYPES))
+    frame = cell_verdicts.of_families(made, table.is_list, evidence.alpha).astype(TYPES)
+    if other is not None:
+        elsewhere = {(cell.row_key, cell.column_key): cell.printed for cell in other.itertuples()}
+        places = zip(frame["row_key"], frame["column_key"], frame["printed"], strict=True)
+        changed = [_elsewhere(elsewhere.get((row, column)), printed) for row, column, printed in places]
+        frame["other_edition"] = pd.Series(changed, dtype="str")
+    return frame
+
+
+def _elsewhere(other: str | None, printed: object) -> str | None:
+    """What the other edition prints, where it is something else."""
+    return other if isinstance(printed, str) and other is not None and other != printed else None
+
+
+def _matrix(table: Table, published: pd.DataFrame, evidence: Evidence) -> list[dict]:
+    columns = _expand(table, evidence.run)
+    printed = {(cell.row_key, cell.column_key): cell for cell in published.itertuples()}
+    own = evidence.run[evidence.run["operator"].isin(evidence.operators)]
+    rows = {key: _row(table, key) for key in dict.fromkeys(published["row_key"])}
+    known = {column.key for column in columns}
+    strange = [key for key in printed if rows[key[0]] is None or key[1] not in known]
+    if strange:
+        raise ValueError(
+            f"{specifications.PATH}, {table.name}: no row or column for the published cell {strange[0]}; add one"
+        )
+    rows |= {row.key: row for row in _run_rows(table, columns, own, rows)}
+    cells = [
+        _cell(table, row, column, printed.get((row.key, column.key)), evidence)
+        for row in rows.values()
+        for column in columns
+    ]
+    return cells + _baseline_rows(table, columns, evidence)
+
+
+def _baseline_rows(table: Table, columns: list[Column], evidence: Evidence) -> list[dict]:
+    """A row for each baseline, in a table of scores; its interval is that of drawing the examples anew."""
+    cells = []
+    for name, label in baselines.LABELS.items():
+        if name == baselines.NOT_PRETRAINED:  # a model; the table of baselines has it
+            continue
+        row = [_baseline_cell(table, name, label, column, evidence) for column in columns]
+        cells += row if any(cell["status"] for cell in row) else []
+    return cells
+
+
+def _baseline_cell(table: Table, name: str, label: str, column: Column, evidence: Evidence) -> dict:
+    row = Row(key=f"baseline.{name}", label=label, select={}, scale=None, decimals=None)
+    cell = _empty(table, row, column) | {"verdict": NO_MODEL}
+    score = {"protocol": None, "evaluated_on": None, "metric": None} | table.select | (column.select or {})
+    value, high = (column.scale * number for number in baselines.named(name, score, evidence.without_model))
+    if column.select is None or isnan(value):
+        return cell
+    return cell | {"reproduced": value, "interval_high": high, "status": "reproduced"}
+
+
+def _row(table: Table, key: str) -> Row | None:
+    """The row of a published key; None where the specification has none."""
+    if key in table.rows:
+        return table.rows[key]
+    fields = specifications.fields(table.row_key, key) if table.row_key else None
+    return None if fields is None else _patterned(table, fields)
+
+
+def _patterned(table: Table, fields: dict[str, str]) -> Row:
+    key, label = (pattern.format(**fields) for pattern in (table.row_key, table.row_label))
+    return Row(key=key, label=label, select=fields, scale=None, decimals=None)
+
+
+def _list(table: Table, published: pd.DataFrame, evidence: Evidence) -> list[dict]:
+    """The paper's cells in its order; after them, the measured ones again for every other size of the run."""
+    entries = {(entry.row, entry.column): entry for entry in table.entries}
+    keys = set(zip(published["row_key"], published["column_key"], strict=True))
+    strange = [key for key in entries if key not in keys]
+    if strange:
+        raise ValueError(
+            f"{specifications.PATH}, {table.name}: the cell {strange[0]} is not in data/published; mend its name"
+        )
+    nothing = Column(key="", label="", meaning="", select=None, scale=1, decimals=0, margin=None)
+    cells, more = [], []
+    for cell in published.itertuples():
+        entry = entries.get((cell.row_key, cell.column_key))
+        measure = entry.measure if entry else nothing
+        size = (measure.select or {}).get("size")
+        label = entry.label if entry and entry.label else f"{cell.row}: {cell.column_key.replace('_', ' ')}"
+        row = Row(key=cell.row_key, label=label.format(size=size), select={}, scale=None, decimals=None)
+        column = replace(measure, key=cell.column_key, label=cell.column, meaning=cell.unit or "")
+        cells.append(_cell(table, row, column, cell, evidence))
+        for other in evidence.sizes if size in PAPER_SIZES else ():
+            own = replace(column, select=measure.select | {"size": other})
+            if other not in PAPER_SIZES and matching(evidence.run, own.select)["pretraining_seed"].notna().any():
+                row = replace(row, key=f"{other}.{cell.row_key}", label=label.format(size=other))
+                more.append(_cell(table, row, own, None, evidence))
+    return cells + more
+
+
+def _expand(table: Table, run: pd.DataFrame) -> list[Column]:
+    """A column whose key holds `{size}` becomes one column for every size that was measured, unless it is there."""
+    columns = {}
+    for column in table.columns:
+        fields = specifications.names(column.key)
+        found = matching(run, column.select)[fields].drop_duplicates().to_dict("records") if fields else [{}]
+        for values in found:
+            texts = {part: getattr(column, part).format(**values) for part in ("key", "label")}
+            select = None if column.select is None else column.select | values
+            columns.setdefault(texts["key"], replace(column, select=select, **texts))
+    return list(columns.values())
+
+
+def _run_rows(table: Table, columns: list[Column], run: pd.DataFrame, printed: dict[str, Row]) -> list[Row]:
+    """Rows that this run has measurements for and the paper has not, in the run's order."""
+    fields = specifications.names(table.row_key)
+    parts = [matching(run, column.select) for column in columns if column.select is not None] if fields else []
+    keys = pd.concat(parts)[fields].drop_duplicates().to_dict("records") if parts else []
+    there = [row.select for row in printed.values()]
+    return [_patterned(table, values) for values in keys if values not in there]
+
+
+def matching(rows: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
+    """Rows with these values in these fields; None selects empty fields."""
+    mask = np.ones(len(rows), dtype=bool)
+    for field, value in select.items():
+        found = rows[field].isna() if value is None else (rows[field] == value).fillna(False)
+        mask &= found.to_numpy(bool)
+    return rows[mask]
+
+
+def _empty(table: Table, row: Row, column: Column) -> dict:
+    return dict.fromkeys(TYPES) | {
+        "table": table.name,
+        "row_key": row.key,
+        "column_key": column.key,
+        "row": row.label,
+        "column": column.label,
+        "metric": column.meaning,
+        "decimals": column.decimals if row.decimals is None else row.decimals,
+        "status": "",
+        "verdict": NOT_MEASURED,
+    }
+
+
+def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -> dict:
+    cell = _empty(table, row, column)
+    if printed is not None:
+        cell |= {"printed": printed.printed, "published": printed.value, "published_sd": printed.std}
+    if column.select is None or row.select is None:
+        return cell
+    scale = column.scale if row.scale is None else row.scale
+    released, run = (_measured(frame, row.select | column.select, scale) for frame in (evidence.released, evidence.run))
+    if len(released):
+        made = summarise(released, evidence.confidence)
+        cell |= {"released": made.mean, "released_sd": made.sd, "released_n": made.n}
+    never = _never(evidence.run, row.select | column.select)
+    if never:
+        return cell | {"status": "reproduced", "verdict": f"{never} of {never + len(run)} runs never got there"}
+    if run.empty:
+        return cell | {"status": NOT_RUN, "verdict": NOT_RUN}
+    made = summarise(run, evidence.confidence)
+    beside = {name: scale * value for name, value in baselines.of(run.iloc[0], evidence.without_model).items()}
+    margin = None if column.margin is None else evidence.margins[column.margin.format(**row.select | column.select)]
+    chance = baselines.at_chance(made.mean, beside["most_frequent_high"])
+    return (
+        cell
+        | {
+            "most_frequent": beside["most_frequent"],
+            "words_and_overlap": beside["words_and_overlap"],
+            "at_chance": chance,
+            "reproduced": made.mean,
+            "reproduced_sd": made.sd,
+            "reproduced_n": made.n,
+            "interval_low": made.low,
+            "interval_high": made.high,
+            "unit_of_inference": made.unit,
+            "runs": made.runs,
+            "within_sd": made.within_sd,
+            "status": "reproduced",
+        }
+        | cell_verdicts.of_cell(printed, run, margin, evidence.comparable, chance)
+    )
+
+
+def _measured(measurements: pd.DataFrame, select: dict[str, str], scale: float) -> pd.DataFrame:
+    rows = matching(measurements, select)
+    return rows.assign(value=rows["value"] * scale)
+
+
+def _never(run: pd.DataFrame, select: dict[str, str]) -> int:
+    """How many runs ended before they reached a milestone; a mean over the others would mislead."""
+    metric = select.get("metric")
+    return len(matching(run, select | {"metric": metric + NOT_REACHED})) if metric in MILESTONES else 0

@@ -1,0 +1,161 @@
+"""Curves over pre-training steps, and the steps at which they reach something.
+
+Losses are validation losses; scores are GLUE scores of models fine-tuned from intermediate checkpoints. Crossings are
+interpolated linearly between the two evaluations around them. A run that has not reached something by its last
+evaluation is not left out: it has a row of the metric with NOT_REACHED at its end, whose value is that last step.
+"""
+
+import numpy as np
+import pandas as pd
+
+from stages.evidence.derived import FIELDS, gains
+
+LEVELS = (5.0, 3.0, 2.5, 2.0, 1.9, 1.8, 1.7)  # nats
+LAST = 10  # evaluations behind the late loss
+SHARE = 0.95  # of the final score (Courtois et al. 2024, section 4.3)
+PLATEAU_EVALUATIONS, PLATEAU_FALL = 4, 0.2  # nats within four evaluations: 1,000 steps in Courtois et al.
+SHORTEST = 12  # evaluations that a run must have for its plateau to be told
+RUN = ["operator", "size", "pretraining_seed"]
+NOT_REACHED = "_not_reached"
+MILESTONES = ("plateau_end_step", "steps_to_loss", "steps_to_95_percent", "steps_to_95_percent_of_own")
+EVENTS = ["size", "operator", "milestone", "seed", "step", "reached"]
+
+
+def validation_loss(rows: pd.DataFrame) -> pd.DataFrame:
+    """Validation losses of pre-training with their `step` as a number."""
+    rows = rows[(rows["stage"] == "pretraining") & (rows["metric"] == "validation_loss")]
+    return rows.assign(step=rows["condition"].str.removeprefix("step=").astype(int))
+
+
+def loss_measures(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of every pre-training run: first, final and late loss, gaps to other operators, steps to losses, its plateau.
+
+    `late_loss` is the mean of the last ten evaluations, for runs that have as many after half of their steps.
+    """
+    rows = validation_loss(rows)
+    if rows.empty:
+        return rows.reindex(columns=FIELDS)
+    groups = rows.groupby(RUN, sort=False)
+    last, first = groups["step"].transform("max"), groups["step"].transform("min")
+    final = rows[rows["step"] == last].assign(metric="final_validation_loss", condition=None)
+    start = rows[rows["step"] == first].assign(metric="first_validation_loss", condition=None)
+    late = rows[(groups.cumcount(ascending=False) < LAST) & (2 * rows["step"] >= last)]
+    late = late.groupby(RUN, sort=False).agg(value=("value", "mean"), n=("value", "count")).reset_index()
+    late = late[late["n"] == LAST].assign(stage="pretraining", metric="late_loss").reindex(columns=FIELDS)
+    steps = pd.DataFrame([row for key, run in groups for row in _steps(key, run)], columns=FIELDS)
+    return pd.concat([part[FIELDS] for part in (final, start, late, gains(late), steps) if len(part)])
+
+
+def _steps(key: tuple, run: pd.DataFrame) -> list[dict]:
+    """The first evaluation below each of LEVELS, and the end of the plateau where the run has one."""
+    operator, size, seed = key
+    own = {"stage": "pretraining", "operator": operator, "size": size, "pretraining_seed": seed}
+    step, loss = run["step"].to_numpy(), run["value"].to_numpy(float)
+    found = []
+    for level in LEVELS:
+        below = step[loss < level]
+        found.append(own | _reaching("steps_to_loss", below[0] if len(below) else None, step[-1], f"loss={level:g}"))
+    span = plateau(step, loss)
+    return found if span is None else [*found, own | _reaching("plateau_end_step", span[1], step[-1])]
+
+
+def _reaching(metric: str, step: float | None, last: float, condition: str | None = None) -> dict:
+    """A measurement of the step that a run reaches something at, or of its last step where it never does."""
+    name, value = (metric + NOT_REACHED, last) if step is None else (metric, step)
+    return {"metric": name, "condition": condition, "value": value}
+
+
+def plateau(step: np.ndarray, loss: np.ndarray) -> tuple[int, int | None] | None:
+    """The first and the last step of the plateau that follows the first fall of the loss.
+
+    It begins at the first evaluation from which the loss falls by 0.2 nats or less within four evaluations, and ends
+    at the next one from which it falls by more; losses are running medians of five. Nothing here counts steps, so runs
+    of every length and learning rate are told by one definition.
+
+    Args:
+        step: [evaluations], increasing.
+        loss: [evaluations], nats.
+
+    Returns:
+        The two steps, the second None where the run does not leave its plateau. None where there is no plateau to be
+        told: fewer than twelve evaluations, or a loss below the highest of LEVELS when it first falls slowly.
+    """
+    if len(step) < SHORTEST:
+        return None
+    smooth = pd.Series(loss).rolling(5, center=True, min_periods=1).median().to_numpy()
+    fall = smooth[:-PLATEAU_EVALUATIONS] - smooth[PLATEAU_EVALUATIONS:]
+    slow = np.flatnonzero(fall <= PLATEAU_FALL)
+    if not len(slow) or smooth[slow[0]] < LEVELS[0]:
+        return None
+    leaves = np.flatnonzero(fall[slow[0] :] > PLATEAU_FALL)
+    return int(step[slow[0]]), int(step[slow[0] + leaves[0]]) if len(leaves) else None
+
+
+def events(measured: pd.DataFrame) -> pd.DataFrame:
+    """When every pre-training run reached each of MILESTONES, or until when it had not. Columns: EVENTS.
+
+    One row for every size, operator, milestone and seed of pre-training. milestone: its metric, or the condition
+    (`loss=3`) of steps to a loss. reached: whether it was; otherwise `step` is the last one at which that is known.
+    Where several fine-tuning runs tell of one pre-training run, all must have reached it; the step is then their mean.
+    """
+    names = {name + ending: name for name in MILESTONES for ending in ("", NOT_REACHED)}
+    rows = measured[measured["metric"].isin(names)]
+    kind = rows["metric"].map(names)
+    rows = rows.assign(
+        milestone=rows["condition"].where(kind == "steps_to_loss", kind),
+        reached=~rows["metric"].str.endswith(NOT_REACHED),
+    )
+    keys = ["size", "operator", "milestone", "pretraining_seed"]
+    all_reached = rows.groupby(keys, sort=False)["reached"].transform("all")
+    groups = rows[all_reached | ~rows["reached"]].groupby(keys, sort=False)  # of the others, those that never did
+    found = groups.agg(step=("value", "mean"), reached=("reached", "all")).reset_index()
+    return found.rename(columns={"pretraining_seed": "seed"})[EVENTS]
+
+
+def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
+    """Steps to 95 % of the final GLUE score: of `pairwise` (as the authors drew it), and of the run itself.
+
+    A run that never gets there has its last step under the metric that ends in NOT_REACHED.
+
+    whole: scores with stage `convergence` and condition `step=N`; other rows are passed over.
+    """
+    rows = whole[(whole["stage"] == "convergence") & (whole["evaluated_on"] == "glue_score")]
+    rows = rows.assign(step=rows["condition"].str.removeprefix("step=").astype(int)).sort_values("step")
+    final = rows[rows["step"] == rows["step"].max()]
+    common = final[final["operator"] == "pairwise"].groupby("size")["value"].mean()
+    found = []
+    for (operator, size, p, f), run in rows.groupby([*RUN, "finetuning_seed"], sort=False, dropna=False):
+        own = {"stage": "convergence", "operator": operator, "size": size, "pretraining_seed": p, "finetuning_seed": f}
+        targets = {"steps_to_95_percent_of_own": run["value"].iloc[-1], "steps_to_95_percent": common.get(size)}
+        for metric, target in targets.items():
+            if target is not None:
+                step = crossing(run["step"], run["value"], SHARE * target)
+                found.append(own | _reaching(metric, step, run["step"].iloc[-1]))
+        drops = float(np.maximum(-np.diff(run["value"]), 0).sum())
+        found.append(own | {"metric": "summed_drops", "value": drops})
+    return pd.DataFrame(found, columns=FIELDS)
+
+
+def crossing(step: pd.Series, value: pd.Series, target: float) -> float | None:
+    """The interpolated step at which a rising curve first reaches the target; None if it never does."""
+    step, value = step.to_numpy(float), value.to_numpy(float)
+    above = np.flatnonzero(value >= target)
+    if not len(above):
+        return None
+    place = above[0]
+    if place == 0:
+        return float(step[0])
+    before, after = value[place - 1], value[place]
+    return float(step[place - 1] + (target - before) / (after - before) * (step[place] - step[place - 1]))
+
+
+def curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
+    """By operator, size and step: mean, minimum, maximum and n over runs; quantity: `loss` or `glue_score` (x 100)."""
+    scores = whole[(whole["stage"] == "convergence") & (whole["metric"] == "score")]
+    scores = scores[scores["evaluated_on"] == "glue_score"]
+    scores = scores.assign(step=scores["condition"].str.removeprefix("step=").astype(int), value=100 * scores["value"])
+    scores = scores.sort_values(["size", "operator", "step"], kind="stable")
+    parts = [validation_loss(rows).assign(quantity="loss"), scores.assign(quantity="glue_score")]
+    both = pd.concat([part for part in parts if len(part)] or parts)
+    groups = both.groupby(["quantity", "operator", "size", "step"], sort=False)["value"]
+    return groups.agg(mean="mean", minimum="min", maximum="max", n="count").reset_index()

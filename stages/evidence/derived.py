@@ -1,0 +1,130 @@
+"""Quantities made from other measurements: savings, gains over another operator, averages, time ratios.
+
+Differences and ratios are taken between runs of equal size, task and seeds, so that their mean is the difference of
+the means and every one stays one number a run.
+"""
+
+import pandas as pd
+
+from stages.evidence import noise as curve_of_noise
+from stages.evidence.scores import MISMATCHED
+
+FIELDS = [
+    "stage",
+    "protocol",
+    "operator",
+    "size",
+    "task",
+    "evaluated_on",
+    "condition",
+    "metric",
+    "pretraining_seed",
+    "finetuning_seed",
+    "value",
+]
+TEXTS = FIELDS[:8]
+SAVINGS = {  # new metric: (the operator's count, the count of `original` that it is set against)
+    "saved_percent": ("masked_lm_parameters", "masked_lm_parameters"),
+    "classifier_saved_percent": ("classifier_parameters", "classifier_parameters"),
+    "mixed_saved_percent": ("classifier_parameters", "masked_lm_parameters"),  # as Kowsher et al., Table 4
+    "attention_saved_percent": ("attention_parameters", "attention_parameters"),
+    "weights_saved_percent": ("attention_weights", "attention_weights"),
+    "layer_saved_percent": ("layer_parameters", "layer_parameters"),
+    "block_saved_percent": ("attention_block_parameters", "attention_block_parameters"),
+}
+LOUDEST = 0.4  # of the mean norm of embeddings: the strongest noise of Kowsher et al.
+NOISE = {"accuracy_lost": "lost", "accuracy_under_noise": "area"}  # metric: its name in noise.summary
+REFERENCES = ("original", "symmetric", "pairwise")
+QA_TASKS = {"squad1": "single", "squad2": "single", "squad1_triviaqa": "triviaqa", "squad2_triviaqa": "triviaqa"}
+
+
+def beside(rows: pd.DataFrame, reference: str = "original", own: str | None = None, other: str | None = None):
+    """Rows with the value that `reference` has for the same size, task and seeds, as a column `reference`.
+
+    own, other: metrics of the rows and of the reference; None for any, the same on both sides.
+    """
+    rows = rows.reindex(columns=FIELDS)
+    keys = [field for field in FIELDS if field not in ("operator", "value")]
+    left = rows if own is None else rows[rows["metric"] == own]
+    right = rows[rows["operator"] == reference]
+    if other is not None:
+        right = right[right["metric"] == other].assign(metric=own)
+    right = right[[*keys, "value"]].rename(columns={"value": "reference"})
+    return left.merge(right, on=keys)
+
+
+def savings(counts: pd.DataFrame) -> pd.DataFrame:
+    """Per cent of parameters that an operator saves against `original`, by what is counted; and the factor."""
+    parts = []
+    for metric, (own, other) in SAVINGS.items():
+        pairs = beside(counts, own=own, other=other)
+        parts.append(pairs.assign(metric=metric, value=100 * (1 - pairs["value"] / pairs["reference"])))
+    blocks = beside(counts, own="attention_block_parameters", other="attention_block_parameters")
+    parts.append(blocks.assign(metric="block_factor", value=blocks["reference"] / blocks["value"]))
+    return pd.concat(parts)[FIELDS]
+
+
+def gains(rows: pd.DataFrame) -> pd.DataFrame:
+    """Value minus that of each of REFERENCES, run by run; metric `METRIC_over_REFERENCE`."""
+    parts = []
+    for reference in REFERENCES:
+        pairs = beside(rows, reference)
+        pairs = pairs[pairs["operator"] != reference]
+        parts.append(
+            pairs.assign(metric=pairs["metric"] + f"_over_{reference}", value=pairs["value"] - pairs["reference"])
+        )
+    return pd.concat(parts)[FIELDS]
+
+
+def question_answering(rows: pd.DataFrame) -> pd.DataFrame:
+    """Exact match and F1 on both SQuAD sets and their average; condition: `single` or `triviaqa`."""
+    rows = rows[(rows["stage"] == "question_answering") & rows["task"].isin(QA_TASKS)]
+    rows = rows.assign(condition=rows["task"].map(QA_TASKS), task=None, evaluated_on=rows["task"].str[:6])
+    rows = rows[rows["metric"].isin(("exact_match", "f1"))]
+    keys = [field for field in FIELDS if field not in ("evaluated_on", "value")]
+    groups = rows.groupby(keys, dropna=False, sort=False)["value"].agg(["mean", "count"]).reset_index()
+    whole = groups[groups["count"] == 2].rename(columns={"mean": "value"}).assign(evaluated_on="squad")
+    return pd.concat([rows[FIELDS], whole[FIELDS]])
+
+
+def noise(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the stage `noise` on embeddings, with levels written in one way (`noise=0.05`)."""
+    rows = rows[(rows["stage"] == "noise") & rows["condition"].str.match(r"noise=[\d.]+$", na=False)]
+    levels = rows["condition"].str.removeprefix("noise=").astype(float)
+    texts = [f"noise={level:g}" for level in levels]
+    return rows.assign(condition=pd.Series(texts, index=rows.index, dtype="str"))
+
+
+def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
+    """What a run loses from no noise to LOUDEST, and its mean accuracy over that range; none without both ends."""
+    rows = rows[rows["metric"] == "accuracy"]
+    rows = rows.assign(level=rows["condition"].str.removeprefix("noise=").astype(float))
+    keys = [field for field in FIELDS if field not in ("condition", "value")]
+    made = []
+    for values, own in rows[rows["level"] <= LOUDEST].groupby(keys, dropna=False, sort=False):
+        if {0.0, LOUDEST} <= set(own["level"]):
+            summary = curve_of_noise.summary(own["level"].to_numpy(float), own["value"].to_numpy(float))
+            run = dict(zip(keys, values, strict=True)) | {"condition": None}
+            made += [run | {"metric": metric, "value": summary[name]} for metric, name in NOISE.items()]
+    return pd.DataFrame(made, columns=FIELDS)
+
+
+def transfer_measures(rows: pd.DataFrame) -> pd.DataFrame:
+    """The mean accuracy of a run over all pairs of tasks that differ; matched MNLI stands for MNLI."""
+    rows = rows[(rows["metric"] == "accuracy") & (rows["evaluated_on"] != MISMATCHED)]
+    away = rows[rows["task"] != rows["evaluated_on"].str.removesuffix("_m")]
+    keys = [field for field in FIELDS if field not in ("task", "evaluated_on", "value")]
+    means = away.groupby(keys, dropna=False, sort=False)["value"].mean().reset_index()
+    return means.assign(metric="off_diagonal_accuracy", task=None, evaluated_on=None)[FIELDS]
+
+
+def time_measures(rows: pd.DataFrame) -> pd.DataFrame:
+    """Per cent of time that an operator saves an epoch against `original`, that it is faster, and that a step of
+    translation takes longer."""
+    pairs = beside(rows, own="seconds_per_epoch", other="seconds_per_epoch")
+    shorter = pairs.assign(metric="time_saved_percent", value=100 * (1 - pairs["value"] / pairs["reference"]))
+    faster = pairs.assign(metric="faster_percent", value=100 * (pairs["reference"] / pairs["value"] - 1))
+    steps = beside(rows, own="seconds_per_step", other="seconds_per_step")
+    steps = steps[steps["operator"] != "original"]
+    longer = steps.assign(metric="longer_step_percent", value=100 * (steps["value"] / steps["reference"] - 1))
+    return pd.concat([shorter, faster, longer])[FIELDS]

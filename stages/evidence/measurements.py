@@ -1,0 +1,46 @@
+"""From observations to the papers' quantities: counts, savings, losses, scores, gains, times.
+
+Input: rows of observations (or released rows in the same form). Output: rows of the same form (FIELDS), one number a
+run, from which the cells of every table and the evidence of every claim are selected.
+"""
+
+import pandas as pd
+
+from stages.evidence import convergence, derived, scores, speed, translation
+
+FIELDS = derived.FIELDS
+
+
+def measurements(rows: pd.DataFrame) -> pd.DataFrame:
+    """All quantities of the papers that the rows allow."""
+    rows = rows.reindex(columns=FIELDS).astype(dict.fromkeys(derived.TEXTS, "str"))
+    counts = rows[rows["stage"].isin(("parameters", "tasks"))]
+    columns = scores.column_scores(rows)
+    whole = pd.concat([scores.glue_scores(columns), scores.matched_scores(columns)])
+    raw = rows[(rows["stage"] == "finetuning") & rows["evaluated_on"].isin(scores.COLUMNS)]
+    answers = derived.question_answering(rows)
+    noise, times = derived.noise(rows), speed.own(rows)
+    transfer = rows[rows["stage"] == "cross_domain"]
+    parts = [
+        counts,
+        derived.savings(counts),
+        convergence.loss_measures(rows),
+        whole,
+        columns,
+        raw.assign(metric="raw_" + raw["metric"]),
+        convergence.steps_to_scores(whole),
+        derived.gains(whole),
+        derived.gains(columns),
+        answers,
+        derived.gains(answers),
+        noise,
+        derived.noise_measures(noise),
+        transfer,
+        derived.transfer_measures(transfer),
+        times,
+        derived.time_measures(times),
+        translation.measures(rows),
+    ]
+    frames = [part.reindex(columns=FIELDS) for part in parts if len(part)]
+    made = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=FIELDS)
+    return made.astype({"value": float})

@@ -1,0 +1,69 @@
+"""Quantities of stage translation: what a run reaches at its best and at its end, and its curves by epoch."""
+
+import pandas as pd
+
+from stages.evidence.statistics import mean_interval
+
+STAGE = "translation"
+STEPS = ("seconds_per_step", "longer_step_percent")  # as the stage `timing` measures them, by protocol
+SIZES = ("blog", "draft", "sequences")  # of these models: their protocols
+BY_EPOCH = r"epoch=(\d+)"
+PEAK = "training_accuracy"  # the blog post prints the best of all epochs
+CURVES = ("training_accuracy", "accuracy_ceiling", "accuracy", "perplexity")
+SUMMARY = ["protocol", "operator", "metric", "n", "mean", "sd", "low", "high"]
+
+
+def measures(rows: pd.DataFrame) -> pd.DataFrame:
+    """One number a run.
+
+    Args:
+        rows: observations.
+
+    Returns:
+        Rows without a condition: `final_METRIC` of the last epoch, `peak_training_accuracy`, and what is measured once
+        (BLEU; the error of a sequence task).
+    """
+    rows = rows[rows["stage"] == STAGE]
+    by_epoch = with_epochs(rows)
+    once = rows[rows["condition"].isna()]
+    if by_epoch.empty:
+        return once
+    last = by_epoch[by_epoch["epoch"] == by_epoch.groupby(["protocol", "operator"])["epoch"].transform("max")]
+    run = ["protocol", "operator", "pretraining_seed"]
+    peaks = by_epoch[by_epoch["metric"] == PEAK].sort_values("value", kind="stable").groupby(run, sort=False).tail(1)
+    parts = [last.assign(metric="final_" + last["metric"]), peaks.assign(metric=f"peak_{PEAK}")]
+    ends = pd.concat(parts).assign(condition=None).drop(columns="epoch")
+    return pd.concat([ends, once])[list(rows.columns)]
+
+
+def with_epochs(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of stage translation that belong to an epoch, with its number as a column `epoch`."""
+    epochs = rows["condition"].str.extract(BY_EPOCH, expand=False)
+    kept = (rows["stage"] == STAGE) & epochs.notna()
+    return rows[kept].assign(epoch=epochs[kept].astype(int))
+
+
+def model(size: str) -> str:
+    """What a model of this size is called: one of the stage translation by its protocol, every other one BERT."""
+    return f"Transformer, {size}" if size in SIZES else f"BERT-{size}"
+
+
+def curves(rows: pd.DataFrame) -> pd.DataFrame:
+    """Mean, minimum and maximum over the seeds: protocol, operator, metric, epoch, mean, minimum, maximum, n."""
+    by_epoch = with_epochs(rows)
+    by_epoch = by_epoch[by_epoch["metric"].isin(CURVES)]
+    groups = by_epoch.groupby(["protocol", "operator", "metric", "epoch"], sort=False)["value"]
+    made = groups.agg(mean="mean", minimum="min", maximum="max", n="count")
+    return made.reset_index()
+
+
+def summaries(measured: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """SUMMARY of what `measures` gives and of the times a step; protocol: for the sequence tasks, the task.
+
+    low and high: the t interval of the mean; NaN for a single run.
+    """
+    measured = measured[(measured["stage"] == STAGE) | measured["metric"].isin(STEPS)]
+    names = measured["protocol"].where(measured["metric"] != "error", measured["task"])
+    groups = measured.assign(protocol=names).groupby(["protocol", "operator", "metric"], sort=False)["value"]
+    made = [(*keys, len(values), *mean_interval(values.to_numpy(float), confidence)) for keys, values in groups]
+    return pd.DataFrame(made, columns=SUMMARY)

@@ -1,0 +1,166 @@
+"""One run of masked-LM training in its parts: the model, the loss, one update, the validation loss.
+
+The batches, their order and their masks follow from the seed alone, so every operator sees the same data.
+"""
+
+from contextlib import nullcontext
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from stages.attention.bert import OperatorBertForMaskedLM
+from stages.attention.configuration import configuration
+from stages.masked_lm.corpus import Corpus, batch_indices
+from stages.masked_lm.masking import MaskedLMLoss, sparse_targets
+from stages.masked_lm.run import PretrainingRun, length, sequence_length
+from stages.plumbing.jobs import processes, rank
+from stages.plumbing.training_sections import Pretraining
+from stages.training import distributed
+from stages.training.optimisation import (
+    DROPOUT,
+    INITIALISATION,
+    MASKING,
+    apply_gradients,
+    autocast,
+    derived_seed,
+    device,
+    linear_rate,
+    optimiser,
+    seed_torch,
+)
+
+VALIDATION_SEED = 0  # one masking of the validation sequences for every run, so that losses compare
+VALIDATION_BATCH = 64  # sequences
+COMPILED_MULTIPLE = 64  # to which masked tokens are padded on a GPU, for products of aligned sizes
+RECOMPILATIONS = 128  # models that one process may compile: all operators at all sizes share the code of the loss
+
+
+def built(run: PretrainingRun, vocabulary_size: int) -> OperatorBertForMaskedLM:
+    """The model of a run, with new weights drawn from its seed. vocabulary_size: word pieces."""
+    seed_torch(run.seed, INITIALISATION)
+    return OperatorBertForMaskedLM(
+        configuration(
+            **run.variant,
+            **run.model.model_dump(),
+            vocab_size=vocabulary_size,
+            initializer_range=run.training.initializer_range,
+            hidden_dropout_prob=run.training.hidden_dropout,
+            attention_probs_dropout_prob=run.training.attention_dropout,
+        )
+    )
+
+
+class Trainer:
+    """A run at work in this process: its model, its optimiser and its updates.
+
+    Args:
+        run: the run.
+        corpus: what it trains on.
+        checkpoint: the file of its state, for errors to name.
+    """
+
+    def __init__(self, run: PretrainingRun, corpus: Corpus, checkpoint: Path):
+        recipe = run.training
+        self.run, self.corpus, self._checkpoint = run, corpus, checkpoint
+        self.steps = length(recipe, len(corpus.train))
+        self.model = built(run, corpus.vocabulary_size).to(device())
+        self.adamw = optimiser(self.model, recipe.betas, recipe.epsilon, recipe.weight_decay)
+
+    @cached_property
+    def _loss_of(self) -> nn.Module:
+        """The loss of the model, compiled where that pays (on a GPU), its gradients averaged over the processes."""
+        loss_of = MaskedLMLoss(self.model)
+        if device().type == "cuda":
+            torch._dynamo.config.recompile_limit = RECOMPILATIONS
+            torch._dynamo.config.fail_on_recompile_limit_hit = True  # rather than go on uncompiled
+            loss_of = torch.compile(loss_of)
+        return distributed.replicated(loss_of)
+
+    def advance(self, step: int) -> tuple[float, int, float, float]:
+        """One update; gives this process's summed loss, the whole batch's masked tokens, gradient norm and rate."""
+        recipe, seed, corpus = self.run.training, self.run.seed, self.corpus
+        indices = batch_indices(seed, step, recipe.batch_size, len(corpus.train))
+        sequences = torch.from_numpy(corpus.train[indices])
+        longest = sequences.shape[1]
+        # blocks of a packed sequence in place of the sequence: at every length an update sees the same number of tokens
+        sequences = sequences.view(-1, sequence_length(recipe, step, self.steps, longest))
+        generator = torch.Generator().manual_seed(derived_seed(seed, MASKING, step))
+        inputs, chosen = corpus.masked(sequences, recipe.mask_probability, generator)
+        count = _at_least_one(int(chosen.sum()), f"step {step + 1}", "pretraining.batch_size")
+        seed_torch(seed, DROPOUT, step * processes() + rank())
+        self.model.train()
+        parts = (distributed.share(T) for T in (inputs, sequences, chosen))
+        total = _backward(self._loss_of, *parts, count, recipe, longest)
+        rate = linear_rate(step, self.steps, recipe.warmup_steps, recipe.learning_rate)
+        last = step - step % recipe.checkpoint_interval
+        saved = f"step {last} in {self._checkpoint}" if last else "none"
+        where = (
+            f"pre-training {self.run.name}, step {step + 1} (training sequences {_listed(indices)}; last good "
+            f"checkpoint: {saved}): loss {total / count}"
+        )
+        return total, count, apply_gradients(self.model, self.adamw, rate, recipe.gradient_clipping, where), rate
+
+
+def _backward(
+    loss_of, inputs: Tensor, sequences: Tensor, chosen: Tensor, count: int, recipe: Pretraining, longest: int
+) -> float:
+    """Adds the gradient of the loss a token of the whole batch, one micro-batch after another; gives the summed loss.
+
+    count: masked tokens of the whole batch, over all processes. longest: tokens of a packed sequence. Gradients are
+    averaged over processes, hence the factor; only the last micro-batch exchanges them.
+    """
+    size = max(len(inputs), 1)
+    if recipe.micro_batch_size:  # counts packed sequences: of their blocks, a device takes as many tokens
+        size = recipe.micro_batch_size * longest // inputs.shape[1]
+    multiple = COMPILED_MULTIPLE if device().type == "cuda" else 1
+    parts = list(zip(*(T.split(size) for T in (inputs, sequences, chosen)), strict=True))
+    total = torch.zeros((), device=device())
+    for i, (part, originals, hidden) in enumerate(parts):
+        batch = (part, *sparse_targets(originals, hidden, multiple))
+        with distributed.alone(loss_of) if i + 1 < len(parts) else nullcontext():
+            batch = [T.to(device(), non_blocking=True) for T in batch]
+            for T in batch[1:]:
+                torch._dynamo.maybe_mark_dynamic(T, 0)  # one compiled form for all numbers of masked tokens
+            with autocast(recipe.precision):
+                loss = loss_of(*batch)
+            (loss * (processes() / count)).backward()
+        total += loss.detach()
+    return total.item()
+
+
+@torch.no_grad()
+def validate(model: nn.Module, corpus: Corpus, recipe: Pretraining) -> dict:
+    """Mean loss over all masked tokens of the validation sequences, under their one fixed masking.
+
+    Processes share the batches; their losses are added in one order, so that their number does not change the sum.
+    """
+    model.eval()
+    loss_of = MaskedLMLoss(model)
+    generator = torch.Generator().manual_seed(VALIDATION_SEED)
+    starts = range(0, len(corpus.validation), VALIDATION_BATCH)
+    totals, count = torch.zeros(len(starts), dtype=torch.float64), 0
+    for i, start in enumerate(starts):
+        indices = np.arange(start, min(start + VALIDATION_BATCH, len(corpus.validation)))
+        sequences = torch.from_numpy(corpus.validation[indices])
+        inputs, chosen = corpus.masked(sequences, recipe.mask_probability, generator)
+        count += int(chosen.sum())
+        if i % processes() == rank():
+            with autocast(recipe.precision):
+                batch = (inputs, *sparse_targets(sequences, chosen))
+                totals[i] = loss_of(*(T.to(device()) for T in batch)).double()
+    count = _at_least_one(count, "validation", "tokenization.validation_documents")
+    return {"validation_loss": distributed.added(totals).sum().item() / count, "masked_tokens": count}
+
+
+def _at_least_one(masked: int, where: str, more: str) -> int:
+    """The number of masked tokens. ValueError when there is none, for a loss has no mean then. more: a key to raise."""
+    if not masked:
+        raise ValueError(f"pre-training, {where}: no token is masked; raise pretraining.mask_probability or {more}")
+    return masked
+
+
+def _listed(indices: np.ndarray) -> str:
+    return ", ".join(map(str, indices))

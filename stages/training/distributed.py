@@ -1,0 +1,64 @@
+"""Several processes that train one model, one a device: what `torchrun` and `accelerate launch` start.
+
+Both launchers say in the environment who is who (RANK, WORLD_SIZE, LOCAL_RANK). Every process draws the same batch
+and takes its own part of it; the first process alone writes files.
+"""
+
+import atexit
+import os
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor, distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from stages.plumbing.jobs import processes, rank
+from stages.training.optimisation import device
+
+
+def join() -> None:
+    """Joins the other processes, if there are any, on this process's own device."""
+    if processes() == 1 or distributed.is_initialized():
+        return
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+    distributed.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    atexit.register(distributed.destroy_process_group)
+
+
+def replicated(module: nn.Module) -> nn.Module:
+    """The module; gradients become their mean over the processes at `backward`, unless inside `alone`."""
+    return DistributedDataParallel(module) if processes() > 1 else module
+
+
+def alone(module: nn.Module) -> AbstractContextManager:
+    """Inside, gradients of a replicated module add up in this process and are not exchanged."""
+    return module.no_sync() if processes() > 1 else nullcontext()
+
+
+def share(rows: Tensor) -> Tensor:
+    """This process's part of the rows of a batch; parts differ by one row at most."""
+    return rows.tensor_split(processes())[rank()]
+
+
+def added(values: Tensor) -> Tensor:
+    """The sum of `values` over all processes."""
+    if processes() > 1:
+        values = values.to(device())
+        distributed.all_reduce(values)
+    return values
+
+
+def gathered(value: float) -> float:
+    """The sum of `value` over all processes in the first of them, 0 in the others: it can go on growing there."""
+    total = added(torch.tensor(value, dtype=torch.float64)).item()
+    return total if rank() == 0 else 0.0
+
+
+def require_equal(value: int, what: str) -> None:
+    """ValueError unless all processes have the same `value`."""
+    if processes() > 1:
+        values = [None] * processes()
+        distributed.all_gather_object(values, value)
+        if len(set(values)) > 1:
+            raise ValueError(f"{what}: {values} by process; data/jobs must be one folder, shared by all machines")

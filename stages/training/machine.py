@@ -1,0 +1,66 @@
+"""The machine that trains: its clock, and the peak of its matrix products."""
+
+import time
+from collections.abc import Callable
+
+import torch
+
+from stages.training.optimisation import device
+
+SIDES = {"cpu": (256, 512, 1024, 2048), "cuda": (2048, 8192)}  # of square matrices, whose products tell the peak
+PRODUCTS = 4  # of each side, the fastest of which counts
+ENOUGH = 0.1  # seconds of a product, after which no larger one is tried: a CPU may take minutes for one in bfloat16
+
+
+def peak(precision: str) -> float:
+    """Floating-point operations a second of a large matrix product; precision: float32 or bfloat16."""
+    # random numbers: a GPU multiplies zeros and ones some ten per cent faster, as fewer bits of it switch
+    generator, rate = torch.Generator(device()).manual_seed(0), 0.0
+    for side in SIDES[device().type]:
+        drawn = (torch.randn(side, side, device=device(), generator=generator) for _ in range(2))
+        A, B = (matrix.to(getattr(torch, precision)) for matrix in drawn)
+        seconds = min(clocked(lambda A=A, B=B: A @ B) for _ in range(PRODUCTS))
+        rate = max(rate, 2 * side**3 / seconds)
+        if seconds > ENOUGH:
+            break
+    return rate
+
+
+def clocked(call: Callable[[], object]) -> float:
+    """Seconds of one call."""
+    synchronise()
+    started = time.perf_counter()
+    call()
+    synchronise()
+    return time.perf_counter() - started
+
+
+def synchronise() -> None:
+    """Waits until a GPU has done what it was asked to; a CPU has."""
+    if device().type == "cuda":
+        torch.cuda.synchronize()
+
+
+class Pace:
+    """How fast a run goes on a machine that does `limit` operations a second."""
+
+    def __init__(self, limit: float):
+        self._limit = limit
+        self.start()
+
+    def start(self) -> None:
+        """Begins a lap."""
+        self._tokens, self._flops, self._started = 0, 0.0, time.perf_counter()
+
+    def count(self, tokens: int, flops: float) -> None:
+        """Adds the tokens and the operations of one step to the lap."""
+        self._tokens += tokens
+        self._flops += flops
+
+    def lap(self) -> dict[str, float]:
+        """tokens_per_second and model_flop_utilisation, a share of the machine's peak, since the lap began."""
+        seconds = time.perf_counter() - self._started
+        return {
+            "tokens_per_second": self._tokens / seconds,
+            "model_flop_utilisation": self._flops / seconds / self._limit,
+        }
