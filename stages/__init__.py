@@ -1,1 +1,1 @@
-"""A folder for every stage of dvc.yaml, under its name, and beside them what several stages use (README.md lists it)."""
+"""A folder for every stage of dvc.yaml, under its name; beside them stands what several stages use (see README.md)."""
