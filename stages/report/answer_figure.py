@@ -44,7 +44,7 @@ def drawing(compared: pd.DataFrame, summaries: pd.DataFrame, settings) -> Drawin
         stage="analysis",
         alternative="; ".join(parts) + ".",
         notes=(notes,),
-        **panels([("", frame)], answer, 4.4, 0.6 + 0.44 * len(frame)),
+        **panels([("", frame)], answer, 4.4, 0.95 + 0.44 * len(frame)),
         csv=frame,
     )
 

@@ -88,14 +88,13 @@ def panels(
     whole, handles = _figure(groups, draw, width, height)
     _add_legend(whole, handles, min(ROW, len(groups)))
     pieces = [_figure([group], draw, width, height)[0] for group in groups]
+    drawn = [_saved(piece, "svg") for piece in pieces]
     if handles:
         with mpl.rc_context(SETTINGS):
-            pieces.append(Figure(figsize=(2 * width, 0.3 * -(-len(handles) // NAMES))))
-        _add_legend(pieces[-1], handles, ROW)
-    return {
-        "files": {form: _saved(whole, form) for form in ("svg", "pdf")},
-        "pieces": tuple(_saved(piece, "svg") for piece in pieces),
-    }
+            legend = Figure()
+        _add_legend(legend, handles, ROW)
+        drawn.append(_saved(legend, "svg", bbox_inches="tight"))  # with empty sides a page would shrink it
+    return {"files": {form: _saved(whole, form) for form in ("svg", "pdf")}, "pieces": tuple(drawn)}
 
 
 def _figure(
@@ -105,7 +104,7 @@ def _figure(
     columns = min(ROW, len(groups))
     rows = -(-len(groups) // columns)
     with mpl.rc_context(SETTINGS):
-        figure = Figure(figsize=(width * columns, height * rows + 0.35), layout="constrained")
+        figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False).flat
         for axes, (title, frame) in zip(grid, groups, strict=False):
             axes.set_title(title, loc="left")
@@ -127,14 +126,15 @@ def _add_legend(figure: Figure, handles: dict, columns: int) -> None:
         return
     place = {"loc": "outside lower center"} if figure.axes else {"loc": "center"}
     with mpl.rc_context(SETTINGS):
+        figure.set_figheight(figure.get_figheight() + 0.35)  # the panels keep theirs
         figure.legend(handles.values(), handles.keys(), ncols=min(len(handles), NAMES, 2 * columns), **place)
 
 
-def _saved(figure: Figure, form: str) -> bytes:
+def _saved(figure: Figure, form: str, **cut: str) -> bytes:
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     buffer = BytesIO()
     with mpl.rc_context(SETTINGS):
-        figure.savefig(buffer, format=form, metadata=dates[form])  # white: it is also seen on dark pages of others
+        figure.savefig(buffer, format=form, metadata=dates[form], **cut)  # white: it is also seen on dark pages
     return buffer.getvalue()
 
 

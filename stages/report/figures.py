@@ -154,7 +154,7 @@ def _panel(kind: str, groups: list[tuple[str, pd.DataFrame]]) -> tuple[float, fl
     if kind != "bars":
         return WIDTH, HEIGHT
     bars = max(len(rows) for _, rows in groups)
-    return 2 * WIDTH / min(2, len(groups)), 0.8 + 0.2 * bars
+    return 2 * WIDTH / min(2, len(groups)), 1.1 + 0.2 * bars
 
 
 def _ends(frame: pd.DataFrame) -> str:
