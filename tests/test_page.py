@@ -126,15 +126,7 @@ def test_claims_are_found_by_words_paper_and_verdict_and_a_link_shows_a_hidden_o
 
 @needs_browser
 @needs_poppler
-@pytest.mark.parametrize(
-    "name",
-    [
-        "report",
-        "claims",
-        "audit",
-        pytest.param("appendix", marks=pytest.mark.xfail(reason="a figure of the appendix is wider than its page")),
-    ],
-)
+@pytest.mark.parametrize("name", ["report", "claims", "audit", "appendix"])
 def test_no_printed_word_is_cut_off_or_below_seven_points(pages, tmp_path, name):
     (tmp_path / "page.html").write_text(pages[name])
     command = ["chromium", *FLAGS.split(), f"--user-data-dir={tmp_path}/user", "--no-pdf-header-footer"]
