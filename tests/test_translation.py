@@ -3,6 +3,7 @@
 import itertools
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -240,6 +241,25 @@ def test_a_wide_beam_finds_the_best_of_all_hypotheses():
             }
             wanted = max(worth, key=worth.get)
             assert tuple(best) == tuple(word for word in wanted if word != END)
+
+
+def test_beam_search_goes_on_while_a_longer_hypothesis_can_overtake_a_shorter_one_that_has_ended():
+    """END is likelier than a word at first; then words are certain, so a long sentence is worth more per token."""
+    words = END + 2  # END, and one that is a word
+
+    def scores(prefix: torch.Tensor) -> torch.Tensor:
+        end = 0.6 if prefix.shape[1] == 1 else 1e-9
+        return torch.tensor([1e-9] * END + [end, 1 - end]).log().expand(*prefix.shape, words)
+
+    source = ids(WORDS[0], 3)
+    model = SimpleNamespace(
+        places=range(8),
+        encode=lambda source: (source, source),
+        decode=lambda prefix, memory, seen: scores(prefix),
+        output=lambda hidden: hidden,
+    )
+    for alpha, wanted in ((0.0, []), (3.0, [END + 1] * 7)):
+        assert decoding.beam(model, source, 2, alpha) == [wanted]
 
 
 def test_the_length_penalty_of_one_token_is_one():
