@@ -1,12 +1,15 @@
 """What a user can mend is one line on the command line; what a killed process has left is cleared."""
 
+import errno
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from stages.plumbing.command import clear_errors
 from stages.plumbing.documents import read_yaml
 from stages.plumbing.files import read_once, temporary_sibling, write_atomically
 
@@ -49,6 +52,24 @@ def test_what_a_killed_process_has_left_for_a_path_is_cleared_by_the_next_and_no
         folder.mkdir()
     write_atomically(tmp_path / "corpus2", "whole")
     assert {path.name for path in tmp_path.iterdir()} == {"corpus", "corpus2", other.name}
+
+
+def test_an_output_that_must_not_be_written_is_named_whole_with_a_remedy_and_stays(tmp_path, monkeypatch):
+    unlink = os.unlink
+
+    def refused(path, **options):
+        if Path(path).name == "part":
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        unlink(path, **options)
+
+    output = tmp_path / "corpus"
+    output.mkdir()
+    (output / "part").write_text("whole")
+    monkeypatch.setattr(os, "unlink", refused)
+    with pytest.raises(SystemExit) as ended, clear_errors(), temporary_sibling(output) as folder:
+        folder.mkdir()
+    assert re.search(rf"^error: .*'{output}'; make it, and the folder that holds it, writable", str(ended.value))
+    assert [path.name for path in tmp_path.rglob("*")] == ["corpus", "part"]
 
 
 WRITER = """

@@ -17,6 +17,8 @@ def said(error: BaseException) -> str:
     full = getattr(error, "errno", None) == errno.ENOSPC or f"os error {errno.ENOSPC}" in str(error)
     if full and remedy not in str(error):  # of a job it has been said
         return f"{error}; {remedy}"
+    if getattr(error, "errno", None) in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"{error}; make it, and the folder that holds it, writable and run the same command again"
     return str(error)
 
 

@@ -56,15 +56,15 @@ def temporary_sibling(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with _alone(path):
         for left in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}"):
-            _delete(left)
+            delete(left)
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
             yield temporary
             if path.is_dir():
-                shutil.rmtree(path)
+                delete(path)
             os.replace(temporary, path)
         finally:
-            _delete(temporary)
+            delete(temporary)
 
 
 @contextmanager
@@ -84,11 +84,15 @@ def _alone(path: Path) -> Iterator[None]:
         lock.release()
 
 
-def _delete(path: Path) -> None:
-    if path.is_dir():
+def delete(path: Path) -> None:
+    """Deletes a file or folder, where there is one."""
+    if not path.is_dir():
+        return path.unlink(missing_ok=True)
+    try:
         shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    except OSError as error:
+        error.filename = str(path)  # the library gives the name of a part alone
+        raise
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:

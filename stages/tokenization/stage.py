@@ -7,14 +7,13 @@ unknown and dropped tokens.
 """
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
 from tokenizers import Tokenizer
 
 from stages.plumbing import jobs
-from stages.plumbing.files import FILTERED, LEDGER, TOKENS, write_atomically
+from stages.plumbing.files import FILTERED, LEDGER, TOKENS, delete, write_atomically
 from stages.plumbing.sections import Tokenization
 from stages.plumbing.settings import Settings
 from stages.records.ledger import TOTAL, read_ledger
@@ -41,7 +40,7 @@ def build(
     kept = {row.shard: row.documents for row in ledger if row.fate == "kept" and row.documents}
     kept.pop(TOTAL)
     shards = [filtered / name for name in kept]
-    shutil.rmtree(folder, ignore_errors=True)
+    delete(folder)
     path = folder / "tokenizer" / "tokenizer.json"
     path.parent.mkdir(parents=True)
     tokenizer, read = choose_tokenizer(settings, root, shards, workers)
