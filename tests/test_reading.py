@@ -292,8 +292,11 @@ def test_a_line_that_is_no_plain_document_is_named(tmp_path, line, message):
 def test_files_that_are_no_corpus_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"x\.jsonl: no line .* `content`.*line 2 has the columns body, title"):
         list(sources.file_records(compressed(tmp_path / "x.jsonl", b"[1]\n" + json_lines({"title": "a", "body": "b"}))))
-    with pytest.raises(ValueError, match=r"latin\.txt, line 2: not UTF-8"):
-        list(sources.file_records(compressed(tmp_path / "latin.txt", b"a\n\xe9\n")))
+    for name, content in {"latin": b"a\n\xe9\n", "wide": b"a\n\xff\xfea\0", "narrow": b"a\nb\0\n\0"}.items():
+        with pytest.raises(ValueError, match=rf"{name}\.txt, line 2: .*not UTF-8.*convert the file"):
+            list(sources.file_records(compressed(tmp_path / f"{name}.txt", content)))
+    with pytest.raises(ValueError, match=r"x\.jsonl: no line .*save the file as UTF-8"):
+        list(sources.file_records(compressed(tmp_path / "x.jsonl", plain("a").decode().encode("utf-16"))))
     (tmp_path / "x.parquet").touch()
     with pytest.raises(ValueError, match=r"x\.parquet is of no known form"):
         sources.find_files(tmp_path, ["*.parquet"])

@@ -124,8 +124,8 @@ def _holds_oscar(path: Path) -> bool:
             return "content" in names
         other = other or f" (line {number} has the columns {', '.join(sorted(names))})"
     raise ValueError(
-        f"{path}: no line is a JSON object with `content` (OSCAR) or `text` (plain){other}; rename the column of the "
-        "text, or take the file off corpus.files"
+        f"{path}: no line is a JSON object with `content` (OSCAR) or `text` (plain){other}; save the file as UTF-8, "
+        "rename the column of the text, or take the file off corpus.files"
     )
 
 
@@ -162,6 +162,9 @@ def _articles(path: Path) -> Iterator[str]:
 def _decoded_lines(path: Path) -> Iterator[str]:
     for number, line in enumerate(reading.lines(path), 1):
         try:
-            yield line.decode().removesuffix("\r")
+            text = line.decode()
         except UnicodeDecodeError as error:
             raise ValueError(f"{path}, line {number}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
+        if "\0" in text:  # as UTF-16 has at every other place
+            raise ValueError(f"{path}, line {number}: a NUL character, so not UTF-8; convert the file to UTF-8")
+        yield text.removesuffix("\r")
