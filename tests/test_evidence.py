@@ -13,6 +13,7 @@ from stages.evidence import (
     convergence,
     derived,
     measurements,
+    power,
     published,
     released,
     scores,
@@ -124,6 +125,23 @@ def test_two_seeds_a_side_give_an_interval_and_no_verdict(seeds, verdict, direct
     assert (made["verdict"], made["direction"]) == (verdict, direction)
     assert made["high"] < 0 and made["p_holm"] < 0.001
     assert (made["family"], made["freedom"]) == (1, pytest.approx(2 * (seeds - 1)))
+
+
+def test_a_family_counts_the_columns_with_a_test_and_what_they_can_detect_follows_from_their_spread():
+    generator = np.random.default_rng(0)
+    scored = [
+        row(operator=operator, evaluated_on=column, metric="score", pretraining_seed=seed, finetuning_seed=1)
+        | {"value": 0.6 + (column != "cola") * generator.normal(0, 0.01)}
+        for column in ("cola", "mrpc", "rte")
+        for operator in ("original", "a")
+        for seed in range(4)
+    ]
+    frame = comparisons.against_original(pd.DataFrame(scored), 0.95, 0.05, MARGINS).set_index("column")
+    assert (frame["family"] == 2).all() and list(frame.index[frame["p"].isna()]) == ["cola"]
+    spreads = pd.DataFrame(scored).groupby(["evaluated_on", "operator"])["value"].std()
+    error = 100 * np.sqrt((spreads["mrpc"] ** 2 / 4).sum())
+    detectable, freedom = frame.loc["mrpc", ["detectable", "freedom"]]
+    assert detectable == pytest.approx(power.smallest_effect(error, freedom, 0.05))
 
 
 def test_combined_columns_are_means_of_their_metrics():
@@ -281,6 +299,16 @@ def test_the_released_checkpoints_reach_95_percent_between_the_checkpoints_that_
     assert tuple(reached.loc["original", ["after", "before"]]) == (50_000, 75_000)
     assert reached.loc["pairwise", "mean"] == pytest.approx(32_793, abs=20)
     assert tuple(reached.loc["pairwise", ["after", "before"]]) == (30_000, 35_000)
+
+
+@pytest.mark.parametrize(("evaluations", "late"), [(17, []), (18, [13.5])])
+def test_the_late_loss_is_the_mean_of_ten_evaluations_that_all_lie_in_the_second_half(evaluations, late):
+    losses = [
+        row(stage="pretraining", metric="validation_loss", condition=f"step={step}", pretraining_seed=1, value=step)
+        for step in range(1, evaluations + 1)
+    ]
+    measured = convergence.loss_measures(pd.DataFrame(losses, columns=derived.FIELDS))
+    assert measured.loc[measured["metric"] == "late_loss", "value"].to_list() == late
 
 
 def test_a_milestone_lies_between_the_evaluations_around_all_its_runs():
