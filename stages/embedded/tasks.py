@@ -20,13 +20,6 @@ from stages.embedded.sentiment import review
 from stages.embedded.world import ALL_TOPICS, any_wording, happening, imagine, reworded
 from stages.plumbing.files import write_atomically
 
-MNLI_COLUMNS = (
-    *("index", "promptID", "pairID", "genre", "sentence1_binary_parse", "sentence2_binary_parse", "sentence1_parse"),
-    *("sentence2_parse", "sentence1", "sentence2"),
-)
-STSB_COLUMNS = (
-    *("index", "genre", "filename", "year", "old_index", "source1", "source2", "sentence1", "sentence2", "score"),
-)
 Topics = tuple[str, ...]
 DRAWS = 5000  # of an example that must differ from all before, until the world counts as exhausted
 
@@ -60,7 +53,7 @@ def write_glue(folder: Path, train_examples: int, validation_examples: int, seed
                 topics = MISMATCHED_TOPICS if split == "dev_mismatched" else MATCHED_TOPICS
             rng = Random(f"{seed} {task.name} {split}")
             examples = draw_examples(task, sizes[split.split("_")[0]], topics, rng, seen, split != "train")
-            lines = ["\t".join(row) for row in task.rows(examples, split)]
+            lines = ["\t".join(row) for row in rows(task, examples, split)]
             write_atomically(folder / task.name / f"{split}.tsv", "\n".join(lines) + "\n")
 
 
@@ -159,82 +152,67 @@ def _differing(one: Event, other: Event) -> int:
     return sum(getattr(one, field.name) != getattr(other, field.name) for field in fields(Event))
 
 
-def cola_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
-    """The lines of CoLA's file: source, label, a star before what is wrong, sentence; no head."""
-    for example in examples:
-        yield ["emb", example.label, "" if example.label == "1" else "*", example.text_a]
-
-
-def sst2_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
-    """The lines of SST-2's file, head first: sentence, label."""
-    yield ["sentence", "label"]
-    yield from ([example.text_a + " ", example.label] for example in examples)
-
-
-def mrpc_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
-    """The lines of MRPC's file, head first: label, two numbers, two texts."""
-    yield ["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"]
-    for number, example in enumerate(examples):
-        yield [example.label, str(2 * number), str(2 * number + 1), example.text_a, example.text_b]
-
-
-def qqp_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
-    """The lines of QQP's file, head first: three numbers, two questions, label."""
-    yield ["id", "qid1", "qid2", "question1", "question2", "is_duplicate"]
-    for number, example in enumerate(examples):
-        yield [str(number), str(2 * number), str(2 * number + 1), example.text_a, example.text_b, example.label]
-
-
-def stsb_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
-    """The lines of STS-B's file, head first: where a pair is from, two sentences, similarity."""
-    yield [*STSB_COLUMNS]
-    for number, example in enumerate(examples):
-        source = [str(number), "embedded", "embedded", "none", f"{number:04d}", "none", "none"]
-        yield [*source, example.text_a, example.text_b, example.label]
-
-
-def mnli_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
-    """One annotator's label in the training file, five in the others, as in the distribution; no parses."""
-    votes = 1 if split == "train" else 5
-    yield [*MNLI_COLUMNS, *(f"label{vote + 1}" for vote in range(votes)), "gold_label"]
-    for number, example in enumerate(examples):
-        source = [str(number), str(number), f"{number}{example.label[0]}", example.note, "", "", "", ""]
-        yield [*source, example.text_a, example.text_b, *[example.label] * votes, example.label]
-
-
-def qnli_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
-    """The lines of QNLI's file, head first: number, question, sentence, label."""
-    yield ["index", "question", "sentence", "label"]
-    yield from _indexed(examples)
-
-
-def rte_rows(examples: list[Example], split: str) -> Iterator[list[str]]:
-    """The lines of RTE's file, head first: number, two sentences, label."""
-    yield ["index", "sentence1", "sentence2", "label"]
-    yield from _indexed(examples)
-
-
-def _indexed(examples: list[Example]) -> Iterator[list[str]]:
-    yield from ([str(n), example.text_a, example.text_b, example.label] for n, example in enumerate(examples))
+def rows(task: "Task", examples: list[Example], split: str) -> Iterator[list[str]]:
+    """The lines of a task's file, the names of its columns first; CoLA's has none."""
+    columns = {name: cell for name, cell in task.columns.items() if split != "train" or name not in LATER_VOTES}
+    if task.name != "CoLA":
+        yield [*columns]
+    for n, example in enumerate(examples):
+        values = vars(example) | {"n": n, "even": 2 * n, "odd": 2 * n + 1, "star": "*" * (example.label == "0")}
+        yield [cell.format_map(values) for cell in columns.values()]
 
 
 @dataclass(frozen=True)
 class Task:
-    """shares: the labels to draw and their frequency, about as skewed as in the real training set."""
+    """shares: the labels to draw and their frequency, about as skewed as in the real training set.
+
+    columns: those of its file, with what stands in them: fields of `Example`, its number from 0 and what `rows` adds.
+    """
 
     name: str
     shares: dict[str, float]
     draw: Callable[[Random, Topics, str], Example]
-    rows: Callable[[list[Example], str], Iterator[list[str]]]
+    columns: dict[str, str]
 
 
+HALVES = {"entailment": 0.5, "not_entailment": 0.5}
+VOTES = ("label1", "label2", "label3", "label4", "label5")  # MNLI's annotators, of whom training files have the first
+LATER_VOTES = VOTES[1:]
+PARSES = ("sentence1_binary_parse", "sentence2_binary_parse", "sentence1_parse", "sentence2_parse")
+SENTENCES = {"sentence1": "{text_a}", "sentence2": "{text_b}"}
 TASKS = (
-    Task("CoLA", {"1": 0.7, "0": 0.3}, draw_cola, cola_rows),
-    Task("SST-2", {"1": 0.55, "0": 0.45}, draw_sst2, sst2_rows),
-    Task("MRPC", {"1": 0.67, "0": 0.33}, draw_mrpc, mrpc_rows),
-    Task("STS-B", {str(changes): 0.2 for changes in range(5)}, draw_stsb, stsb_rows),
-    Task("QQP", {"0": 0.63, "1": 0.37}, draw_qqp, qqp_rows),
-    Task("MNLI", dict.fromkeys(("entailment", "neutral", "contradiction"), 1 / 3), draw_mnli, mnli_rows),
-    Task("QNLI", {"entailment": 0.5, "not_entailment": 0.5}, draw_qnli, qnli_rows),
-    Task("RTE", {"entailment": 0.5, "not_entailment": 0.5}, draw_rte, rte_rows),
-)
+    Task(
+        "CoLA", {"1": 0.7, "0": 0.3}, draw_cola,
+        {"source": "emb", "label": "{label}", "star": "{star}", "sentence": "{text_a}"},
+    ),
+    Task("SST-2", {"1": 0.55, "0": 0.45}, draw_sst2, {"sentence": "{text_a} ", "label": "{label}"}),
+    Task(
+        "MRPC", {"1": 0.67, "0": 0.33}, draw_mrpc,
+        {
+            "Quality": "{label}", "#1 ID": "{even}", "#2 ID": "{odd}",
+            "#1 String": "{text_a}", "#2 String": "{text_b}",
+        },
+    ),
+    Task(
+        "STS-B", {str(changes): 0.2 for changes in range(5)}, draw_stsb,
+        {"index": "{n}", "genre": "embedded", "filename": "embedded", "year": "none", "old_index": "{n:04d}"}
+        | {"source1": "none", "source2": "none", **SENTENCES, "score": "{label}"},
+    ),
+    Task(
+        "QQP", {"0": 0.63, "1": 0.37}, draw_qqp,
+        {
+            "id": "{n}", "qid1": "{even}", "qid2": "{odd}",
+            "question1": "{text_a}", "question2": "{text_b}", "is_duplicate": "{label}",
+        },
+    ),
+    Task(
+        "MNLI", dict.fromkeys(("entailment", "neutral", "contradiction"), 1 / 3), draw_mnli,
+        {"index": "{n}", "promptID": "{n}", "pairID": "{n}{label[0]}", "genre": "{note}", **dict.fromkeys(PARSES, "")}
+        | SENTENCES | dict.fromkeys((*VOTES, "gold_label"), "{label}"),
+    ),
+    Task(
+        "QNLI", HALVES, draw_qnli,
+        {"index": "{n}", "question": "{text_a}", "sentence": "{text_b}", "label": "{label}"},
+    ),
+    Task("RTE", HALVES, draw_rte, {"index": "{n}", **SENTENCES, "label": "{label}"}),
+)  # fmt: skip
