@@ -11,10 +11,10 @@ from scipy import stats
 from stages.analysis import claim_scope, claims
 from stages.analysis.claim_estimates import difference
 from stages.analysis.claim_tests import CHANCE, NO, NOTHING, OPEN, YES, Cell, decide, evaluate
-from stages.analysis.estimate import compared, spreads, unit_of_inference
 from stages.analysis.power_sentences import sentence
 from stages.audit import checks as audit
 from stages.evidence import baselines, measurements, power, published, released
+from stages.evidence.estimate import spreads, unit_of_inference, welch
 from stages.evidence.scores import COLUMNS, METRICS
 from stages.parameters import stage as parameters
 from stages.plumbing import scales
@@ -98,7 +98,7 @@ def test_one_checkpoint_an_arm_decides_no_claim_about_an_operator(raw, checks):
     about_operators = made.drop(["C24-49", "C24-50"])
     assert (about_operators["verdict"] == "one checkpoint per arm").all()
     assert (made.loc["C24-50", "verdict"], made.loc["C24-49", "verdict"]) == ("holds", "fails")
-    assert made.loc["C24-01", "reading"] == "undecided" and made.loc["C24-03", "reading"] == "not as claimed"
+    assert made.loc["C24-01", "reading"] == "as claimed" and made.loc["C24-03", "reading"] == "not as claimed"
     assert "K-01" not in made.index
 
 
@@ -112,7 +112,7 @@ def test_a_single_pretraining_run_of_ours_decides_none_either(checks, gain):
 
 
 def test_another_size_is_a_reading_and_no_test(checks):
-    run = score("original", 0.5, 0.51, 0.52, size="tiny") + score("pairwise", 0.6, 0.61, 0.62, size="tiny")
+    run = score("original", 0.5, 0.51, 0.52, size="tiny") + score("pairwise", 0.6, 0.612, 0.62, size="tiny")
     own = one("C24-01", checks, run)
     assert own["verdict"] == "not tested" and own["reading"] == "as claimed"
     assert "BERT-base was not run. Reading at BERT-tiny, generated data: the runs are as claimed." in own["because"]
@@ -131,11 +131,11 @@ def test_at_the_papers_size_and_data_several_pretraining_runs_decide(checks, gai
 
 
 def test_an_interval_that_holds_zero_has_no_direction(checks):
-    """Symmetric is said to lose 4 points: +0.97 (−2.34 to 4.29) is no such loss, and no gain either."""
-    run = score("original", 0.40, 0.42, 0.41, size="tiny") + score("symmetric", 0.41, 0.432, 0.42, size="tiny")
+    """Symmetric is said to lose 4 points: +1.00 (−2.29 to 4.29) is no such loss, and no gain either."""
+    run = score("original", 0.40, 0.42, 0.41, size="tiny") + score("symmetric", 0.42, 0.415, 0.425, size="tiny")
     own = one("C24-23", checks, run)
     assert own["reading"] == "not as claimed" and "opposite" not in own["because"]
-    run = score("original", 0.40, 0.42, 0.41, size="tiny") + score("symmetric", 0.51, 0.532, 0.52, size="tiny")
+    run = score("original", 0.40, 0.42, 0.41, size="tiny") + score("symmetric", 0.52, 0.515, 0.525, size="tiny")
     assert one("C24-23", checks, run)["reading"] == "opposite direction"
 
 
@@ -267,7 +267,7 @@ def test_runs_of_the_original_that_never_get_there_do_not_hide_that_others_did()
 
 def test_scores_at_chance_decide_nothing():
     run = measurements.measurements(
-        pd.DataFrame(score("original", 0.5, 0.51, 0.52) + score("pairwise", 0.6, 0.61, 0.62))
+        pd.DataFrame(score("original", 0.5, 0.51, 0.52) + score("pairwise", 0.6, 0.612, 0.62))
     )
     asked = {"test": "difference", "of": "pairwise", "than": "original", "above": 0, "scale": 100, "sizes": ["base"]}
     asked |= {"select": RULES["rules"]["C24-01"][0]["select"]}
@@ -308,7 +308,7 @@ def verdicts(kind: str, means: list[float]) -> list[str]:
         own, other = generator.normal(size=(2, len(means), SEEDS)) * (0.1 if ratio else 1)
         own += np.array(means)[:, None]
         sides = (np.exp(own), np.exp(other)) if ratio else (own, other)
-        made = [compared(*pair, 1 - ALPHA, ratio) for pair in zip(*sides, strict=True)]
+        made = [welch(*pair, 1 - ALPHA, ratio) for pair in zip(*sides, strict=True)]
         found.append(decide([Cell(test, "", estimate) for estimate in made], ALPHA))
     return found
 
@@ -371,7 +371,7 @@ def test_models_of_translation_are_counted_by_their_training_seeds():
 
 @pytest.mark.parametrize(("bound", "shown"), [(-2.0, "be shown to lie above −2 in 80 %"), (0.0, "be found in 80 %")])
 def test_power_without_a_claimed_effect_is_told_against_the_bound(bound, shown):
-    made = compared(np.array([1.0, 1.2, 1.1]), np.array([1.0, 0.9, 1.1]), 0.95)
+    made = welch(np.array([1.0, 1.2, 1.1]), np.array([1.0, 0.9, 1.1]), 0.95)
     assert shown in sentence([({"test": "difference", "select": {"metric": "score"}, "above": bound}, made)], 0.05)
 
 
@@ -384,7 +384,7 @@ def test_a_range_is_tested_two_sided_and_an_equivalence_one_sided():
 
 
 def test_powers_and_effects_in_several_units_are_not_ranked_against_each_other():
-    made = compared(np.array([1.0, 1.2, 1.1]), np.array([1.0, 0.9, 1.1]), 0.95)
+    made = welch(np.array([1.0, 1.2, 1.1]), np.array([1.0, 0.9, 1.1]), 0.95)
     tests = [
         {"test": "difference", "select": {"metric": metric}, "above": bound}
         for metric, bound in (("error", 0.0), ("error", -2.0), ("beam_bleu", 0.0))
@@ -397,7 +397,7 @@ def test_powers_and_effects_in_several_units_are_not_ranked_against_each_other()
 
 def test_runs_that_are_all_equal_decide_a_claim_where_they_lie_apart():
     own, other = np.array([0.77, 0.78, 0.8, 0.81, 0.79]), np.zeros(5)
-    made = compared(own, other, 0.95)
+    made = welch(own, other, 0.95)
     assert not made.known and made.tested
     assert made.p_above(0.0) == pytest.approx(1 / 252) and made.p_below(0.0) == 1.0
     assert made.p_above(0.785) == 1.0 == made.p_below(0.785)  # some of the runs lie on either side

@@ -76,8 +76,8 @@ def predictions(rates: dict[str, float], seeds: int = 5, examples: int = 200) ->
 def test_a_clear_difference_is_found_and_its_sign_is_operator_minus_original():
     frame, labels = predictions({"original": 0.9, "shared": 0.6})
     row = multibootstrap.against_original(frame, labels, 300, 1, 0.95).iloc[0]
-    assert row["difference"] == pytest.approx(-30, abs=5)
-    assert row["low"] < row["difference"] < row["high"] < 0 and row["share_above"] == 0
+    assert row["estimate"] == pytest.approx(-30, abs=5)
+    assert row["low"] < row["estimate"] < row["high"] < 0 and row["share_above"] == 0
 
 
 def test_operators_are_compared_on_the_same_examples_of_a_resample():
@@ -85,7 +85,7 @@ def test_operators_are_compared_on_the_same_examples_of_a_resample():
     alike = frame["example_id"].map(frame[frame["pretraining_seed"] == 0].set_index("example_id")["prediction"])
     frame = frame.assign(prediction=alike)  # every seed and operator errs on the same examples
     found = multibootstrap.against_original(pd.concat([frame, frame.assign(operator="shared")]), labels, 100, 1, 0.95)
-    assert found[["difference", "low", "high"]].to_numpy() == pytest.approx(0, abs=1e-12)
+    assert found[["estimate", "low", "high"]].to_numpy() == pytest.approx(0, abs=1e-12)
 
 
 def test_the_interval_has_the_share_that_is_asked_for_and_ties_count_half():
@@ -100,8 +100,8 @@ def test_the_glue_score_is_the_mean_of_its_columns_and_so_are_its_resamples():
     labels = dict.fromkeys(multibootstrap.COLUMNS, labels["sst2"])
     found = multibootstrap.against_original(whole, labels, 100, 1, 0.95).set_index("column")
     row, columns = found.loc[multibootstrap.GLUE_SCORE], found.drop(index=multibootstrap.GLUE_SCORE)
-    assert row["difference"] == pytest.approx(columns["difference"].mean())
-    assert row["low"] < row["difference"] < row["high"] < 0 and row["examples"] == 60 * len(columns)
+    assert row["estimate"] == pytest.approx(columns["estimate"].mean())
+    assert row["low"] < row["estimate"] < row["high"] < 0 and row["examples"] == 60 * len(columns)
 
 
 def test_equal_seeds_give_equal_draws_and_chunks_change_nothing(monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stages.analysis import robustness
+from stages.analysis import contrasts, robustness
 from stages.evidence import baselines, cells, measurements, published, specifications
 from stages.plumbing.settings import load_settings
 from stages.report import frames, own_tables
@@ -55,10 +55,22 @@ def table(name: str, **read: pd.DataFrame):
     return own_tables.table(name, read.__getitem__, fewest=3, strongest=0.4)
 
 
+def contrasted(levels: pd.DataFrame) -> pd.DataFrame:
+    """What noise takes more than from original, with the fields of its curves. levels: of `robustness.levels`."""
+    levels = levels[(levels["kind"] == "noise") | (levels["level"] > 0)]
+    levels = levels.assign(condition=levels["kind"] + "=" + levels["level"].astype(str))
+    measured = pd.DataFrame(columns=measurements.FIELDS)
+    rows = contrasts.quantities(levels, measured, CONSTANT)
+    found = contrasts.table({"reproduced": rows}, 0.95, 0.05, {}).rename(
+        columns={"arm": "operator", "at": "evaluated_on"}
+    )
+    return found.assign(kind=found["quantity"].str.removeprefix("lost_"))
+
+
 def noise_tables(rows: pd.DataFrame):
     """The tables of noise and of what it takes. rows: of `robustness.levels`."""
     measures = robustness.measures(rows)
-    read = {"noise_curves": curves_of(rows), "noise_tests": robustness.against_original(measures)}
+    read = {"noise_curves": curves_of(rows), "noise_tests": contrasted(rows)}
     read["noise_measures"] = frames.noise_measures(robustness.summaries(measures, 0.95), read["noise_curves"])
     return table("noise", **read), table("noise_lost", **read)
 
@@ -104,25 +116,26 @@ def test_what_is_lost_is_compared_and_not_what_the_clean_score_tells_already():
     steeper = LINE | {"noise=0.4": LINE["noise=0.4"] - 0.02}
     noisy = {"original": LINE, "shared": higher, "pairwise": steeper}
     rows = robustness.levels(observed(noisy, seeds=[(p, 1) for p in range(3)], spread=0.02))
-    tests = robustness.against_original(robustness.measures(rows)).set_index("operator")
-    np.testing.assert_allclose(tests.loc[["shared", "pairwise"], "difference"], [0.0, 0.02], atol=1e-12)
-    assert tests["p"].isna().all()  # every pair differs by the same: no spread to test with
+    tests = contrasted(rows).set_index("operator")
+    np.testing.assert_allclose(tests.loc[["shared", "pairwise"], "estimate"], [0.0, 2.0], atol=1e-10)
+    assert tests["low"].isna().all()  # all runs of an operator lose the same: no spread to test with
+    assert np.isnan(tests.loc["shared", "p"]) and tests.loc["pairwise", "p"] == pytest.approx(2 / 20)
     assert set(tests["n"]) == {3} and set(tests["unit_of_inference"]) == {"pre-training seeds"}
 
 
 def test_two_pairs_of_seeds_are_described_and_not_tested():
     rows = observed({"original": LINE, "shared": LINE})
     rows["value"] += np.random.default_rng(0).normal(0, 0.01, len(rows))
-    tests = robustness.against_original(robustness.measures(robustness.levels(rows)))
-    assert set(tests["n"]) == {2} and tests["difference"].notna().all()
-    assert set(tests["unit_of_inference"]) == {"too few seeds"} and tests["p"].isna().all()
+    tests = contrasted(robustness.levels(rows))
+    assert set(tests["n"]) == {2} and tests["estimate"].notna().all()
+    assert set(tests["verdict"]) == {"too few seeds"} and tests[["p", "low"]].isna().all(axis=None)
 
 
 def test_holm_adjusts_over_operators_and_splits():
     generator = np.random.default_rng(0)
     rows = observed({"original": LINE, "shared": LINE, "pairwise": LINE}, seeds=[(p, 1) for p in range(6)])
     rows["value"] += generator.normal(0, 0.01, len(rows)) + 0.02 * (rows["operator"] == "shared")
-    tests = robustness.against_original(robustness.measures(robustness.levels(rows)))
+    tests = contrasted(robustness.levels(rows))
     assert set(tests["unit_of_inference"]) == {"pre-training seeds"}
     assert (tests["p_holm"] >= tests["p"]).all()
     assert tests["p_holm"].min() == pytest.approx(2 * tests["p"].min())
@@ -133,8 +146,8 @@ def test_fine_tuning_seeds_of_one_checkpoint_test_no_operator():
     rows = rows[rows["pretraining_seed"] == 1]
     rows["value"] += np.random.default_rng(0).normal(0, 0.001, len(rows))
     rows = robustness.levels(rows)
-    tests = robustness.against_original(robustness.measures(rows))
-    assert set(tests["unit_of_inference"]) == {"one checkpoint per arm"} and tests["p"].isna().all()
+    tests = contrasted(rows)
+    assert set(tests["verdict"]) == {"one checkpoint per arm"} and tests["p"].isna().all()
     grid, _ = noise_tables(rows)
     assert {group.label: group.lines[0].values[-1].text for group in grid.groups}["BERT-tiny shared"] == (
         "one checkpoint per arm"

@@ -1,6 +1,6 @@
 """Means, intervals and comparisons over seeds."""
 
-from math import isnan, sqrt
+from math import isnan, nan, sqrt
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.stats import permutation_test
 
+from stages.evidence.estimate import between, welch
 from stages.evidence.statistics import (
     DIFFERENT,
     EQUIVALENT,
@@ -24,7 +25,6 @@ from stages.evidence.statistics import (
     summarise,
     units,
     verdict,
-    welch,
     within_sd,
 )
 
@@ -112,8 +112,9 @@ def test_intervals_cover_the_mean_as_often_as_they_say():
 def test_welch_is_antisymmetric_and_its_interval_agrees_with_its_p(first, second):
     first, second = np.array(first), np.array(second)
     one, other = welch(first, second, 0.95), welch(second, first, 0.95)
-    assert one.difference == pytest.approx(-other.difference, abs=1e-9)
+    assert one.value == pytest.approx(-other.value, abs=1e-9)
     assert one.low == pytest.approx(-other.high, abs=1e-9)
+    assert one.p == pytest.approx(stats.ttest_ind(first, second, equal_var=False).pvalue)
     if abs(one.p - 0.05) > 1e-6:
         assert (one.low > 0 or one.high < 0) == (one.p < 0.05)
 
@@ -123,7 +124,7 @@ def test_welch_by_hand():
     result = welch(first, second, 0.95)
     parts = 1 / 3, 2 / 2
     freedom = sum(parts) ** 2 / (parts[0] ** 2 / 2 + parts[1] ** 2 / 1)
-    assert result.difference == -1.0
+    assert result.value == -1.0 and result.freedom == pytest.approx(freedom)
     assert result.high - result.low == pytest.approx(2 * stats.t.ppf(0.975, freedom) * sqrt(sum(parts)))
 
 
@@ -151,9 +152,40 @@ def test_without_variance_on_a_side_there_is_a_permutation_test_where_they_lie_a
         if p is not None:
             values = permutation_test((one, other), lambda x, y: np.mean(x) - np.mean(y), n_resamples=np.inf)
             assert result.p == pytest.approx(values.pvalue)
-        assert isnan(result.low) and not isnan(result.difference)
-        p_values = agreement(one, other, 1.0)
-        assert all(map(isnan, p_values)) and verdict(*p_values, 0.05) == INCONCLUSIVE
+        assert isnan(result.low) and not isnan(result.value)
+        assert isnan(result.p_within(1.0)) and verdict(result.p_within(1.0), nan, 0.05) == INCONCLUSIVE
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.floats(-100, 100), st.floats(-100, 100)), min_size=3, max_size=8))
+def test_runs_of_equal_seeds_are_paired_in_whatever_order_they_come(pairs):
+    first, second = np.array(pairs).T
+    if any(np.ptp(values) < 1e-3 for values in (first, second, first - second)):
+        return
+    own, other = (runs(*([value] for value in values)) for values in (first, second))
+    made = between(own, other.iloc[::-1], 0.95)
+    expected = stats.ttest_rel(first, second)
+    assert made.paired and made.unit == PRETRAINING and made.n == (len(pairs), len(pairs))
+    assert made.p == pytest.approx(expected.pvalue)
+    assert (made.low, made.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
+    assert not between(own, other.assign(pretraining_seed=other["pretraining_seed"] + 1), 0.95).paired
+
+
+def test_what_a_seed_has_in_common_does_not_hide_a_difference():
+    own, other = runs([1.0], [5.0], [9.0]), runs([0.9], [4.9], [8.88])
+    assert between(own, other, 0.95).p < 0.05 < welch(np.array([1.0, 5.0, 9.0]), np.array([0.9, 4.9, 8.88]), 0.95).p
+
+
+def test_finetuning_seeds_are_paired_on_one_checkpoint_and_averaged_on_several():
+    single = between(runs([1.0, 2.0, 4.0]), runs([0.0, 2.0, 2.0]), 0.95)
+    assert single.paired and (single.unit, single.n) == (FINETUNING, (3, 3))
+    several = between(runs([1.0, 3.0], [2.0, 6.0], [3.0, 4.0]), runs([1.0], [1.0], [2.0]), 0.95)
+    assert several.paired and several.unit == PRETRAINING and several.value == pytest.approx(3.5 / 3 + 2 - 1 / 3 - 1.0)
+
+
+def test_fewer_than_three_seeds_have_neither_interval_nor_test():
+    made = between(runs([1.0], [2.0]), runs([3.0], [5.0], [6.0]), 0.95)
+    assert not made.known and not made.tested and isnan(made.p) and made.value == pytest.approx(1.5 - 14 / 3)
 
 
 def test_holm_by_hand():
@@ -195,4 +227,4 @@ def test_equivalence_is_the_interval_at_twice_alpha_inside_the_margin():
         first, second = GENERATOR.normal(size=5), GENERATOR.normal(size=5) + 0.3
         interval = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.9)
         inside = max(-interval.low, interval.high) < 1
-        assert (agreement(first, second, 1.0)[0] < 0.05) == inside
+        assert (welch(first, second, 0.95).p_within(1.0) < 0.05) == inside

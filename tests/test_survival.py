@@ -1,13 +1,13 @@
 """Times to an event that some runs never reach."""
 
-from math import isnan
+from math import isnan, nan
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from stages.analysis import milestones
-from stages.evidence import convergence, measurements, survival
+from stages.analysis import contrasts, milestones
+from stages.evidence import convergence, measurements, power, survival
 
 END = 1000.0
 
@@ -23,12 +23,19 @@ def events(**arms: list[float | None]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def compared(**arms: list[float | None]) -> pd.DataFrame:
+    """The contrasts of these runs, by arm."""
+    frame = events(**arms).rename(columns={"milestone": "at", "seed": "pretraining_seed", "step": "value"})
+    frame = frame.assign(quantity="steps", protocol=None, size="tiny", stage="pretraining", finetuning_seed=None)
+    frame = frame.assign(score=nan, most_frequent_high=nan)
+    return contrasts.table({"reproduced": frame}, 0.95, 0.05, {}).set_index("arm")
+
+
 def test_one_run_that_never_gets_there_turns_earlier_into_undecided():
-    some = events(original=[500, 520, 540], pairwise=[300, 310, None])
-    row = survival.compared(some, ["milestone"], 0.95).iloc[0]
-    assert row["difference"] > 0 and row["low"] < 0 < row["high"] and row["never"] == 1
-    alone = events(original=[500, 520, 540], pairwise=[300, 310])
-    assert survival.compared(alone, ["milestone"], 0.95).iloc[0]["high"] < 0  # as if the third had not been run
+    row = compared(original=[500, 520, 540], pairwise=[300, 310, None]).loc["pairwise"]
+    assert row["estimate"] > 0 and row["low"] < 0 < row["high"] and row["never"] == 1
+    alone = compared(original=[500, 520, 540], pairwise=[300, 310, 355]).loc["pairwise"]
+    assert alone["high"] < 0 and alone["direction"] == "lower"
 
 
 def test_a_run_that_some_fine_tuning_seeds_see_arrive_is_known_up_to_the_last_step_of_the_others():
@@ -56,36 +63,26 @@ def test_the_restricted_mean_is_the_area_under_the_curve_of_kaplan_and_meier():
 
 
 def test_an_arm_that_never_gets_there_has_a_mean_and_an_exact_test_and_no_interval():
-    some = events(original=[500, 520, 540], symmetric=[None, None, None])
-    row = survival.compared(some, ["milestone"], 0.95).iloc[0]
-    assert row["never"] == 3 and row["p"] == pytest.approx(2 / 20) and isnan(row["low"])
-    assert row["p_log_rank"] == pytest.approx(0.1)  # 2 of the 20 ways to divide six runs
+    row = compared(original=[500, 520, 540], symmetric=[None, None, None]).loc["symmetric"]
+    assert row["never"] == 3 and row["p"] == pytest.approx(2 / 20) and isnan(row["low"]) and not row["paired"]
 
 
-def test_p_values_are_adjusted_over_all_arms():
+def test_p_values_are_adjusted_over_all_arms_and_power_is_that_of_the_first_step():
     generator = np.random.default_rng(1)
     arms = {
         name: list(generator.normal(mean, 20, 4))
         for name, mean in zip(("original", "a", "b", "c"), (500, 450, 500, 500), strict=True)
     }
-    frame = survival.compared(events(**arms), ["milestone"], 0.95)
-    assert len(frame) == 3 and (frame["p_holm"] >= frame["p"]).all()
+    frame = compared(**arms)
+    assert set(frame["tests"]) == {3} and (frame["p_holm"] >= frame["p"]).all()
     assert frame["p_holm"].min() == pytest.approx(3 * frame["p"].min())
+    row = frame.loc["a"]
+    share = power.direction(row["detectable"], row["error"], row["freedom"], 0.05 / 3)
+    assert share == pytest.approx(0.8)
 
 
-def test_log_rank_rejects_equal_arms_no_more_often_than_it_says():
-    generator = np.random.default_rng(2)
-    p_values = []
-    for _ in range(300):
-        steps = generator.exponential(600, size=(2, 4))
-        arms = [events(x=[s if s < END else None for s in own]) for own in steps]
-        p_values.append(survival.log_rank(*arms))
-    assert np.nanmean(np.array(p_values) <= 0.05) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 300)
-
-
-def test_events_at_one_step_order_no_arm_before_another():
-    some = events(original=[500, 500], shared=[500, 500])
-    assert survival.compared(some, ["milestone"], 0.95).iloc[0]["p_log_rank"] == 1
+def test_events_at_one_step_have_no_test():
+    assert isnan(compared(original=[500] * 3, shared=[500] * 3).loc["shared", "p"])
 
 
 def losses(operator: str, *runs: list[float], every: int = 10) -> pd.DataFrame:

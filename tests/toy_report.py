@@ -16,11 +16,12 @@ from stages.plumbing.observations import Observation
 ROOT = Path(__file__).parents[1]
 OPERATORS = ("original", "symmetric", "pairwise", "shared")
 BASE = (("original", 109514298, 0.0), ("symmetric", 102427194, 6.4714), ("pairwise", 103017018, 5.9328))
+SEEDS = {operator: (1, 2, 3) if operator != "shared" else (1, 2) for operator in OPERATORS}  # two are too few
 TASKS = {column: column.split("_")[0] for column in scores.COLUMNS}
 
 
 def write_observations(columns: tuple[str, ...], seed: int = 0) -> None:
-    """Counts, losses and scores of four operators at the size `tiny`; two pre-training and three fine-tuning seeds."""
+    """Counts, losses and scores of four operators at the size `tiny`; SEEDS of pre-training, three of fine-tuning."""
     generator = np.random.default_rng(seed)
     counts = [
         Observation(stage="parameters", operator=operator, size="tiny", metric=metric, value=value - 100 * place)
@@ -46,7 +47,7 @@ def write_observations(columns: tuple[str, ...], seed: int = 0) -> None:
                 value=7.0 - step / 200 + generator.normal() / 50,
                 **own,
             )
-            for p in (1, 2)
+            for p in SEEDS[operator]
             for step in (0, 400, 800)
         ]
         observations.write(observations.FOLDER / f"pretraining-{operator}-tiny.csv", losses)
@@ -63,7 +64,7 @@ def write_observations(columns: tuple[str, ...], seed: int = 0) -> None:
                 n=200,
                 **own,
             )
-            for p in (1, 2)
+            for p in SEEDS[operator]
             for f in (1, 2, 3)
             for column in columns
             for metric in scores.METRICS["courtois2024"][column]
@@ -142,7 +143,7 @@ def robustness_rows(stage: str, own: dict[str, str], generator: np.random.Genera
             n=200,
             **own,
         )
-        for p in (1, 2)
+        for p in SEEDS[own["operator"]]
         for name, task, evaluated_on, condition, metric in cells
         if name == stage
     ]
@@ -187,7 +188,7 @@ def write_predictions(columns: tuple[str, ...]) -> None:
             {"task": column.split("_")[0], "evaluated_on": column, "pretraining_seed": p, "finetuning_seed": f}
             | {"example_id": name, "prediction": float(generator.integers(2))}
             for column in columns
-            for p in (1, 2)
+            for p in SEEDS[operator]
             for f in (1, 2, 3)
             for name in names
         ]

@@ -10,12 +10,12 @@ from math import sqrt
 import numpy as np
 import pandas as pd
 
-from stages.analysis.estimate import Estimate, compared, paired, spreads
+from stages.evidence import baselines
 from stages.evidence.cells import matching
 from stages.evidence.convergence import MILESTONES, NOT_REACHED
+from stages.evidence.estimate import Estimate, between, spreads
 from stages.evidence.statistics import (
     EXACT,
-    REPEATS,
     summarise,
     units,
     varies,
@@ -46,11 +46,10 @@ def value(test: dict, rows: pd.DataFrame, select: dict, confidence: float) -> Es
 
 
 def difference(test: dict, rows: pd.DataFrame, select: dict, confidence: float) -> Estimate | None:
-    """`of` less `than`, or with `ratio` their ratio (of geometric means), by Welch's t.
+    """`of` less `than`, or with `ratio` their ratio, as `estimate.between` compares them.
 
     Of times to a milestone, a run that never got there counts with its last step: a ratio is then only known to be at
-    least, or at most, what it seems, and both at once decide nothing. Times are compared within a round, which has one
-    value of every operator.
+    least, or at most, what it seems, and both at once decide nothing.
     """
     selects = [select | {"operator": test[side]} for side in ("of", "than")]
     sides, never = ([found(test, rows, own) for own in selects] for found in (_scaled, _never))
@@ -58,13 +57,9 @@ def difference(test: dict, rows: pd.DataFrame, select: dict, confidence: float) 
         return None
     sides = [pd.concat([side, late]) if len(late) else side for side, late in zip(sides, never, strict=True)]
     ratio = bool(test.get("ratio"))
-    if units(sides[0])[1] == REPEATS:
-        own, other = (side.set_index("condition")["value"].astype(float) for side in sides)
-        return paired(own, other.reindex(own.index), confidence, ratio)
-    made = compared(*(units(side)[0] for side in sides), confidence, ratio, *(len(late) > 0 for late in never))
+    ends = {name: len(late) > 0 for name, late in zip(("at_least", "at_most"), never, strict=True)}
     return replace(
-        made,
-        unit=units(sides[0])[1],
+        between(*sides, confidence, ratio, **ends),
         checkpoints=_fewest(sides),
         never=tuple(map(len, never)),
         at_chance=_nothing_there(test, rows, selects),
@@ -112,15 +107,13 @@ def _nothing_there(test: dict, rows: pd.DataFrame, selects: list[dict]) -> bool:
 
 def _at_chance(rows: pd.DataFrame) -> bool:
     """Whether a mean score is at chance; rows that no baseline stands beside have no column for it."""
-    if rows.empty or "most_frequent_high" not in rows or rows["most_frequent_high"].isna().any():
-        return False
-    return bool((rows["value"] / rows["scale"]).mean() <= rows["most_frequent_high"].iloc[0])
+    return "most_frequent_high" in rows and baselines.all_at_chance(rows["value"], rows["most_frequent_high"])
 
 
 def _scaled(test: dict, rows: pd.DataFrame, select: dict) -> pd.DataFrame:
     found = matching(rows, select)
-    scale = test.get("scale", 1)
-    return found.assign(value=found["value"] * scale, scale=scale)
+    numbers = found.columns.intersection(["value", "most_frequent_high"])
+    return found.assign(**test.get("scale", 1) * found[numbers])
 
 
 def _never(test: dict, rows: pd.DataFrame, select: dict) -> pd.DataFrame:

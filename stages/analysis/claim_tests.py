@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 
 from stages.analysis.claim_estimates import ESTIMATES, bounds
-from stages.analysis.estimate import Estimate, unit_of_inference
 from stages.analysis.power_sentences import sentence
 from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge
 from stages.evidence.baselines import AT_CHANCE
+from stages.evidence.estimate import Estimate, unit_of_inference
 from stages.evidence.statistics import FEWEST
 from stages.evidence.translation import model
 

@@ -9,9 +9,7 @@ import pandas as pd
 
 from stages.evidence import convergence, survival
 
-KEYS = ["size", "milestone"]
 COLUMNS = ["size", "operator", "milestone", *survival.MEANS, "after", "before"]
-TESTS = ["size", "milestone", "operator", *survival.COMPARED]
 
 
 def reached(measured: pd.DataFrame, curves: pd.DataFrame, confidence: float) -> pd.DataFrame:
@@ -21,8 +19,8 @@ def reached(measured: pd.DataFrame, curves: pd.DataFrame, confidence: float) -> 
     steps of the evaluations. mean, sd, low, high: of the restricted mean, in steps; of `runs` runs `never` do not get
     there by the step `horizon`. after, before: the evaluations between which all steps of those that do lie.
     """
-    events = _told(measured)
-    means = survival.restricted_means(events, KEYS, confidence)
+    events = convergence.told(measured)
+    means = survival.restricted_means(events, ["size", "milestone"], confidence)
     ends = []
     for row in means.itertuples():
         own = events[(events["size"] == row.size) & (events["operator"] == row.operator)]
@@ -35,22 +33,9 @@ def reached(measured: pd.DataFrame, curves: pd.DataFrame, confidence: float) -> 
     return pd.concat([means, ends], axis=1)[COLUMNS]
 
 
-def tests(measured: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Every operator against `original`, milestone by milestone; Holm over all of one size. Columns: TESTS."""
-    events = _told(measured)
-    frames = [survival.compared(own, KEYS, confidence) for _, own in events.groupby("size", sort=False)]
-    return pd.concat(frames)[TESTS] if frames else pd.DataFrame(columns=TESTS)
-
-
 def waiting(measured: pd.DataFrame) -> pd.DataFrame:
     """Kaplan-Meier curves of every operator and milestone: the share of runs that have not got there."""
-    return survival.curves(_told(measured), ["size", "milestone", "operator"])
-
-
-def _told(measured: pd.DataFrame) -> pd.DataFrame:
-    """The events, without milestones that no run of a size reaches."""
-    events = convergence.events(measured)
-    return events[events.groupby(KEYS)["reached"].transform("any").astype(bool)]
+    return survival.curves(convergence.told(measured), ["size", "milestone", "operator"])
 
 
 def bracket(evaluated: np.ndarray, values: np.ndarray) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from stages.evidence.scores import COLUMNS, GLUE_SCORE, METRICS
 
 FEWEST = 5  # pre-training seeds of either operator
 KEYS = ["protocol", "size"]
-RESULT = [*KEYS, "operator", "column", "difference", "low", "high", "share_above", "pretraining", "runs", "examples"]
+RESULT = [*KEYS, "operator", "column", "estimate", "low", "high", "share_above", "pretraining", "runs", "examples"]
 CHUNK = 4_000_000  # weights in memory at a time
 
 
@@ -65,7 +65,7 @@ def _enough(predictions: pd.DataFrame) -> pd.DataFrame:
 def _summary(point: float, resampled: np.ndarray, examples: int, confidence: float) -> dict:
     low, high = np.quantile(resampled, ((1 - confidence) / 2, (1 + confidence) / 2))
     share = float(np.mean(resampled > 0) + np.mean(resampled == 0) / 2)
-    return {"difference": point, "low": low, "high": high, "share_above": share, "examples": examples}
+    return {"estimate": point, "low": low, "high": high, "share_above": share, "examples": examples}
 
 
 def _difference(own: tuple, original: tuple) -> tuple[float, np.ndarray, int]:

@@ -3,8 +3,8 @@
 from math import exp, isinf, log, sqrt
 
 from stages.analysis.claim_estimates import bounds
-from stages.analysis.estimate import Estimate, unit_of_inference
 from stages.evidence import power
+from stages.evidence.estimate import Estimate, unit_of_inference
 
 POWER = "power"
 

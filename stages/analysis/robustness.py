@@ -2,21 +2,17 @@
 
 Noise: the score by level, and a run's loss from clean to the strongest noise, area under the curve and slope. Each is
 computed for every run and then summarised over the units of inference (stages.evidence.statistics). What is lost
-is compared with `original` in pairs of equal pre-training seeds, which met the same noise: the score under noise would
-tell again what the clean score tells. Fewer than three pairs are described and not tested.
+is compared with `original` in contrasts.py: the score under noise would tell again what the clean score tells.
 """
 
 from dataclasses import asdict, fields
 
-import numpy as np
 import pandas as pd
-from scipy import stats
 
 from stages.evidence import noise
-from stages.evidence.statistics import Summary, holm, summarise, too_few, units, varies
+from stages.evidence.statistics import Summary, summarise, units
 
 CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
-FAMILY = ["protocol", "size", "kind"]
 RUN = ["pretraining_seed", "finetuning_seed"]
 
 
@@ -52,31 +48,6 @@ def measures(rows: pd.DataFrame) -> pd.DataFrame:
 def summaries(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Statistics of each measure by curve. rows: of `measures`."""
     return summarised(rows, [*CURVE, "measure"], confidence)
-
-
-def against_original(rows: pd.DataFrame) -> pd.DataFrame:
-    """Paired t tests of what is lost against `original`, one for every curve.
-
-    rows: of `measures`. difference: mean over the pairs of the points lost more than original; n: pairs of pre-training
-    seeds. p is NaN with fewer than three, which `unit_of_inference` then says, or when all differ by the same. p_holm
-    adjusts over the operators and splits of one protocol, size and kind of noise.
-    """
-    rows = rows[rows["measure"] == "lost"]
-    reference = rows[rows["operator"] == "original"].drop(columns="operator")
-    shared = [key for key in CURVE if key != "operator"]
-    made = []
-    for values, own in rows[rows["operator"] != "original"].groupby(CURVE, sort=False):
-        paired = own.merge(reference, on=[*shared, *RUN], suffixes=("", "_original"))
-        if paired.empty:
-            continue
-        differences, unit = units(paired.assign(value=paired["value"] - paired["value_original"]))
-        few = too_few(unit, len(differences))
-        p = np.nan if few or not varies(differences) else float(stats.ttest_1samp(differences, 0.0).pvalue)
-        test = {"difference": float(differences.mean()), "p": p, "n": len(differences)}
-        made.append(dict(zip(CURVE, values, strict=True)) | test | {"unit_of_inference": few or unit})
-    tests = pd.DataFrame(made, columns=[*CURVE, "difference", "p", "n", "unit_of_inference"])
-    adjusted = tests.groupby(FAMILY, sort=False)["p"].transform(lambda p: holm(p.to_numpy(float)))
-    return tests.assign(p_holm=adjusted)
 
 
 def transfer(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:

@@ -14,7 +14,7 @@ import pandas as pd
 from stages.analysis import (
     claim_scope,
     claims,
-    comparisons,
+    contrasts,
     figure_numbers,
     inputs,
     milestones,
@@ -44,6 +44,7 @@ from stages.plumbing.files import (
 )
 from stages.plumbing.settings import Settings
 
+REPRODUCED, RELEASED = "reproduced", "released"
 METRICS = REPORTS / "metrics.json"
 PLOTS = REPORTS / "plots"
 RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed", "finetuning_seed", "value"]
@@ -95,7 +96,6 @@ def robust(rows: pd.DataFrame, known: baselines.Known, confidence: float) -> dic
     return {
         "noise_curves": baselines.beside(curves, known, "mean").drop(columns="metric"),
         "noise_measures": robustness.summaries(measures, confidence),
-        "noise_tests": robustness.against_original(measures),
         "transfer": robustness.transfer(rows, confidence),
         "probes": robustness.probes(rows, confidence),
     }
@@ -118,7 +118,7 @@ def judged(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame, settings:
 
 def with_source(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
     """Both, one below the other, with a first column that says which is which."""
-    frames = [frame.assign(source=name) for name, frame in (("reproduced", run), ("released", raw))]
+    frames = [frame.assign(source=name) for name, frame in ((REPRODUCED, run), (RELEASED, raw))]
     frame = pd.concat([own for own in frames if len(own)] or frames)
     return frame[["source", *frame.columns.drop("source")]]
 
@@ -135,10 +135,11 @@ def summarised(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
     )
 
 
-def metrics(summaries: pd.DataFrame, settings: Settings) -> dict:
-    """Operator -> size -> means: validation loss, and protocol -> GLUE score times 100.
+def metrics(summaries: pd.DataFrame, compared: pd.DataFrame, settings: Settings) -> dict:
+    """Operator -> size -> means: validation loss, and protocol -> GLUE score times 100; beside each what it shows.
 
-    A run of fewer than all tasks has no GLUE score; its columns stand there instead.
+    A run of fewer than all tasks has no GLUE score; its columns stand there instead. Beside NAME stands
+    NAME_against_original: the verdict, and the difference with its interval where there is one.
     """
     result: dict = {}
     whole = set(summaries.loc[summaries["evaluated_on"] == scores.GLUE_SCORE, "protocol"])
@@ -146,11 +147,18 @@ def metrics(summaries: pd.DataFrame, settings: Settings) -> dict:
     for row in summaries[asked].itertuples():
         entry = result.setdefault(row.operator, {}).setdefault(row.size, {})
         if row.metric == "final_validation_loss":
-            entry["validation_loss"] = round(row.mean, 4)
+            entry[contrasts.FINAL_LOSS] = round(row.mean, 4)
         if row.metric == "score" and (row.protocol not in whole or row.evaluated_on == scores.GLUE_SCORE):
             entry.setdefault(row.protocol, {})[row.evaluated_on] = round(100 * row.mean, 2)
         if row.metric == "masked_lm_parameters":
             entry["parameters"] = int(row.mean)
+    for row in compared[compared["source"] == REPRODUCED].itertuples():
+        entry = result.get(row.arm, {}).get(row.size, {})
+        entry = entry.get(row.protocol, {}) if row.quantity == contrasts.SCORE else entry
+        if row.at in entry:
+            numbers = {"difference": row.estimate, "low": row.low, "high": row.high}
+            known = {name: round(value, 4) for name, value in numbers.items() if pd.notna(value)}
+            entry[f"{row.at}_against_original"] = known | {"verdict": row.verdict}
     return result
 
 
@@ -174,31 +182,26 @@ def main(settings: Settings) -> dict:
     without_model = baselines.references(rows, options.confidence)
     known = baselines.known(without_model)
     summaries = baselines.beside(summarised(run, options.confidence), known, "mean")
-    compared = [
-        comparisons.against_original(frame, options.confidence, options.alpha, margins)
-        for frame, margins in (
-            (baselines.beside(run, known), options.margins),
-            (raw, None),  # the margins were made from these
-        )
-    ]
-    losses = comparisons.losses(run, options.confidence, options.alpha, options.margins)
+    beside = baselines.beside(run, known)
+    compared = {
+        REPRODUCED: contrasts.quantities(rows, beside, known),
+        RELEASED: contrasts.quantities(raw_rows, raw, {}),
+    }
     scored = [
         frame.loc[(frame["metric"] == "score") & (frame["stage"] == "finetuning"), RUN_COLUMNS] for frame in (run, raw)
     ]
-    entries = judged(baselines.beside(run, known), raw, pd.read_csv(AUDIT, keep_default_na=False), settings)
+    entries = judged(beside, raw, pd.read_csv(AUDIT, keep_default_na=False), settings)
     reached = [
         milestones.reached(own, points, options.confidence) for own, points in ((run, curves), (raw, raw_curves))
     ]
     tables = {
         "cells": fill_tables(run, raw, known, settings),
         "baselines": without_model,
-        "comparisons": with_source(*compared),
-        "losses": losses,
+        "contrasts": contrasts.table(compared, options.confidence, options.alpha, options.margins),
         "multibootstrap": resampled(settings),
         "runs": with_source(*scored),
         "summaries": summaries,
         "milestones": with_source(*reached),
-        "milestone_tests": with_source(*(milestones.tests(frame, options.confidence) for frame in (run, raw))),
         "waiting": with_source(*(milestones.waiting(frame) for frame in (run, raw))),
         "curves": pd.concat([with_source(curves, raw_curves), figure_numbers.published_curve()]),
         "bars": figure_numbers.time_saved(run),
@@ -214,5 +217,5 @@ def main(settings: Settings) -> dict:
     with temporary_sibling(ANALYSIS / "results.parquet") as path:
         rows.to_parquet(path, index=False)
     write_plots(run, curves)
-    write_atomically(METRICS, json.dumps(metrics(summaries, settings), indent=2) + "\n")
+    write_atomically(METRICS, json.dumps(metrics(summaries, tables["contrasts"], settings), indent=2) + "\n")
     return {}

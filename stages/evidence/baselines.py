@@ -171,6 +171,11 @@ def at_chance(score: float, high: float) -> bool | None:
     return None if isnan(score) or isnan(high) else score <= high
 
 
+def all_at_chance(values: pd.Series, highs: pd.Series) -> bool:
+    """Whether the mean of scores is at chance; False where that is not known. highs: the end of chance beside each."""
+    return len(values) > 0 and at_chance(float(values.mean()), float(highs.iloc[0])) is True
+
+
 def beside(rows: pd.DataFrame, baselines: Known, value: str = "value") -> pd.DataFrame:
     """Sets beside every score what the baselines have, and whether the score is at chance.
 

@@ -112,6 +112,12 @@ def events(measured: pd.DataFrame) -> pd.DataFrame:
     return found.rename(columns={"pretraining_seed": "seed"})[EVENTS]
 
 
+def told(measured: pd.DataFrame) -> pd.DataFrame:
+    """The `events`, without milestones that no run of a size reaches."""
+    found = events(measured)
+    return found[found.groupby(["size", "milestone"])["reached"].transform("any").astype(bool)]
+
+
 def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
     """Steps to 95 % of the final GLUE score: of `pairwise` (as the authors drew it), and of the run itself.
 

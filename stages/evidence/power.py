@@ -4,6 +4,8 @@ All are for the rule as it is applied: two-sided at alpha for directions, two on
 The spread is itself estimated, from few runs mostly, so these are orders of magnitude.
 """
 
+from math import isnan, nan
+
 import numpy as np
 from scipy import stats
 from scipy.optimize import brentq
@@ -30,7 +32,9 @@ def inside(below: float, above: float, error: float, freedom: float, alpha: floa
 
 
 def smallest_effect(error: float, freedom: float, alpha: float) -> float:
-    """The effect that a t test finds in 80 % of runs."""
+    """The effect that a t test finds in 80 % of runs; NaN without a standard error."""
+    if isnan(error):
+        return nan
     return brentq(lambda size: direction(size, error, freedom, alpha) - OFTEN, 0, 1e4 * error)
 
 

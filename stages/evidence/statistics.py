@@ -1,9 +1,8 @@
-"""Means, intervals and comparisons over seeds, with the unit of inference named.
+"""Means and intervals over seeds, with the unit of inference named; estimate.py compares two arms.
 
 Five fine-tuning seeds on one pre-training run speak for that checkpoint; only several pre-training seeds
 speak for the operator. With several, fine-tuning seeds are first averaged within each pre-training seed, so n
-counts pre-training runs. Welch's t for differences, Holm over a family of tasks, two one-sided t tests for
-equivalence (scipy, statsmodels).
+counts pre-training runs. Holm over a family of tests, two one-sided t tests for equivalence (scipy, statsmodels).
 """
 
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.weightstats import ttost_ind
 
 NOT_TESTED = "not tested"
 EXACT = "exact"
@@ -48,29 +46,28 @@ class Summary:
     within_sd: float
 
 
-@dataclass(frozen=True)
-class Difference:
-    """Of two means, first minus second: Welch's t interval and two-sided p; NaN where it cannot be had."""
-
-    difference: float
-    low: float
-    high: float
-    p: float
-
-
 def units(rows: pd.DataFrame) -> tuple[np.ndarray, str]:
     """One value for every unit of inference [n], and the unit's name.
 
     rows: value, pretraining_seed and finetuning_seed of every run of one cell; stage, where times or translations are
     among them.
     """
+    values, _, unit = units_by_draw(rows)
+    return values, unit
+
+
+def units_by_draw(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
+    """The same, with what each unit has in common with that of another arm: its seed, or the round of a time [n]."""
+    values = rows["value"].to_numpy(float)
     if rows["pretraining_seed"].isna().all():
-        timed = "stage" in rows and (rows["stage"] == "timing").any()
-        return rows["value"].to_numpy(float), REPEATS if timed else EXACT
-    _, _, means = _by_pretraining_seed(rows)
+        if "stage" in rows and (rows["stage"] == "timing").any():
+            return values, pd.Index(rows.get("condition", rows.index)), REPEATS
+        return values, rows.index, EXACT
+    _, _, means, seeds = _by_pretraining_seed(rows)
     if len(means) > 1 or rows["finetuning_seed"].isna().all():
-        return means, TRAINING if "stage" in rows and (rows["stage"] == "translation").all() else PRETRAINING
-    return rows["value"].to_numpy(float), FINETUNING
+        translated = "stage" in rows and (rows["stage"] == "translation").all()
+        return means, seeds, TRAINING if translated else PRETRAINING
+    return values, pd.Index(rows["finetuning_seed"]), FINETUNING
 
 
 def summarise(rows: pd.DataFrame, confidence: float) -> Summary:
@@ -92,20 +89,20 @@ def mean_interval(values: np.ndarray, confidence: float) -> tuple[float, float, 
 
 def within_sd(rows: pd.DataFrame) -> float:
     """Standard deviation over fine-tuning seeds, pooled within pre-training seeds; NaN without two in one."""
-    values, group, means = _by_pretraining_seed(rows[rows["finetuning_seed"].notna()])
+    values, group, means, _ = _by_pretraining_seed(rows[rows["finetuning_seed"].notna()])
     freedom = len(values) - len(means)
     return float(np.sqrt(((values - means[group]) ** 2).sum() / freedom)) if freedom else nan
 
 
-def _by_pretraining_seed(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values with such a seed [n], the place of each one's seed among all in order [n], and a mean a seed [seeds].
+def _by_pretraining_seed(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray, pd.Index]:
+    """Values with such a seed [n], the place of each one's seed among all in order [n]; a mean a seed and the seeds.
 
     A report summarises thousands of cells of a few rows each: bincount takes a tenth of the time of groupby there.
     """
     place, seeds = pd.factorize(rows["pretraining_seed"], sort=True)
     values, place = rows["value"].to_numpy(float)[place >= 0], place[place >= 0]
     sums, counts = (np.bincount(place, weights, len(seeds)) for weights in (values, None))
-    return values, place, sums / counts
+    return values, place, sums / counts, pd.Index(seeds)
 
 
 def too_few(unit: str, *counts: int) -> str:
@@ -118,21 +115,6 @@ def too_few(unit: str, *counts: int) -> str:
 def varies(values: np.ndarray) -> bool:
     """Whether values differ by more than rounding; without, no t test can be had from them."""
     return len(values) > 1 and bool(np.ptp(values) > ROUNDING * max(1.0, np.abs(values).max()))
-
-
-def welch(first: np.ndarray, second: np.ndarray, confidence: float) -> Difference:
-    """First minus second, variances not assumed equal. No interval unless both sides vary.
-
-    A side whose runs are all equal, such as models that all give one answer, would count as known without error. Where
-    it lies apart from the other, p is that of the exact permutation test, and otherwise there is none.
-    """
-    difference = float(np.mean(first) - np.mean(second))
-    if not (varies(first) and varies(second)):
-        p = 2 * min(above(first, second), above(second, first))
-        return Difference(difference, nan, nan, p if p <= 1 else nan)
-    result = stats.ttest_ind(first, second, equal_var=False)
-    interval = result.confidence_interval(confidence)
-    return Difference(difference, float(interval.low), float(interval.high), float(result.pvalue))
 
 
 def above(first: np.ndarray, second: np.ndarray) -> float:
@@ -155,27 +137,23 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     return adjusted
 
 
-def agreement(values: np.ndarray, other: np.ndarray | float, margin: float) -> tuple[float, float]:
-    """Two p values: that two means are closer than a margin (two one-sided t tests), and that they differ.
+def agreement(values: np.ndarray, other: float, margin: float) -> tuple[float, float]:
+    """Two p values: that a mean is closer to a number than a margin (two one-sided t tests), and that they differ.
 
     Args:
         values: [n], one for every unit of inference.
-        other: those of the other side (Welch's t), or a single number. That is taken as one more unit with the spread
-            of the others, as a score from one pre-training run is, and not as known without error.
+        other: the number. It is taken as one more unit with the spread of the others, as a score from one pre-training
+            run is, and not as known without error.
         margin: in the unit of the values.
 
     Returns:
-        Both NaN where a side of several values does not vary, and where `values` are fewer than two.
+        Both NaN where the values do not vary, and where they are fewer than two.
     """
-    alone = np.ndim(other) == 0
-    if not varies(values) or not (alone or varies(other)):
+    if not varies(values):
         return nan, nan
-    if not alone:
-        closer = ttost_ind(values, other, -margin, margin, usevar="unequal")[0]
-        return float(closer), float(stats.ttest_ind(values, other, equal_var=False).pvalue)
     n = len(values)
     error = float(np.std(values, ddof=1)) * np.sqrt(1 + 1 / n)
-    distance = abs(float(np.mean(values)) - float(other))
+    distance = abs(float(np.mean(values)) - other)
     return float(stats.t.sf((margin - distance) / error, n - 1)), float(2 * stats.t.sf(distance / error, n - 1))
 
 

@@ -5,7 +5,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from stages.evidence.scores import GLUE_SCORE
-from stages.evidence.statistics import TOO_FEW
 from stages.report import names
 from stages.report.drawing import INK, Drawing, panels, style
 from stages.report.first_screen import BIGGEST, RELEASED, of_run, saving
@@ -23,12 +22,12 @@ def drawing(compared: pd.DataFrame, summaries: pd.DataFrame, settings) -> Drawin
         summaries: of this run's counts and scores.
         settings: of the run, which is drawn where none of its scores is at chance.
     """
-    rows = compared[(compared["quantity"] == "score") & (compared["task"] == GLUE_SCORE)]
+    rows = compared[(compared["quantity"] == "score") & (compared["at"] == GLUE_SCORE)]
     if of_run(settings, summaries)["at_chance"] != 0:
         rows = rows[rows["source"] == RELEASED]
     columns = ["operator", "size", "source", "difference", "low", "high", "saved_percent"]
     frame = pd.DataFrame(marks(rows, summaries), columns=columns)
-    own = rows[(rows["source"] == "reproduced") & (rows["verdict"] != TOO_FEW)]
+    own = rows[rows["source"] == "reproduced"]
     notes = sentence(
         "answer_note",
         confidence=f"{settings.analysis.confidence:.0%}",
@@ -61,9 +60,8 @@ def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
         for row in own.itertuples():
             released = row.source == RELEASED
             recipe = f", {names.protocol(row.protocol)}" if several and not released else ""
-            ends = (np.nan, np.nan) if row.verdict == TOO_FEW else (row.low, row.high)  # no verdict, no interval
             entry = {"operator": operator, "size": row.model + recipe, "source": row.source}
-            made.append(entry | {"difference": row.estimate, "low": ends[0], "high": ends[1]})
+            made.append(entry | {"difference": row.estimate, "low": row.low, "high": row.high})
     for mark in made:  # a run's own models have another vocabulary than those that are counted
         share = saving(summaries, mark["operator"], mark["size"]) if mark["source"] != "reproduced" else None
         mark["saved_percent"] = np.nan if share is None else share

@@ -84,13 +84,13 @@ def saving(summaries: pd.DataFrame, operator: str, size: str) -> float | None:
 
 def score(operator: str, settings, compared: pd.DataFrame, summaries: pd.DataFrame) -> list[Entry]:
     """The difference in GLUE score, of the released results by size and of this run's biggest models."""
-    rows = contrasts.select(compared, quantity="score", arm=operator, task=GLUE_SCORE)
+    rows = contrasts.select(compared, quantity="score", arm=operator, at=GLUE_SCORE)
     released = sorted((row for row in rows if row["source"] == RELEASED), key=lambda row: row["size"] != BIGGEST)
-    entries = _as_one([_judged(row, RELEASED, "against_original", settings) for row in released])
+    entries = _as_one([_judged(row, RELEASED, "against_original") for row in released])
     if not released and operator in content("sections")["operators"]:
         entries.append(Entry(RELEASED, "has no raw results", "", "against_original", "open"))
     own = [row for row in rows if row["source"] == "reproduced" and row["size"] == settings.sizes[-1]]
-    entries += [_judged(row, THIS_RUN, "against_original", settings) for row in own]
+    entries += [_judged(row, THIS_RUN, "against_original") for row in own]
     scores = summaries[(summaries["stage"] == "finetuning") & (summaries["operator"] == operator)]
     if not own and len(scores):
         entries.append(Entry(THIS_RUN, "not fine-tuned on every task", "", "courtois2024_table3_glue", "open"))
@@ -99,8 +99,8 @@ def score(operator: str, settings, compared: pd.DataFrame, summaries: pd.DataFra
 
 def loss(operator: str, settings, compared: pd.DataFrame) -> list[Entry]:
     """How soon the released run leaves the plateau, and the final validation loss of this run."""
-    rows = contrasts.select(compared, quantity="loss", arm=operator, size=settings.sizes[-1])
-    entries = [_judged(row, THIS_RUN, "loss_differences", settings) for row in rows]
+    rows = contrasts.select(compared, quantity="loss", source="reproduced", arm=operator, size=settings.sizes[-1])
+    entries = [_judged(row, THIS_RUN, "loss_differences") for row in rows]
     steps = inputs.read("milestones")
     steps = steps[
         (steps["source"] == RELEASED) & (steps["milestone"] == "plateau_end_step") & (steps["size"] == BIGGEST)
@@ -114,10 +114,10 @@ def loss(operator: str, settings, compared: pd.DataFrame) -> list[Entry]:
 
 def noise(operator: str, settings, compared: pd.DataFrame) -> list[Entry]:
     """What noise on the embeddings takes more than from original, over all tasks that were tested."""
-    rows = contrasts.select(compared, quantity="noise", arm=operator, size=settings.sizes[-1])
+    rows = contrasts.select(compared, quantity="lost_noise", arm=operator, size=settings.sizes[-1])
     if not rows:
         return []
-    found = [contrasts.finding(row, settings.analysis.alpha) for row in rows]
+    found = [contrasts.finding(row) for row in rows]
     if found[0] == TOO_FEW:
         return [Entry(THIS_RUN, TOO_FEW, "", "noise_lost", "open")]
     shown = [name for name in found if name in (contrasts.HIGHER, contrasts.LOWER)]
@@ -168,11 +168,9 @@ def _as_one(entries: list[Entry]) -> list[Entry]:
     return [replace(first, number="; ".join([first.number, *(f"{entry.words} {entry.number}" for entry in others)]))]
 
 
-def _judged(row: dict, source: str, place: str, settings) -> Entry:
-    quantity, finding = row["quantity"], contrasts.finding(row, settings.analysis.alpha)
-    if finding == TOO_FEW:
-        row = row | {"low": float("nan")}  # an arm without a verdict has no interval
-    return _entry(quantity, finding, source, sentence(f"{quantity}_number", **row), place)
+def _judged(row: dict, source: str, place: str) -> Entry:
+    quantity = row["quantity"]
+    return _entry(quantity, contrasts.finding(row), source, sentence(f"{quantity}_number", **row), place)
 
 
 def _entry(quantity: str, finding: str, source: str, number: str, place: str) -> Entry:
@@ -250,11 +248,11 @@ def scored(settings, summaries: pd.DataFrame) -> pd.DataFrame:
     return rows.reindex(columns=list(dict.fromkeys([*rows.columns, "at_chance", "words_and_overlap"])))
 
 
-def differing(compared: pd.DataFrame, alpha: float) -> dict[str, object]:
+def differing(compared: pd.DataFrame) -> dict[str, object]:
     """Which operators' GLUE scores differ from the original's: of this run, and of the released checkpoints."""
     told = {"shown": [], "released": [], "tested": len(contrasts.judged(compared))}
-    for row in contrasts.select(compared, quantity="score", task=GLUE_SCORE):
-        if (finding := contrasts.finding(row, alpha)) in (contrasts.HIGHER, contrasts.LOWER):
+    for row in contrasts.select(compared, quantity="score", at=GLUE_SCORE):
+        if (finding := contrasts.finding(row)) in (contrasts.HIGHER, contrasts.LOWER):
             words = content("sentences")["verdicts"]["score"][finding]
             place = "released" if row["source"] == RELEASED else "shown"
             told[place].append(f"{names.model(row['size'], row['arm'])} {words}")

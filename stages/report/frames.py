@@ -15,7 +15,7 @@ from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
 from stages.plumbing import observations
 from stages.plumbing.files import LEDGER, TOKENS
 from stages.plumbing.settings import Settings
-from stages.report import deviations, inputs, open_items, provenance, verdicts
+from stages.report import contrasts, deviations, inputs, open_items, provenance, verdicts
 
 CHECKLIST = Path(__file__).with_name("checklist.yaml")
 CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
@@ -31,7 +31,9 @@ def reader(settings: Settings, facts: dict[str, object]) -> Callable[[str], pd.D
         "noise_measures": lambda: noise_measures(inputs.read("noise_measures"), inputs.read("noise_curves")),
         "transfer": lambda: transfer(inputs.read("transfer")),
         "milestones": lambda: in_order(inputs.read("milestones")),
+        "contrasts": contrasts.frame,
         "milestone_tests": milestone_tests,
+        "noise_tests": noise_tests,
         "claim_totals": lambda: verdicts.claim_totals(inputs.read("claims").fillna("")),
         "audit_totals": lambda: verdicts.audit_totals(inputs.audited()),
         "corpus": corpus,
@@ -71,9 +73,10 @@ def overview(settings: Settings) -> pd.DataFrame:
     score = score.reindex(columns=[*MODEL, "mean", "sd", "n", "words_and_overlap", "at_chance"])
     score[["mean", "sd", "words_and_overlap"]] *= 100
     made = made.merge(score.rename(columns={"mean": "glue_score", "sd": "glue_score_sd"}), on=MODEL, how="left")
-    against = inputs.read("comparisons")
-    against = against[(against["source"] == "reproduced") & (against["column"] == GLUE_SCORE)]
-    shown = ["difference", "low", "high", "detectable", "verdict", "direction"]
+    against = contrasts.frame()
+    against = against[(against["source"] == "reproduced") & (against["at"] == GLUE_SCORE)]
+    shown = ["estimate", "low", "high", "detectable", "verdict", "direction"]
+    against = against.rename(columns={"arm": "operator"})
     return made.merge(against.reindex(columns=[*MODEL, *shown]), on=MODEL, how="left")
 
 
@@ -115,11 +118,19 @@ def in_order(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def milestone_tests() -> pd.DataFrame:
-    """The tests that tell something: without milestones that all runs of a size reach at one evaluation."""
-    tests = in_order(inputs.read("milestone_tests"))
-    tested = tests[tests[["p", "p_log_rank"]].notna().any(axis=1)]
-    differs = tested.groupby(["size", "milestone"])["difference"].transform(lambda steps: (steps != 0).any())
+    """The comparisons of steps that tell something: without those of milestones that all runs reach together."""
+    rows = contrasts.frame()
+    tests = in_order(rows[rows["quantity"] == "steps"].rename(columns={"at": "milestone"}))
+    tested = tests[tests["p"].notna()]
+    differs = tested.groupby(["size", "milestone"])["estimate"].transform(lambda steps: (steps != 0).any())
     return tested[differs.astype(bool)]
+
+
+def noise_tests() -> pd.DataFrame:
+    """The comparisons of what noise takes, with the fields that the curves of noise have."""
+    rows = contrasts.frame()
+    rows = rows[rows["quantity"].str.startswith("lost_")].rename(columns={"arm": "operator", "at": "evaluated_on"})
+    return rows.assign(kind=rows["quantity"].str.removeprefix("lost_"))
 
 
 def corpus() -> pd.DataFrame:

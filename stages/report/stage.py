@@ -175,7 +175,7 @@ def texts(settings: Settings, matrix: list[dict], compared: pd.DataFrame) -> dic
     totals = frames.reader(settings, {})("audit_totals")
     return statistics_of(settings) | {
         "answer": lambda place: sentence("answer", matrix=matrix, place=place, said=content("sentences")["said"]),
-        "differs": sentence("differs", **first_screen.differing(compared, settings.analysis.alpha)),
+        "differs": sentence("differs", **first_screen.differing(compared)),
         "studied": sentence("studied", rows=inputs.studies().to_dict("records")),
         "squad": sentence("squad", scores=first_screen.questions(inputs.read("cells", dtype=cells.TYPES))),
         "translated": sentence("translated", scores=first_screen.bleu(inputs.read("translation"))),

@@ -1,7 +1,7 @@
 """An estimate: a value with its interval, and how sure it is that the true value lies above a bound, or below.
 
-Made of two arms by Welch's t, of times in pairs, or of two spreads. From its p values claim_tests.py makes verdicts,
-over as many places as a claim speaks of.
+Made of two arms by Welch's t, of pairs of runs by Student's t, or of two spreads: the one place where two arms are
+compared, for the table of contrasts, for claims and for the studies.
 """
 
 from dataclasses import dataclass, field, replace
@@ -13,12 +13,14 @@ from scipy import stats
 
 from stages.evidence.statistics import (
     EXACT,
+    FEWEST,
     FINETUNING,
     PRETRAINING,
     REPEATS,
     TRAINING,
     above,
     mean_interval,
+    units_by_draw,
     varies,
 )
 
@@ -34,6 +36,7 @@ class Estimate:
     distribution, whose freedom is a pair. at_least, at_most: the true value may only be larger, or only smaller, since
     runs ended before they got there. never: how many on each side. at_chance: no side scores above a constant answer,
     so that there is nothing to compare; of what noise takes, one side does not without noise, and has little to lose.
+    paired: whether runs of equal seed were compared, or times of equal rounds.
     sides: their runs (of `log`: the logarithms), where those of one are all equal: they have a permutation test, and no
     interval.
     """
@@ -51,6 +54,7 @@ class Estimate:
     at_most: bool = False
     never: tuple[int, ...] = ()
     at_chance: bool = False
+    paired: bool = False
     sides: tuple[np.ndarray, np.ndarray] | None = field(default=None, compare=False)
 
     @property
@@ -66,6 +70,16 @@ class Estimate:
     def tested(self) -> bool:
         """Whether there is a test, with an interval or without."""
         return self.known or self.sides is not None
+
+    @property
+    def p(self) -> float:
+        """p of the two-sided test that there is a difference; NaN without a test, and where equal runs overlap."""
+        p = 2 * min(self.p_above(0.0), self.p_below(0.0))
+        return p if p <= 1 else nan
+
+    def p_within(self, margin: float) -> float:
+        """p of two one-sided tests that the true value is closer to zero than a margin; NaN without an interval."""
+        return max(self.p_above(-margin), self.p_below(margin)) if self.known else nan
 
     def p_above(self, bound: float) -> float:
         """p of the one-sided test that the true value lies above a bound; NaN without a test."""
@@ -92,7 +106,34 @@ class Estimate:
         return float((stats.t.sf if upper else stats.t.cdf)(distance / self.error, self.freedom))
 
 
-def compared(
+def between(own: pd.DataFrame, other: pd.DataFrame, confidence: float, ratio: bool = False, **ends: bool) -> Estimate:
+    """The difference of two arms or, with `ratio`, their ratio (of geometric means), over their units of inference.
+
+    Runs of equal seed share batches and masks, and times of one round the state of the machine. Where both arms have
+    the same seeds or rounds, they are paired. Otherwise, and where an arm does not vary, it is Welch's test.
+
+    Args:
+        own, other: the runs of either arm, as `statistics.units` takes them.
+        confidence: of the interval.
+        ratio: whether logarithms are compared.
+        ends: `at_least` and `at_most`, as `Estimate` has them.
+
+    Returns:
+        From fewer than three seeds, the difference alone, without an interval and without a test.
+    """
+    (first, draws, unit), (second, other_draws, other_unit) = units_by_draw(own), units_by_draw(other)
+    unit = unit if unit == other_unit else FINETUNING
+    same = unit == other_unit and draws.is_unique and len(draws) == len(other_draws) and set(draws) == set(other_draws)
+    if same and varies(first) and varies(second):
+        made = paired(first, second[other_draws.get_indexer(draws)], confidence, ratio, **ends)
+    else:
+        made = welch(first, second, confidence, ratio, **ends)
+    if unit != REPEATS and min(made.n) < FEWEST:
+        made = replace(made, low=nan, high=nan, error=nan, freedom=nan, sides=None)
+    return replace(made, unit=unit)
+
+
+def welch(
     own: np.ndarray,
     other: np.ndarray,
     confidence: float,
@@ -100,9 +141,10 @@ def compared(
     at_least: bool = False,
     at_most: bool = False,
 ) -> Estimate:
-    """Two arms [n] and [m], one number for every pre-training run, by Welch's t; with `ratio` of logarithms.
+    """Two arms [n] and [m], one number for every unit of inference, by Welch's t; with `ratio` of logarithms.
 
-    Where the runs of an arm are all equal, by an exact permutation test.
+    An arm whose runs are all equal, such as models that all give one answer, would count as known without error: there
+    is no interval then, and the test is an exact permutation test.
     """
     made = Estimate(nan, unit=PRETRAINING, n=(len(own), len(other)), log=ratio, at_least=at_least, at_most=at_most)
     own, other = (np.log(side) if ratio else side for side in (own, other))
@@ -118,17 +160,26 @@ def compared(
     return replace(made, value=value, low=low, high=high, error=error, freedom=float(result.df))
 
 
-def paired(own: pd.Series, other: pd.Series, confidence: float, ratio: bool = False) -> Estimate:
-    """Two arms with one time each in every round: the mean difference or, with `ratio`, the geometric mean ratio.
+def paired(
+    own: np.ndarray,
+    other: np.ndarray,
+    confidence: float,
+    ratio: bool = False,
+    at_least: bool = False,
+    at_most: bool = False,
+) -> Estimate:
+    """Two arms [n] with a run each of every seed, by Student's t of their differences, or of logarithms of ratios.
 
-    The interval is that of the t distribution over the rounds, of differences or of logarithms of ratios.
+    Differences that are all equal have no interval and no test.
     """
-    differences = (np.log(own / other) if ratio else own - other).to_numpy(float)
+    differences = np.log(own / other) if ratio else own - other
     mean, sd, low, high = mean_interval(differences, confidence)
     back = exp if ratio else float
-    made = Estimate(back(mean), unit=REPEATS, n=(len(own), len(other)), log=ratio)
+    made = Estimate(back(mean), unit=PRETRAINING, n=(len(own), len(other)), log=ratio, paired=True)
+    made = replace(made, at_least=at_least, at_most=at_most)
     if not varies(differences):
         return made
+    low, high = -inf if at_most else low, inf if at_least else high
     n = len(differences)
     return replace(made, low=back(low), high=back(high), error=sd / sqrt(n), freedom=n - 1)
 

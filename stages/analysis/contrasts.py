@@ -1,0 +1,172 @@
+"""Every comparison of an operator with the original as one row, whatever was measured: the one table that all read.
+
+A comparison is of runs of one source (this run, or the released results), protocol and size: scores, the final loss,
+what noise takes, and steps to a milestone, where a run that never gets there counts with the last step at which all
+runs are known (stages.evidence.survival). Holm's method adjusts the p values of one family. contrasts.yaml describes
+every column.
+"""
+
+from functools import cache
+from math import isnan, nan
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from stages.analysis import robustness
+from stages.evidence import baselines, convergence, power, scores, survival
+from stages.evidence.estimate import between
+from stages.evidence.statistics import (
+    DIFFERENT,
+    EQUIVALENT,
+    FEWEST,
+    INCONCLUSIVE,
+    ONE_CHECKPOINT,
+    TOO_FEW,
+    holm,
+    too_few,
+    verdict,
+)
+
+DESCRIBED = Path(__file__).with_name("contrasts.yaml")
+REFERENCE = "original"
+KEYS = ["quantity", "source", "protocol", "size", "at"]
+RUN = ["operator", "stage", "pretraining_seed", "finetuning_seed", "value", "reached"]
+SCORE, LOSS, LOST, STEPS = "score", "loss", "lost_", "steps"  # quantities; LOST is followed by the kind of noise
+FINAL_LOSS = "validation_loss"
+REASONS = {
+    baselines.AT_CHANCE: "no better than a constant answer, so that there is nothing to compare",
+    ONE_CHECKPOINT: "a single pre-training run of an arm speaks for itself, and not for its operator",
+    TOO_FEW: f"a verdict takes {FEWEST} seeds",
+    EQUIVALENT: "after Holm, the difference is shown to be smaller than the margin",
+    DIFFERENT: "after Holm, a difference is shown",
+    INCONCLUSIVE: "after Holm, neither a difference is shown nor that it is smaller than the margin",
+}
+
+
+@cache
+def columns() -> tuple[str, ...]:
+    """The columns of the table, in order."""
+    return tuple(yaml.safe_load(DESCRIBED.read_text(encoding="utf-8")))
+
+
+def quantities(rows: pd.DataFrame, measured: pd.DataFrame, known: baselines.Known) -> pd.DataFrame:
+    """All that is compared of one source: one row for every run.
+
+    Args:
+        rows: observations.
+        measured: the measurements that were made of them, with what `baselines.beside` adds where that is known.
+        known: the scores of answers without a model, as `baselines.known` gives them.
+
+    Returns:
+        KEYS but for the source, RUN, and `score` with `most_frequent_high`: what must be above chance for the value to
+        tell something, and the end of chance; in one unit.
+    """
+    measured = measured.assign(most_frequent_high=measured.get("most_frequent_high", nan))
+    tuned = measured[(measured["metric"] == "score") & (measured["stage"] == "finetuning")]
+    tuned = tuned[tuned["evaluated_on"].isin((scores.GLUE_SCORE, *scores.COLUMNS))]
+    points = {name: 100 * tuned[name] for name in ("value", "most_frequent_high")}
+    tuned = tuned.assign(quantity=SCORE, at=tuned["evaluated_on"], score=points["value"], **points)
+    losses = measured[measured["metric"] == "final_validation_loss"].assign(quantity=LOSS, at=FINAL_LOSS)
+    steps = convergence.told(measured).rename(columns={"seed": "pretraining_seed", "milestone": "at", "step": "value"})
+    parts = [tuned, losses, lost(rows, known), steps.assign(quantity=STEPS, stage="pretraining")]
+    names = [name for name in (*KEYS, *RUN, "score", "most_frequent_high") if name != "source"]
+    return pd.concat([part.reindex(columns=names).astype(object) for part in parts if len(part)] or [tuned]).astype(
+        dict.fromkeys(("value", "score", "most_frequent_high"), float)
+    )
+
+
+def lost(rows: pd.DataFrame, known: baselines.Known) -> pd.DataFrame:
+    """The points that the strongest noise takes of every run, with its score without noise and that of chance."""
+    levels = robustness.levels(rows)
+    keys = [*robustness.CURVE, *robustness.RUN]
+    clean = baselines.beside(levels[levels["level"] == 0], known).rename(columns={"value": "score"})
+    measures = robustness.measures(levels)
+    taken = measures[measures["measure"] == "lost"].merge(clean[[*keys, "score", "most_frequent_high"]], on=keys)
+    return taken.assign(
+        quantity=LOST + taken["kind"], at=taken["evaluated_on"], stage="noise", value=100 * taken["value"]
+    )
+
+
+def table(sources: dict[str, pd.DataFrame], confidence: float, alpha: float, margins: dict[str, float]) -> pd.DataFrame:
+    """Compares every operator with the original.
+
+    Args:
+        sources: the `quantities` of each source, by its name. Margins judge the first; they were made from the others.
+        confidence: of the intervals.
+        alpha: of the tests of one family together.
+        margins: of equivalence, by column of scores, and for the final loss; in the unit of the estimate.
+
+    Returns:
+        One row a comparison, as contrasts.yaml describes it.
+    """
+    made = []
+    for place, (source, rows) in enumerate(sources.items()):
+        for keys, own in rows.assign(source=source).groupby(KEYS, sort=False, dropna=False):
+            other = own[own["operator"] == REFERENCE]
+            arms = own[own["operator"] != REFERENCE].groupby("operator", sort=False) if len(other) else ()
+            margin = margins.get(keys[-1], nan) if place == 0 and keys[0] in (SCORE, LOSS) else nan
+            made += [dict(zip(KEYS, keys, strict=True)) | compared(arm, other, confidence, margin) for _, arm in arms]
+    if not made:
+        return pd.DataFrame(columns=list(columns()))
+    frame = pd.DataFrame(made)
+    families = frame.assign(family=[_family(row) for row in frame.itertuples()]).groupby("family", sort=False)
+    return pd.concat([judged(family, alpha) for _, family in families])[list(columns())]
+
+
+def compared(own: pd.DataFrame, other: pd.DataFrame, confidence: float, margin: float) -> dict:
+    """One arm against the reference, before it is judged. own, other: their rows of `quantities`."""
+    arms, until, never = [own, other], nan, [nan, nan]
+    if own["quantity"].iloc[0] == STEPS:
+        events = [arm.rename(columns={"value": "step"}).astype({"reached": bool}) for arm in arms]
+        until = survival.horizon(pd.concat(events))
+        arms = [arm.assign(value=survival.restricted(arm, until)) for arm in events]
+        never = [int((~arm["reached"]).sum()) for arm in arms]
+    made = between(*arms, confidence)
+    # what noise takes tells nothing of a model that has nothing to lose
+    nothing = any if own["quantity"].iloc[0].startswith(LOST) else all
+    return {
+        "arm": own["operator"].iloc[0],
+        "reference": REFERENCE,
+        "unit_of_inference": made.unit,
+        "paired": made.paired,
+        "n": made.n[0],
+        "n_reference": made.n[1],
+        "estimate": made.value,
+        "low": made.low,
+        "high": made.high,
+        "error": made.error,
+        "freedom": made.freedom,
+        "p": made.p,
+        "margin": margin,
+        "p_equivalence": nan if isnan(margin) else made.p_within(margin),
+        "never": never[0],
+        "never_reference": never[1],
+        "horizon": until,
+        "at_chance": nothing(baselines.all_at_chance(arm["score"], arm["most_frequent_high"]) for arm in arms),
+    }
+
+
+def _family(row) -> str:
+    """What Holm's method adjusts over: the columns of one operator, or all operators with their tasks or milestones."""
+    single = row.quantity == SCORE and row.at != scores.GLUE_SCORE
+    names = [row.quantity, row.source, row.protocol, row.size, row.arm if single else ""]
+    return " ".join(name for name in names if isinstance(name, str) and name)
+
+
+def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
+    """Adjusts the p values of one family and gives its verdicts, from the adjusted ones."""
+    adjusted = {f"{name}_holm": holm(family[name].to_numpy(float)) for name in ("p", "p_equivalence")}
+    tests = int(family["p"].notna().sum())
+    strict = alpha / max(tests, 1)  # the first step of Holm's method, at which something is found or nothing is
+    detectable = [power.smallest_effect(row.error, row.freedom, strict) for row in family.itertuples()]
+    family = family.assign(**adjusted, tests=tests, detectable=detectable)
+    few = [too_few(row.unit_of_inference, row.n, row.n_reference) for row in family.itertuples()]
+    family["verdict"] = [
+        baselines.AT_CHANCE if row.at_chance else reason or verdict(row.p_equivalence_holm, row.p_holm, alpha)
+        for row, reason in zip(family.itertuples(), few, strict=True)
+    ]
+    signs = np.where(family["estimate"] > 0, "higher", "lower")
+    shown = (family["p_holm"] < alpha) & ~family["verdict"].isin((TOO_FEW, baselines.AT_CHANCE))
+    return family.assign(direction=np.where(shown, signs, ""), reason=family["verdict"].map(REASONS))
