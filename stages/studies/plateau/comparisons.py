@@ -11,10 +11,9 @@ from math import isnan, nan
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
-from stages.evidence import power, survival
-from stages.evidence.statistics import holm, mean_interval, varies
+from stages.evidence import estimate, power, survival
+from stages.evidence.statistics import holm
 from stages.studies.plateau import hazards
 
 SOONER, LATER, UNDECIDED, NEITHER = "sooner", "later", "undecided", "neither leaves"  # verdicts on two arms
@@ -137,14 +136,12 @@ def paired(own: pd.DataFrame, other: pd.DataFrame, factor: str, confidence: floa
     A seed counts where both sides have it at every value. Without two pairs that differ, there is no interval.
     """
     tables = [side.pivot_table(index="seed", columns=factor, values="value") for side in (own, other)]
-    means = [table.dropna().mean(axis=1) for table in tables]
-    differences = (means[0] - means[1]).dropna().to_numpy(float)
-    found = dict.fromkeys((*PAIRED, "error"), nan) | {"seeds": len(differences)}
-    if not varies(differences):
-        return found | ({"difference": float(differences.mean())} if len(differences) else {})
-    mean, sd, low, high = mean_interval(differences, confidence)
-    p = float(stats.ttest_1samp(differences, 0.0).pvalue)
-    return found | {"difference": mean, "low": low, "high": high, "p": p, "error": sd / np.sqrt(len(differences))}
+    means = pd.concat([table.dropna().mean(axis=1) for table in tables], axis=1, join="inner").to_numpy(float)
+    if not len(means):
+        return dict.fromkeys((*PAIRED, "error"), nan) | {"seeds": 0}
+    made = estimate.paired(*means.T, confidence)
+    numbers = {"difference": made.value, "low": made.low, "high": made.high, "p": made.p, "error": made.error}
+    return numbers | {"seeds": len(means)}
 
 
 def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
@@ -160,7 +157,7 @@ def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
 def _detectable(row, alpha: float) -> float:
     """NaN where no run of a side leaves: it varies by nothing then, and nothing could be found beyond the horizon."""
-    if isnan(row.error) or row.never == row.runs or row.never_reference == row.runs_reference:
+    if row.never == row.runs or row.never_reference == row.runs_reference:
         return nan
     return power.smallest_effect(row.error, row.seeds - 1, alpha)
 
