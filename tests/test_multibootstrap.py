@@ -80,12 +80,13 @@ def test_a_clear_difference_is_found_and_its_sign_is_operator_minus_original():
     assert row["low"] < row["estimate"] < row["high"] < 0 and row["share_above"] == 0
 
 
-def test_operators_are_compared_on_the_same_examples_of_a_resample():
-    frame, labels = predictions({"original": 0.7})
-    alike = frame["example_id"].map(frame[frame["pretraining_seed"] == 0].set_index("example_id")["prediction"])
-    frame = frame.assign(prediction=alike)  # every seed and operator errs on the same examples
+def test_operators_are_compared_on_the_same_examples_and_seeds_of_a_resample():
+    frame, labels = predictions({"original": 0.7})  # the seeds differ, and both operators err alike
     found = multibootstrap.against_original(pd.concat([frame, frame.assign(operator="shared")]), labels, 100, 1, 0.95)
     assert found[["estimate", "low", "high"]].to_numpy() == pytest.approx(0, abs=1e-12)
+    other = frame.assign(operator="shared", pretraining_seed=frame["pretraining_seed"] + 5)
+    found = multibootstrap.against_original(pd.concat([frame, other]), labels, 100, 1, 0.95)
+    assert (found["low"] < -1e-3).all()
 
 
 def test_the_interval_has_the_share_that_is_asked_for_and_ties_count_half():

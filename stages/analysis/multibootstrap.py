@@ -1,10 +1,9 @@
 """The Multi-Bootstrap of Sellam et al. 2022 (The MultiBERTs, section 4): over pre-training seeds and test examples.
 
-Every resample draws pre-training seeds with replacement, for each operator by itself, and test examples with
-replacement, the same for both operators. That runs of equal seeds share their batches is not used: unpaired seeds err
-on the safe side where such runs rise and fall together. Rows of one pre-training seed,
-which differ in the fine-tuning seed, are averaged first and are not resampled. Metrics are computed from the weight
-that an example has in the resample; Spearman's ranks are those of the whole set.
+Every resample draws pre-training seeds with replacement, and test examples with replacement, the same for both
+operators: runs of equal seeds share their batches. Operators of other seeds are drawn by themselves. Rows of one
+pre-training seed, which differ in the fine-tuning seed, are averaged first and are not resampled. Metrics are computed
+from the weight that an example has in the resample; Spearman's ranks are those of the whole set.
 
 It needs several pre-training seeds: its 95 % intervals cover about 67 % with two of them and 80 % with three, so
 nothing is returned below FEWEST.
@@ -85,7 +84,8 @@ def _draws(rows: pd.DataFrame, columns: list[str], labels: dict, metrics: dict, 
                     f"{column} of {operator}: predictions are not of the examples in data/tasks; run again"
                 )
             examples = np.random.default_rng([seed, place])  # the same examples for every operator
-            seeds = seed_weights(table.index, resamples, np.random.default_rng([seed, *operator.encode()]))
+            drawn = sorted({int(name) for name in table.index.get_level_values(0)})  # equal seeds, equal draws
+            seeds = seed_weights(table.index, resamples, np.random.default_rng([seed, *drawn]))
             score = _score(metrics[column], values, truth.to_numpy(float), np.ones((1, len(truth))))
             point = float(seed_means(table.index) @ score[:, 0])
             parts = [
