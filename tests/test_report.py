@@ -22,6 +22,7 @@ from stages.report import cards, contrasts
 from stages.report.drawing import Drawing
 from stages.report.pages import pages as laid_out
 from stages.report.paper_tables import merged_name
+from stages.report.stage import PRINTED
 from stages.translation.stage import SEQUENCES
 from tests.toy_report import OPERATORS, make
 
@@ -217,7 +218,7 @@ def test_text_of_the_settings_cannot_become_markup_of_a_model_card():
 
 def test_every_specified_table_and_figure_is_in_both_forms(reports, pages):
     tables, figures = specifications.load()
-    tex = (reports / "report.tex").read_text()
+    tex = (reports / "report.tex").read_text() + (reports / "supplement.tex").read_text()
     shown = {name for page in pages.values() for name in page.values("id")}
     assert {merged_name(name) for name in tables if name.startswith("kowsher2025") and tables[name].edition} <= shown
     assert {name for name in tables if not tables[name].edition} | set(figures) <= shown
@@ -293,8 +294,9 @@ def test_plots_are_in_the_long_form(reports):
     assert len(pd.read_csv(reports / "plots/glue.csv")) == (3 * 3 + 2) * 3
 
 
-def test_every_symbol_of_the_report_has_a_sign_in_print(reports):
-    assert not re.findall(r"U\+[0-9A-F]{4}", (reports / "report.tex").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", PRINTED)
+def test_every_symbol_of_the_report_has_a_sign_in_print(reports, name):
+    assert not re.findall(r"U\+[0-9A-F]{4}", (reports / f"{name}.tex").read_text(encoding="utf-8"))
 
 
 def test_the_same_inputs_give_the_same_bytes(reports, tmp_path, monkeypatch):
@@ -354,13 +356,15 @@ def test_a_figure_with_nothing_to_draw_stands_on_no_page(page):
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
-def test_the_latex_compiles_without_warnings(reports, tmp_path):
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={tmp_path}", "report.tex"]
+@pytest.mark.parametrize(("name", "most"), [("report", 30), ("supplement", 90)])
+def test_the_latex_compiles_without_warnings_to_few_pages(reports, tmp_path, name, most):
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={tmp_path}", f"{name}.tex"]
     for _ in range(3):
         done = subprocess.run(command, cwd=reports, capture_output=True, text=True, errors="replace")
         assert done.returncode == 0, done.stdout[-3000:]
-    log = (tmp_path / "report.log").read_text(errors="replace")
+    log = (tmp_path / f"{name}.log").read_text(errors="replace")
     assert not re.findall(r"^(?:LaTeX Warning|Overfull|! ).*", log, re.MULTILINE)
+    assert int(re.search(r"\((\d+) pages", log)[1]) <= most
 
 
 @pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed")

@@ -193,9 +193,16 @@ def test_a_list_has_one_line_a_number():
 def test_long_tables_break_over_pages_and_fill_the_line():
     frame = pd.DataFrame({"a": [f"x.{n}" for n in range(60)], "b": ["word " * 20] * 60})
     made = plain(frame, {"a": (Heading("A"), str), "b": (Heading("B"), text)}, name="n", title="t", stage="report")
-    widths = [float(column.split("p{")[1].split("\\")[0]) for column in latex.long_columns(made)]
-    assert made.long and 0.9 < sum(widths) < 1 and widths[1] > widths[0]
+    widths = [float(column.split("p{")[1].split("\\")[0]) for column in latex.paragraphs(made)]
+    assert latex.form(made) == "paragraphs" and 0.9 < sum(widths) < 1 and widths[1] > widths[0]
     assert latex.breakable("C.REL_x") == r"C.\allowbreak{}REL\_\allowbreak{}x"
+
+
+@pytest.mark.parametrize(("columns", "form"), [(4, "plain"), (11, "paragraphs"), (30, "turned")])
+def test_a_table_is_turned_only_where_its_words_do_not_fit_the_line(columns, form):
+    frame = pd.DataFrame({str(n): ["81.66"] for n in range(columns)})
+    cells = {name: (Heading("pairwise"), str) for name in frame}
+    assert latex.form(plain(frame, cells, name="n", title="t", stage="report")) == form
 
 
 def test_no_line_ends_inside_a_number():
@@ -240,8 +247,8 @@ def test_names_that_latex_cannot_take_are_errors():
 def test_long_text_gets_a_paragraph_column():
     frame = pd.DataFrame({"a": ["x"], "b": ["short"], "c": ["word " * 20]})
     columns = {"a": (Heading("A"), str), "b": (Heading("B"), text), "c": (Heading("C"), text)}
-    made = latex.columns(plain(frame, columns, name="n", title="t", stage="report"))
-    assert made[0] == "l" and "p{" in made[1]
+    made = plain(frame, columns, name="n", title="t", stage="report")
+    assert latex.form(made) == "paragraphs" and all("p{" in column for column in latex.paragraphs(made))
 
 
 def test_formulas_are_split_at_their_marks():

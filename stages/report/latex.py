@@ -1,8 +1,7 @@
-"""report.tex and one .tex a table. Templates: reports/templates/*.tex.
+"""report.tex, supplement.tex and one .tex a table. Templates: reports/templates/*.tex.
 
 Delimiters that LaTeX leaves alone: `<< value >>`, `<% statement %>`, `<# comment #>`. Every value is escaped
-for LaTeX. Tables need array, booktabs, graphicx and longtable, which every TeX distribution has; tables wider than
-the line are scaled to it, tables longer than a page break.
+for LaTeX. Tables need array, booktabs, graphicx and longtable, which every TeX distribution has.
 """
 
 import re
@@ -43,6 +42,7 @@ ESCAPES = {
     "–": "--",
     "—": "---",
     "’": "'",
+    "\N{NO-BREAK SPACE}": "~",
     "…": r"\ldots{}",
     "°": r"$^\circ$",
     "†": r"\textdagger{}",
@@ -51,12 +51,11 @@ ESCAPES = {
 }
 
 RUNS = 3  # of pdflatex, until the contents and the widths of long tables have settled
-GAP = 0.013  # of the line, that a column loses to the space around it
-SHARE = 0.65  # columns of long tables grow with this power of their mean length
-LETTER = 0.0088  # of the line, for every letter of their longest word
-WORD = re.compile(r"[\s_/]+|\.(?!\d)")  # where a line may end
-FEW = 3  # columns beside the first, with which a paragraph may be wide
-LONG = 45  # characters that a column of text holds on one line
+GAP = 0.013  # of the line, that a column of a narrow table loses to the space around it
+SHARE = 0.65  # columns of paragraphs grow with this power of their mean length
+LETTER, CAPITAL = 0.0088, 0.3  # of the line, for a letter of 7 points; what a capital is wider, in letters
+LARGE, WIDE_GAP = 0.0098, 0.025  # the same in a table of 9 points, and what its columns lose
+WORD = re.compile(r"[ \t\n_/]+|\.(?!\d)|(?<=–)")  # where a line may end
 
 
 class Latex(str):
@@ -64,7 +63,7 @@ class Latex(str):
 
 
 def environment(folder: Path) -> jinja2.Environment:
-    """With `escape` applied to every value, and the filters `formula`, `path` and `columns`."""
+    """With `escape` applied to every value, and the filters of this module."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         variable_start_string="<<",
@@ -79,15 +78,8 @@ def environment(folder: Path) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {
-        "formula": latex_formula,
-        "path": path,
-        "address": address,
-        "columns": columns,
-        "tex": Latex,
-        "stacked": stacked,
-    }
-    made.filters |= {"long_columns": long_columns, "breakable": breakable}
+    made.filters |= {"formula": latex_formula, "path": path, "address": address, "tex": Latex, "breakable": breakable}
+    made.filters |= {"form": form, "columns": columns, "paragraphs": paragraphs}
     return made
 
 
@@ -98,42 +90,58 @@ def escape(value: object) -> Latex:
     return Latex("".join(_character(character) for character in str(value)))
 
 
+def form(grid: Grid) -> str:
+    """How a table is set so that no letter is below 7 points: as small as the forms before it do not allow.
+
+    Returns:
+        `plain`: as wide as its cells. `paragraphs`: of the width of the line, cells in several lines, over several
+        pages. `turned`: by a quarter.
+    """
+    cells = _columns(grid)
+    if not grid.long and sum(LARGE * max(map(len, column)) + WIDE_GAP for column in cells) < 1:
+        return "plain"
+    return "paragraphs" if sum(map(_narrowest, cells)) + GAP * len(cells) < 1 else "turned"
+
+
 def columns(grid: Grid) -> list[Latex]:
-    """Column types for tabular: numbers right, text left, long text in paragraphs."""
-    lines = [line.values for group in grid.groups for line in group.lines if line.values]
-    longest = [max(len(value.text) for value in values) for values in zip(*lines, strict=True)]
-    longest = longest or [0] * len(grid.kinds)  # a table of remarks alone
-    wide = [kind == "text" and length > LONG for kind, length in zip(grid.kinds, longest, strict=False)]
-    width = min(0.7 if len(wide) < FEW else 0.5, 0.8 / max(sum(wide), 1))
-    paragraph = rf">{{\raggedright\arraybackslash}}p{{{width:.2f}\linewidth}}"
-    simple = {"number": "r", "formula": "l", "text": "l"}
-    return [Latex(paragraph if long else simple[kind]) for kind, long in zip(grid.kinds, wide, strict=True)]
+    """Column types for tabular: numbers right, text left."""
+    return [Latex("r" if kind == "number" else "l") for kind in grid.kinds]
 
 
-def long_columns(grid: Grid) -> list[Latex]:
-    """Column types of a table that breaks over pages: paragraphs that share the line by what they hold."""
-    lines = [(group.label, line) for group in grid.groups for line in group.lines if line.values]
-    rows = [[label, *([line.label] if grid.labelled else []), *(v.whole for v in line.values)] for label, line in lines]
-    heads = [grid.first, *(["Source"] if grid.labelled else []), *(heading.label for heading in grid.headings)]
-    least = [
-        LETTER * max(len(word) for cell in (*cells, head) for word in WORD.split(cell))
-        for head, cells in zip(heads, zip(*rows, strict=True), strict=True)
-    ]
-    weight = [(sum(map(len, cells)) / len(cells)) ** SHARE for cells in zip(*rows, strict=True)]
-    free = 0.98 - GAP * len(heads) - sum(least)
+def paragraphs(grid: Grid) -> list[Latex]:
+    """Column types of paragraphs that share the line by what they hold; numbers right."""
+    cells = _columns(grid)
+    least = list(map(_narrowest, cells))
+    weight = [(sum(map(len, column)) / len(column)) ** SHARE for column in cells]
+    free = 0.98 - GAP * len(cells) - sum(least)
     widths = [low + free * part / sum(weight) for low, part in zip(least, weight, strict=True)]
-    paragraph = r">{{\raggedright\arraybackslash}}p{{{:.3f}\linewidth}}"
-    return [Latex(paragraph.format(width)) for width in widths]
+    sides = ["raggedright"] * (len(cells) - len(grid.kinds))
+    sides += ["raggedleft" if kind == "number" else "raggedright" for kind in grid.kinds]
+    pairs = zip(sides, widths, strict=True)
+    return [Latex(rf">{{\{side}\arraybackslash}}p{{{width:.3f}\linewidth}}") for side, width in pairs]
+
+
+def _columns(grid: Grid) -> list[tuple[str, ...]]:
+    """The texts of every column, each with its heading before it."""
+    rows = [(grid.first, *(["Source"] if grid.labelled else []), *(heading.label for heading in grid.headings))]
+    rows += [
+        (f"{group.label} {group.remark}", *([line.label] if grid.labelled else []), *(v.whole for v in line.values))
+        for group in grid.groups
+        for line in group.lines
+        if line.values
+    ]
+    return list(zip(*rows, strict=True))
+
+
+def _narrowest(column: tuple[str, ...]) -> float:
+    """The part of a line that the longest word of a column needs; capitals are wide."""
+    words = (word for cell in column for word in WORD.split(cell))
+    return LETTER * max(len(word) + CAPITAL * sum(map(str.isupper, word)) for word in words)
 
 
 def breakable(text: str) -> Latex:
     """Text whose long identifiers may break after `.`, `_` and `/`; numbers stay whole."""
     return Latex(re.sub(r"(?<=\w)(\.(?!\d)|\\_|/)(?=\w)", r"\1\\allowbreak{}", escape(text)))
-
-
-def stacked(text: str) -> Latex:
-    """Words one below the other, as a heading of a narrow column."""
-    return Latex(r"\shortstack[r]{" + r"\\[-2pt]".join(map(escape, text.split())) + "}")
 
 
 def address(url: str) -> Latex:

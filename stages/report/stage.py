@@ -2,9 +2,9 @@
 
 Reads data/analysis/, data/audit/, data/runs/*.json, data/filtered/ledger.csv, data/tokens/index.json,
 data/tasks/statistics.csv, data/published/{protocol.yaml,studies.csv}, params.yaml, dvc.lock (for its digest) and
-reports/templates/. Writes reports/{report,claims,audit,appendix}.html, reports/report.tex,
+reports/templates/. Writes reports/{report,claims,audit,appendix}.html, reports/{report,supplement}.tex,
 reports/tables/NAME.{csv,tex}, reports/figures/NAME.{svg,pdf,csv}, reports/results.{parquet,md} and
-reports/model_cards/OPERATOR-SIZE.md; where params.yaml asks for it, reports/report.pdf.
+reports/model_cards/OPERATOR-SIZE.md; where params.yaml asks for them, reports/{report,supplement}.pdf.
 """
 
 import json
@@ -40,6 +40,8 @@ from stages.report.figures import draw, shares
 from stages.report.spreadsheets import csv_of
 from stages.report.tables import Grid
 from stages.report.words import TEMPLATES, content, sentence
+
+PRINTED = ("report", "supplement")  # the main page, and what stands on the other pages
 
 
 def tables(settings: Settings) -> dict[str, Grid]:
@@ -210,7 +212,8 @@ def write(filled: dict, grids: dict[str, Grid], figures: dict[str, Drawing], set
             write_atomically(folder / f"{name}.md", card)
     for page in filled["pages"]:
         write_atomically(REPORTS / f"{page['file']}.html", html.render(TEMPLATES, filled | {"page": page}))
-    write_atomically(REPORTS / "report.tex", tex.get_template("report.tex").render(filled))
+    for name in PRINTED:
+        write_atomically(REPORTS / f"{name}.tex", tex.get_template(f"{name}.tex").render(filled))
     with temporary_sibling(REPORTS / "results.parquet") as path:
         shutil.copyfile(ANALYSIS / "results.parquet", path)
     write_atomically(
@@ -222,4 +225,5 @@ def main(settings: Settings) -> None:
     grids, figures = tables(settings), drawings(settings)
     write(context(settings, grids, figures), grids, figures, settings)
     if settings.report.pdf:
-        latex.compile_pdf(REPORTS, "report")
+        for name in PRINTED:
+            latex.compile_pdf(REPORTS, name)
