@@ -15,6 +15,7 @@ from stages.benchmarks.metrics import scores
 from stages.plumbing.sections import Data, Hub, HubRepository, Questions, Tasks
 from stages.tasks import glue
 from stages.tasks import stage as tasks
+from stages.tasks.examples import Examples
 
 REAL = {  # examples of every split in the shared data, and whether the file is a subset
     "cola": {"train": (8551, False), "validation": (1043, False)},
@@ -68,7 +69,7 @@ def write(root: Path, name: str, *lines: str) -> Path:
     return path
 
 
-def read(root: Path, task: str, split: int = 0) -> glue.Examples:
+def read(root: Path, task: str, split: int = 0) -> Examples:
     return glue.read_original(root, TASKS[task], TASKS[task].splits[split])
 
 
@@ -111,7 +112,7 @@ def test_real_tasks_have_their_official_counts_and_labels(shared_data, task):
     for split in TASKS[task].splits:
         examples = glue.read_original(shared_data, TASKS[task], split)
         assert (len(examples.frame), examples.subset) == REAL[task][split.name]
-        assert examples.corrupt == 0
+        assert examples.dropped == 0
         frame = examples.frame
         assert (frame["text_a"].str.strip() != "").all()
         if task == "stsb":
@@ -130,7 +131,7 @@ def test_known_rows_of_real_tasks(shared_data):
     row = read(shared_data, "rte", 0).frame.iloc[0]
     assert (row["text_b"], row["label"]) == ("Weapons of Mass Destruction Found in Iraq.", 1)
     assert read(shared_data, "stsb", 0).frame.iloc[0]["label"] == 5.0
-    share = glue.majority_share(read(shared_data, "mrpc", 1).frame["label"], TASKS["mrpc"])
+    share = tasks.majority_share(read(shared_data, "mrpc", 1).frame, "mrpc")
     assert share == pytest.approx(279 / 408)
 
 
@@ -200,7 +201,7 @@ def test_the_corrupt_rows_of_qqp_are_left_out_and_counted(tmp_path):
     good = "1\t2\t3\ta?\tb?\t1"
     write(tmp_path, "QQP/train.tsv", header, good, "1\t2\tcut", good)
     examples = read(tmp_path, "qqp")
-    assert (examples.frame["example_id"].tolist(), examples.corrupt) == (["0", "2"], 1)
+    assert (examples.frame["example_id"].tolist(), examples.dropped) == (["0", "2"], 1)
     write(tmp_path, "QQP/train.tsv", header, good, *["cut"] * 51)
     with pytest.raises(ValueError, match="line 53: 1 columns"):
         read(tmp_path, "qqp")
@@ -209,9 +210,9 @@ def test_the_corrupt_rows_of_qqp_are_left_out_and_counted(tmp_path):
 @hypothesis.settings(deadline=None)
 @given(st.integers(1, 40), st.none() | st.integers(1, 50), st.integers(0, 9))
 def test_a_sample_is_seeded_and_in_the_order_of_the_file(size, count, seed):
-    frame = pd.DataFrame({"example_id": range(size)})
-    taken = glue.sample(frame, count, [seed])["example_id"].tolist()
-    assert taken == sorted(set(taken)) == glue.sample(frame, count, [seed])["example_id"].tolist()
+    examples = Examples(pd.DataFrame({"example_id": range(size)}), "toy")
+    taken = examples.sample(count, [seed])["example_id"].tolist()
+    assert taken == sorted(set(taken)) == examples.sample(count, [seed])["example_id"].tolist()
     assert len(taken) == min(size, count or size)
 
 

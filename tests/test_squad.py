@@ -12,6 +12,7 @@ from stages.embedded.comprehension import write_squad, write_triviaqa
 from stages.plumbing.sections import Data, Hub, Questions
 from stages.tasks import squad, triviaqa
 from stages.tasks import stage as tasks
+from stages.tasks.examples import Examples
 
 CONTEXT = "The Seine flows through Paris. Paris is old."
 
@@ -117,7 +118,7 @@ def test_unanswerable_questions_have_no_answers_whatever_was_plausible(tmp_path)
     squad_file(tmp_path, plausible, entry("q2", is_impossible=False), name="train-v2.0.json")
     found = squad.read_original(tmp_path, "squad2", "train")
     assert found.frame["answers"].tolist() == [[], ["Paris"]]
-    assert squad.unanswerable_share(found.frame) == 0.5
+    assert tasks.majority_share(found.frame, "squad2") == 0.5
 
 
 @pytest.mark.parametrize(
@@ -190,7 +191,7 @@ def test_files_that_are_cut_short_or_missing_are_named(tmp_path):
         squad.read_original(tmp_path, "squad2", "train")
 
 
-def articles() -> squad.Questions:
+def articles() -> Examples:
     rows = [
         ("q1", "Paris lies on the Seine.", "Which city lies on the Seine?", ["Paris"], [0], "France"),
         ("q2", "Lyon lies on the Rhône.", "Which city lies on the Rhône?", ["Lyon"], [0], "France"),
@@ -199,7 +200,7 @@ def articles() -> squad.Questions:
         ("q5", "Rome is in Italy.", "What is in Italy?", ["Rome"], [0], "Italy"),
         ("q6", "Of Rome and Nice.", "Of what?", ["Rome"], [3], "Italy"),
     ]
-    return squad.Questions(squad.as_rows(rows, "toy", False), "toy.json")
+    return Examples(squad.as_rows(rows, "toy", False), "toy.json")
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -222,7 +223,7 @@ def test_a_derived_question_moves_to_a_paragraph_of_its_article_without_its_answ
 def test_without_another_paragraph_no_question_can_be_derived():
     rows = [(f"q{i}", f"Rome {i}.", "What?", ["Rome"], [0], "Italy") for i in range(3)]
     with pytest.raises(ValueError, match=r"toy\.json, question q\d: every paragraph holds its answer"):
-        squad.without_answer(squad.Questions(squad.as_rows(rows, "toy", False), "toy.json"), [1])
+        squad.without_answer(Examples(squad.as_rows(rows, "toy", False), "toy.json"), [1])
 
 
 # TriviaQA
@@ -371,8 +372,8 @@ def test_embedded_questions_are_read_like_real_ones(tmp_path):
     for split, number in (("train", 60), ("validation", 30)):
         one, two = (squad.read_original(tmp_path, name, split) for name in squad.VERSIONS)
         assert len(one.frame) == len(two.frame) == number and not one.subset
-        assert squad.unanswerable_share(one.frame) is None
-        assert squad.unanswerable_share(two.frame) == pytest.approx(1 / 3)
+        assert tasks.majority_share(one.frame, "squad1") is None
+        assert tasks.majority_share(two.frame, "squad2") == pytest.approx(1 / 3)
         three = triviaqa.read_original(tmp_path, split, 100)
         assert len(three.frame) == number and not three.subset
         assert three.dropped == 2 * (number // 2 // 20)
@@ -394,15 +395,17 @@ def settings(source="files", root=None, names=("squad1", "squad2"), train=None, 
         triviaqa_words=60,
         hub=nowhere,
     )
-    return SimpleNamespace(data=Data(source=source, root=str(root)), tasks=SimpleNamespace(questions=questions, seed=1))
+    return SimpleNamespace(
+        data=Data(source=source, root=str(root)), tasks=SimpleNamespace(names=(), questions=questions, seed=1)
+    )
 
 
 def test_the_stage_writes_tables_and_statistics(tmp_path):
     files = tmp_path / "files"
     write_squad(files, 60, 30, 1)
     write_triviaqa(files, 60, 30, 1)
-    given = settings(names=("squad2", "triviaqa"), train=40, training="derived")
-    rows = pd.DataFrame(tasks.question_answering(tmp_path, files, given))
+    given = settings(root=files, names=("squad2", "triviaqa"), train=40, training="derived")
+    rows = pd.DataFrame(tasks.build(tmp_path, given))
     assert rows[["examples", "available", "dropped"]].to_numpy().tolist() == [
         *([40, 60, 0], [30, 30, 0]),
         *([40, 60, 2], [30, 30, 0]),
@@ -413,7 +416,7 @@ def test_the_stage_writes_tables_and_statistics(tmp_path):
     assert tuple(table) == squad.COLUMNS and len(table) == 40
     again = tmp_path / "again"
     again.mkdir()
-    tasks.question_answering(again, files, given)
+    tasks.build(again, given)
     for path in ("squad2/train.parquet", "triviaqa/validation.parquet"):
         assert (tmp_path / path).read_bytes() == (again / path).read_bytes()
 

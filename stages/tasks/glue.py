@@ -8,27 +8,16 @@ subset. Read, a split is a frame of example_id (the row's number in the file, fr
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from stages.benchmarks.glue import HIGHEST_SIMILARITY, Split, Task
 from stages.plumbing import commits
+from stages.tasks.examples import Examples
 
 COLUMNS = ("example_id", "text_a", "text_b", "label")
 DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")  # Python would read more as a number, such as 0_4
-
-
-@dataclass(frozen=True)
-class Examples:
-    """frame: as the module describes. source: where it was read. corrupt: rows that were left out."""
-
-    frame: pd.DataFrame
-    source: str
-    subset: bool = False
-    corrupt: int = 0
 
 
 def read_original(root: Path, task: Task, split: Split) -> Examples:
@@ -57,7 +46,8 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
             )
     if not rows:
         raise ValueError(f"{path}: no example; fetch the file again")
-    return Examples(as_frame(rows, task), path.name, path.name.endswith(".subset.tsv"), corrupt)
+    reason = "wrong number of columns" if corrupt else ""
+    return Examples(as_frame(rows, task), path.name, path.name.endswith(".subset.tsv"), corrupt, reason)
 
 
 def find_file(root: Path, task: Task, split: Split) -> Path:
@@ -93,19 +83,6 @@ def as_frame(rows: list[tuple], task: Task) -> pd.DataFrame:
     """Makes a frame of COLUMNS; labels are class indices, or numbers where the task is a regression."""
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.astype({"label": "int64" if task.labels else "float64"})
-
-
-def sample(frame: pd.DataFrame, count: int | None, seed: list[int]) -> pd.DataFrame:
-    """`count` rows drawn without replacement, in the frame's order; all when there are no more."""
-    if count is None or count >= len(frame):
-        return frame
-    chosen = np.random.default_rng(seed).choice(len(frame), size=count, replace=False)
-    return frame.iloc[np.sort(chosen)].reset_index(drop=True)
-
-
-def majority_share(labels: pd.Series, task: Task) -> float | None:
-    """The accuracy of always answering the most frequent class; None for a regression."""
-    return float(labels.value_counts(normalize=True).max()) if task.labels else None
 
 
 def _numbered_rows(path: Path) -> Iterator[tuple[int, list[str]]]:

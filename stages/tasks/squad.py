@@ -8,7 +8,7 @@ characters of the context), both empty for an unanswerable question, and article
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ import pandas as pd
 
 from stages.benchmarks.answers import normalised
 from stages.plumbing import commits
+from stages.tasks.examples import Examples
 
 COLUMNS = ("example_id", "context", "question", "answers", "starts")
 VERSIONS = {"squad1": "v1.1", "squad2": "v2.0"}
@@ -23,22 +24,7 @@ STEMS = {"train": "train", "validation": "dev"}
 MOVED = 3  # one in so many questions of the stand-in has no answer; of SQuAD 2.0's training questions 43,498 of 130,319
 
 
-@dataclass(frozen=True)
-class Questions:
-    """The questions of a split.
-
-    frame: one row a question, as the module describes. source: where they were read, in words for the report. subset:
-    whether that holds a part of the original only. dropped: the number of questions left out; reason: why they were.
-    """
-
-    frame: pd.DataFrame
-    source: str
-    subset: bool = False
-    dropped: int = 0
-    reason: str = ""
-
-
-def read_original(root: Path, name: str, split: str) -> Questions:
+def read_original(root: Path, name: str, split: str) -> Examples:
     """Reads a split of SQuAD from its original file.
 
     Args:
@@ -58,10 +44,10 @@ def read_original(root: Path, name: str, split: str) -> Questions:
             f"SQuAD's original files below data.root, or take {name} from tasks.questions.names{remedy}"
         )
     rows = as_rows(_questions(load(path), path), str(path), name == "squad2")
-    return Questions(rows, path.name, path.name.endswith(".subset.json"))
+    return Examples(rows, path.name, path.name.endswith(".subset.json"))
 
 
-def read_hub(repository: str, configuration: str | None, revision: str, name: str, split: str) -> Questions:
+def read_hub(repository: str, configuration: str | None, revision: str, name: str, split: str) -> Examples:
     """Reads a split of SQuAD from the Hugging Face hub (rajpurkar/squad, squad_v2), or from a local copy of it.
 
     Args:
@@ -81,7 +67,7 @@ def read_hub(repository: str, configuration: str | None, revision: str, name: st
         (*(row[name] for name in texts), row["answers"]["text"], row["answers"]["answer_start"], row["title"])
         for row in data
     )
-    return Questions(as_rows(rows, source, name == "squad2"), source)
+    return Examples(as_rows(rows, source, name == "squad2"), source)
 
 
 def find_file(folders: Iterable[Path], stem: str) -> Path | None:
@@ -161,7 +147,7 @@ def as_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.DataFra
     return frame
 
 
-def without_answer(questions: Questions, seed: list[int]) -> Questions:
+def without_answer(questions: Examples, seed: list[int]) -> Examples:
     """Makes a stand-in for SQuAD 2.0's training questions: one in MOVED of 1.1's questions loses its answer.
 
     Each of them moves to the paragraph that does not hold the answer and has most words of the question, rare ones
@@ -199,15 +185,6 @@ def without_answer(questions: Questions, seed: list[int]) -> Questions:
         frame.at[i, "answers"], frame.at[i, "starts"] = [], []
     source = f"derived of {questions.source}: one question in {MOVED} moved to a paragraph without its answer"
     return replace(questions, frame=frame, source=source, subset=True)
-
-
-def unanswerable_share(frame: pd.DataFrame) -> float | None:
-    """Gives the share of questions without an answer, which is the exact match of always answering nothing.
-
-    Returns:
-        A fraction, or None where every question has an answer.
-    """
-    return float((frame["answers"].str.len() == 0).mean()) or None
 
 
 def _elsewhere(row: dict, contexts: list[str], texts: dict[str, str]) -> list[str]:

@@ -12,14 +12,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from stages.benchmarks.glue import TASKS
+from stages.benchmarks.glue import TASKS, Split
 from stages.embedded.comprehension import write_squad, write_triviaqa
 from stages.embedded.tasks import write_glue
 from stages.plumbing.files import STATISTICS, TASK_FOLDER, temporary_sibling
 from stages.plumbing.settings import Settings
 from stages.tasks import glue, squad, triviaqa
+from stages.tasks.examples import Examples
 
 QUESTIONS = (*squad.VERSIONS, "triviaqa")
+SPLITS = tuple(Split(name, stem) for name, stem in squad.STEMS.items())  # of QUESTIONS
 
 
 def main(settings: Settings) -> dict:
@@ -31,68 +33,58 @@ def main(settings: Settings) -> dict:
 
 def build(folder: Path, settings: Settings) -> list[dict]:
     """Writes every split of the named tasks, and the statistics; gives these, a row a split."""
-    root = Path(settings.data.root or ".")
+    tasks, statistics, root = settings.tasks, [], Path(settings.data.root or ".")
     if settings.data.source == "embedded":
         root = folder / "source"
         generate(root, settings)
-    statistics = [*classification(folder, root, settings), *question_answering(folder, root, settings)]
+    for name in (*tasks.names, *tasks.questions.names):
+        read, section = (questions, tasks.questions) if name in QUESTIONS else (classification, tasks)
+        (folder / name).mkdir()
+        for number, split in enumerate(SPLITS if name in QUESTIONS else TASKS[name].splits):
+            examples = read(root, name, split, settings)
+            limit = section.train_examples if split.name == "train" else section.validation_examples
+            frame = examples.sample(limit, [tasks.seed, (*TASKS, *QUESTIONS).index(name), number])
+            frame.drop(columns="article", errors="ignore").to_parquet(
+                folder / name / f"{split.name}.parquet", index=False
+            )
+            row = {"task": name, "split": split.name, "examples": len(frame), "available": len(examples.frame)}
+            row |= {"reduced": len(frame) < len(examples.frame), "subset": examples.subset, "source": examples.source}
+            row |= {"dropped": examples.dropped, "reason": examples.reason}
+            statistics.append(row | {"majority_share": majority_share(frame, name)})
     pd.DataFrame(statistics).to_csv(folder / STATISTICS.name, index=False, lineterminator="\n")
     shutil.rmtree(folder / "source", ignore_errors=True)
     return statistics
 
 
-def classification(folder: Path, root: Path, settings: Settings) -> list[dict]:
-    """Writes the GLUE tasks; gives their statistics, a row a split."""
-    tasks, statistics = settings.tasks, []
-    for name in tasks.names:
-        task = TASKS[name]
-        (folder / name).mkdir()
-        for split in task.splits:
-            if settings.data.source == "hub":
-                examples = glue.read_hub(tasks.hub.repository, tasks.hub.revision, task, split)
-            else:
-                examples = glue.read_original(root, task, split)
-            limit = tasks.train_examples if split.name == "train" else tasks.validation_examples
-            seed = [tasks.seed, list(TASKS).index(name), task.splits.index(split)]
-            frame = glue.sample(examples.frame, limit, seed)
-            frame.to_parquet(folder / name / f"{split.name}.parquet", index=False)
-            row = _statistics(name, split.name, frame, examples)
-            reason = "wrong number of columns" if examples.corrupt else ""
-            row |= {"dropped": examples.corrupt, "reason": reason}
-            statistics.append(row | {"majority_share": glue.majority_share(frame["label"], task)})
-    return statistics
+def majority_share(frame: pd.DataFrame, name: str) -> float | None:
+    """The share of the most frequent class; of questions, of those without an answer. None where there is none."""
+    if name in QUESTIONS:
+        return float((frame["answers"].str.len() == 0).mean()) or None
+    return float(frame["label"].value_counts(normalize=True).max()) if TASKS[name].labels else None
 
 
-def question_answering(folder: Path, root: Path, settings: Settings) -> list[dict]:
-    """Writes SQuAD and TriviaQA; gives their statistics, a row a split."""
-    tasks, statistics = settings.tasks, []
-    for name in tasks.questions.names:
-        (folder / name).mkdir()
-        for split in squad.STEMS:
-            found = questions(root, name, split, settings)
-            limit = tasks.questions.train_examples if split == "train" else tasks.questions.validation_examples
-            seed = [tasks.seed, len(TASKS) + QUESTIONS.index(name), list(squad.STEMS).index(split)]
-            frame = glue.sample(found.frame, limit, seed)
-            frame[list(squad.COLUMNS)].to_parquet(folder / name / f"{split}.parquet", index=False)
-            row = _statistics(name, split, frame, found) | {"dropped": found.dropped, "reason": found.reason}
-            statistics.append(row | {"majority_share": squad.unanswerable_share(frame)})
-    return statistics
+def classification(root: Path, name: str, split: Split, settings: Settings) -> Examples:
+    """A split of a GLUE task from the data source."""
+    if settings.data.source == "hub":
+        hub = settings.tasks.hub
+        return glue.read_hub(hub.repository, hub.revision, TASKS[name], split)
+    return glue.read_original(root, TASKS[name], split)
 
 
-def questions(root: Path, name: str, split: str, settings: Settings) -> squad.Questions:
+def questions(root: Path, name: str, split: Split, settings: Settings) -> Examples:
     """A split of SQuAD or TriviaQA from the data source; for SQuAD 2.0's training split, a stand-in if so set."""
     wanted = settings.tasks.questions
-    if name == "squad2" and split == "train" and wanted.squad2_training == "derived":
-        return squad.without_answer(questions(root, "squad1", "train", settings), [settings.tasks.seed])
+    if name == "squad2" and split.name == "train" and wanted.squad2_training == "derived":
+        return squad.without_answer(questions(root, "squad1", split, settings), [settings.tasks.seed])
     if settings.data.source == "hub":
         hub = wanted.hub[name]
         where = (hub.repository, hub.configuration, hub.revision)
         if name == "triviaqa":
-            return triviaqa.read_hub(*where, split, wanted.triviaqa_words)
-        return squad.read_hub(*where, name, split)
+            return triviaqa.read_hub(*where, split.name, wanted.triviaqa_words)
+        return squad.read_hub(*where, name, split.name)
     if name == "triviaqa":
-        return triviaqa.read_original(root, split, wanted.triviaqa_words)
-    return squad.read_original(root, name, split)
+        return triviaqa.read_original(root, split.name, wanted.triviaqa_words)
+    return squad.read_original(root, name, split.name)
 
 
 def generate(folder: Path, settings: Settings) -> None:
@@ -106,16 +98,3 @@ def generate(folder: Path, settings: Settings) -> None:
     numbers = (tasks.questions.train_examples, tasks.questions.validation_examples)
     write_squad(folder, *numbers, tasks.seed)
     write_triviaqa(folder, *numbers, tasks.seed)
-
-
-def _statistics(name: str, split: str, frame: pd.DataFrame, found: glue.Examples | squad.Questions) -> dict:
-    """What the statistics of all tasks have in common; frame: what was taken of what was found."""
-    return {
-        "task": name,
-        "split": split,
-        "examples": len(frame),
-        "available": len(found.frame),
-        "reduced": len(frame) < len(found.frame),
-        "subset": found.subset,
-        "source": found.source,
-    }

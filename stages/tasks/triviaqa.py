@@ -12,7 +12,8 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from stages.plumbing import commits
-from stages.tasks.squad import STEMS, Questions, as_rows, field, find_file, load
+from stages.tasks.examples import Examples
+from stages.tasks.squad import STEMS, as_rows, field, find_file, load
 
 PARTS = ("wikipedia", "web")
 PAGES = {"EntityPages": "wikipedia", "SearchResults": "web"}  # where the documents of a question are
@@ -20,7 +21,7 @@ HUB_PAGES = {"entity_pages": "wiki_context", "search_results": "search_context"}
 WORD = re.compile(r"\S+")
 
 
-def read_original(root: Path, split: str, words: int) -> Questions:
+def read_original(root: Path, split: str, words: int) -> Examples:
     """A split from `root`/triviaqa, of the parts that are there. words: of a document, at most, from its beginning.
 
     ValueError: file, and question, of a fault.
@@ -38,7 +39,7 @@ def read_original(root: Path, split: str, words: int) -> Questions:
     return with_spans(entries, " and ".join(path.name for path in paths), words, subset)
 
 
-def read_hub(repository: str, configuration: str | None, revision: str, split: str, words: int) -> Questions:
+def read_hub(repository: str, configuration: str | None, revision: str, split: str, words: int) -> Examples:
     """A split from the Hugging Face hub (mandarjoshi/trivia_qa, rc), or a local folder of the same layout."""
     columns = ("question_id", "question", "answer", *HUB_PAGES)
     data, source = commits.dataset(repository, configuration, revision, split, "tasks.questions.hub.triviaqa", columns)
@@ -54,7 +55,7 @@ def read_hub(repository: str, configuration: str | None, revision: str, split: s
     return with_spans(entries, f"{source}, {configuration}", words, configuration != "rc")
 
 
-def with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool) -> Questions:
+def with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool) -> Examples:
     """Examples with spans. entries: (id, question, aliases of the answer, documents).
 
     Left out and counted: questions without an alias in the first `words` words of any document, and the second of two
@@ -74,7 +75,7 @@ def with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool) 
     without = len(failed - kept.keys())
     counts = {f"no answer in the first {words} words of a document": without, "in both parts": again}
     reason = "; ".join(f"{count} {text}" for text, count in counts.items() if count)
-    return Questions(as_rows(kept.values(), source, False), source, subset, without + again, reason)
+    return Examples(as_rows(kept.values(), source, False), source, subset, without + again, reason)
 
 
 def first_words(text: str, count: int) -> str:
