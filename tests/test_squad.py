@@ -15,6 +15,7 @@ from stages.tasks import stage as tasks
 from stages.tasks.examples import Examples
 
 CONTEXT = "The Seine flows through Paris. Paris is old."
+QAS = r"\$\.data\[0\]\.paragraphs\[0\]\.qas"  # as an error names the questions of the only paragraph
 
 
 # scores
@@ -131,9 +132,18 @@ def test_unanswerable_questions_have_no_answers_whatever_was_plausible(tmp_path)
         ([entry(), entry()], r"train-v1\.1\.json, question q1: the id comes twice"),
         ([entry() | {"answers": []}], "question q1: no answer, which SQuAD 1.1 does not know"),
         ([entry() | {"answers": [], "is_impossible": False}], "question q1: neither an answer nor is_impossible"),
-        ([entry(start="24")], "question q1: answer_start is str, expected int"),
-        ([{"id": "q1", "answers": []}], "question q1: no|question q1: question is nothing, expected str"),
-        ([{"question": "?"}], "article 1, paragraph 1: id is nothing, expected str"),
+        (
+            [entry(start="24")],
+            rf"Expected `int`, got `str` - at `{QAS}\[0\]\.answers\[0\]\.answer_start`",
+        ),
+        (
+            [{"id": "q1", "answers": []}],
+            rf"missing required field `question` - at `{QAS}\[0\]`",
+        ),
+        (
+            [entry(), {"question": "?"}],
+            rf"train-v1\.1\.json: .*field `id` - at `{QAS}\[1\]`",
+        ),
         ([], r"train-v1\.1\.json: no question"),
     ],
 )
@@ -149,21 +159,11 @@ def test_a_byte_order_mark_and_blank_last_lines_do_no_harm(tmp_path):
     assert squad.read_original(tmp_path, "squad1", "train").frame["example_id"].tolist() == ["q1"]
 
 
-def test_half_of_a_surrogate_pair_is_named_with_its_question(tmp_path):
-    path = squad_file(tmp_path, entry() | {"question": "Who HALF?"})
-    whole = path.read_text()
-    path.write_text(whole.replace("HALF", "\\ud800"))
-    with pytest.raises(ValueError, match=r"v1\.1\.json, question 'q1': its question has '\\ud800', half of"):
-        squad.read_original(tmp_path, "squad1", "train")
-    path.write_text(whole.replace('"title": "', '"title": "\\ud800'))
-    with pytest.raises(ValueError, match=r"v1\.1\.json, question 'q1': its title has '\\ud800', half of"):
-        squad.read_original(tmp_path, "squad1", "train")
-
-
 UNREADABLE = {
     "deep nesting": b"[" * 100_000,
     "latin-1": '{"data": "é"}'.encode("latin-1"),
     "a number without end": b'{"data": ' + b"1" * 5000 + b"}",
+    "half of a surrogate pair": json.dumps({"data": "\ud800"}).encode(),
     "nothing": b"",
 }
 
@@ -171,7 +171,7 @@ UNREADABLE = {
 @pytest.mark.parametrize("content", UNREADABLE.values(), ids=list(UNREADABLE))
 def test_a_file_that_cannot_be_read_is_named(content, tmp_path):
     squad_file(tmp_path, entry()).write_bytes(content)
-    with pytest.raises(ValueError, match=r"train-v1\.1\.json: not whole JSON in UTF-8 \(.*fetch the file again"):
+    with pytest.raises(ValueError, match=r"train-v1\.1\.json: not whole JSON in UTF-8.*fetch the file again"):
         squad.read_original(tmp_path, "squad1", "train")
 
 
@@ -182,10 +182,10 @@ def test_files_that_are_cut_short_or_missing_are_named(tmp_path):
     with pytest.raises(ValueError, match=r"train-v1\.1\.json: not whole JSON"):
         squad.read_original(tmp_path, "squad1", "train")
     path.write_text("[]")
-    with pytest.raises(ValueError, match=r"train-v1\.1\.json: holds a list"):
+    with pytest.raises(ValueError, match=r"train-v1\.1\.json: .*Expected `object`, got `array`"):
         squad.read_original(tmp_path, "squad1", "train")
     path.write_text('{"data": 1}')
-    with pytest.raises(ValueError, match=r"train-v1\.1\.json: data is int, expected list"):
+    with pytest.raises(ValueError, match=r"train-v1\.1\.json: .*Expected `array`, got `int` - at `\$\.data`"):
         squad.read_original(tmp_path, "squad1", "train")
     with pytest.raises(ValueError, match=r"neither train-v2\.0\.json nor .*squad2_training: derived"):
         squad.read_original(tmp_path, "squad2", "train")
@@ -286,7 +286,7 @@ def test_faults_of_triviaqa_are_named(tmp_path):
     with pytest.raises(ValueError, match=r"web-train\.json, question q7: its document .*gone\.txt cannot be read"):
         triviaqa.read_original(tmp_path, "train", 5)
     trivia(tmp_path, "web-train.json", {"QuestionId": "q8", "Question": "?"})
-    with pytest.raises(ValueError, match=r"question q8: Answer is nothing, expected dict"):
+    with pytest.raises(ValueError, match=r"web-train\.json: .*missing required field `Answer` - at `\$\.Data\[0\]`"):
         triviaqa.read_original(tmp_path, "train", 5)
 
 
@@ -301,17 +301,17 @@ def test_a_document_that_leads_out_of_the_evidence_is_refused(name, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"Answer": {"Aliases": [None]}}, "None is among its Aliases, expected texts alone"),
-        ({"Answer": {"Aliases": None}}, "Aliases is NoneType, expected list"),
-        ({"EntityPages": None}, "EntityPages is NoneType, expected list"),
-        ({"SearchResults": [None]}, "Filename is nothing, expected str"),
-        ({"SearchResults": [{"Filename": "a\0b"}]}, "cannot be read"),
-        ({"SearchResults": [{"Filename": "\ud800"}]}, "cannot be read"),
+        ({"Answer": {"Aliases": [None]}}, r"Expected `str`, got `null` - at `\$\.Data\[0\]\.Answer\.Aliases\[0\]`"),
+        ({"Answer": {"Aliases": None}}, r"Expected `array`, got `null` - at `\$\.Data\[0\]\.Answer\.Aliases`"),
+        ({"EntityPages": None}, r"Expected `array`, got `null` - at `\$\.Data\[0\]\.EntityPages`"),
+        ({"SearchResults": [None]}, r"Expected `object`, got `null` - at `\$\.Data\[0\]\.SearchResults\[0\]`"),
+        ({"SearchResults": [{"Filename": "a\0b"}]}, "question q1: its document .* cannot be read"),
+        ({"SearchResults": [{"Filename": "\ud800"}]}, "not whole JSON in UTF-8"),
     ],
 )
 def test_an_odd_entry_of_triviaqa_is_named(change, message, tmp_path):
     trivia(tmp_path, "web-train.json", asked("q1", ["x"]) | change)
-    with pytest.raises(ValueError, match=rf"web-train\.json, question q1: .*{message}"):
+    with pytest.raises(ValueError, match=rf"web-train\.json.*{message}"):
         triviaqa.read_original(tmp_path, "train", 5)
 
 

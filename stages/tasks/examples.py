@@ -1,9 +1,14 @@
-"""The examples of one split as they were read, whatever the task."""
+"""The examples of one split as they were read, whatever the task, and how a file of JSON is read."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
 
+import msgspec
 import numpy as np
 import pandas as pd
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -25,3 +30,19 @@ class Examples:
             return self.frame
         chosen = np.random.default_rng(seed).choice(len(self.frame), size=count, replace=False)
         return self.frame.iloc[np.sort(chosen)].reset_index(drop=True)
+
+
+def decoded(path: Path, form: type[T]) -> T:
+    """Reads a file of JSON; a byte order mark before it and blank lines around it do no harm.
+
+    Args:
+        path: the file.
+        form: the type that its content has, a msgspec.Struct. What it does not name is passed over.
+
+    Raises:
+        ValueError: the file is cut short, is no JSON in UTF-8, or is of another form; the message names the place.
+    """
+    try:
+        return msgspec.json.decode(path.read_text(encoding="utf-8-sig"), type=form)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise ValueError(f"{path}: not whole JSON in UTF-8, of its form ({error}); fetch the file again") from None

@@ -5,23 +5,51 @@ as a subset. Read, a split is a frame of example_id, context, question, answers 
 characters of the context), both empty for an unanswerable question, and article, its title.
 """
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pandas as pd
 
 from stages.benchmarks.answers import normalised
 from stages.plumbing import commits
-from stages.tasks.examples import Examples
+from stages.tasks.examples import Examples, decoded
 
 COLUMNS = ("example_id", "context", "question", "answers", "starts")
 VERSIONS = {"squad1": "v1.1", "squad2": "v2.0"}
 STEMS = {"train": "train", "validation": "dev"}
 MOVED = 3  # one in so many questions of the stand-in has no answer; of SQuAD 2.0's training questions 43,498 of 130,319
+
+
+class Answer(msgspec.Struct):
+    text: str
+    answer_start: int
+
+
+class Question(msgspec.Struct):
+    id: str
+    question: str
+    answers: list[Answer]
+    is_impossible: bool | None = None
+
+
+class Paragraph(msgspec.Struct):
+    context: str
+    qas: list[Question]
+
+
+class Article(msgspec.Struct):
+    title: str
+    paragraphs: list[Paragraph]
+
+
+class File(msgspec.Struct):
+    """Of the original distribution."""
+
+    data: list[Article]
 
 
 def read_original(root: Path, name: str, split: str) -> Examples:
@@ -43,7 +71,7 @@ def read_original(root: Path, name: str, split: str) -> Examples:
             f"{name}, split {split}: neither {stem}.json nor {stem}.subset.json is in {root / 'squad'} or {root}; put "
             f"SQuAD's original files below data.root, or take {name} from tasks.questions.names{remedy}"
         )
-    rows = as_rows(_questions(load(path), path), str(path), name == "squad2")
+    rows = as_rows(_questions(path), str(path), name == "squad2")
     return Examples(rows, path.name, path.name.endswith(".subset.json"))
 
 
@@ -80,42 +108,6 @@ def find_file(folders: Iterable[Path], stem: str) -> Path | None:
     return next((path for folder in folders for path in (folder / name for name in names) if path.is_file()), None)
 
 
-def load(path: Path) -> dict:
-    """Reads a file that holds one JSON object; a byte order mark before it and blank lines around it do no harm.
-
-    Raises:
-        ValueError: the file is cut short, is no JSON in UTF-8, or holds something other than an object.
-    """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: not whole JSON in UTF-8 ({error}); fetch the file again") from None
-    if not isinstance(content, dict):
-        raise ValueError(f"{path}: holds a {type(content).__name__}, expected an object; fetch the file again")
-    return content
-
-
-def field(record: dict, key: str, kind: type, where: str):
-    """Takes a value out of a JSON object whose form is not certain.
-
-    Args:
-        record: the object; anything else counts as an object without the key.
-        key: the name of the value.
-        kind: the Python type that the value must have.
-        where: the file and the place in it, for the message of an error.
-
-    Returns:
-        record[key].
-
-    Raises:
-        ValueError: the value is absent, or of another type.
-    """
-    if not isinstance(record, dict) or not isinstance(value := record.get(key), kind):
-        found = type(record.get(key)).__name__ if isinstance(record, dict) and key in record else "nothing"
-        raise ValueError(f"{where}: {key} is {found}, expected {kind.__name__}; fetch the file again")
-    return value
-
-
 def as_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.DataFrame:
     """Makes a frame of questions and checks it.
 
@@ -128,13 +120,10 @@ def as_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.DataFra
         A frame as the module describes, one row a question.
 
     Raises:
-        ValueError: there is no question; an id comes twice; a text has half of a surrogate pair; an answer does not
-            stand where its start says; or a question has no answer although `unanswerable` is false. The message names
-            the question.
+        ValueError: there is no question; an id comes twice; an answer does not stand where its start says; or a
+            question has no answer although `unanswerable` is false. The message names the question.
     """
-    rows = list(rows)
-    _refuse_half_pairs(rows, where)
-    frame = pd.DataFrame(rows, columns=[*COLUMNS, "article"])
+    frame = pd.DataFrame(list(rows), columns=[*COLUMNS, "article"])
     if frame.empty:
         raise ValueError(f"{where}: no question; fetch the file again")
     for row in frame.itertuples():
@@ -194,35 +183,17 @@ def _elsewhere(row: dict, contexts: list[str], texts: dict[str, str]) -> list[st
     return [context for context in others if not any(answer in texts[context] for answer in answers)]
 
 
-def _questions(content: dict, path: Path) -> Iterator[tuple]:
-    for number, article in enumerate(field(content, "data", list, str(path)), 1):
-        place = f"{path}, article {number}"
-        title = field(article, "title", str, place)
-        for paragraph_number, paragraph in enumerate(field(article, "paragraphs", list, place), 1):
-            place = f"{path}, article {number}, paragraph {paragraph_number}"
-            context = field(paragraph, "context", str, place)
-            for question in field(paragraph, "qas", list, place):
-                name = field(question, "id", str, place)
-                where = f"{path}, question {name}"
-                answers = [] if question.get("is_impossible") is True else field(question, "answers", list, where)
-                texts = [field(answer, "text", str, where) for answer in answers]
-                starts = [field(answer, "answer_start", int, where) for answer in answers]
-                if not answers and question.get("is_impossible") is False:
-                    raise ValueError(f"{where}: neither an answer nor is_impossible: true; mend the file")
-                yield name, context, field(question, "question", str, where), texts, starts, title
-
-
-def _refuse_half_pairs(rows: list[tuple], where: str) -> None:
-    """Raises ValueError for a text with half of a surrogate pair, which JSON can say and no table can hold."""
-    for row in rows:
-        for column, text in zip(("id", "context", "question", "title"), (*row[:3], row[-1]), strict=True):
-            try:
-                text.encode()
-            except UnicodeEncodeError as error:
-                half = error.object[error.start]
-                raise ValueError(
-                    f"{where}, question {row[0]!a}: its {column} has {half!a}, half of a surrogate pair; mend the file"
-                ) from None
+def _questions(path: Path) -> Iterator[tuple]:
+    for article in decoded(path, File).data:
+        for paragraph in article.paragraphs:
+            for question in paragraph.qas:
+                answers = [] if question.is_impossible else question.answers
+                if not answers and question.is_impossible is False:
+                    raise ValueError(
+                        f"{path}, question {question.id}: neither an answer nor is_impossible: true; mend the file"
+                    )
+                texts, starts = [answer.text for answer in answers], [answer.answer_start for answer in answers]
+                yield question.id, paragraph.context, question.question, texts, starts, article.title
 
 
 def _fault(row, unanswerable: bool) -> str | None:

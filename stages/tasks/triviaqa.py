@@ -11,14 +11,38 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
+import msgspec
+
 from stages.plumbing import commits
-from stages.tasks.examples import Examples
-from stages.tasks.squad import STEMS, as_rows, field, find_file, load
+from stages.tasks.examples import Examples, decoded
+from stages.tasks.squad import STEMS, as_rows, find_file
 
 PARTS = ("wikipedia", "web")
 PAGES = {"EntityPages": "wikipedia", "SearchResults": "web"}  # where the documents of a question are
 HUB_PAGES = {"entity_pages": "wiki_context", "search_results": "search_context"}
 WORD = re.compile(r"\S+")
+
+
+class Answer(msgspec.Struct):
+    Aliases: list[str]
+
+
+class Page(msgspec.Struct):
+    Filename: str
+
+
+class Entry(msgspec.Struct):
+    QuestionId: str
+    Question: str
+    Answer: Answer
+    EntityPages: list[Page] = []
+    SearchResults: list[Page] = []
+
+
+class File(msgspec.Struct):
+    """Of questions, in the original distribution."""
+
+    Data: list[Entry]
 
 
 def read_original(root: Path, split: str, words: int) -> Examples:
@@ -101,26 +125,14 @@ def _example(name: str, question: str, aliases: list[str], documents: Iterable[s
 
 
 def _entries(path: Path, evidence: Path) -> Iterator[tuple]:
-    for number, entry in enumerate(field(load(path), "Data", list, str(path)), 1):
-        name = field(entry, "QuestionId", str, f"{path}, question number {number}")
-        where = f"{path}, question {name}"
-        aliases = field(field(entry, "Answer", dict, where), "Aliases", list, where)
-        if odd := [alias for alias in aliases if not isinstance(alias, str)]:
-            raise ValueError(f"{where}: {odd[0]!r} is among its Aliases, expected texts alone; fetch the file again")
-        pages = [
-            evidence / part / _file_name(page, where)
-            for key, part in PAGES.items()
-            for page in (field(entry, key, list, where) if key in entry else ())
-        ]
-        yield name, field(entry, "Question", str, where), aliases, (_text(page, where) for page in pages)
-
-
-def _file_name(page: dict, where: str) -> str:
-    """The file of a page. ValueError for a name that leaves the folder of its part."""
-    name = field(page, "Filename", str, where)
-    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
-        raise ValueError(f"{where}: the Filename {name!r} leads out of the evidence; fetch the file again")
-    return name
+    for entry in decoded(path, File).Data:
+        where = f"{path}, question {entry.QuestionId}"
+        pages = [(part, page.Filename) for key, part in PAGES.items() for page in getattr(entry, key)]
+        for _, name in pages:
+            if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
+                raise ValueError(f"{where}: the Filename {name!r} leads out of the evidence; fetch the file again")
+        documents = (_text(evidence / part / name, where) for part, name in pages)
+        yield entry.QuestionId, entry.Question, entry.Answer.Aliases, documents
 
 
 def _text(path: Path, where: str) -> str:
