@@ -96,12 +96,12 @@ def test_files_in_another_encoding_are_one_error_and_a_share_of_bad_pairs_is_all
 
 
 def test_files_are_read_no_further_than_they_are_kept(tmp_path):
-    write(tmp_path, a_en=b"a long line of one file\n" * 40_000, a_de=b"eine lange Zeile der anderen\n" * 40_000)
+    write(tmp_path, a_en=b"a long line of one file\n" * 300_000, a_de=b"eine lange Zeile der anderen\n" * 300_000)
     tracemalloc.start()
     kept, _ = cleaned(reading.from_files(tmp_path, "a", LANGUAGES), limit=2)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert len(kept) == 2 and peak < 500_000
+    assert len(kept) == 2 and peak < 3_000_000
 
 
 def test_a_training_pair_that_is_held_out_is_counted_and_left_out(tmp_path, monkeypatch):
@@ -131,14 +131,14 @@ def test_a_control_sign_that_is_written_in_a_sentence_is_text():
 WRONG = {
     "unequal files": ({"a_en": b"one\ntwo\n", "a_de": b"eins\n"}, "a", ["a.en has 2", "a.de has 1", "mend the files"]),
     "a missing file": ({"a_en": b"one\n"}, "a", ["a.de", "no such file"]),
-    "a table without the language": ({"a_tsv": b"en\tpt\n"}, "a.tsv", ["a.tsv, line 1", "'de'", "en, pt"]),
+    "a table without the language": ({"a_tsv": b"en\tpt\n"}, "a.tsv", ["a.tsv, line 1", "no column de among en, pt"]),
     "a table with a language twice": (
         {"a_tsv": b"de\ten\tde\n"},
         "a.tsv",
         ["a.tsv, line 1", "'de' stands there twice"],
     ),
     "a folder in the place of a file": ({"a_en": b"", "b_de": b""}, ".", [".en: no such file"]),
-    "an empty table": ({"a_tsv": b""}, "a.tsv", ["a.tsv, line 1", "'en'"]),
+    "an empty table": ({"a_tsv": b""}, "a.tsv", ["a.tsv, line 1", "no column en, de among none"]),
 }
 
 

@@ -3,6 +3,9 @@
 Raw metrics only; what a paper makes of several (means of accuracy and F1, say) is made where its tables are.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 from scipy import stats
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
@@ -28,19 +31,7 @@ def scores(task: str, predictions: np.ndarray, labels: np.ndarray) -> dict[str, 
     return {metric: float(METRICS[metric](labels, predictions)) for metric in TASKS[task].metrics}
 
 
-def _f1(labels: np.ndarray, predictions: np.ndarray) -> float:
-    return f1_score(labels, predictions, pos_label=1, zero_division=0.0)
-
-
-def _pearson(labels: np.ndarray, predictions: np.ndarray) -> float:
-    return _correlation(stats.pearsonr, labels, predictions)
-
-
-def _spearman(labels: np.ndarray, predictions: np.ndarray) -> float:
-    return _correlation(stats.spearmanr, labels, predictions)
-
-
-def _correlation(measure, labels: np.ndarray, predictions: np.ndarray) -> float:
+def _correlation(measure: Callable, labels: np.ndarray, predictions: np.ndarray) -> float:
     if np.ptp(labels) == 0 or np.ptp(predictions) == 0:
         return 0.0
     value = measure(labels, predictions).statistic
@@ -49,8 +40,8 @@ def _correlation(measure, labels: np.ndarray, predictions: np.ndarray) -> float:
 
 METRICS = {
     "accuracy": accuracy_score,
-    "f1": _f1,
+    "f1": partial(f1_score, pos_label=1, zero_division=0.0),
     "matthews_correlation": matthews_corrcoef,
-    "pearson": _pearson,
-    "spearmanr": _spearman,
+    "pearson": partial(_correlation, stats.pearsonr),
+    "spearmanr": partial(_correlation, stats.spearmanr),
 }

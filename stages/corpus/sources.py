@@ -136,7 +136,7 @@ def _texts(path: Path) -> Iterator[str]:
 def _paragraphs(path: Path) -> Iterator[str]:
     """Runs of lines between blank lines."""
     run: list[str] = []
-    for line in _decoded_lines(path):
+    for line in reading.texts(path):
         if line.strip():
             run.append(line)
         elif run:
@@ -149,7 +149,7 @@ def _paragraphs(path: Path) -> Iterator[str]:
 def _articles(path: Path) -> Iterator[str]:
     """From heading to heading; a heading stands after a blank line, which tells it from a formula."""
     article: list[str] = []
-    for line in _decoded_lines(path):
+    for line in reading.texts(path):
         if HEADING.fullmatch(line) and article and not article[-1]:
             if any(article):
                 yield "\n".join(article).strip()
@@ -157,14 +157,3 @@ def _articles(path: Path) -> Iterator[str]:
         article.append(line.strip())
     if any(article):
         yield "\n".join(article).strip()
-
-
-def _decoded_lines(path: Path) -> Iterator[str]:
-    for number, line in enumerate(reading.lines(path), 1):
-        try:
-            text = line.decode()
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path}, line {number}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
-        if "\0" in text:  # as UTF-16 has at every other place
-            raise ValueError(f"{path}, line {number}: a NUL character, so not UTF-8; convert the file to UTF-8")
-        yield text.removesuffix("\r")

@@ -10,7 +10,7 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -30,6 +30,40 @@ def lines(path: Path) -> Iterator[bytes]:
     """
     for block in line_blocks(path):
         yield from block.split(b"\n")
+
+
+def texts(path: Path) -> Iterator[str]:
+    """Lines as text, without their line feed and carriage return. ValueError as `lines`, and for what is no UTF-8."""
+    for number, line in enumerate(lines(path), 1):
+        try:
+            text = line.decode()
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}, line {number}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
+        if "\0" in text:  # as UTF-16 has at every other place
+            raise ValueError(f"{path}, line {number}: a NUL character, so not UTF-8; convert the file to UTF-8")
+        yield text.removesuffix("\r")
+
+
+def places(path: Path, header: list[str], names: Iterable[str], remedy: str) -> list[int]:
+    """Finds columns of a table whose first line names them.
+
+    Args:
+        path: the table, for an error.
+        header: the names of its columns.
+        names: of those that are looked for.
+        remedy: what to do where one is missing.
+
+    Returns:
+        The place of each, from 0.
+
+    Raises:
+        ValueError: one is missing, or stands there twice.
+    """
+    if absent := [name for name in names if name not in header]:
+        raise ValueError(f"{path}, line 1: no column {', '.join(absent)} among {', '.join(header) or 'none'}; {remedy}")
+    if twice := [name for name in names if header.count(name) > 1]:
+        raise ValueError(f"{path}, line 1: the column {twice[0]!r} stands there twice; delete or rename one")
+    return [header.index(name) for name in names]
 
 
 def line_blocks(path: Path) -> Iterator[bytes]:

@@ -4,13 +4,13 @@ Files: NAME.SOURCE and NAME.TARGET with a sentence a line (SOURCE and TARGET are
 whose first line names its columns, the languages among them. They are read line by line: memory holds what is kept.
 """
 
-import codecs
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 
 from stages.plumbing import commits
+from stages.records import reading
 
 LONGEST_WORD = 1000  # characters; to cut one into sub-words takes a time that grows with the square of its length
 MALFORMED = ("malformed", "not_utf8")  # what is no sentence: the file is not what it is taken for
@@ -42,30 +42,17 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
     if len(paths) == 1:
         yield from _of_table(paths[0], languages)
         return
-    numbers = [sum(1 for _ in _lines(path)) for path in paths]
+    numbers = [sum(1 for _ in reading.lines(path)) for path in paths]
     if numbers[0] != numbers[1]:
         counts = " and ".join(f"{path} has {number:,}" for path, number in zip(paths, numbers, strict=True))
         raise ValueError(f"{counts} lines; line N of one must translate line N of the other: mend the files")
-    yield from zip(*map(_lines, paths), strict=True)
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file. A line feed alone ends one; a byte-order mark is left out, and so is an empty last line."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file):
-            yield (line if number else line.removeprefix(codecs.BOM_UTF8)).removesuffix(b"\n")
+    yield from zip(*map(reading.lines, paths), strict=True)
 
 
 def _of_table(path: Path, languages: tuple[str, str]) -> Iterator[Sides]:
-    lines = _lines(path)
-    header = [column.strip() for column in next(lines, b"").split(b"\t")]
-    missing = [language for language in languages if language.encode() not in header]
-    if missing:
-        there = b", ".join(header).decode(errors="replace")
-        raise ValueError(f"{path}, line 1: no column {missing[0]!r} among {there}; name the columns by their languages")
-    if twice := [language for language in languages if header.count(language.encode()) > 1]:
-        raise ValueError(f"{path}, line 1: the column {twice[0]!r} stands there twice; delete or rename one")
-    places = [header.index(language.encode()) for language in languages]
+    lines = reading.lines(path)
+    header = [column.strip() for column in next(lines, b"").decode(errors="replace").split("\t")]
+    places = reading.places(path, header, languages, "name the columns by their languages")
     for line in lines:
         cells = line.split(b"\t")
         yield tuple(cells[place] if len(cells) == len(header) else None for place in places)

@@ -14,6 +14,7 @@ import pandas as pd
 
 from stages.benchmarks.glue import HIGHEST_SIMILARITY, Split, Task
 from stages.plumbing import commits
+from stages.records import reading
 from stages.tasks.examples import Examples
 
 COLUMNS = ("example_id", "text_a", "text_b", "label")
@@ -25,13 +26,7 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
     path = find_file(root, task, split)
     table = _numbered_rows(path)
     header = list(task.header) or next(table, (1, []))[1]
-    if absent := [name for name in (*task.texts, task.label) if name not in header]:
-        raise ValueError(
-            f"{path}, line 1: no column {', '.join(absent)} among {', '.join(header) or 'none'}; restore GLUE's header"
-        )
-    if twice := [name for name in (*task.texts, task.label) if header.count(name) > 1]:
-        raise ValueError(f"{path}, line 1: the column {twice[0]!r} stands there twice; delete or rename one")
-    places = [header.index(name) for name in (*task.texts, task.label)]
+    places = reading.places(path, header, (*task.texts, task.label), "restore GLUE's header")
     rows, corrupt = [], 0
     for example, (line, row) in enumerate(table):
         if len(row) == len(header):
@@ -88,18 +83,13 @@ def as_frame(rows: list[tuple], task: Task) -> pd.DataFrame:
 def _numbered_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Lines from 1, split at tabs. Line feeds alone end a line: texts may hold other separators."""
     blank = []
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{path}, line {number}: not UTF-8 ({error.reason}); convert the file") from None
-            row = number, text.removesuffix("\n").removesuffix("\r").split("\t")
-            if text.strip():
-                yield from (*blank, row)
-                blank = []
-            else:
-                blank.append(row)
+    for number, text in enumerate(reading.texts(path), 1):
+        row = number, text.split("\t")
+        if text.strip():
+            yield from (*blank, row)
+            blank = []
+        else:
+            blank.append(row)
 
 
 def _label(word: str, task: Task, path: Path, line: int) -> int | float:
