@@ -271,7 +271,7 @@ def test_times_to_losses_are_tested_and_drawn_with_the_power_beside(reports):
     for name in ("loss_differences", "milestone_tests", "waiting"):
         assert f'id="{name}"' in page
     tested = pd.read_csv(reports / "tables/milestone_tests.csv")
-    assert set(tested["source"]) == {"reproduced"} and set(tested["arm"]) == {"symmetric", "pairwise"}
+    assert set(tested["source"]) == {"reproduced"} and set(tested["arm"]) == {"symmetric"}  # pairwise does not vary
     losses = pd.read_csv(reports / "tables/loss_differences.csv").set_index("arm")
     assert losses["detectable"].notna().to_dict() == {"symmetric": True, "pairwise": True, "shared": False}
     assert "would be found in 80 % of such runs" in page.replace("\N{NO-BREAK SPACE}", " ")

@@ -27,7 +27,8 @@ def observed(bleu: dict[str, float], errors: dict[str, tuple[float, float]], pro
     """Rows of three seeds that differ a little; errors: on the recurrence and on the copy."""
     rows = []
     for seed in (1, 2, 3):
-        for operator, score in bleu.items():
+        for place, (operator, score) in enumerate(bleu.items()):
+            apart = place * (seed - 1) ** 2 / 1e4  # pairs of one seed do not all differ by the same
             run = {"stage": "translation", "operator": operator, "pretraining_seed": seed}
             whole = run | {"protocol": protocol, "size": protocol, "task": "translation"}
             for metric, values in BY_EPOCH.items():
@@ -36,10 +37,10 @@ def observed(bleu: dict[str, float], errors: dict[str, tuple[float, float]], pro
                         condition=f"epoch={epoch}", metric=metric, value=value * (1 + seed / 1e3), **whole
                     )
                     rows.append(entry)
-            rows.append(Observation(metric="beam_bleu", value=score + seed / 5, **whole))
+            rows.append(Observation(metric="beam_bleu", value=score + seed / 5 + apart, **whole))
             own = run | {"protocol": "sequences", "size": "sequences"}
             for task, error in zip(("recurrence", "copy"), errors.get(operator, ()), strict=False):
-                rows.append(Observation(metric="error", task=task, value=error + seed / 500, **own))
+                rows.append(Observation(metric="error", task=task, value=error + seed / 500 + apart, **own))
     return pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS)).astype(TYPES)
 
 
