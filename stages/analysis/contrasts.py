@@ -7,7 +7,7 @@ every column.
 """
 
 from functools import cache
-from math import isnan, nan
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +31,7 @@ from stages.evidence.statistics import (
 
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
 REFERENCE = "original"
+REPRODUCED, RELEASED = "reproduced", "released"  # sources
 KEYS = ["quantity", "source", "protocol", "size", "at"]
 RUN = ["operator", "stage", "pretraining_seed", "finetuning_seed", "value", "reached"]
 SCORE, LOSS, LOST, STEPS = "score", "loss", "lost_", "steps"  # quantities; LOST is followed by the kind of noise
@@ -43,6 +44,7 @@ REASONS = {
     DIFFERENT: "after Holm, a difference is shown",
     INCONCLUSIVE: "after Holm, neither a difference is shown nor that it is smaller than the margin",
 }
+UNDECIDED = "after Holm, no difference is shown"  # where there is no margin
 
 
 @cache
@@ -93,20 +95,21 @@ def table(sources: dict[str, pd.DataFrame], confidence: float, alpha: float, mar
     """Compares every operator with the original.
 
     Args:
-        sources: the `quantities` of each source, by its name. Margins judge the first; they were made from the others.
+        sources: the `quantities` of each source, by its name.
         confidence: of the intervals.
         alpha: of the tests of one family together.
-        margins: of equivalence, by column of scores, and for the final loss; in the unit of the estimate.
+        margins: of equivalence, by column of scores, and for the final loss; in the unit of the estimate. They were
+            made from the released results, which they do not judge.
 
     Returns:
         One row a comparison, as contrasts.yaml describes it.
     """
     made = []
-    for place, (source, rows) in enumerate(sources.items()):
+    for source, rows in sources.items():
         for keys, own in rows.assign(source=source).groupby(KEYS, sort=False, dropna=False):
             other = own[own["operator"] == REFERENCE]
             arms = own[own["operator"] != REFERENCE].groupby("operator", sort=False) if len(other) else ()
-            margin = margins.get(keys[-1], nan) if place == 0 and keys[0] in (SCORE, LOSS) else nan
+            margin = margins.get(keys[-1], nan) if keys[0] in (SCORE, LOSS) and source != RELEASED else nan
             made += [dict(zip(KEYS, keys, strict=True)) | compared(arm, other, confidence, margin) for _, arm in arms]
     if not made:
         return pd.DataFrame(columns=list(columns()))
@@ -140,7 +143,7 @@ def compared(own: pd.DataFrame, other: pd.DataFrame, confidence: float, margin: 
         "freedom": made.freedom,
         "p": made.p,
         "margin": margin,
-        "p_equivalence": nan if isnan(margin) else made.p_within(margin),
+        "p_equivalence": made.p_within(margin),
         "never": never[0],
         "never_reference": never[1],
         "horizon": until,
@@ -169,4 +172,7 @@ def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     ]
     signs = np.where(family["estimate"] > 0, "higher", "lower")
     shown = (family["p_holm"] < alpha) & ~family["verdict"].isin((TOO_FEW, baselines.AT_CHANCE))
-    return family.assign(direction=np.where(shown, signs, ""), reason=family["verdict"].map(REASONS))
+    reasons = (
+        family["verdict"].map(REASONS).mask(family["margin"].isna() & (family["verdict"] == INCONCLUSIVE), UNDECIDED)
+    )
+    return family.assign(direction=np.where(shown, signs, ""), reason=reasons)

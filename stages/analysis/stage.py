@@ -21,6 +21,7 @@ from stages.analysis import (
     multibootstrap,
     robustness,
 )
+from stages.analysis.contrasts import RELEASED, REPRODUCED
 from stages.evidence import (
     baselines,
     cells,
@@ -44,7 +45,6 @@ from stages.plumbing.files import (
 )
 from stages.plumbing.settings import Settings
 
-REPRODUCED, RELEASED = "reproduced", "released"
 METRICS = REPORTS / "metrics.json"
 PLOTS = REPORTS / "plots"
 RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed", "finetuning_seed", "value"]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import pandas as pd
-from scipy import stats
 
+from stages.evidence import estimate
 from stages.evidence.arithmetic import HOLDS, SIZES, Finding, judge, note, numbers, whether
 from stages.evidence.scores import COLUMNS
 
@@ -61,10 +61,8 @@ def scores(raw: pd.DataFrame) -> list[Finding]:
     )
     for size in SIZES:
         one, other = values[f"{size}.pairwise", "glue_score"], values[f"{size}.original", "glue_score"]
-        welch, paired = stats.ttest_ind(one, other, equal_var=False), stats.ttest_rel(one, other)
-        arithmetic = (
-            f"{one.mean() - other.mean():+.2f}; Welch p = {welch.pvalue:.3f}, paired by seed p = {paired.pvalue:.3f}"
-        )
+        apart, by_seed = (test(one.to_numpy(), other.to_numpy(), 0.95) for test in (estimate.welch, estimate.paired))
+        arithmetic = f"{apart.value:+.2f}; Welch p = {apart.p:.3f}, paired by seed p = {by_seed.p:.3f}"
         found.append(
             note(f"C.REL.TTEST.{size}", f"Pairwise minus original over five fine-tuning seeds, {size}", arithmetic)
         )
