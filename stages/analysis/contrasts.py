@@ -6,7 +6,6 @@ runs are known (stages.evidence.survival). Holm's method adjusts the p values of
 every column.
 """
 
-from functools import cache
 from math import nan
 from pathlib import Path
 
@@ -47,10 +46,10 @@ REASONS = {
 UNDECIDED = "after Holm, no difference is shown"  # where there is no margin
 
 
-@cache
-def columns() -> tuple[str, ...]:
-    """The columns of the table, in order."""
-    return tuple(yaml.safe_load(DESCRIBED.read_text(encoding="utf-8")))
+def described() -> pd.DataFrame:
+    """What the table holds: a row for each `column`, in order, with its `meaning`."""
+    found = yaml.safe_load(DESCRIBED.read_text(encoding="utf-8"))
+    return pd.DataFrame(found.items(), columns=["column", "meaning"])
 
 
 def quantities(rows: pd.DataFrame, measured: pd.DataFrame, known: baselines.Known) -> pd.DataFrame:
@@ -104,7 +103,7 @@ def table(sources: dict[str, pd.DataFrame], confidence: float, alpha: float, mar
     Returns:
         One row a comparison, as contrasts.yaml describes it.
     """
-    made = []
+    made, columns = [], list(described()["column"])
     for source, rows in sources.items():
         for keys, own in rows.assign(source=source).groupby(KEYS, sort=False, dropna=False):
             other = own[own["operator"] == REFERENCE]
@@ -112,10 +111,10 @@ def table(sources: dict[str, pd.DataFrame], confidence: float, alpha: float, mar
             margin = margins.get(keys[-1], nan) if keys[0] in (SCORE, LOSS) and source != RELEASED else nan
             made += [dict(zip(KEYS, keys, strict=True)) | compared(arm, other, confidence, margin) for _, arm in arms]
     if not made:
-        return pd.DataFrame(columns=list(columns()))
+        return pd.DataFrame(columns=columns)
     frame = pd.DataFrame(made)
     families = frame.assign(family=[_family(row) for row in frame.itertuples()]).groupby("family", sort=False)
-    return pd.concat([judged(family, alpha) for _, family in families])[list(columns())]
+    return pd.concat([judged(family, alpha) for _, family in families])[columns]
 
 
 def compared(own: pd.DataFrame, other: pd.DataFrame, confidence: float, margin: float) -> dict:

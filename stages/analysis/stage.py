@@ -198,6 +198,7 @@ def main(settings: Settings) -> dict:
         "cells": fill_tables(run, raw, known, settings),
         "baselines": without_model,
         "contrasts": contrasts.table(compared, options.confidence, options.alpha, options.margins),
+        "contrast_columns": contrasts.described(),
         "multibootstrap": resampled(settings),
         "runs": with_source(*scored),
         "summaries": summaries,
