@@ -194,6 +194,7 @@ def test_the_tables_of_the_report_show_every_level_split_and_probe():
 def test_accuracies_at_chance_are_marked_and_so_is_what_a_model_at_chance_loses():
     falls, low = LINE | {"noise=0.4": 0.54}, {"noise=0": 0.52, "noise=0.2": 0.51, "noise=0.4": 0.5}
     rows = robustness.levels(observed({"original": falls, "shared": low}))
+    assert contrasted(rows)["verdict"].tolist() == [baselines.AT_CHANCE]  # of which one has little to lose
     grid, lost = noise_tables(rows)
     shown = [[value.text for value in group.lines[0].values][2:6] for group in grid.groups]
     assert shown == [["90.0", "80.0", "54.0°", "36.0"], ["52.0°", "51.0°", "50.0°", "2.0°"]]
