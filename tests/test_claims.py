@@ -376,7 +376,7 @@ def test_power_without_a_claimed_effect_is_told_against_the_bound(bound, shown):
 
 
 def test_a_range_is_tested_two_sided_and_an_equivalence_one_sided():
-    made = compared(np.array([1.0, 1.2, 1.1]), np.array([1.0, 0.9, 1.1]), 0.95)
+    made = welch(np.array([1.0, 1.2, 1.1]), np.array([1.0, 0.9, 1.1]), 0.95)
     for test, alpha in (({"between": [-0.3, 0.3]}, 0.025), ({"within": 0.3}, 0.05)):
         share = power.inside(0.3, 0.3, made.error, made.freedom, alpha)
         test |= {"test": "difference", "select": {"metric": "score"}}

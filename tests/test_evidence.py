@@ -147,12 +147,11 @@ def test_a_family_counts_the_columns_with_a_test_and_what_they_can_detect_follow
         for operator in ("original", "a")
         for seed in range(4)
     ]
-    frame = comparisons.against_original(pd.DataFrame(scored), 0.95, 0.05, MARGINS).set_index("column")
-    assert (frame["family"] == 2).all() and list(frame.index[frame["p"].isna()]) == ["cola"]
-    spreads = pd.DataFrame(scored).groupby(["evaluated_on", "operator"])["value"].std()
-    error = 100 * np.sqrt((spreads["mrpc"] ** 2 / 4).sum())
-    detectable, freedom = frame.loc["mrpc", ["detectable", "freedom"]]
-    assert detectable == pytest.approx(power.smallest_effect(error, freedom, 0.05))
+    frame = compared(pd.DataFrame(scored)).set_index("at")
+    assert (frame["tests"] == 2).all() and list(frame.index[frame["p"].isna()]) == ["cola"]
+    values = pd.DataFrame(scored).pivot(index=["evaluated_on", "pretraining_seed"], columns="operator", values="value")
+    error = 100 * (values["a"] - values["original"])["mrpc"].std() / np.sqrt(4)
+    assert frame.loc["mrpc", "detectable"] == pytest.approx(power.smallest_effect(error, 3, 0.05 / 2))
 
 
 def test_combined_columns_are_means_of_their_metrics():
