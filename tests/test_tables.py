@@ -214,7 +214,7 @@ def test_latex_escapes_all_that_is_special_in_it():
     assert escaped == (
         r"50\% \& \$x\_1\textasciicircum{}2 \#\{\textasciitilde{}\}\textbackslash{}\textless{}\textgreater{}\textbar{}"
     )
-    assert latex.escape("− ± 50.00° é 漢\n") == r"$-$ $\pm$ 50.00$^\circ$ é U+6F22 "
+    assert latex.escape("− ± 50.00° é 漢\n") == r"$-$ $\pm$~50.00$^\circ$ é U+6F22 "
 
 
 def test_latex_templates_escape_every_value(tmp_path):

@@ -87,7 +87,12 @@ def escape(value: object) -> Latex:
     """Safe in running text. Characters that a plain pdfLaTeX cannot set are given by their code point."""
     if isinstance(value, Latex):
         return value
-    return Latex("".join(_character(character) for character in str(value)))
+    return Latex("".join(_character(character) for character in unbroken(str(value))))
+
+
+def unbroken(text: str) -> str:
+    """No line ends between a deviation and its sign."""
+    return text.replace("± ", "±\N{NO-BREAK SPACE}")
 
 
 def form(grid: Grid) -> str:
@@ -125,7 +130,11 @@ def _columns(grid: Grid) -> list[tuple[str, ...]]:
     """The texts of every column, each with its heading before it."""
     rows = [(grid.first, *(["Source"] if grid.labelled else []), *(heading.label for heading in grid.headings))]
     rows += [
-        (f"{group.label} {group.remark}", *([line.label] if grid.labelled else []), *(v.whole for v in line.values))
+        (
+            f"{group.label} {group.remark}",
+            *([line.label] if grid.labelled else []),
+            *(unbroken(v.whole) for v in line.values),
+        )
         for group in grid.groups
         for line in group.lines
         if line.values
