@@ -303,8 +303,8 @@ def test_no_answer_without_attention_comes_near_what_a_reader_can_reach(task):
 
 def test_every_action_has_an_opposite_and_two_names():
     for actions in lexicon.ACTIONS_ON.values():
-        for action in actions.split():
-            assert lexicon.OPPOSITE[action] in actions.split()
+        for action in actions:
+            assert lexicon.OPPOSITE[action] in actions
             assert len(lexicon.SYNONYMS[action]) == 2
 
 

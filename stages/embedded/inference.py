@@ -97,7 +97,7 @@ def other_action(rng: Random, meaning: Event) -> str:
     """An action possible on the same patient, neither the same nor its opposite."""
     kind = CLASS_OF.get(meaning.patient.noun, "person")
     taken = {meaning.action, OPPOSITE.get(meaning.action)}
-    return rng.choice([action for action in ACTIONS_ON[kind].split() if action not in taken])
+    return rng.choice([action for action in ACTIONS_ON[kind] if action not in taken])
 
 
 def opposite_quality(rng: Random, quality: str) -> str:

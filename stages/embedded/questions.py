@@ -54,7 +54,7 @@ def answers(event: Event, asked: Event, slot: str) -> bool:
 def request(rng: Random, topics: tuple[str, ...]) -> Request:
     """Draws an everyday question: a purpose, an action and a thing of one of the topics."""
     noun = rng.choice(THINGS[rng.choice(topics)])
-    return Request(rng.choice(tuple(PURPOSES)), rng.choice(ACTIONS_ON[CLASS_OF[noun]].split()), noun)
+    return Request(rng.choice(tuple(PURPOSES)), rng.choice(ACTIONS_ON[CLASS_OF[noun]]), noun)
 
 
 def say_request(wanted: Request, manner: int, swapped: frozenset[str]) -> str:

@@ -47,7 +47,7 @@ def imagine(rng: Random, topics: tuple[str, ...]) -> Scene:
 
 def quality_for(rng: Random, noun: str) -> str:
     """A quality or, at times, a colour that the noun's class can have."""
-    return rng.choice(COLORS) if rng.random() < 0.25 else rng.choice(QUALITIES_OF[CLASS_OF[noun]].split())
+    return rng.choice(COLORS) if rng.random() < 0.25 else rng.choice(QUALITIES_OF[CLASS_OF[noun]])
 
 
 def happening(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0.2, social: float = 0.5) -> Event:
@@ -61,7 +61,7 @@ def happening(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0.
         patient = rng.choice(scene.things)
         kind = CLASS_OF[patient.noun]
     favourable = rng.random() < FAVOURABLE_SHARE
-    actions = [action for action in ACTIONS_ON[kind].split() if (action in FAVOURABLE) == favourable]
+    actions = [action for action in ACTIONS_ON[kind] if (action in FAVOURABLE) == favourable]
     return Event(
         agent,
         rng.choice(actions),
