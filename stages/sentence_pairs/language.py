@@ -8,43 +8,15 @@ case ending on objects. Every sentence has one right translation. It is far easi
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 
-NAMES = ("anna", "bruno", "clara", "david", "emma", "felix")
-NOUNS = {  # plural in the source, stem in the target, gender of the target
-    "dog": ("dogs", "kald", "a"),
-    "cat": ("cats", "mirn", "o"),
-    "bird": ("birds", "tosp", "a"),
-    "horse": ("horses", "brel", "o"),
-    "man": ("men", "dask", "o"),
-    "woman": ("women", "velm", "a"),
-    "child": ("children", "punt", "o"),
-    "teacher": ("teachers", "gorv", "a"),
-    "house": ("houses", "zilk", "o"),
-    "tree": ("trees", "harn", "a"),
-    "river": ("rivers", "lomb", "o"),
-    "road": ("roads", "skif", "a"),
-    "book": ("books", "wend", "o"),
-    "table": ("tables", "trag", "a"),
-    "letter": ("letters", "nupt", "a"),
-    "stone": ("stones", "feld", "o"),
-}
-VERBS = {  # third person singular in the source, stem in the target
-    "see": ("sees", "rimb"),
-    "find": ("finds", "katl"),
-    "follow": ("follows", "dreb"),
-    "carry": ("carries", "sunv"),
-    "like": ("likes", "polg"),
-    "paint": ("paints", "yerz"),
-    "hide": ("hides", "vosk"),
-    "leave": ("leaves", "tarm"),
-}
-ADJECTIVES = {
-    "small": "fip", "big": "gond", "old": "sarv", "young": "lir", "red": "ruk", "white": "bial", "quiet": "mosh",
-    "strange": "quer",
-}  # fmt: skip
-PREPOSITIONS = {"near": "hul", "behind": "zat", "under": "bem", "with": "kon"}
-ADVERBS = {"today": "odi", "often": "sepe", "slowly": "lento", "again": "rursa"}
+import yaml
+
+_WORDS = yaml.safe_load(Path(__file__).with_name("language.yaml").read_text(encoding="utf-8"))
+NAMES, NOUNS, VERBS, ADJECTIVES, PREPOSITIONS, ADVERBS = (
+    _WORDS[kind] for kind in ("names", "nouns", "verbs", "adjectives", "prepositions", "adverbs")
+)
 
 
 @dataclass(frozen=True)
