@@ -1,7 +1,5 @@
 """Fine-tuning from intermediate checkpoints."""
 
-from pathlib import Path
-
 import pytest
 
 from stages.convergence import stage as convergence
@@ -12,12 +10,9 @@ MODEL = ("original", "tiny")
 
 
 @pytest.fixture
-def settings(tmp_path, monkeypatch):
+def settings():
     settings = load_settings()
-    monkeypatch.chdir(tmp_path)
-    for seed in (10, 2):
-        Path(f"data/pretraining/original-tiny/seed-{seed}").mkdir(parents=True)
-    return settings
+    return settings.model_copy(update={"pretraining": settings.pretraining.model_copy(update={"seeds": (10, 2)})})
 
 
 def test_every_step_task_and_pair_of_seeds_is_planned_once(settings):

@@ -13,8 +13,7 @@ import yaml
 
 from stages.convergence import stage as convergence
 from stages.finetuning import stage as finetuning
-from stages.plumbing.files import PRETRAINED
-from stages.plumbing.run import Run
+from stages.plumbing.files import pretrained
 from stages.plumbing.settings import Settings
 from stages.pretraining import stage as pretraining
 from stages.question_answering import stage as question_answering
@@ -49,6 +48,7 @@ STARTS = {  # key, or the section that holds it: what DVC starts first; the long
     "pretraining": "pretraining timing",
     "pretraining.initializer_range": "parameters pretraining timing",
     "pretraining.steps": "pretraining convergence timing",
+    "pretraining.seeds": "pretraining finetuning noise cross_domain convergence question_answering timing",
     "finetuning": "finetuning noise cross_domain timing",  # of the other protocol, which timing follows
     "finetuning.courtois2024": "finetuning noise cross_domain convergence",
     "question_answering": "question_answering",
@@ -76,7 +76,7 @@ REDOES = {  # as above: the jobs of pretraining, finetuning, convergence, questi
     **dict.fromkeys(("noise", "cross_domain", "timing", "analysis", "report", "translation"), NOTHING),
     "models.tiny": (EVERY, NONE, NONE, NONE, NONE),
     "pretraining": (EVERY, NONE, NONE, NONE, NONE),
-    "pretraining.seeds": (NEW, NONE, NONE, NONE, NONE),
+    "pretraining.seeds": (NEW, NEW, NEW, NEW, NONE),
     "pretraining.steps": (EVERY, NONE, NEW, NONE, NONE),  # what was fine-tuned from the last step is from another now
     "finetuning.courtois2024": (NONE, EVERY, EVERY, NONE, NONE),
     "finetuning.courtois2024.seeds": (NONE, NEW, NONE, NONE, NONE),
@@ -150,7 +150,10 @@ def test_every_key_starts_the_stages_of_the_table(key):
 def planned(settings: Settings) -> list[set[str]]:
     """The settings of all jobs of five stages."""
     models = settings.pretrained()
-    trained = {(str(folder), f): folder / f"after-{f}" for folder in PRETRAINED.glob("*/*") for f in range(9)}
+    starts = product(models, settings.pretraining.seeds, settings.question_answering.seeds)
+    trained = {
+        (str(pretrained(*model, number)), seed): Path(f"{model}-{number}-{seed}") for model, number, seed in starts
+    }
     plans = (
         pretraining.planned(settings, models),
         finetuning.planned(settings, settings.finetuned()),
@@ -158,7 +161,7 @@ def planned(settings: Settings) -> list[set[str]]:
         question_answering.planned(settings, models, trained),
         translation.planned(settings, settings.translation.operators),
     )
-    return [{str(run.content if isinstance(run, Run) else run) for run in plan} for plan in plans]
+    return [{run.text for run in plan} for plan in plans]
 
 
 def other(value):
@@ -195,11 +198,9 @@ def value_of(section, keys: list[str]):
 
 @pytest.fixture
 def settings(tmp_path, monkeypatch) -> Settings:
-    """Those of scale `laptop`, in a folder where two models of every kind are pre-trained, and of some others."""
+    """Those of scale `laptop`, in a folder that has nothing else."""
     shutil.copyfile(ROOT / PARAMS["operators_file"], tmp_path / PARAMS["operators_file"])
     monkeypatch.chdir(tmp_path)
-    for operator, size, seed in product(VALUES["operators"], VALUES["sizes"], (1, 2)):
-        (PRETRAINED / f"{operator}-{size}/seed-{seed}").mkdir(parents=True)
     return Settings.model_validate(PARAMS)
 
 

@@ -266,13 +266,27 @@ def test_a_result_does_not_depend_on_how_many_jobs_were_missing_or_on_how_many_w
 
     assert torch.get_num_threads() == 2
     work = squares(1, 2, 3)
-    results = {"two workers": jobs.run(summed, work, "two", workers=2), "one": jobs.run(summed, work, "one", workers=1)}
-    jobs.run(summed, work[:2], "missing", workers=2)
-    results["one missing"] = jobs.run(summed, work, "missing", workers=2)
+
+    def sums(workers: int) -> str:
+        return json.dumps([result for _, result in jobs.run(summed, work, "sums", workers=workers)])
+
+    found = [sums(2)]
+    shutil.rmtree(jobs.FOLDER)
+    found.append(sums(1))
+    shutil.rmtree(jobs.FOLDER)
+    jobs.run(summed, work[:2], "sums", workers=2)
+    found.append(sums(2))
+    shutil.rmtree(jobs.FOLDER)
     with pytest.raises(RuntimeError):
-        jobs.run(summed, [Job("x = killed", {"x": "killed"}, ()), *work], "killed", workers=2)
-    results["one killed"] = jobs.run(summed, work, "killed", workers=2)
-    assert len({json.dumps([result for _, result in done]) for done in results.values()}) == 1
+        jobs.run(summed, [Job("x = killed", {"x": "killed"}, ()), *work], "sums", workers=2)
+    found.append(sums(2))
+    assert len(set(found)) == 1
+
+
+def test_a_job_that_another_stage_has_done_is_not_done_again():
+    jobs.run(square, squares(1, 2), "one")
+    jobs.run(square, squares(2, 3), "another")
+    assert calls() == 3
 
 
 def test_a_killed_worker_fails_its_job_by_name_and_the_others_are_done():

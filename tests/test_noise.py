@@ -12,11 +12,13 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from stages.attention.bert import OperatorBertForSequenceClassification
 from stages.attention.configuration import configuration
 from stages.attention.operators import OPERATORS
-from stages.classification import kept_models as kept
-from stages.classification.training import Encoded, predict
+from stages.classification.training import Encoded, encode, predict
+from stages.finetuning import stage as finetuning
 from stages.noise import embeddings as noise
 from stages.noise import probes, stage
 from stages.noise.text import KINDS, perturbed
+from stages.plumbing.settings import load_settings
+from stages.plumbing.testing_sections import Noise
 
 TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
 CLS, SEP, PAD = 2, 3, 0
@@ -37,9 +39,10 @@ def examples_of(count=40):
     return Encoded(tuple(ids), tuple(np.zeros_like(row) for row in ids), generator.integers(0, 3, count))
 
 
-def settings_of(**changes):
+def settings_of(**changes) -> Noise:
     plain = {"levels": [0.0, 0.4], "kind": "expected_norm", "place": "word_embeddings", "seeds": [1, 2]}
-    return plain | changes
+    plain |= {"tasks": ["sst2"], "special_tokens": True, "text": ["typos"], "probes": False}
+    return Noise.model_validate(plain | changes)
 
 
 def added(model, place, kind, level, norm, seed, spared=(PAD,)):
@@ -102,13 +105,14 @@ def test_levels_scale_one_draw():
     torch.testing.assert_close(3 * small, large, rtol=1e-4, atol=1e-5)
 
 
-def test_level_zero_is_the_clean_prediction_and_strong_noise_changes_predictions():
+def test_level_zero_is_the_clean_prediction_and_strong_noise_changes_predictions(tokenizer):
     model, examples = model_of(), examples_of()
-    result = noise.predictions_under_noise(model, examples, settings_of(levels=[0.0, 5.0]), (PAD,), "float32")
+    result = noise.predictions_under_noise(model, examples, tokenizer, settings_of(levels=[0.0, 5.0]), "float32")
     clean = predict(model, examples, "float32")
-    assert len(result[0.0]) == 1 and len(result[5.0]) == 2
-    np.testing.assert_array_equal(result[0.0][0], clean)
-    assert (result[5.0][0] != clean).any() and (result[5.0][0] != result[5.0][1]).any()
+    assert list(result) == ["noise=0", "noise=5"]
+    [plain], [one, other] = result.values()
+    np.testing.assert_array_equal(plain, clean)
+    assert (one != clean).any() and (one != other).any()
     np.testing.assert_array_equal(predict(model, examples, "float32"), clean)  # nothing stays behind
 
 
@@ -118,17 +122,16 @@ def test_scores_are_means_over_the_noise_seeds():
     assert stage.mean_scores("sst2", drawn, labels) == {"accuracy": 0.875}
 
 
-def test_the_model_folders_that_finetuning_names_are_read_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(kept, "FINETUNED", tmp_path)
-    for task, p, f in (("qqp", 1, 2), ("squad1_triviaqa", 10, 3)):
-        kept.model_folder(tmp_path / "run", task, p, f).mkdir(parents=True)
-    [model] = kept.kept_models("run", ("squad1_triviaqa",))
-    assert (model.task, model.pretraining_seed, model.finetuning_seed) == ("squad1_triviaqa", 10, 3)
-    with pytest.raises(ValueError, match="no model fine-tuned on mnli; run `dvc repro finetuning`"):
-        kept.kept_models("run", ("qqp", "mnli"))
-    (tmp_path / "run/notes").mkdir()
-    with pytest.raises(ValueError, match="notes: not a kept model"):
-        kept.kept_models("run", ("qqp",))
+def test_every_model_that_finetuning_keeps_is_evaluated_and_no_other():
+    settings, models = load_settings(), [("courtois2024", "original", "tiny")]
+    runs = stage.planned(settings, models)
+    tuned = {str(run.keep): run for run in finetuning.planned(settings, models) if run.keep}
+    assert [run.folder for run in runs] == sorted(run.folder for run in runs)
+    assert {run.folder for run in runs} == {name for name, run in tuned.items() if run.task in settings.noise.tasks}
+    for run in runs:
+        same = tuned[run.folder]
+        assert (run.task, run.pretraining_seed, run.seed) == (same.task, same.pretraining_seed, same.seed)
+        assert run.evaluated_on == (run.task,) and run.maximum_length == same.training.maximum_length
 
 
 # noise in the text
@@ -179,9 +182,13 @@ def tokenizer(tmp_path):
 
 
 def test_noise_in_the_text_gives_predictions_by_kind_level_and_seed(table, tokenizer, tmp_path):
-    settings = settings_of(text=["typos", "dropped_words"])
-    made = noise.predictions_under_text_noise(model_of(), table, settings, tokenizer, 16, "float32", tmp_path)
-    assert list(made) == [("typos", 0.4), ("dropped_words", 0.4)]
+    model, settings = model_of(), settings_of(text=["typos", "dropped_words"])
+
+    def predicted(path):
+        return predict(model, encode(path, tokenizer, 16), "float32")
+
+    made = noise.predictions_under_text_noise(table, settings, predicted, tmp_path)
+    assert list(made) == ["typos=0.4", "dropped_words=0.4"]
     assert all(len(drawn) == 2 and all(len(one) == 20 for one in drawn) for drawn in made.values())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["table.parquet", "tokenizer.json"]
 

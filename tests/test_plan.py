@@ -49,9 +49,13 @@ def small(params: dict) -> None:
     params["question_answering"] |= {"tasks": ["squad1", "squad1_triviaqa"], "seeds": [1], "epochs": 2}
 
 
-def counted(settings: Settings) -> dict[str, list[work.Run]]:
+def counted(settings: Settings) -> dict[str, list[work.Work]]:
     runs = work.planned(settings, known(settings))
     return {stage: [run for run in runs if run.stage == stage] for stage in dict.fromkeys(run.stage for run in runs)}
+
+
+def tokens_of(planned: list[work.Work]) -> float:
+    return sum(tokens for job in planned for tokens, _, _ in job.passes)
 
 
 def test_counts_agree_with_hand_arithmetic():
@@ -66,22 +70,21 @@ def test_counts_agree_with_hand_arithmetic():
         "convergence": (2 * 2 * 2 * 3, 2 * 2 * 2 * 3 * (5 + 1) * 10 * 20),
         "question_answering": (2 * 2 * 3, 2 * 2 * (3 * 2 + 2) * 10 * 32),  # TriviaQA, and both tasks
     }
-    found = {name: (len(counts[name]), round(sum(run.tokens for run in counts[name]))) for name in expected}
+    found = {name: (len(counts[name]), round(tokens_of(counts[name]))) for name in expected}
     assert found == expected
 
 
 def test_operations_are_tokens_times_those_of_a_token_at_the_length_of_their_sequences():
     settings = settings_of(small)
     model = settings.models["tiny"].model_dump()
-    [run] = [run for run in counted(settings)["pretraining"] if run.operator == "shared" and run.job["seed"] == 1]
+    [run] = [job for job in counted(settings)["pretraining"] if job.run.operator == "shared" and job.run.seed == 1]
     short, whole = (training_flops("shared", model, 2000, length, 0.3) for length in (16, 32))
     assert run.flops == pytest.approx(50 * 4 * 32 * (short + whole) + 4 * 10 * 32 * whole / 3)
 
 
 def test_a_run_from_weights_that_are_not_pretrained_takes_what_one_of_the_reference_does():
     runs = counted(settings_of(small))["finetuning"]
-    bare = [run for run in runs if run.job["name"].startswith("not_pretrained")]
-    pretrained = [run for run in runs if run.operator == "original" and run not in bare]
+    bare, pretrained = ([run for run in runs if run.run.operator == name] for name in ("not_pretrained", "original"))
     assert [run.flops for run in bare] == [run.flops for run in pretrained]
     assert not any(run.bytes for run in bare) and all(run.bytes for run in pretrained)
 
@@ -90,7 +93,7 @@ def test_epochs_of_an_unknown_corpus_leave_the_work_unknown():
     settings = settings_of(lambda params: params["pretraining"].update(steps=None, epochs=2, batch_size=64))
     assert work.pretraining_passes(settings, known(settings))[1][0] == pytest.approx(0.6 * 32 * 64 * 32)  # 32 steps
     [run, *_] = work.planned(settings, amounts.of(settings))
-    assert run.bytes and run.tokens is None and run.flops is None
+    assert run.bytes and not run.passes
 
 
 def test_disk_counts_every_copy():
@@ -105,12 +108,11 @@ def test_disk_counts_every_copy():
 
 def test_windows_are_those_of_question_answering():
     settings = settings_of(lambda params: params["question_answering"].update(maximum_length=31, stride=8))
-    recipe = settings.question_answering.model_dump()
-    assert work.windows_of(known(settings), "squad1", recipe) == (2, 27.5)  # 20 + 13 tokens of 21
+    assert work.windows_of(known(settings), "squad1", settings.question_answering) == (2, 27.5)  # 20 + 13 tokens of 21
 
 
 def test_runs_go_in_rounds():
-    runs = [work.Run("s", "original", "t", "r", {}, flops=12.0)] * 6
+    runs = [work.Work("s", "t", "r", [(1.0, 1.0, 1.0)], flops=12.0)] * 6
     assert plan.taken(runs, {("t", "r"): 1.0}, commands=2, workers=2, start=6.0) == 2 * (2 * 12 + 6)
 
 
@@ -152,21 +154,21 @@ def test_jobs_of_finished_inputs_are_done_until_the_model_that_they_start_from_i
     settings = settings_of(small)
     runs = work.planned(settings, amounts.of(settings))
     [tuned, *_] = [run for run in runs if run.stage == "finetuning"]
-    folder, model = jobs.FOLDER / "finetuning" / "0", Path(tuned.job["weights"], "model.safetensors")
+    folder, model = jobs.FOLDER / "finetune" / "0", Path(tuned.run.weights, "model.safetensors")
     for path in (model, folder / "result.json"):
         path.parent.mkdir(parents=True)
         path.touch()
-    (folder / "job.json").write_text(json.dumps({"settings": {**tuned.job, "keep": None}}))
-    assert not plan.found(settings, runs)  # what it reads is still to be made
+    (folder / "job.json").write_text(json.dumps({"name": tuned.run.name, "settings": tuned.run.content}))
+    assert not plan.done_of(settings, runs)  # what it reads is still to be made
     names = [name for stage in handover.pipeline() for name in handover.commands(settings, stage)]
     before = [name for name in names[: names.index("finetuning")] if name != "pretraining@shared-tiny"]
     lock_of(*before)
-    assert {run.operator for run in runs if id(run) in plan.found(settings, runs)} == {"original"}
+    assert {run.run.operator for run in runs if id(run) in plan.done_of(settings, runs)} == {"original"}
     lock_of(*before, "pretraining@shared-tiny")
-    made = plan.found(settings, runs)
+    made = plan.done_of(settings, runs)
     assert id(tuned) in made and sum(run.stage == "finetuning" for run in runs if id(run) in made) == 1
     os.utime(model, (2e9, 2e9))
-    assert id(tuned) not in plan.found(settings, runs)
+    assert id(tuned) not in plan.done_of(settings, runs)
 
 
 def test_numbers_that_dvc_writes_in_its_way_and_settings_that_are_left_out_are_those_of_today(untimed):

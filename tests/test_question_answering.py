@@ -230,7 +230,7 @@ def recipe(**changes) -> QuestionAnswering:
 
 
 def run_of(weights: Path, seed: int = 1, **changes) -> question_answering.AnsweringRun:
-    own = {"name": "toy", "task": "squad2", "set": "squad2", "weights": str(weights), "columns": {}}
+    own = {"task": "squad2", "set": "squad2", "weights": str(weights), "columns": {}}
     return question_answering.AnsweringRun(**own, pretraining_seed=1, seed=seed, training=recipe(**changes))
 
 
@@ -300,6 +300,7 @@ def prepared(tmp_path, monkeypatch, tokenizer) -> Path:
     (tmp_path / "stages").symlink_to(ROOT / "stages")
     params = yaml.safe_load((ROOT / "stages/scales/laptop.yaml").read_text())
     params |= {"workers": 1, "operators": ["original"]}
+    params["pretraining"]["seeds"] = [1, 2]
     params["question_answering"] |= {"epochs": 1, "seeds": [1]}
     params["tasks"]["questions"] |= {"train_examples": 24, "validation_examples": 12}
     Path("params.yaml").write_text(yaml.safe_dump(params))

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,8 +15,10 @@ from torch import nn
 from stages.attention.operators import OPERATORS
 from stages.encoder_decoder import steps
 from stages.encoder_decoder.pairs import BEGIN, END, PAD, Pairs
+from stages.encoder_decoder.run import TRANSLATION, TranslationRun
 from stages.encoder_decoder.steps import Counts, built, held_out, rate
 from stages.encoder_decoder.transformer import EPSILON, Transformer
+from stages.plumbing.translation_sections import SequenceTasks, TranslationProtocol
 from stages.sentence_pairs import language, vocabulary
 from stages.training.batches import batches
 from stages.translation import decoding, loop, scoring, sequences
@@ -30,13 +31,14 @@ TRAINING = {
 }  # fmt: skip
 
 
-def job_of(operator: str = "original", **changes) -> dict:
-    return {"name": "toy", "operator": operator, "seed": 1, "training": TRAINING | changes}
+def run_of(operator: str = "original", seed: int = 1, **changes) -> TranslationRun:
+    training = TranslationProtocol.model_construct(**TRAINING | changes)
+    return TranslationRun(operator=operator, task=TRANSLATION, size="toy", seed=seed, training=training)
 
 
 def model_of(operator: str = "original", **changes) -> Transformer:
     """With weights far from their start, so that nothing is equal by chance."""
-    model = built(job_of(operator, **changes), WORDS).double().eval()
+    model = built(run_of(operator, **changes), WORDS).double().eval()
     torch.manual_seed(3)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -134,10 +136,10 @@ def test_the_source_has_an_influence(operator):
 
 
 def test_a_shared_vocabulary_is_one_matrix():
-    model = built(job_of(vocabulary="shared"), (29, 29))
+    model = built(run_of(vocabulary="shared"), (29, 29))
     assert model.source.weight is model.target.weight is model.output.weight
     assert model.output.bias is None
-    separate = built(job_of(), (29, 29))
+    separate = built(run_of(), (29, 29))
     saved = sum(p.numel() for p in separate.parameters()) - sum(p.numel() for p in model.parameters())
     assert saved == 2 * 29 * TRAINING["hidden"] + 29
 
@@ -149,7 +151,7 @@ def count(module: nn.Module) -> int:
 def test_a_layer_has_as_many_parameters_as_the_blog_counts():
     blog = {"hidden": 512, "heads": 8, "positions": 40}
     for operator, printed in {"original": 1_050_624, "hadamard": 538_113}.items():
-        block = steps.attention(job_of(operator, **blog))
+        block = steps.attention(run_of(operator, **blog))
         assert count(block) - count(block.norm) == printed
 
 
@@ -158,7 +160,7 @@ def test_the_base_model_has_63_million_parameters_with_the_vocabulary_of_its_sou
     base = {"layers": 6, "hidden": 512, "heads": 8, "intermediate": 2048, "positions": 256, "vocabulary": "shared"}
     for operator in ("original", "over_parameters", "over_parameters_wide"):
         with torch.device("meta"):
-            assert round(count(steps.assembled(job_of(operator, **base), (37_000, 37_000))) / 1e6) == 63
+            assert round(count(steps.assembled(run_of(operator, **base), (37_000, 37_000))) / 1e6) == 63
 
 
 def test_the_rate_rises_over_the_warm_up_and_falls_with_the_root_of_the_step():
@@ -207,7 +209,7 @@ def test_the_ceiling_of_the_tutorials_accuracy_is_the_share_of_real_tokens():
 
 
 def test_held_out_counts_are_those_of_single_sentences():
-    model, pairs = built(job_of(), WORDS).eval(), toy_pairs(7)
+    model, pairs = built(run_of(), WORDS).eval(), toy_pairs(7)
     whole = held_out(model, pairs, "float32")
     single = [held_out(model, Pairs((s,), (t,)), "float32") for s, t in zip(pairs.source, pairs.target, strict=True)]
     summed = sum(single, Counts())
@@ -225,7 +227,7 @@ def log_probability(model: Transformer, source: torch.Tensor, target: list[int])
 def test_a_wide_beam_finds_the_best_of_all_hypotheses():
     torch.manual_seed(4)
     small = {"layers": 1, "positions": 5}
-    model = built(job_of(**small), (12, 6)).eval()
+    model = built(run_of(**small), (12, 6)).eval()
     source = ids(12, 5, 4)
     words = [word for word in range(6) if word != END]
     for alpha in (0.0, 0.6, 3.0):
@@ -269,7 +271,7 @@ def test_the_length_penalty_of_one_token_is_one():
 @torch.no_grad()
 def test_one_beam_is_greedy_search():
     torch.manual_seed(4)
-    model, source = built(job_of(), WORDS).eval(), ids(WORDS[0], 8, 5, 3)
+    model, source = built(run_of(), WORDS).eval(), ids(WORDS[0], 8, 5, 3)
     assert decoding.beam(model, source, 1, 0.0) == decoding.greedy(model, source)
 
 
@@ -283,17 +285,17 @@ def test_bleu_is_sacrebleus():
 
 
 @pytest.fixture
-def prepared(tmp_path) -> Path:
+def prepared(tmp_path, monkeypatch) -> None:
     """A folder as stage sentence_pairs leaves it."""
-    folder, texts = tmp_path / "pairs", language.pairs(60, seed=1)
+    monkeypatch.chdir(tmp_path)
+    folder, texts = run_of().data, language.pairs(60, seed=1)
     words = vocabulary.train(texts[:40], TRAINING["vocabulary_size"], shared=False)
-    folder.mkdir()
+    folder.mkdir(parents=True)
     vocabulary.save(words, folder)
     for split, part in {"train": texts[:40], "validation": texts[40:50], "test": texts[50:]}.items():
         sides = [vocabulary.encode(words[side], [p[i] for p in part]) for i, side in enumerate(("source", "target"))]
         Pairs(*map(tuple, sides)).save(folder / f"{split}.safetensors")
         pd.DataFrame(part, columns=["source", "target"]).to_parquet(folder / f"{split}.parquet")
-    return folder
 
 
 LONG = {"positions": 60, "dropout": 0.1}
@@ -302,7 +304,7 @@ LONG = {"positions": 60, "dropout": 0.1}
 def test_a_killed_job_goes_on_to_the_same_bytes(prepared, tmp_path, monkeypatch):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     whole.mkdir(), broken.mkdir()
-    expected = loop.train(job_of("hadamard", **LONG), prepared, whole)
+    expected = loop.train(run_of("hadamard", **LONG), whole)
     save, calls = loop.checkpoints.save, []
 
     def killed(*arguments):
@@ -313,9 +315,9 @@ def test_a_killed_job_goes_on_to_the_same_bytes(prepared, tmp_path, monkeypatch)
 
     monkeypatch.setattr(loop.checkpoints, "save", killed)
     with pytest.raises(KeyboardInterrupt):
-        loop.train(job_of("hadamard", **LONG), prepared, broken)
+        loop.train(run_of("hadamard", **LONG), broken)
     monkeypatch.setattr(loop.checkpoints, "save", save)
-    found = loop.train(job_of("hadamard", **LONG), prepared, broken)
+    found = loop.train(run_of("hadamard", **LONG), broken)
     assert {**found, "seconds": 0} == {**expected, "seconds": 0}
     one, other = (load_file(folder / "checkpoint.safetensors") for folder in (whole, broken))
     assert one.keys() == other.keys() and all(one[name].tobytes() == other[name].tobytes() for name in one)
@@ -325,7 +327,7 @@ def test_equal_jobs_give_equal_results_and_another_seed_others(prepared, tmp_pat
     results = []
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         (tmp_path / name).mkdir()
-        results.append(loop.train(job_of(**LONG) | {"seed": seed}, prepared, tmp_path / name)["log"])
+        results.append(loop.train(run_of(seed=seed, **LONG), tmp_path / name)["log"])
     assert results[0] == results[1] != results[2]
     assert json.loads(json.dumps(results[0])) == results[0]
 
@@ -351,8 +353,8 @@ def test_sequences_of_the_copy_ask_for_one_value_that_they_hold():
 
 
 def sequence_error(task: str, operator: str) -> float:
-    job = {"name": "toy", "operator": operator, "seed": 1, "task": task, "training": SEQUENCES}
-    return sequences.train(job)["error"]
+    training = SequenceTasks.model_construct(**SEQUENCES)
+    return sequences.train(TranslationRun(operator=operator, task=task, size="toy", seed=1, training=training))["error"]
 
 
 def test_position_alone_solves_the_recurrence_and_not_the_copy():

@@ -56,7 +56,8 @@ def run_of(operator="original", leaves=(0, 3, 6), **changes):
 
 
 def tuned(weights: Path, task="sst2", **changes):
-    own = {"name": "toy", "task": task, "weights": str(weights), "pretraining_seed": 2, "seed": 1, "columns": {}}
+    columns = {"operator": "original", "size": "toy"}
+    own = {"task": task, "weights": str(weights), "pretraining_seed": 2, "seed": 1, "columns": columns}
     return FinetuningRun(**own, training=Finetuning.model_validate(FINETUNING | changes))
 
 

@@ -1,97 +1,99 @@
-"""The fine-tuned models that stage `finetuning` keeps for the stages that test them.
+"""The fine-tuned models that stage `finetuning` keeps for the stages that evaluate them, and runs that do so.
 
 On disk: data/finetuning/PROTOCOL-OPERATOR-SIZE/TASK-pretraining-SEED-finetuning-SEED.
 """
 
-import re
-from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from stages.plumbing.files import FINETUNED
+from stages.classification.run import ModelRun
+from stages.plumbing.files import FINETUNED, TASK_FOLDER, TOKENIZER
+from stages.plumbing.jobs import Job
 from stages.plumbing.settings import Settings
 
-NAME = re.compile(r"(?P<task>\w+)-pretraining-(?P<pretraining_seed>\d+)-finetuning-(?P<finetuning_seed>\d+)")
 
+class EvaluationRun(ModelRun):
+    """An evaluation of one fine-tuned model.
 
-@dataclass(frozen=True)
-class Kept:
-    """One model and where it comes from."""
-
-    folder: Path
-    task: str
-    pretraining_seed: int
-    finetuning_seed: int
-
-
-def model_folder(output: Path, task: str, pretraining_seed: int, finetuning_seed: int) -> Path:
-    """Where one model stands below `output`, the folder of PROTOCOL-OPERATOR-SIZE."""
-    return output / f"{task}-pretraining-{pretraining_seed}-finetuning-{finetuning_seed}"
-
-
-def kept(settings: Settings, protocol: str, model: str, task: str, pretraining_seed: int, seed: int) -> Path | None:
-    """Where stage finetuning keeps one fine-tuned model of OPERATOR-SIZE `model`; None where no stage tests it."""
-    tested = task in (*settings.noise.tasks, *settings.cross_domain.tasks)
-    made = (
-        protocol in settings.protocols and seed in settings.finetuning[protocol].seeds and task in settings.tasks.names
-    )
-    return model_folder(FINETUNED / f"{protocol}-{model}", task, pretraining_seed, seed) if tested and made else None
-
-
-def kept_models(name: str, tasks: tuple[str, ...]) -> list[Kept]:
-    """The models of PROTOCOL-OPERATOR-SIZE `name` for `tasks`, sorted.
-
-    ValueError for a task without any, and for a folder that is no model's.
+    folder: of the model. evaluated_on: tasks whose validation splits it predicts. maximum_length, precision: of its
+    protocol.
     """
-    models = []
-    for folder in sorted((FINETUNED / name).glob("*")):
-        found = NAME.fullmatch(folder.name)
-        if not found:
-            raise ValueError(f"{folder}: not a kept model, TASK-pretraining-SEED-finetuning-SEED; delete it")
-        models.append(Kept(folder, found["task"], int(found["pretraining_seed"]), int(found["finetuning_seed"])))
-    missing = [task for task in tasks if not any(model.task == task for model in models)]
-    if missing:
-        raise ValueError(f"{FINETUNED / name}: no model fine-tuned on {', '.join(missing)}; run `dvc repro finetuning`")
-    return [model for model in models if model.task in tasks]
+
+    folder: str
+    evaluated_on: tuple[str, ...]
+    maximum_length: int
+    precision: str
+
+    @property
+    def job(self) -> Job:
+        inputs = (Path(self.folder), *(TASK_FOLDER / task for task in self.evaluated_on), TOKENIZER)
+        return Job(self.name, self, inputs)
 
 
-def planned(
-    settings: Settings, models: list[tuple[str, str, str]], tasks: tuple[str, ...], **further: Any
-) -> list[tuple[dict, dict]]:
-    """Plans the jobs that test kept models at the length and in the precision of their protocol.
+AnyEvaluation = TypeVar("AnyEvaluation", bound=EvaluationRun)
+
+
+def model_folder(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:
+    """Where one model stands. model: protocol, operator and size."""
+    return FINETUNED / "-".join(model) / f"{task}-pretraining-{pretraining_seed}-finetuning-{seed}"
+
+
+def kept(settings: Settings, model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path | None:
+    """Where stage finetuning keeps a model; None where no stage evaluates it, or the stage does not make it.
 
     Args:
         settings: of params.yaml.
+        model: protocol, operator and size.
+        task: that it is fine-tuned on.
+        pretraining_seed: of its pre-training.
+        seed: of its fine-tuning.
+    """
+    evaluated = task in (*settings.noise.tasks, *settings.cross_domain.tasks) and task in settings.tasks.names
+    made = model[0] in settings.protocols and seed in settings.finetuning[model[0]].seeds
+    return model_folder(model, task, pretraining_seed, seed) if evaluated and made else None
+
+
+def planned(
+    kind: type[AnyEvaluation],
+    settings: Settings,
+    stage: str,
+    models: list[tuple[str, str, str]],
+    tasks: tuple[str, ...],
+    **further: Any,
+) -> list[AnyEvaluation]:
+    """Plans an evaluation of every kept model, at the length and in the precision of its protocol.
+
+    Args:
+        kind: of the runs.
+        settings: of params.yaml.
+        stage: that evaluates.
         models: protocol, operator and size of each.
         tasks: that they were fine-tuned on.
-        further: what the settings of every job hold beside, as JSON.
+        further: what the runs hold beside; `evaluated_on`, unless it is their own task.
 
     Returns:
-        The columns that say of an observation which model it is of, and the settings of the job.
+        The runs, those of a model by the names of the folders.
     """
     plan = []
-    for protocol, operator, size in models:
-        columns = {"protocol": protocol, "operator": operator, "size": size}
-        recipe, name = settings.finetuning[protocol], f"{protocol}-{operator}-{size}"
-        for model in kept_models(name, tasks):
-            run = {
-                "name": f"{name} {model.folder.name}",
-                "model": str(model.folder),
-                "task": model.task,
-                "pretraining_seed": model.pretraining_seed,
-                "finetuning_seed": model.finetuning_seed,
-                "maximum_length": recipe.maximum_length,
-                "precision": recipe.precision,
-            }
-            plan.append((columns, run | further))
+    for model in models:
+        recipe = settings.finetuning[model[0]]
+        columns = {"stage": stage} | dict(zip(("protocol", "operator", "size"), model, strict=True))
+        shared = {"columns": columns, "maximum_length": recipe.maximum_length, "precision": recipe.precision} | further
+        seeds = product(tasks, settings.pretraining.seeds, recipe.seeds)
+        found = {str(model_folder(model, *each)): each for each in seeds}
+        plan += [
+            kind(**{"evaluated_on": (task,)} | shared, folder=folder, task=task, pretraining_seed=number, seed=seed)
+            for folder, (task, number, seed) in sorted(found.items())
+        ]
     return plan
 
 
-def load(folder: Path):
+def load(folder: str):
     """A kept model, an OperatorBertForSequenceClassification, ready to predict."""
     from stages.attention.bert import OperatorBertForSequenceClassification
     from stages.classification.training import import_operator
     from stages.training.optimisation import device
 
-    import_operator(folder)
+    import_operator(Path(folder))
     return OperatorBertForSequenceClassification.from_pretrained(folder).to(device()).eval()

@@ -6,11 +6,13 @@ training step. `analysis` makes the GLUE score by step of it, and the step at wh
 reached. Given an operator (and a size), it does the jobs of these alone and writes no outputs.
 """
 
+from itertools import product
+
 from stages.classification import runs
 from stages.classification.kept_models import kept
 from stages.classification.run import FinetuningRun
-from stages.plumbing import observations, results
-from stages.plumbing.files import CHECKPOINTS, PRETRAINED, seed_folders
+from stages.plumbing import jobs, observations, results
+from stages.plumbing.files import checkpoint, pretrained
 from stages.plumbing.settings import Settings
 
 
@@ -24,30 +26,26 @@ def planned(settings: Settings, models: list[tuple[str, str]]) -> list[Finetunin
         settings: of params.yaml.
         models: operator and size of each.
     """
-    protocol = settings.convergence.protocol
-    recipe, plan = settings.finetuning[protocol], []
+    asked, protocol = settings.convergence, settings.convergence.protocol
+    plan = []
     for operator, size in models:
-        name = f"{operator}-{size}"
         columns = {"stage": "convergence", "protocol": protocol, "operator": operator, "size": size}
-        for task in settings.convergence.tasks:
-            for number, last in seed_folders(PRETRAINED / name):
-                for step in settings.convergence.steps:
-                    final = step == settings.pretraining.steps
-                    weights = CHECKPOINTS / name / last.name / f"step-{step}"
-                    own = (name, last) if final else (f"{name} after step {step}", weights)
-                    for seed in settings.convergence.seeds:
-                        keep = kept(settings, protocol, name, task, number, seed) if final else None
-                        here = columns | {"condition": f"step={step}"}
-                        plan.append(runs.planned(*own, number, task, seed, recipe, columns=here, keep=keep))
+        for task, number, step, seed in product(asked.tasks, settings.pretraining.seeds, asked.steps, asked.seeds):
+            final = step == settings.pretraining.steps
+            weights = pretrained(operator, size, number) if final else checkpoint(operator, size, number, step)
+            keep = kept(settings, (protocol, operator, size), task, number, seed) if final else None
+            own = {"task": task, "pretraining_seed": number, "seed": seed, "weights": str(weights), "keep": keep}
+            own |= {"training": settings.finetuning[protocol], "columns": columns | {"condition": f"step={step}"}}
+            plan.append(FinetuningRun(**own))
     return plan
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
     plan = planned(settings, settings.pretrained(operator, size))
-    done = runs.run_all(plan, settings.workers)
+    done = jobs.run(runs.finetune, [run.job for run in plan], "convergence", settings.workers, on_gpu=True)
     if operator:
         return None
-    tables = {task: runs.examples(task) for task in settings.convergence.tasks}
+    tables = runs.examples(settings.convergence.tasks)
     rows = []
     for run, (folder, _) in zip(plan, done, strict=True):
         rows += runs.measured(run, runs.predictions_of(folder), tables[run.task])

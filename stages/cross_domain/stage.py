@@ -16,33 +16,35 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, matthews_co
 
 from stages.benchmarks.glue import positive_classes, validation_tables
 from stages.classification import kept_models
+from stages.classification.kept_models import EvaluationRun
 from stages.plumbing import jobs, observations, results
-from stages.plumbing.files import TASK_FOLDER, TOKENIZER
+from stages.plumbing.files import TOKENIZER
 from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
-from stages.plumbing.testing_sections import CrossDomain
 
 
-def predict_all(run: dict, folder: Path) -> dict:
-    """Job: the classes that one fine-tuned model predicts on every table of `run`, a list of each."""
+def predict_all(run: EvaluationRun, folder: Path) -> dict:
+    """Job: the classes that one fine-tuned model predicts on every table of its tasks, a list of each."""
     from stages.classification.training import encode, predict
 
-    model = kept_models.load(Path(run["model"]))
+    model = kept_models.load(run.folder)
     return {
-        evaluated_on: predict(model, encode(Path(table), TOKENIZER, run["maximum_length"]), run["precision"]).tolist()
-        for evaluated_on, table in run["tables"].items()
-    }
-
-
-def tables(tasks: tuple[str, ...]) -> dict[str, tuple[str, str]]:
-    """(task, table) by what the papers call the validation split."""
-    return {
-        evaluated_on: (task, str(table)) for task in tasks for evaluated_on, table in validation_tables(task).items()
+        name: predict(model, encode(table, TOKENIZER, run.maximum_length), run.precision).tolist()
+        for task in run.evaluated_on
+        for name, table in validation_tables(task).items()
     }
 
 
 def measures(predicted: np.ndarray, gold: np.ndarray, trained: str, tested: str, positive: dict) -> dict[str, float]:
-    """The metrics of one model on one table; predicted in the classes of `trained`, gold in those of `tested`."""
+    """The metrics of one model on one table.
+
+    Args:
+        predicted: classes [examples] of the task `trained`.
+        gold: classes [examples] of the task `tested`.
+        trained: the task that the model was fine-tuned on.
+        tested: the task that it is evaluated on.
+        positive: by task, the classes that say yes.
+    """
     answers = np.isin(predicted, list(positive[trained]))
     truth = np.isin(gold, list(positive[tested]))
     mapped = accuracy_score(truth, answers)
@@ -55,52 +57,38 @@ def measures(predicted: np.ndarray, gold: np.ndarray, trained: str, tested: str,
     }
 
 
-def rows(run: dict, predictions: dict[str, list], mapping: CrossDomain, columns: dict) -> list[Observation]:
-    """Every metric of one model on every table; columns: what all rows of the stage share."""
-    positive = positive_classes(mapping)
-    result = []
-    for evaluated_on, (tested, table) in tables(mapping.tasks).items():
-        gold = pd.read_parquet(table, columns=["label"])["label"].to_numpy()
-        values = measures(np.array(predictions[evaluated_on]), gold, run["task"], tested, positive)
-        result += [
-            Observation(
-                stage="cross_domain",
-                task=run["task"],
-                evaluated_on=evaluated_on,
-                metric=metric,
-                pretraining_seed=run["pretraining_seed"],
-                finetuning_seed=run["finetuning_seed"],
-                value=float(value),
-                n=len(gold),
-                **columns,
-            )
-            for metric, value in values.items()
-        ]
-    return result
+def rows(run: EvaluationRun, predictions: dict[str, list], positive: dict[str, set[int]]) -> list[Observation]:
+    """Every metric of one model on every table.
+
+    Args:
+        run: of one model.
+        predictions: what it has predicted, by table.
+        positive: by task, the classes that say yes.
+    """
+    found = []
+    for task in run.evaluated_on:
+        for name, table in validation_tables(task).items():
+            gold = pd.read_parquet(table, columns=["label"])["label"].to_numpy()
+            values = measures(np.array(predictions[name]), gold, run.task, task, positive)
+            found += [run.observed(name, metric, value, len(gold)) for metric, value in values.items()]
+    return found
 
 
-def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[tuple[dict, dict]]:
-    """One job for every kept model of `models` (protocol, operator, size), with the columns of its observations."""
+def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[EvaluationRun]:
+    """One run for every kept model of `models` (protocol, operator, size)."""
     tasks = settings.cross_domain.tasks
-    read = {key: table for key, (_, table) in tables(tasks).items()}
-    return kept_models.planned(settings, models, tasks, tables=read)
+    return kept_models.planned(EvaluationRun, settings, "cross_domain", models, tasks, evaluated_on=tasks)
 
 
 def main(
     settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
 ) -> dict | None:
-    wanted = settings.cross_domain
     plan = planned(settings, settings.finetuned(operator, size, protocol))
-    folders = tuple(TASK_FOLDER / task for task in wanted.tasks)
-    work = [jobs.Job(run["name"], run, (Path(run["model"]), *folders, TOKENIZER)) for _, run in plan]
-    done = jobs.run(predict_all, work, "cross_domain", settings.workers, on_gpu=True)
+    done = jobs.run(predict_all, [run.job for run in plan], "cross_domain", settings.workers, on_gpu=True)
     if operator:
         return None
-    measured = [
-        row
-        for (columns, run), (_, result) in zip(plan, done, strict=True)
-        for row in rows(run, result, wanted, columns)
-    ]
+    positive = positive_classes(settings.cross_domain)
+    measured = [row for run, (_, result) in zip(plan, done, strict=True) for row in rows(run, result, positive)]
     results.hand_on("cross_domain", [folder for folder, _ in done])
     observations.write(observations.FOLDER / "cross_domain.csv", measured)
     return {}

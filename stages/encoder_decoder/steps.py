@@ -1,4 +1,4 @@
-"""One training job of translation in its parts: the model, its rate, one update, and the scores of held-out pairs."""
+"""One training run of translation in its parts: the model, its rate, one update, and the scores of held-out pairs."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,9 @@ from torch.nn import functional
 
 from stages.attention.configuration import OperatorConfig, configuration
 from stages.encoder_decoder.pairs import PAD, Pairs, padded
+from stages.encoder_decoder.run import TranslationRun
 from stages.encoder_decoder.transformer import Attention, DecoderLayer, EncoderLayer, FeedForward, Transformer
+from stages.plumbing.training_sections import Sized
 from stages.training.optimisation import DROPOUT, INITIALISATION, autocast, device, seed_torch, update
 
 HELD_OUT_BATCH = 128  # pairs
@@ -34,47 +36,47 @@ class Counts:
         return Counts(*(one + two for one, two in zip(vars(self).values(), vars(other).values(), strict=True)))
 
 
-def built(job: dict, words: tuple[int, int]) -> Transformer:
-    """The model of a job, with new weights drawn from its seed.
+def built(run: TranslationRun, words: tuple[int, int]) -> Transformer:
+    """The model of a run, with new weights drawn from its seed.
 
     Args:
-        job: operator, seed and training (a protocol of `translation`).
+        run: what is trained.
         words: sizes of the source and the target vocabulary.
     """
-    seed_torch(job["seed"], INITIALISATION)
-    return assembled(job, words).to(device())
+    seed_torch(run.seed, INITIALISATION)
+    return assembled(run, words).to(device())
 
 
-def assembled(job: dict, words: tuple[int, int]) -> Transformer:
+def assembled(run: TranslationRun, words: tuple[int, int]) -> Transformer:
     """The same, its weights drawn from the global generator, on torch's current device."""
-    training = job["training"]
-    encoder = [EncoderLayer(attention(job), feed_forward(job)) for _ in range(training["layers"])]
-    decoder = [DecoderLayer(attention(job), attention(job), feed_forward(job)) for _ in range(training["layers"])]
-    sizes = (training[name] for name in ("hidden", "positions", "dropout"))
-    return Transformer(encoder, decoder, words, *sizes, training["vocabulary"] == "shared")
+    recipe = run.training
+    encoder = [EncoderLayer(attention(run), feed_forward(run)) for _ in range(recipe.layers)]
+    decoder = [DecoderLayer(attention(run), attention(run), feed_forward(run)) for _ in range(recipe.layers)]
+    sizes = recipe.hidden, recipe.positions, recipe.dropout
+    return Transformer(encoder, decoder, words, *sizes, recipe.vocabulary == "shared")
 
 
-def configured(job: dict) -> OperatorConfig:
-    """The operator of a job at its size; neither source has dropout on the attention weights."""
-    sizes = {name: job["training"][name] for name in ("layers", "hidden", "heads", "intermediate", "positions")}
-    return configuration(job["operator"], **sizes, attention_probs_dropout_prob=0.0)
+def configured(run: TranslationRun) -> OperatorConfig:
+    """The operator of a run at its size; neither source has dropout on the attention weights."""
+    sizes = run.training.model_dump(include={*Sized.model_fields})
+    return configuration(run.operator, **sizes, attention_probs_dropout_prob=0.0)
 
 
-def attention(job: dict) -> Attention:
-    """One attention sublayer with the operator of a job; with the original where that replaces the feed-forward."""
-    return Attention(configured(job).self_attention(output=True), job["training"]["dropout"])
+def attention(run: TranslationRun) -> Attention:
+    """One attention sublayer with the operator of a run; with the original where that replaces the feed-forward."""
+    return Attention(configured(run).self_attention(output=True), run.training.dropout)
 
 
-def feed_forward(job: dict) -> FeedForward:
+def feed_forward(run: TranslationRun) -> FeedForward:
     """One feed-forward sublayer, or attention over as many parameters as it has weights (the draft section)."""
-    config = configured(job)
+    config = configured(run)
     replacement = config.feed_forward()
     if replacement is not None:
         inner, width = replacement
     else:
         width = config.intermediate_size
         inner = nn.Sequential(nn.Linear(config.hidden_size, width), nn.ReLU())
-    return FeedForward(inner, width, config.hidden_size, job["training"]["dropout"])
+    return FeedForward(inner, width, config.hidden_size, run.training.dropout)
 
 
 def rate(step: int, hidden: int, warmup: int) -> float:
@@ -82,19 +84,30 @@ def rate(step: int, hidden: int, warmup: int) -> float:
     return hidden**-0.5 * min((step + 1) ** -0.5, (step + 1) * warmup**-1.5)
 
 
-def advance(model: Transformer, adam: torch.optim.AdamW, step: int, pairs: Pairs, indices: np.ndarray, job: dict):
-    """One update on the pairs at `indices`, by their mean loss a real token; gives the Counts of the batch.
+def advance(
+    model: Transformer, adam: torch.optim.AdamW, step: int, pairs: Pairs, indices: np.ndarray, run: TranslationRun
+) -> Counts:
+    """One update by the mean loss a real token.
 
-    Counts are of the model in training, with dropout, as the tutorial's accuracy is.
+    Args:
+        model: is trained in place.
+        adam: its optimiser.
+        step: number of the update, from 0.
+        pairs: of the training split.
+        indices: of the batch among these.
+        run: whose recipe and seed count.
+
+    Returns:
+        The Counts of the batch; of the model in training, with dropout, as the tutorial's accuracy is.
     """
-    training = job["training"]
-    seed_torch(job["seed"], DROPOUT, step)
+    recipe = run.training
+    seed_torch(run.seed, DROPOUT, step)
     model.train()
-    with autocast(training["precision"]):
+    with autocast(recipe.precision):
         scores, labels = scored(model, pairs, indices)
-    loss = functional.cross_entropy(scores.float(), labels, label_smoothing=training["label_smoothing"])
-    where = f"{job['name']}, step {step + 1}"
-    update(model, adam, loss, rate(step, training["hidden"], training["warmup_steps"]), NO_CLIPPING, where)
+    loss = functional.cross_entropy(scores.float(), labels, label_smoothing=recipe.label_smoothing)
+    where = f"{run.name}, step {step + 1}"
+    update(model, adam, loss, rate(step, recipe.hidden, recipe.warmup_steps), NO_CLIPPING, where)
     right = int((scores.argmax(-1) == labels).sum())
     return Counts(loss.item() * len(labels), right, len(labels), len(indices))
 

@@ -8,7 +8,6 @@ Given an operator (and a size, a protocol), it does the jobs of these alone and 
 """
 
 import shutil
-from collections.abc import Iterator
 from itertools import chain, groupby, product
 from pathlib import Path
 
@@ -17,15 +16,14 @@ import pandas as pd
 from stages.classification import runs
 from stages.classification.kept_models import kept
 from stages.classification.run import FinetuningRun
-from stages.plumbing import observations, results
+from stages.plumbing import jobs, observations, results
 from stages.plumbing.files import (
-    CHECKPOINTS,
     FINETUNED,
     PREDICTIONS,
-    PRETRAINED,
     TOKENIZER,
+    checkpoint,
     place,
-    seed_folders,
+    pretrained,
     temporary_sibling,
 )
 from stages.plumbing.model_folders import card, complete
@@ -42,27 +40,22 @@ def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[Fine
         settings: of params.yaml.
         models: protocol, operator and size of each.
     """
+    untrained = [
+        (protocol, NOT_PRETRAINED, size)
+        for protocol, operator, size in models
+        if (operator, size) == (REFERENCE, settings.sizes[0])
+    ]
     plan = []
-    for columns, name, starts in _starts(settings, models):
-        recipe, trained = settings.finetuning[columns["protocol"]], columns["stage"] == "finetuning"
-        for task, (number, weights), seed in product(settings.tasks.names, starts, recipe.seeds):
-            keep = kept(settings, columns["protocol"], name, task, number, seed) if trained else None
-            plan.append(runs.planned(name, weights, number, task, seed, recipe, columns=columns, keep=keep))
+    for protocol, operator, size in [*models, *untrained]:
+        trained, recipe = operator != NOT_PRETRAINED, settings.finetuning[protocol]
+        columns = {"stage": "finetuning" if trained else "baselines"}
+        columns |= {"protocol": protocol, "operator": operator, "size": size}
+        for task, number, seed in product(settings.tasks.names, settings.pretraining.seeds, recipe.seeds):
+            weights = pretrained(operator, size, number) if trained else checkpoint(REFERENCE, size, number, 0)
+            keep = kept(settings, (protocol, operator, size), task, number, seed) if trained else None
+            own = {"task": task, "pretraining_seed": number, "seed": seed, "weights": str(weights), "keep": keep}
+            plan.append(FinetuningRun(**own, training=recipe, columns=columns))
     return plan
-
-
-def _starts(settings: Settings, models: list[tuple[str, str, str]]) -> Iterator[tuple[dict, str, list]]:
-    """Columns, name and weights by pre-training seed of every model, and then of what is not pre-trained."""
-    untrained = []
-    for protocol, operator, size in models:
-        columns = {"stage": "finetuning", "protocol": protocol, "operator": operator, "size": size}
-        weights = seed_folders(PRETRAINED / f"{operator}-{size}")
-        yield columns, f"{operator}-{size}", weights
-        if operator == REFERENCE and size == settings.sizes[0]:
-            first = [(seed, CHECKPOINTS / folder.relative_to(PRETRAINED) / "step-0") for seed, folder in weights]
-            columns = columns | {"stage": "baselines", "operator": NOT_PRETRAINED}
-            untrained.append((columns, f"{NOT_PRETRAINED}-{size}", first))
-    yield from untrained
 
 
 def predictions_table(
@@ -110,7 +103,7 @@ def keep_predictions(plan: list[FinetuningRun], folders: list[Path], tables: dic
     """Writes one file of predictions for every protocol, operator and size. tables: of `runs.examples`, by task."""
     with temporary_sibling(PREDICTIONS) as output:
         output.mkdir()
-        for name, group in groupby(zip(plan, folders, strict=True), key=lambda each: name_of(each[0])):
+        for name, group in groupby(zip(plan, folders, strict=True), key=lambda each: each[0].model):
             frames = [predictions_table(run, runs.predictions_of(folder), tables[run.task]) for run, folder in group]
             pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
 
@@ -129,19 +122,15 @@ def keep_models(
                 complete(target, TOKENIZER, run.training.maximum_length, text)
 
 
-def name_of(run: FinetuningRun) -> str:
-    return "-".join(run.columns[name] for name in ("protocol", "operator", "size"))
-
-
 def main(
     settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
 ) -> dict | None:
     plan = planned(settings, settings.finetuned(operator, size, protocol))
-    done = runs.run_all(plan, settings.workers)
+    done = jobs.run(runs.finetune, [run.job for run in plan], "finetuning", settings.workers, on_gpu=True)
     if operator:
         return None
     folders = [folder for folder, _ in done]
-    tables = {task: runs.examples(task) for task in settings.tasks.names}
+    tables = runs.examples(settings.tasks.names)
     measured = [
         runs.measured(run, runs.predictions_of(folder), tables[run.task])
         for run, folder in zip(plan, folders, strict=True)

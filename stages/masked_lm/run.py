@@ -4,6 +4,8 @@ from typing import Any, ClassVar
 
 from pydantic import SkipValidation
 
+from stages.plumbing.files import TOKENS
+from stages.plumbing.jobs import Job
 from stages.plumbing.run import Run
 from stages.plumbing.training_sections import Model, Pretraining
 
@@ -25,7 +27,11 @@ class PretrainingRun(Run):
 
     @property
     def name(self) -> str:
-        return f"{self.operator} seed {self.seed}"
+        return f"{self.operator}-{self.size} seed {self.seed}"
+
+    @property
+    def job(self) -> Job:
+        return Job(self.name, self, (TOKENS,), tuple(f"checkpoints/step-{step}" for step in self.leaves))
 
 
 def length(recipe: Pretraining, sequences: int) -> int:

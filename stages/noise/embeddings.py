@@ -7,71 +7,74 @@ every operator, and every level, meets the same ones.
 """
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from stages.attention.bert import OperatorBertForSequenceClassification
-from stages.classification.training import EVALUATION_BATCH, Encoded, encode, predict
+from stages.classification.training import EVALUATION_BATCH, Encoded, predict
 from stages.noise.text import perturbed
+from stages.plumbing.testing_sections import Noise
 from stages.training.optimisation import device
 
 
 def predictions_under_noise(
-    model: OperatorBertForSequenceClassification,
-    examples: Encoded,
-    settings: dict,
-    spared: tuple[int, ...],
-    precision: str,
-) -> dict[float, list[np.ndarray]]:
-    """Predictions [examples] by level, one array a noise seed; level 0 has one, the plain predictions.
+    model: OperatorBertForSequenceClassification, examples: Encoded, tokenizer: Path, wanted: Noise, precision: str
+) -> dict[str, list[np.ndarray]]:
+    """Predicts examples under noise on their embeddings.
 
-    settings: the record `noise`. spared: ids whose embeddings stay clean, [PAD] among them.
+    Args:
+        model: that is evaluated.
+        examples: that it predicts.
+        tokenizer: the file of the tokenizer.
+        wanted: kinds, levels and seeds of noise.
+        precision: float32 or bfloat16.
+
+    Returns:
+        Predictions [examples] by `noise=LEVEL`, one array a noise seed; level 0 has one, the plain predictions.
     """
-    norm = average_norm(model, examples, settings["place"], spared)
-    result = {}
-    for level in settings["levels"]:
-        if level == 0.0:
-            result[level] = [predict(model, examples, precision)]
-            continue
-        result[level] = []
-        for seed in settings["seeds"]:
-            with noise(model, settings["kind"], settings["place"], level, norm, seed, spared):
-                result[level].append(predict(model, examples, precision))
+    spared = spared_ids(tokenizer, wanted.special_tokens)
+    norm, result = average_norm(model, examples, wanted.place, spared), {}
+    for level in wanted.levels:
+        drawn = result[f"noise={level:g}"] = []
+        for seed in wanted.seeds if level else wanted.seeds[:1]:
+            with noise(model, wanted.kind, wanted.place, level, norm, seed, spared) if level else nullcontext():
+                drawn.append(predict(model, examples, precision))
     return result
 
 
 def predictions_under_text_noise(
-    model: OperatorBertForSequenceClassification,
-    table: Path,
-    settings: dict,
-    tokenizer: Path,
-    maximum_length: int,
-    precision: str,
-    folder: Path,
-) -> dict[tuple[str, float], list[np.ndarray]]:
-    """Predictions [examples] by kind of noise and level above 0, one array a noise seed; folder: for noised tables."""
+    table: Path, wanted: Noise, predicted: Callable[[Path], np.ndarray], folder: Path
+) -> dict[str, list[np.ndarray]]:
+    """Predicts the examples of a table with noise in their text.
+
+    Args:
+        table: of the examples.
+        wanted: kinds, levels and seeds of noise.
+        predicted: gives the predictions [examples] for a table.
+        folder: for tables with noise, which are deleted again.
+
+    Returns:
+        Predictions by `KIND=LEVEL`, such as `typos=0.1`, of every level above 0, one array a noise seed.
+    """
     frame, result = pd.read_parquet(table), {}
-    for kind in settings["text"]:
-        for level in settings["levels"]:
-            for seed in settings["seeds"] if level > 0 else ():
-                path = folder / f"{table.stem}-{kind}-{level:g}-{seed}.parquet"
-                perturbed(frame, kind, level, seed).to_parquet(path, index=False)
-                drawn = predict(model, encode(path, tokenizer, maximum_length), precision)
-                result.setdefault((kind, level), []).append(drawn)
-                path.unlink()
+    for kind, level, seed in product(wanted.text, filter(None, wanted.levels), wanted.seeds):
+        path = folder / f"{table.stem}-{kind}-{level:g}-{seed}.parquet"
+        perturbed(frame, kind, level, seed).to_parquet(path, index=False)
+        result.setdefault(f"{kind}={level:g}", []).append(predicted(path))
+        path.unlink()
     return result
 
 
 def spared_ids(tokenizer: Path, special_tokens: bool) -> tuple[int, ...]:
     """Ids without noise: [PAD], and unless `special_tokens`, [CLS] and [SEP]."""
-    from tokenizers import Tokenizer
-
     words = Tokenizer.from_file(str(tokenizer))
     names = ("[PAD]",) if special_tokens else ("[PAD]", "[CLS]", "[SEP]")
     return tuple(words.token_to_id(name) for name in names)

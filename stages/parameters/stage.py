@@ -12,11 +12,13 @@ import torch
 
 from stages.attention import counts
 from stages.attention.operators import OPERATORS
+from stages.encoder_decoder.run import TranslationRun
 from stages.encoder_decoder.steps import assembled
 from stages.plumbing import observations
 from stages.plumbing.observations import Observation
 from stages.plumbing.operators import described
 from stages.plumbing.settings import Settings
+from stages.plumbing.translation_sections import TranslationProtocol
 
 BLOG = {"hidden": 512, "heads": 8, "positions": 40}  # its text; 8 heads follow from its count
 DRAFT = {"hidden": 512, "width": 64}  # width of a head
@@ -85,8 +87,9 @@ def translation_models() -> list[Observation]:
     """Parameters of the whole models of the draft's table, with the vocabulary of the paper whose draft it is."""
     rows = []
     for operator in ("original", "over_parameters", "over_parameters_wide"):
+        run = TranslationRun.model_construct(operator=operator, training=TranslationProtocol.model_construct(**BASE))
         with torch.device("meta"):
-            model = assembled({"operator": operator, "training": BASE}, (SUB_WORDS, SUB_WORDS))
+            model = assembled(run, (SUB_WORDS, SUB_WORDS))
         value = sum(parameter.numel() for parameter in model.parameters())
         rows.append(
             Observation(

@@ -41,9 +41,14 @@ ANALYSIS = Path("data/analysis")
 REPORTS = Path("reports")
 
 
-def seed_folders(models: Path) -> list[tuple[int, Path]]:
-    """(pre-training seed, folder) of every seed-N below `models`, by seed."""
-    return sorted((int(folder.name.removeprefix("seed-")), folder) for folder in models.glob("seed-*"))
+def pretrained(operator: str, size: str, seed: int) -> Path:
+    """The folder of a pre-trained model."""
+    return PRETRAINED / f"{operator}-{size}" / f"seed-{seed}"
+
+
+def checkpoint(operator: str, size: str, seed: int, step: int) -> Path:
+    """The folder of the same model as it was after an earlier step of its pre-training."""
+    return CHECKPOINTS / f"{operator}-{size}" / f"seed-{seed}" / f"step-{step}"
 
 
 @contextmanager

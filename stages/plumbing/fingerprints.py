@@ -29,8 +29,13 @@ def of_jobs(function: Callable, jobs: Sequence[tuple[dict, tuple[Path, ...]]]) -
 
     Returns:
         32 hexadecimal digits for each job.
+
+    Raises:
+        FileNotFoundError: an input is not there; the message names it.
     """
     paths = {path for _, inputs in jobs for path in inputs}  # jobs share inputs
+    if missing := sorted(path for path in paths if not path.exists()):
+        raise FileNotFoundError(f"{missing[0]}: not made with these settings; `dvc repro` makes what is missing")
     with ThreadPoolExecutor() as threads:
         digests = dict(zip(paths, threads.map(sha256, paths), strict=True))
     own = identity(function)

@@ -1,10 +1,10 @@
 """Runs a list of independent jobs on all cores of a machine, or of a Dask cluster, each at most once.
 
-A finished job leaves `result.json` in data/jobs/STAGE/FINGERPRINT/. The fingerprint covers the job's settings, its
-input files, all code that its function imports (imports.py) and the versions of the libraries that compute, so a killed
-or edited stage redoes only what changed. What a job has left is checked before it is used (results.py), and computed
-again where it is damaged. The folder is the job's own, and locked while it is at work: it may keep checkpoints there
-and go on from them. data/jobs can be deleted at any time.
+A finished job leaves `result.json` in data/jobs/FUNCTION/FINGERPRINT/, where any stage finds it. The fingerprint covers
+the job's settings, its input files, all code that its function imports (imports.py) and the versions of the libraries
+that compute, so a killed or edited stage redoes only what changed. What a job has left is checked before it is used
+(results.py), and computed again where it is damaged. The folder is the job's own, and locked while it is at work: it
+may keep checkpoints there and go on from them. data/jobs can be deleted at any time.
 
 A cluster (extra `cluster`): `dask scheduler`, and on every machine `dask worker tcp://HOST:8786 --nthreads 1
 --nworkers N`, in an environment where this repository is installed, with its folder under the same path (a shared
@@ -91,7 +91,7 @@ def run(
     if processes() > 1 and not shared:
         raise ValueError(f"{stage}: several processes cannot share its jobs; run it without torchrun or accelerate")
     given = [(job.content, job.inputs) for job in jobs]
-    folders = [FOLDER / stage / fingerprint for fingerprint in fingerprints.of_jobs(function, given)]
+    folders = [FOLDER / function.__name__ / fingerprint for fingerprint in fingerprints.of_jobs(function, given)]
     found = _found(jobs, folders, stage)
     missing = [i for i, result in enumerate(found) if result is None]
     print(f"{stage}: {len(jobs)} jobs, {len(jobs) - len(missing)} of them done before", flush=True)

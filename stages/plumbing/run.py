@@ -1,5 +1,6 @@
-"""A run of training as one record: all that its job needs."""
+"""A run as one record: all that its job needs."""
 
+import json
 from typing import Any, ClassVar
 
 from stages.plumbing.sections import Record, Seed
@@ -17,5 +18,10 @@ class Run(Record):
 
     @property
     def content(self) -> dict[str, Any]:
-        """As JSON."""
-        return self.model_dump(mode="json", exclude=self.beside)
+        """As JSON: all fields of a recipe, where the record's annotation names the kind that several recipes share."""
+        return self.model_dump(mode="json", exclude=self.beside, serialize_as_any=True)
+
+    @property
+    def text(self) -> str:
+        """The content as one text, equal for equal runs."""
+        return json.dumps(self.content, sort_keys=True)

@@ -98,18 +98,8 @@ def steps_left(settings: Settings, operator: str) -> tuple[int, ...]:
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
     runs = planned(settings, settings.pretrained(operator, size))
-    work = [
-        jobs.Job(
-            f"{run.operator}-{run.size} seed {run.seed}",
-            run,
-            (TOKENS,),
-            tuple(f"checkpoints/step-{step}" for step in steps_left(settings, run.operator)),
-        )
-        for run in runs
-    ]
-    done = list(
-        zip(runs, jobs.run(pretrain, work, "pretraining", settings.workers, on_gpu=True, shared=True), strict=True)
-    )
+    results = jobs.run(pretrain, [run.job for run in runs], "pretraining", settings.workers, on_gpu=True, shared=True)
+    done = list(zip(runs, results, strict=True))
     if size is None:
         return None
     name = f"{operator}-{size}"

@@ -7,7 +7,8 @@ an operator that is named, or of a size, it does the jobs alone.
 """
 
 import json
-from itertools import groupby
+from collections.abc import Mapping
+from itertools import groupby, product
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,9 @@ from stages.classification.run import TunedRun
 from stages.plumbing import jobs, observations, results
 from stages.plumbing.files import (
     ANSWERS,
-    PRETRAINED,
     TASK_FOLDER,
     TOKENIZER,
-    seed_folders,
+    pretrained,
     temporary_sibling,
     write_atomically,
 )
@@ -72,18 +72,18 @@ def finetune(run: AnsweringRun, folder: Path) -> dict:
 
 def first_steps(settings: Settings, models: list[tuple[str, str]]) -> list[AnsweringRun]:
     """Runs on TriviaQA, where a task needs them: one for every model, pre-training seed and seed, for all tasks."""
-    if not any(task.endswith(BEFORE) for task in settings.question_answering.tasks):
+    asked = settings.question_answering
+    if not any(task.endswith(BEFORE) for task in asked.tasks):
         return []
+    seeds = product(settings.pretraining.seeds, asked.seeds)
     return [
-        _run(settings, model, BEFORE, weights, number, seed)
-        for model in models
-        for number, weights in seed_folders(PRETRAINED / "-".join(model))
-        for seed in settings.question_answering.seeds
+        _run(asked, model, BEFORE, pretrained(*model, number), number, seed)
+        for model, (number, seed) in product(models, [*seeds])
     ]
 
 
 def planned(
-    settings: Settings, models: list[tuple[str, str]], trained: dict[tuple[str, int], Path]
+    settings: Settings, models: list[tuple[str, str]], trained: Mapping[tuple[str, int], Path]
 ) -> list[AnsweringRun]:
     """Runs on SQuAD: one for every model, task, pre-training seed and seed.
 
@@ -92,29 +92,20 @@ def planned(
         models: operator and size of each.
         trained: models after TriviaQA, by the weights that they began with and the seed.
     """
-    plan = []
-    for model in models:
-        for task in settings.question_answering.tasks:
-            for number, weights in seed_folders(PRETRAINED / "-".join(model)):
-                for seed in settings.question_answering.seeds:
-                    start = trained[str(weights), seed] if task.endswith(BEFORE) else weights
-                    plan.append(_run(settings, model, task, start, number, seed))
+    asked, plan = settings.question_answering, []
+    for model, task, number, seed in product(models, asked.tasks, settings.pretraining.seeds, asked.seeds):
+        weights = pretrained(*model, number)
+        weights = trained[str(weights), seed] if task.endswith(BEFORE) else weights
+        plan.append(_run(asked, model, task, weights, number, seed))
     return plan
 
 
 def _run(
-    settings: Settings, model: tuple[str, str], task: str, weights: Path, pretraining_seed: int, seed: int
+    asked: QuestionAnswering, model: tuple[str, str], task: str, weights: Path, pretraining_seed: int, seed: int
 ) -> AnsweringRun:
-    return AnsweringRun(
-        name=f"{'-'.join(model)} {task}, pre-training seed {pretraining_seed}, seed {seed}",
-        task=task,
-        set=task.removesuffix(f"_{BEFORE}"),
-        weights=str(weights),
-        pretraining_seed=pretraining_seed,
-        seed=seed,
-        training=settings.question_answering,
-        columns=dict(zip(("operator", "size"), model, strict=True)),
-    )
+    columns = {"stage": "question_answering", "protocol": PROTOCOL, "operator": model[0], "size": model[1]}
+    own = {"task": task, "set": task.removesuffix(f"_{BEFORE}"), "weights": str(weights), "columns": columns}
+    return AnsweringRun(**own, pretraining_seed=pretraining_seed, seed=seed, training=asked)
 
 
 def run_all(runs: list[AnsweringRun], workers: int | str | None) -> list[tuple[Path, dict]]:
@@ -123,26 +114,21 @@ def run_all(runs: list[AnsweringRun], workers: int | str | None) -> list[tuple[P
 
 
 def measured(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -> list[Observation]:
-    """Both metrics of one run."""
+    """Both metrics of one run.
+
+    Args:
+        run: on SQuAD.
+        predicted: an answer a question.
+        questions: with the right `answers` of each.
+    """
     return [
-        Observation(
-            stage="question_answering",
-            protocol=PROTOCOL,
-            task=run.task,
-            evaluated_on=run.set,
-            metric=metric,
-            pretraining_seed=run.pretraining_seed,
-            finetuning_seed=run.seed,
-            value=value,
-            n=len(predicted),
-            **run.columns,
-        )
+        run.observed(run.set, metric, value, len(predicted))
         for metric, value in scores(predicted, questions["answers"]).items()
     ]
 
 
 def kept(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -> pd.DataFrame:
-    """The predicted answers of one run as rows; the empty text is no answer."""
+    """The predicted answers of one run as rows; the empty text is no answer. Arguments as of `measured`."""
     names = {"task": "task", "evaluated_on": "set", "pretraining_seed": "pretraining_seed", "finetuning_seed": "seed"}
     own = {name: getattr(run, field) for name, field in names.items()}
     return questions[["example_id"]].assign(**own, prediction=predicted)[[*names, "example_id", "prediction"]]
@@ -162,7 +148,7 @@ def main(settings: Settings, operator: str | None = None, size: str | None = Non
         predicted = json.loads((folder / "answers.json").read_text())
         questions = pd.read_parquet(TASK_FOLDER / run.set / "validation.parquet", columns=["example_id", "answers"])
         rows += measured(run, predicted, questions)
-        tables.append(("-".join(run.columns.values()), kept(run, predicted, questions)))
+        tables.append((f"{run.operator}-{run.size}", kept(run, predicted, questions)))
     with temporary_sibling(ANSWERS) as output:
         output.mkdir()
         for name, group in groupby(tables, key=lambda each: each[0]):

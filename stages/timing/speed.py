@@ -13,6 +13,7 @@ from stages.classification.run import FinetuningRun
 from stages.classification.training import Encoded
 from stages.encoder_decoder import pairs as sentence_pairs
 from stages.encoder_decoder import steps as translation
+from stages.encoder_decoder.run import TranslationRun
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
 from stages.masked_lm.steps import Trainer
@@ -54,8 +55,8 @@ class Finetuning:
     def __init__(
         self, task: str, recipe: Recipe, variant: dict, size: dict[str, int], vocabulary_size: int, seed: int = 1
     ):
-        name, start = f"timing of {task}", {"weights": "", "pretraining_seed": seed, "columns": {}}
-        self.run = FinetuningRun(name=name, task=task, seed=seed, training=recipe, **start)
+        start = {"weights": "", "pretraining_seed": seed, "columns": {"stage": "timing", "size": "timed"}}
+        self.run = FinetuningRun(task=task, seed=seed, training=recipe, **start)
         seed_torch(seed, INITIALISATION)
         config = configuration(
             **variant,
@@ -73,20 +74,14 @@ class Finetuning:
 
 
 class Translation:
-    """Our training of a fresh encoder-decoder, timed on the same batches for every operator.
+    """Our training of a fresh encoder-decoder, timed on the same batches for every operator."""
 
-    Args:
-        job: name, operator, seed, training (a record of `translation.protocols`).
-        data: the folder of the protocol's sentence pairs.
-    """
-
-    def __init__(self, job: dict, data: Path):
-        settings = job["training"]
-        self.job, self.done = job, 0
-        self.pairs = sentence_pairs.load(data / "train.safetensors")
-        self.batches = list(batches(self.pairs.lengths, settings["batch_size"], job["seed"]))
-        self.model = translation.built(job, sentence_pairs.vocabulary_sizes(data))
-        self.adam = optimiser(self.model, settings["betas"], settings["epsilon"], weight_decay=0.0)
+    def __init__(self, run: TranslationRun):
+        self.run, recipe, self.done = run, run.training, 0
+        self.pairs = sentence_pairs.load(run.data / "train.safetensors")
+        self.batches = list(batches(self.pairs.lengths, recipe.batch_size, run.seed))
+        self.model = translation.built(run, sentence_pairs.vocabulary_sizes(run.data))
+        self.adam = optimiser(self.model, recipe.betas, recipe.epsilon, weight_decay=0.0)
 
     def seconds(self, steps: int) -> float:
         """Of one step: the mean of `steps` after a first one, on the same batches at every call."""
@@ -96,5 +91,5 @@ class Translation:
 
     def step(self, indices: np.ndarray) -> None:
         """One update."""
-        translation.advance(self.model, self.adam, self.done, self.pairs, indices, self.job)
+        translation.advance(self.model, self.adam, self.done, self.pairs, indices, self.run)
         self.done += 1

@@ -18,10 +18,11 @@ import torch
 from stages.attention.counts import training_flops
 from stages.benchmarks.glue import TASKS
 from stages.classification import training as finetuning
+from stages.encoder_decoder.run import TRANSLATION, TranslationRun
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
 from stages.plumbing import observations
-from stages.plumbing.files import SENTENCE_PAIRS, TASK_FOLDER, TOKENIZER, TOKENS
+from stages.plumbing.files import TASK_FOLDER, TOKENIZER, TOKENS
 from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
 from stages.timing import peers, speed
@@ -107,14 +108,10 @@ def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observatio
 def translation_rows(settings: Settings, protocol: str) -> list[Observation]:
     """seconds_per_step of the operators that a protocol of `translation` trains."""
     recipe = settings.translation.protocols[protocol]
-    training = recipe.model_dump(mode="json", exclude={"operators", "seeds"})
-    job = {"name": f"timing of {protocol}", "seed": 1, "training": training}
-    calls = {
-        operator: partial(
-            speed.Translation(job | {"operator": operator}, SENTENCE_PAIRS / protocol).seconds, settings.timing.steps
-        )
-        for operator in recipe.operators
-    }
+    calls = {}
+    for operator in recipe.operators:
+        run = TranslationRun(operator=operator, task=TRANSLATION, size=protocol, seed=1, training=recipe)
+        calls[operator] = partial(speed.Translation(run).seconds, settings.timing.steps)
     values = interleaved(calls, settings.timing.repeats)
     return [
         row

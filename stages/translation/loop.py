@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from stages.encoder_decoder import pairs as sentence_pairs
 from stages.encoder_decoder.pairs import Pairs
+from stages.encoder_decoder.run import TranslationRun
 from stages.encoder_decoder.steps import Counts, advance, built, held_out
 from stages.encoder_decoder.transformer import Transformer
 from stages.training import checkpoints
@@ -21,45 +22,43 @@ from stages.translation.decoding import translate
 from stages.translation.scoring import bleu
 
 
-def train(job: dict, data: Path, folder: Path) -> dict:
+def train(run: TranslationRun, folder: Path) -> dict:
     """Trains to the end, or on from the checkpoint in `folder`, and translates the scored split.
 
     Args:
-        job: name, operator, seed and training (a protocol of `translation`).
-        data: the folder of the protocol's sentence pairs.
+        run: what is trained, by a protocol of `translation`.
         folder: for the checkpoint.
 
     Returns:
         log: the entries of `measured`, one an epoch. greedy and beam: the translations. greedy_bleu, beam_bleu and
         copy_bleu, of the source left as it is: from 0 to 100. signature: sacrebleu's. seconds: of training.
     """
-    training = job["training"]
-    model = built(job, sentence_pairs.vocabulary_sizes(data))
-    adam = optimiser(model, training["betas"], training["epsilon"], weight_decay=0.0)
+    recipe = run.training
+    model = built(run, sentence_pairs.vocabulary_sizes(run.data))
+    adam = optimiser(model, recipe.betas, recipe.epsilon, weight_decay=0.0)
     path, progress = folder / "checkpoint.safetensors", {"epoch": 0, "step": 0, "log": [], "seconds": 0.0}
     checkpoints.clear(folder)
     if path.exists():
-        progress = checkpoints.load(path, model, adam, job)
-    train_pairs, validation = (sentence_pairs.load(data / f"{split}.safetensors") for split in ("train", "validation"))
-    while progress["epoch"] < training["epochs"]:
+        progress = checkpoints.load(path, model, adam, run.content) or progress
+    pairs, validation = (sentence_pairs.load(run.data / f"{split}.safetensors") for split in ("train", "validation"))
+    while progress["epoch"] < recipe.epochs:
         started = time.perf_counter()
-        counts, step = _epoch(model, adam, progress, train_pairs, job)
+        counts, step = _epoch(model, adam, progress, pairs, run)
         seconds = progress["seconds"] + time.perf_counter() - started
-        held = held_out(model, validation, training["precision"])
-        log = [*progress["log"], measured(progress["epoch"] + 1, counts, held, training["positions"])]
+        held = held_out(model, validation, recipe.precision)
+        log = [*progress["log"], measured(progress["epoch"] + 1, counts, held, recipe.positions)]
         progress = {"epoch": progress["epoch"] + 1, "step": step, "log": log, "seconds": seconds}
-        checkpoints.save(path, model, adam, job, progress)
-    return {"log": progress["log"], "seconds": progress["seconds"]} | _translated(model, data, training)
+        checkpoints.save(path, model, adam, run.content, progress)
+    return {"log": progress["log"], "seconds": progress["seconds"]} | _translated(model, run)
 
 
-def _epoch(model: Transformer, adam, progress: dict, pairs: Pairs, job: dict) -> tuple[Counts, int]:
+def _epoch(model: Transformer, adam, progress: dict, pairs: Pairs, run: TranslationRun) -> tuple[Counts, int]:
     """One pass over the training pairs; gives its Counts and the updates made so far."""
     counts, step = Counts(), progress["step"]
-    seed = derived_seed(job["seed"], ORDER, progress["epoch"])
-    order = list(batches(pairs.lengths, job["training"]["batch_size"], seed))
-    name = f"{job['name']}, epoch {progress['epoch'] + 1} of {job['training']['epochs']}"
+    order = list(batches(pairs.lengths, run.training.batch_size, derived_seed(run.seed, ORDER, progress["epoch"])))
+    name = f"{run.name}, epoch {progress['epoch'] + 1} of {run.training.epochs}"
     for indices in tqdm(order, name, unit="batch", leave=False, disable=None):
-        counts += advance(model, adam, step, pairs, indices, job)
+        counts += advance(model, adam, step, pairs, indices, run)
         step += 1
     return counts, step
 
@@ -85,14 +84,17 @@ def measured(epoch: int, counts: Counts, held: Counts, positions: int) -> dict:
     }
 
 
-def _translated(model: Transformer, data: Path, training: dict) -> dict:
-    split = training["scored"]
-    pairs, texts = sentence_pairs.load(data / f"{split}.safetensors"), pd.read_parquet(data / f"{split}.parquet")
+def _translated(model: Transformer, run: TranslationRun) -> dict:
+    recipe, split = run.training, run.data / run.training.scored
+    pairs, texts = (
+        sentence_pairs.load(split.with_suffix(".safetensors")),
+        pd.read_parquet(split.with_suffix(".parquet")),
+    )
     references = texts["target"].tolist()
-    shared = model, pairs, data / "target.json", training["precision"]
+    shared = model, pairs, run.data / "target.json", recipe.precision
     made = {
-        "greedy": translate(*shared, 1, 0.0),
-        "beam": translate(*shared, training["beams"], training["length_penalty"]),
+        "greedy": translate(*shared, beams=1, length_penalty=0.0),
+        "beam": translate(*shared, recipe.beams, recipe.length_penalty),
     }
     scores = {f"{name}_bleu": bleu(translations, references)[0] for name, translations in made.items()}
     scores["copy_bleu"], signature = bleu(texts["source"].tolist(), references)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from stages.encoder_decoder.run import TranslationRun
 from stages.encoder_decoder.steps import NO_CLIPPING, attention, feed_forward
 from stages.encoder_decoder.transformer import EncoderLayer, sinusoids, start
 from stages.training.optimisation import (
@@ -41,15 +42,15 @@ class SequenceModel(nn.Module):
     """Encoder layers of the translation model between an input of its own and a linear output.
 
     Args:
-        job: operator, seed, task and training (the record `translation.sequence_tasks`).
+        run: on a sequence task.
     """
 
-    def __init__(self, job: dict):
+    def __init__(self, run: TranslationRun):
         super().__init__()
-        self.task, training = job["task"], job["training"]
-        hidden, length = training["hidden"], training["positions"]
+        self.task, recipe = run.task, run.training
+        hidden, length = recipe.hidden, recipe.positions
         self.embed = nn.Linear(1, hidden) if self.task == "recurrence" else nn.Embedding(KEYS + VALUES + 1, hidden)
-        self.layers = nn.ModuleList(EncoderLayer(attention(job), feed_forward(job)) for _ in range(training["layers"]))
+        self.layers = nn.ModuleList(EncoderLayer(attention(run), feed_forward(run)) for _ in range(recipe.layers))
         self.output = nn.Linear(hidden, 1 if self.task == "recurrence" else VALUES)
         self.register_buffer("places", sinusoids(length, hidden), persistent=False)
         seen = torch.ones(length, length, dtype=torch.bool)
@@ -69,23 +70,19 @@ class SequenceModel(nn.Module):
         return self.output(X).squeeze(-1) if self.task == "recurrence" else self.output(X[:, -1])
 
 
-def train(job: dict) -> dict:
-    """Trains on sequences drawn anew at every step; gives the `error` on held-out ones, as the module defines it.
-
-    Args:
-        job: name, operator, seed, task and training (the record `translation.sequence_tasks`).
-    """
-    training, seed = job["training"], job["seed"]
+def train(run: TranslationRun) -> dict:
+    """Trains on sequences drawn anew at every step; gives the `error` on held-out ones, as the module defines it."""
+    recipe, seed = run.training, run.seed
     seed_torch(seed, INITIALISATION)
-    model = SequenceModel(job).to(device())
-    adam = optimiser(model, training["betas"], training["epsilon"], weight_decay=0.0)
-    for step in range(training["steps"]):
-        inputs, wanted = drawn(job["task"], training["batch_size"], training["positions"], seed, step)
-        rate = linear_rate(step, training["steps"], training["warmup_steps"], training["learning_rate"])
-        update(model, adam, loss_of(model(inputs), wanted), rate, NO_CLIPPING, f"{job['name']}, step {step + 1}")
+    model = SequenceModel(run).to(device())
+    adam = optimiser(model, recipe.betas, recipe.epsilon, weight_decay=0.0)
+    for step in range(recipe.steps):
+        inputs, wanted = drawn(run.task, recipe.batch_size, recipe.positions, seed, step)
+        rate = linear_rate(step, recipe.steps, recipe.warmup_steps, recipe.learning_rate)
+        update(model, adam, loss_of(model(inputs), wanted), rate, NO_CLIPPING, f"{run.name}, step {step + 1}")
     model.eval()
     with torch.no_grad():
-        inputs, wanted = drawn(job["task"], HELD_OUT, training["positions"], seed, HELD_OUT_STEP)
+        inputs, wanted = drawn(run.task, HELD_OUT, recipe.positions, seed, HELD_OUT_STEP)
         return {"error": error_of(model(inputs), wanted)}
 
 

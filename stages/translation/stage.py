@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from stages.encoder_decoder.run import TRANSLATION, TranslationRun
 from stages.plumbing import jobs, observations, results
-from stages.plumbing.files import SENTENCE_PAIRS, TRANSLATIONS, temporary_sibling
+from stages.plumbing.files import TRANSLATIONS, temporary_sibling
 from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
 
@@ -24,35 +25,31 @@ TASKS = ("recurrence", "copy")
 SEQUENCES = "sequences"  # the size of the models of sequence tasks, as the protocols name theirs
 
 
-def compute(job: dict, folder: Path) -> dict:
+def compute(run: TranslationRun, folder: Path) -> dict:
     """One job, in a worker."""
     from stages.translation import loop, sequences
 
-    if job["task"] in TASKS:
-        return sequences.train(job)
-    return loop.train(job, SENTENCE_PAIRS / job["protocol"], folder)
+    return sequences.train(run) if run.task in TASKS else loop.train(run, folder)
 
 
-def planned(settings: Settings, operators: tuple[str, ...]) -> list[dict]:
-    """One job for every operator, protocol or sequence task that names it, and seed."""
-    section, made = settings.translation, []
-    recipes = [("translation", name, protocol) for name, protocol in section.protocols.items()]
+def planned(settings: Settings, operators: tuple[str, ...]) -> list[TranslationRun]:
+    """One run for every operator, protocol or sequence task that names it, and seed."""
+    section = settings.translation
+    recipes = [(TRANSLATION, name, protocol) for name, protocol in section.protocols.items()]
     recipes += [(task, SEQUENCES, section.sequence_tasks) for task in TASKS]
-    for operator, (task, protocol, recipe) in product(operators, recipes):
-        if operator not in recipe.operators:
-            continue
-        training = recipe.model_dump(mode="json", exclude={"operators", "seeds"})
-        for seed in recipe.seeds:
-            shared = {"operator": operator, "seed": seed, "task": task, "protocol": protocol, "training": training}
-            made.append(shared | {"name": f"{task}, {protocol}, {operator}, seed {seed}"})
-    return made
+    return [
+        TranslationRun(operator=operator, task=task, size=size, seed=seed, training=recipe)
+        for operator, (task, size, recipe) in product(operators, recipes)
+        if operator in recipe.operators
+        for seed in recipe.seeds
+    ]
 
 
-def rows(job: dict, result: dict) -> list[Observation]:
-    """What a job found, as observations."""
-    shared = {"stage": "translation", "operator": job["operator"], "size": job["protocol"], "task": job["task"]}
-    shared |= {"protocol": job["protocol"], "pretraining_seed": job["seed"]}
-    if job["task"] in TASKS:
+def rows(run: TranslationRun, result: dict) -> list[Observation]:
+    """What a run found, as observations."""
+    shared = {"stage": "translation", "operator": run.operator, "size": run.size, "task": run.task}
+    shared |= {"protocol": run.size, "pretraining_seed": run.seed}
+    if run.task in TASKS:
         return [Observation(metric="error", value=result["error"], **shared)]
     by_epoch = [
         Observation(
@@ -72,32 +69,30 @@ def rows(job: dict, result: dict) -> list[Observation]:
     return [*by_epoch, *scores]
 
 
-def translations(job: dict, result: dict) -> pd.DataFrame:
-    """The translations of one job, a line a sentence and search."""
+def translations(run: TranslationRun, result: dict) -> pd.DataFrame:
+    """The translations of one run, a line a sentence and search."""
     frames = [
         pd.DataFrame({"search": name, "example": range(len(result[name])), "translation": result[name]})
         for name in SEARCHES
     ]
-    return pd.concat(frames).assign(protocol=job["protocol"], seed=job["seed"])
+    return pd.concat(frames).assign(protocol=run.size, seed=run.seed)
 
 
 def main(settings: Settings, operator: str | None = None) -> dict | None:
     plan = planned(settings, (operator,) if operator else settings.translation.operators)
-    inputs = {name: (SENTENCE_PAIRS / name,) for name in settings.translation.protocols}
-    work = [jobs.Job(job["name"], job, inputs.get(job["protocol"], ())) for job in plan]
-    done = jobs.run(compute, work, "translation", settings.workers, on_gpu=True)
+    done = jobs.run(compute, [run.job for run in plan], "translation", settings.workers, on_gpu=True)
     if operator:
         return None
-    found = [(job, result) for job, (_, result) in zip(plan, done, strict=True)]
-    translated = [(job, result) for job, result in found if job["task"] not in TASKS]
+    found = [(run, result) for run, (_, result) in zip(plan, done, strict=True)]
+    translated = [(run, result) for run, result in found if run.task == TRANSLATION]
     with temporary_sibling(TRANSLATIONS) as output:
         output.mkdir()
         for name in settings.translation.operators:
-            frames = [translations(job, result) for job, result in translated if job["operator"] == name]
+            frames = [translations(run, result) for run, result in translated if run.operator == name]
             if frames:
                 pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
     results.hand_on("translation", [folder for folder, _ in done])
-    rows_of_all = [row for job, result in found for row in rows(job, result)]
+    rows_of_all = [row for run, result in found for row in rows(run, result)]
     observations.write(observations.FOLDER / "translation.csv", rows_of_all)
     signatures = {result["signature"] for _, result in translated}
     seconds = round(sum(result["seconds"] for _, result in translated), 1)

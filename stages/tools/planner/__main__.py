@@ -10,7 +10,7 @@ import json
 import math
 import shutil
 import time
-from collections import Counter
+from collections import defaultdict
 from pathlib import Path
 
 import joblib
@@ -25,7 +25,7 @@ from stages.plumbing.progress import duration
 from stages.plumbing.settings import Settings, load_settings
 from stages.tools.planner import amounts, pace, work
 from stages.tools.planner.amounts import Amounts
-from stages.tools.planner.work import COPIES, Run
+from stages.tools.planner.work import COPIES, Work
 
 H100 = 989.4e12  # operations a second, bfloat16, dense: NVIDIA's data sheet of the H100 SXM
 UTILISATION = 0.4  # assumed
@@ -40,15 +40,17 @@ def main() -> None:
     settings = load_settings()
     data = amounts.of(settings)
     planned = work.planned(settings, data)
-    finished, seconds = found(settings, planned), pace.measured(settings, data.vocabulary_size, planned)
-    rows, by_command = [], Counter()
-    for stage, size in dict.fromkeys((run.stage, run.size) for run in planned):
-        here = [run for run in planned if (run.stage, run.size) == (stage, size)]
+    finished, pace_of = done_of(settings, planned), pace.measured(settings, data.vocabulary_size, planned)
+    groups, rows, by_command = defaultdict(list), [], {}
+    for each in planned:
+        groups[each.stage, each.size].append(each)
+    for (stage, size), jobs_of in groups.items():
         names = commands(settings, stage, size)
-        whole = taken(here, seconds, len(names), workers(settings, stage), start)
-        rows.append(row(here, sum(id(run) in finished for run in here), whole))
-        by_command.update(dict.fromkeys(names, whole / len(names)) if whole else {})
-    progress.write_plan(dict(by_command))
+        seconds = taken(jobs_of, pace_of, len(names), workers(settings, stage), start)
+        rows.append(row(jobs_of, sum(id(job) in finished for job in jobs_of), seconds))
+        for name in names if seconds else ():
+            by_command[name] = by_command.get(name, 0.0) + seconds / len(names)
+    progress.write_plan(by_command)
     print("\n".join([f"scale {settings.scale}", "", table(rows), "", *remarks(settings, data, planned)]))
 
 
@@ -59,8 +61,8 @@ def workers(settings: Settings, stage: str) -> int:
     return settings.workers or torch.cuda.device_count() or joblib.cpu_count()
 
 
-def found(settings: Settings, planned: list[Run]) -> set[int]:
-    """Those of the runs (their `id`) that are done: by dvc.lock with their stage or, before that, by data/jobs.
+def done_of(settings: Settings, planned: list[Work]) -> set[int]:
+    """Those of the jobs (their `id`) that are done: by dvc.lock with their stage or, before that, by data/jobs.
 
     There a job counts that has the settings of today and is no older than the model that it starts from, of a stage
     whose inputs are all made.
@@ -72,48 +74,64 @@ def found(settings: Settings, planned: list[Run]) -> set[int]:
     ended = {}
     for result in jobs.FOLDER.glob(f"*/*/{results.RESULT}"):
         description = json.loads(result.with_name(results.DESCRIPTION).read_text())
-        ended[_key(description["settings"])] = result.stat().st_mtime
+        ended[_key(**description)] = result.stat().st_mtime
     finished = set()
-    for run in planned:
-        command = f"{run.stage}@{run.operator}-{run.size}" if run.stage == "pretraining" else run.stage
-        start = Path(str(run.job.get("weights") or run.job.get("model")), "model.safetensors")
-        since = start.stat().st_mtime if start.exists() else 0.0
-        if command not in left or (run.stage not in waiting and ended.get(_key(run.job), -1.0) >= since):
-            finished.add(id(run))
+    for job in planned:
+        command = f"{job.stage}@{job.run.operator}-{job.size}" if job.stage == "pretraining" else job.stage
+        if command not in left:
+            finished.add(id(job))
+        elif job.run and job.stage not in waiting:
+            start = Path(getattr(job.run, "weights", getattr(job.run, "folder", "")), "model.safetensors")
+            since = start.stat().st_mtime if start.exists() else 0.0
+            if ended.get(_key(job.run.name, job.run.content), -1.0) >= since:
+                finished.add(id(job))
     return finished
 
 
-def _key(job: dict) -> str:
-    """The settings of a job but for places: the name says which model it starts from."""
-    return json.dumps({key: value for key, value in job.items() if key not in ("weights", "keep")}, sort_keys=True)
+def _key(name: str, settings: dict) -> str:
+    """A job without the place of its weights, which the planner does not know of a model after TriviaQA."""
+    return json.dumps([name, {key: value for key, value in settings.items() if key != "weights"}], sort_keys=True)
 
 
 def taken(
-    runs: list[Run], pace: dict[tuple[str, str], float], commands: int, workers: int, start: float
+    planned: list[Work], pace: dict[tuple[str, str], float], commands: int, workers: int, start: float
 ) -> float | None:
-    """Seconds of runs that `commands` share equally, one command after the other, each in rounds of `workers`.
+    """Seconds of jobs that `commands` share equally, one command after the other, each in rounds of `workers`.
 
-    pace: seconds an operation, by size and recipe. start: seconds that a command takes to begin. None where the
-    operations are not known.
+    Args:
+        planned: jobs of one stage at one size.
+        pace: seconds an operation, by size and recipe.
+        commands: of dvc.yaml that do them.
+        workers: jobs at a time.
+        start: seconds that a command takes to begin.
+
+    Returns:
+        None where the operations are not known.
     """
-    if any(run.flops is None for run in runs):
+    if not all(job.passes for job in planned):
         return None
-    mean = sum(run.flops * pace[run.size, run.recipe] for run in runs) / len(runs)
-    return commands * (start + mean * math.ceil(len(runs) / commands / workers))
+    mean = sum(job.flops * pace[job.size, job.recipe] for job in planned) / len(planned)
+    return commands * (start + mean * math.ceil(len(planned) / commands / workers))
 
 
-def row(runs: list[Run], done: int, seconds: float | None) -> dict:
-    """A line of the table, for the runs of a stage at one size; None for what is not known. seconds: of all of them."""
-    known = all(run.flops is not None for run in runs)
+def row(planned: list[Work], done: int, seconds: float | None) -> dict:
+    """A line of the table, for the jobs of a stage at one size; None for what is not known.
+
+    Args:
+        planned: the jobs.
+        done: how many of them are done.
+        seconds: that all of them take.
+    """
+    known = seconds is not None
     return {
-        "stage": runs[0].stage,
-        "size": runs[0].size,
-        "runs": len(runs),
+        "stage": planned[0].stage,
+        "size": planned[0].size,
+        "runs": len(planned),
         "done": done,
-        "tokens": sum(run.tokens for run in runs) if known else None,
-        "FLOPs": sum(run.flops for run in runs) if known else None,
-        "time here": None if seconds is None else seconds * (1 - done / len(runs)),
-        "disk": sum(run.bytes for run in runs),
+        "tokens": sum(tokens for job in planned for tokens, _, _ in job.passes) if known else None,
+        "FLOPs": sum(job.flops for job in planned) if known else None,
+        "time here": seconds * (1 - done / len(planned)) if known else None,
+        "disk": sum(job.bytes for job in planned),
     }
 
 
@@ -136,12 +154,12 @@ def storage(number_of_bytes: float) -> str:
     return f"{number_of_bytes / 1e9:.1f} GB" if number_of_bytes >= 1e9 else f"{number_of_bytes / 1e6:.0f} MB"
 
 
-def remarks(settings: Settings, data: Amounts, planned: list[Run]) -> list[str]:
+def remarks(settings: Settings, data: Amounts, planned: list[Work]) -> list[str]:
     """What the table rests on, and what it leaves out."""
-    on_h100 = sum(run.flops or 0 for run in planned) / H100 / UTILISATION
-    need, free = sum(run.bytes for run in planned), shutil.disk_usage(".").free
+    on_h100 = sum(job.flops for job in planned) / H100 / UTILISATION
+    need, free = sum(job.bytes for job in planned), shutil.disk_usage(".").free
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"a CPU of {joblib.cpu_count()} cores"
-    others = set(pipeline()) - {run.stage for run in planned}
+    others = set(pipeline()) - {job.stage for job in planned}
     lines = [
         f"Time here: of what is not done, {workers(settings, '')} at once on {device}, of which nothing else takes a "
         "share; `original` is timed, other operators and testing follow by their operations.",

@@ -5,6 +5,8 @@ the seconds that it computes, so that waiting for other processes does not count
 """
 
 import time
+from collections import defaultdict
+from statistics import mean
 
 import numpy as np
 import torch
@@ -13,7 +15,7 @@ from stages.attention.counts import training_flops
 from stages.classification.training import Encoded
 from stages.plumbing.settings import REFERENCE, Settings
 from stages.timing.speed import Finetuning
-from stages.tools.planner.work import Run
+from stages.tools.planner.work import Work
 from stages.training.machine import synchronise
 from stages.training.optimisation import device
 
@@ -24,18 +26,18 @@ TOKENS = 1024  # of a batch on a CPU, at most, and one sequence at least
 FIRST = 5  # id of a word
 
 
-def measured(settings: Settings, vocabulary_size: int, runs: list[Run]) -> dict[tuple[str, str], float]:
+def measured(settings: Settings, vocabulary_size: int, planned: list[Work]) -> dict[tuple[str, str], float]:
     """Seconds an operation, by size and recipe; of a recipe for which no time is left, those of the one before."""
-    alike, seconds = {}, {}
-    for run in runs:
-        if run.flops:
-            alike.setdefault((run.size, run.recipe), []).append(run)
+    lengths, seconds = defaultdict(list), {}
+    for job in planned:
+        if job.passes:
+            lengths[job.size, job.recipe].append(job.passes[0][1])
     end, last = time.monotonic() + SECONDS, 0.0
-    for number, ((size, recipe), group) in enumerate(alike.items()):
+    for number, (size, recipe) in enumerate(lengths):
         left = end - time.monotonic()
         if not seconds or left > 0:
-            length = round(sum(run.tokens for run in group) / sum(run.sequences for run in group))
-            last = timed(settings, vocabulary_size, size, recipe, length, left / (len(alike) - number))
+            length = round(mean(lengths[size, recipe]))
+            last = timed(settings, vocabulary_size, size, recipe, length, left / (len(lengths) - number))
         seconds[size, recipe] = last
     return seconds
 

@@ -4,28 +4,31 @@ Operations are those of attention/counts.py: of matrix products, three times the
 """
 
 import math
-from collections.abc import Sequence
-from contextlib import chdir
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from stages.attention.counts import model_parameters, training_flops
 from stages.benchmarks.glue import TASKS
-from stages.classification.run import TunedRun
+from stages.classification.kept_models import EvaluationRun
+from stages.classification.run import FinetuningRun, ModelRun
 from stages.convergence import stage as convergence
 from stages.cross_domain import stage as cross_domain
+from stages.encoder_decoder.run import TranslationRun
 from stages.finetuning import stage as finetuning
+from stages.masked_lm.run import PretrainingRun
 from stages.noise import stage as noise
-from stages.plumbing.files import PRETRAINED
+from stages.noise.stage import NoiseRun
 from stages.plumbing.observations import NOT_PRETRAINED
 from stages.plumbing.settings import REFERENCE, Settings
+from stages.plumbing.training_sections import QuestionAnswering
 from stages.pretraining import stage as pretraining
 from stages.question_answering import stage as question_answering
+from stages.question_answering.stage import BEFORE, AnsweringRun
 from stages.question_answering.windows import cuts
-from stages.tools.planner import amounts
-from stages.tools.planner.amounts import Amounts
+from stages.tools.planner.amounts import OTHER, Amounts
 from stages.translation import stage as translation
 
 FLOAT32 = 4  # bytes
@@ -35,31 +38,29 @@ SPECIAL = 3  # [CLS] and two [SEP] of a window of question and context
 FORWARD = 1 / 3  # of the operations of training
 STOCK = 2  # precisions in which stage timing trains stock BERT too
 
-Plan = list[tuple[dict, dict]]  # of a stage: columns of observations, and settings of a job
+AnyRun = PretrainingRun | ModelRun | TranslationRun
 Pass = tuple[float, float, float]  # tokens, tokens of a sequence, operations as a share of those of training
 
 
 @dataclass(frozen=True)
-class Run:
+class Work:
     """What one job does.
 
-    recipe: `pretraining`, `question_answering` or a name in `finetuning`, whose batch size and precision hold. job: its
-    settings in data/jobs. tokens, flops: None where they are not counted. sequences: that the tokens are in. bytes: of
-    the models that it leaves.
+    recipe: `pretraining`, `question_answering` or a name in `finetuning`, whose batch size and precision hold. run: its
+    record; None for what is no job. passes: none where they are not counted. flops: of all passes. bytes: of the models
+    that it leaves.
     """
 
     stage: str
-    operator: str
     size: str
     recipe: str
-    job: dict
-    tokens: float | None = None
-    sequences: float = 0.0
-    flops: float | None = None
+    passes: list[Pass]
+    flops: float
+    run: AnyRun | None = None
     bytes: int = 0
 
 
-def planned(settings: Settings, data: Amounts) -> list[Run]:
+def planned(settings: Settings, data: Amounts) -> list[Work]:
     """Every job of the stages that train or test models, in the order of dvc.yaml."""
 
     @cache
@@ -72,66 +73,68 @@ def planned(settings: Settings, data: Amounts) -> list[Run]:
         variant, width = settings.variant(operator), settings.models[size].model_dump()
         return training_flops(variant, width, data.vocabulary_size, length, masked)
 
-    def run(stage: str, operator: str, size: str, recipe: str, job: dict, passes: list[Pass], left: int = 0) -> Run:
+    def left(run: AnyRun, operator: str) -> int:
+        if isinstance(run, PretrainingRun):
+            return (COPIES * (1 + len(run.leaves)) + RESUMED) * size_of("masked_lm", operator, run.size)
+        stays = getattr(run, "keep", None) or getattr(run, "set", None) == BEFORE
+        return COPIES * size_of("classifier", operator, run.size) if stays else 0
+
+    def work(stage: str, operator: str, size: str, recipe: str, passes: list[Pass], run: AnyRun | None = None) -> Work:
+        operator = REFERENCE if operator == NOT_PRETRAINED else operator
         masked = settings.pretraining.mask_probability if recipe == "pretraining" else 0.0
-        tokens, sequences = sum(each[0] for each in passes), sum(each[0] / each[1] for each in passes)
-        flops = sum(count * share * a_token(operator, size, length, masked) for count, length, share in passes)
-        known = passes or None
-        return Run(stage, operator, size, recipe, job, known and tokens, sequences, known and flops, left)
+        flops = sum(tokens * share * a_token(operator, size, length, masked) for tokens, length, share in passes)
+        return Work(stage, size, recipe, passes, flops, run, left(run, operator) if run else 0)
 
-    runs = []
-    for job in pretraining.planned(settings, settings.pretrained()):
-        model = job.operator, job.size
-        left = (COPIES * (1 + len(job.leaves)) + RESUMED) * size_of("masked_lm", *model)
-        runs.append(run("pretraining", *model, "pretraining", job.content, pretraining_passes(settings, data), left))
-    for stage, plan in plans(settings).items():
-        for columns, job in plan:
-            operator = REFERENCE if columns["operator"] == NOT_PRETRAINED else columns["operator"]
-            stays = job.get("keep") or job["task"] == question_answering.BEFORE
-            left = COPIES * size_of("classifier", operator, columns["size"]) if stays else 0
-            recipe, passes = columns.get("protocol", stage), passes_of(settings, data, stage, job)
-            runs.append(run(stage, operator, columns["size"], recipe, job, passes, left))
-    for model in settings.pretrained():
-        for recipe, passes in timing_passes(settings, data, model[0]).items():
-            runs.append(run("timing", *model, recipe, {}, passes))
-    for job in translation.planned(settings, settings.translation.operators):
-        runs.append(Run("translation", job["operator"], job["protocol"], job["protocol"], job))
-    return runs
+    found = []
+    for stage, run in plans(settings):
+        recipe = run.columns["protocol"] if isinstance(run, FinetuningRun | EvaluationRun) else stage
+        found.append(work(stage, run.operator, run.size, recipe, passes_of(settings, data, run), run))
+    for operator, size in settings.pretrained():
+        for recipe, passes in timing_passes(settings, data, operator).items():
+            found.append(work("timing", operator, size, recipe, passes))
+    return found
 
 
-def plans(settings: Settings) -> dict[str, Plan]:
-    """What the stages after pre-training plan: they go by the models that they find.
-
-    So they are asked in an empty folder, with a folder in the place of every model that there will be.
-    """
-    models, tuned, answering = settings.pretrained(), settings.finetuned(), []
-    with TemporaryDirectory() as folder, chdir(folder):
-        for operator, size in models:
-            for seed in settings.pretraining.seeds:
-                Path(PRETRAINED, f"{operator}-{size}", f"seed-{seed}").mkdir(parents=True)
-            here = [(operator, size)]
-            first = question_answering.first_steps(settings, here)
-            trained = {(each.weights, each.seed): Path(question_answering.BEFORE) for each in first}
-            answering += [*first, *question_answering.planned(settings, here, trained)]
-        first_tuned = finetuning.planned(settings, tuned)
-        for each in first_tuned:
-            if each.keep:
-                each.keep.mkdir(parents=True)
-        tests = {"noise": noise.planned(settings, tuned), "cross_domain": cross_domain.planned(settings, tuned)}
-        protocol = settings.convergence.protocol  # after the last step some runs are jobs of stage finetuning
-        same = {each.name for each in first_tuned if each.columns["protocol"] == protocol}
-        others = [each for each in convergence.planned(settings, models) if each.name not in same]
-    return {
-        "finetuning": _contents(first_tuned),
-        **tests,
-        "convergence": _contents(others),
-        "question_answering": _contents(answering),
+def plans(settings: Settings) -> Iterator[tuple[str, AnyRun]]:
+    """(stage, run) of every job that the stages plan."""
+    models, tuned = settings.pretrained(), settings.finetuned()
+    nowhere = defaultdict(lambda: Path(BEFORE))  # models after TriviaQA: where they will be is not known yet
+    plan = {
+        "pretraining": pretraining.planned(settings, models),
+        "finetuning": finetuning.planned(settings, tuned),
+        "noise": noise.planned(settings, tuned),
+        "cross_domain": cross_domain.planned(settings, tuned),
+        "convergence": convergence.planned(settings, models),
+        "question_answering": [
+            *question_answering.first_steps(settings, models),
+            *question_answering.planned(settings, models, nowhere),
+        ],
+        "translation": translation.planned(settings, settings.translation.operators),
     }
+    same = {run.text for run in plan["finetuning"]}  # after the last step, some runs of convergence are these jobs
+    plan["convergence"] = [run for run in plan["convergence"] if run.text not in same]
+    yield from ((stage, run) for stage, runs in plan.items() for run in runs)
 
 
-def _contents(runs: Sequence[TunedRun]) -> Plan:
-    """Columns and content of runs, with the place where a model is kept."""
-    return [(run.columns, run.content | {"keep": getattr(run, "keep", None)}) for run in runs]
+def passes_of(settings: Settings, data: Amounts, run: AnyRun) -> list[Pass]:
+    """What a job trains on, and what it predicts. Nothing where that is not known, or not counted."""
+    match run:
+        case PretrainingRun():
+            return pretraining_passes(settings, data)
+        case NoiseRun():  # clean, and every level but the first under every seed and kind of noise
+            times = 1 + (len(run.noise.levels) - 1) * len(run.noise.seeds) * (1 + len(run.noise.text))
+            return [tested(data, run.task, run.maximum_length, times)]
+        case EvaluationRun():
+            return [tested(data, task, run.maximum_length) for task in run.evaluated_on]
+        case AnsweringRun():
+            windows, length = windows_of(data, run.set, run.training)
+            tokens = {split: data.examples[run.set, split] * windows * length for split in ("train", "validation")}
+            answered = [] if run.set == BEFORE else [(tokens["validation"], length, FORWARD)]
+            return [(run.training.epochs * tokens["train"], length, 1.0), *answered]
+        case FinetuningRun():
+            longest = run.training.maximum_length
+            return [learned(data, run.task, longest, run.training.epochs), tested(data, run.task, longest)]
+    return []
 
 
 def pretraining_passes(settings: Settings, data: Amounts) -> list[Pass]:
@@ -146,24 +149,6 @@ def pretraining_passes(settings: Settings, data: Amounts) -> list[Pass]:
     return [(share * tokens, short, 1.0), ((1 - share) * tokens, longest, 1.0), (tested, longest, FORWARD)]
 
 
-def passes_of(settings: Settings, data: Amounts, stage: str, job: dict) -> list[Pass]:
-    """What a job of a later stage trains on, and what it predicts."""
-    if stage == "noise":
-        wanted = settings.noise  # clean, and every level but the first under every seed and kind of noise
-        times = 1 + (len(wanted.levels) - 1) * len(wanted.seeds) * (1 + len(wanted.text))
-        return [tested(data, job["task"], job["maximum_length"], times)]
-    if stage == "cross_domain":
-        return [tested(data, task, job["maximum_length"]) for task in settings.cross_domain.tasks]
-    recipe = job["training"]
-    if stage == "question_answering":
-        windows, length = windows_of(data, job["set"], recipe)
-        tokens = {split: data.examples[job["set"], split] * windows * length for split in ("train", "validation")}
-        answered = [] if job["set"] == question_answering.BEFORE else [(tokens["validation"], length, FORWARD)]
-        return [(recipe["epochs"] * tokens["train"], length, 1.0), *answered]
-    longest = recipe["maximum_length"]
-    return [learned(data, job["task"], longest, recipe["epochs"]), tested(data, job["task"], longest)]
-
-
 def timing_passes(settings: Settings, data: Amounts, operator: str) -> dict[str, list[Pass]]:
     """What stage timing does, by recipe; stock BERT, which does more work a token, counts as two of our models."""
     wanted, length = settings.timing, settings.tokenization.sequence_length
@@ -175,21 +160,21 @@ def timing_passes(settings: Settings, data: Amounts, operator: str) -> dict[str,
 
 
 def learned(data: Amounts, task: str, maximum_length: int, epochs: int) -> Pass:
-    """Training on a task of GLUE."""
-    length = min(data.lengths.get(task, amounts.OTHER), maximum_length)
+    """Training on a task of GLUE, whose examples are cut at `maximum_length` tokens."""
+    length = min(data.lengths.get(task, OTHER), maximum_length)
     return epochs * data.examples[task, "train"] * length, length, 1.0
 
 
 def tested(data: Amounts, task: str, maximum_length: int, times: int = 1) -> Pass:
-    """Predictions for its validation splits."""
-    length = min(data.lengths.get(task, amounts.OTHER), maximum_length)
+    """Predictions for its validation splits, so many times."""
+    length = min(data.lengths.get(task, OTHER), maximum_length)
     examples = sum(data.examples[task, split.name] for split in TASKS[task].validation_splits)
     return times * examples * length, length, FORWARD
 
 
-def windows_of(data: Amounts, name: str, recipe: dict) -> tuple[int, float]:
-    """Windows of a question of mean length, and mean tokens of a window. recipe: a record `question_answering`."""
-    before = min(data.lengths["question"], recipe["question_length"]) + SPECIAL
-    context = data.lengths["triviaqa" if name == question_answering.BEFORE else "context"]
-    parts = list(cuts(round(context), math.floor(recipe["maximum_length"] - before), recipe["stride"]))
+def windows_of(data: Amounts, name: str, recipe: QuestionAnswering) -> tuple[int, float]:
+    """Windows of a question of mean length from the set `name`, and mean tokens of a window."""
+    before = min(data.lengths["question"], recipe.question_length) + SPECIAL
+    context = data.lengths["triviaqa" if name == BEFORE else "context"]
+    parts = list(cuts(round(context), math.floor(recipe.maximum_length - before), recipe.stride))
     return len(parts), before + sum(end - start for start, end in parts) / len(parts)

@@ -1,0 +1,40 @@
+"""What a run of stage translation is, without torch: one operator, one task and one seed."""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import SkipValidation
+
+from stages.plumbing.files import SENTENCE_PAIRS
+from stages.plumbing.jobs import Job
+from stages.plumbing.run import Run
+from stages.plumbing.translation_sections import Layers
+
+TRANSLATION = "translation"  # the task that is no sequence task
+
+
+class TranslationRun(Run):
+    """A Transformer with one operator, trained from one seed.
+
+    task: TRANSLATION or a sequence task. size: the protocol of the former, or what the observations call the size of
+    the latter. training: the record of either.
+    """
+
+    beside: ClassVar[dict[str, Any]] = {"training": {"seeds", "operators"}}
+    operator: str
+    task: str
+    size: str
+    training: SkipValidation[Layers]
+
+    @property
+    def name(self) -> str:
+        return f"{self.task}, {self.size}, {self.operator}, seed {self.seed}"
+
+    @property
+    def data(self) -> Path:
+        """The folder of the sentence pairs."""
+        return SENTENCE_PAIRS / self.size
+
+    @property
+    def job(self) -> Job:
+        return Job(self.name, self, (self.data,) if self.task == TRANSLATION else ())
