@@ -25,6 +25,8 @@ STYLES = {name: operator.look for name, operator in described().items() if opera
 OTHERS = tuple(("#767676", stroke) for stroke in ("solid", "dashed", "dashdot", (0, (1, 1))))  # of further operators
 WIDTH, HEIGHT, ROW = 3.3, 2.7, 2  # inches a panel, panels a row of a printed page
 NAMES = 6  # names in a row of the legend
+COORDINATES = re.compile(rb' d="[^"]*"')  # of an SVG's paths
+DIGITS = re.compile(rb"(\.\d\d)\d+")  # more than a hundredth of a point
 DASHED, CONSTANT = (0, (4, 3)), "constant answer"  # its line, dashed
 SETTINGS = {
     "font.family": "sans-serif",
@@ -42,6 +44,7 @@ SETTINGS = {
     "text.color": INK,
     "xtick.color": INK,
     "ytick.color": INK,
+    "path.simplify_threshold": 0.5,  # of a point
     "svg.fonttype": "none",
     "svg.hashsalt": "figures",
     "pdf.fonttype": 42,
@@ -135,7 +138,7 @@ def _saved(figure: Figure, form: str, **cut: str) -> bytes:
     buffer = BytesIO()
     with mpl.rc_context(SETTINGS):
         figure.savefig(buffer, format=form, metadata=dates[form], **cut)  # white: it is also seen on dark pages
-    return buffer.getvalue()
+    return COORDINATES.sub(lambda path: DIGITS.sub(rb"\1", path[0]), buffer.getvalue())
 
 
 def steps_axis(axes: Axes) -> None:
