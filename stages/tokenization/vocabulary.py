@@ -55,8 +55,13 @@ def from_file(path: Path) -> Tokenizer:
 
     A byte order mark at its beginning and blank lines at its end do no harm.
     """
-    lines = path.read_bytes().removeprefix(reading.BYTE_ORDER_MARK).rstrip(b"\r\n").split(b"\n")
-    pieces = [_piece(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
+    pieces = list(reading.texts(path)) or [""]
+    while len(pieces) > 1 and not pieces[-1]:
+        pieces.pop()
+    if "" in pieces:
+        raise ValueError(
+            f"{path}, line {pieces.index('') + 1}: blank; a line is a piece and its number an id, so restore it"
+        )
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
     if len(vocabulary) != len(pieces):
         double = next(piece for piece, times in Counter(pieces).items() if times > 1)
@@ -70,16 +75,6 @@ def from_file(path: Path) -> Tokenizer:
             "of its own"
         )
     return tokenizer
-
-
-def _piece(line: bytes, where: str) -> str:
-    try:
-        piece = line.decode().removesuffix("\r")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{where}: not UTF-8 ({error.reason}); save the vocabulary as UTF-8") from None
-    if not piece:
-        raise ValueError(f"{where}: blank; a line is a piece and its number an id, so restore it")
-    return piece
 
 
 def from_hub(name: str, revision: str) -> tuple[Tokenizer, str]:
