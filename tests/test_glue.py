@@ -185,7 +185,10 @@ def test_a_byte_order_mark_and_blank_last_lines_do_no_harm(tmp_path):
 
 
 def test_other_faults_of_files_are_named(tmp_path):
-    with pytest.raises(ValueError, match=r"task qqp, split validation: none of .*QQP/dev\.subset\.tsv.* tasks\.names"):
+    with pytest.raises(
+        ValueError,
+        match=r"task qqp, split validation: neither dev\.tsv nor dev\.subset\.tsv is in .*QQP.* tasks\.names",
+    ):
         read(tmp_path, "qqp", 1)
     path = write(tmp_path, "SST-2/train.tsv", "sentence\tlabel")
     path.write_bytes(path.read_bytes() + "é\t1\n".encode("latin-1"))

@@ -1,5 +1,6 @@
 """The examples of one split as they were read, whatever the task, and how a file of JSON is read."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -30,6 +31,21 @@ class Examples:
             return self.frame
         chosen = np.random.default_rng(seed).choice(len(self.frame), size=count, replace=False)
         return self.frame.iloc[np.sort(chosen)].reset_index(drop=True)
+
+
+def find_file(folders: Iterable[Path], stem: str, suffix: str) -> Path | None:
+    """Looks for a file in one folder after the other, in each for the whole file before its subset.
+
+    Args:
+        folders: to look in.
+        stem: of the file's name.
+        suffix: of the file's name; that of a subset stands behind `.subset`.
+
+    Returns:
+        The first file that is there, so the subset of one folder goes before the whole file of the next; or None.
+    """
+    paths = (folder / f"{stem}{kind}{suffix}" for folder in folders for kind in ("", ".subset"))
+    return next(filter(Path.is_file, paths), None)
 
 
 def decoded(path: Path, form: type[T]) -> T:

@@ -15,7 +15,7 @@ import pandas as pd
 from stages.benchmarks.glue import HIGHEST_SIMILARITY, Split, Task
 from stages.plumbing import commits
 from stages.records import reading
-from stages.tasks.examples import Examples
+from stages.tasks.examples import Examples, find_file
 
 COLUMNS = ("example_id", "text_a", "text_b", "label")
 DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")  # Python would read more as a number, such as 0_4
@@ -23,7 +23,14 @@ DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")  # Python would read more as a number
 
 def read_original(root: Path, task: Task, split: Split) -> Examples:
     """A split from `root`/glue/FOLDER or `root`/FOLDER. ValueError: file and line of a fault."""
-    path = find_file(root, task, split)
+    folders = [root / "glue" / task.folder, root / task.folder]
+    path = find_file(folders, split.stem, ".tsv")
+    if path is None:
+        raise ValueError(
+            f"task {task.name}, split {split.name}: neither {split.stem}.tsv nor {split.stem}.subset.tsv is in "
+            f"{' or '.join(map(str, folders))}; put GLUE's original files below data.root, or take the task from "
+            "tasks.names"
+        )
     table = _numbered_rows(path)
     header = list(task.header) or next(table, (1, []))[1]
     places = reading.places(path, header, (*task.texts, task.label), "restore GLUE's header")
@@ -43,19 +50,6 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
         raise ValueError(f"{path}: no example; fetch the file again")
     reason = "wrong number of columns" if corrupt else ""
     return Examples(as_frame(rows, task), path.name, path.name.endswith(".subset.tsv"), corrupt, reason)
-
-
-def find_file(root: Path, task: Task, split: Split) -> Path:
-    """The whole file where there is one, else its subset. ValueError names all places that were tried."""
-    names = (f"{split.stem}.tsv", f"{split.stem}.subset.tsv")
-    candidates = [folder / task.folder / name for folder in (root / "glue", root) for name in names]
-    for path in candidates:
-        if path.is_file():
-            return path
-    raise ValueError(
-        f"task {task.name}, split {split.name}: none of {', '.join(map(str, candidates))} is there; put "
-        "GLUE's original files below data.root, or take the task from tasks.names"
-    )
 
 
 def read_hub(repository: str, revision: str, task: Task, split: Split) -> Examples:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from stages.benchmarks.answers import normalised
 from stages.plumbing import commits
-from stages.tasks.examples import Examples, decoded
+from stages.tasks.examples import Examples, decoded, find_file
 
 COLUMNS = ("example_id", "context", "question", "answers", "starts")
 VERSIONS = {"squad1": "v1.1", "squad2": "v2.0"}
@@ -64,7 +64,7 @@ def read_original(root: Path, name: str, split: str) -> Examples:
         ValueError: there is no such file, or it has a fault; the message names the file and the place in it.
     """
     stem = f"{STEMS[split]}-{VERSIONS[name]}"
-    path = find_file([root / "squad", root], stem)
+    path = find_file([root / "squad", root], stem, ".json")
     if path is None:
         remedy = "; `tasks.questions.squad2_training: derived` makes it of 1.1's" if stem == "train-v2.0" else ""
         raise ValueError(
@@ -96,16 +96,6 @@ def read_hub(repository: str, configuration: str | None, revision: str, name: st
         for row in data
     )
     return Examples(as_rows(rows, source, name == "squad2"), source)
-
-
-def find_file(folders: Iterable[Path], stem: str) -> Path | None:
-    """Looks for a file in one folder after the other, in each for STEM.json before STEM.subset.json.
-
-    Returns:
-        The first file that is there, so the subset of one folder goes before the whole file of the next; or None.
-    """
-    names = (f"{stem}.json", f"{stem}.subset.json")
-    return next((path for folder in folders for path in (folder / name for name in names) if path.is_file()), None)
 
 
 def as_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.DataFrame:

@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from stages.plumbing import commits
-from stages.tasks.examples import Examples, decoded
-from stages.tasks.squad import STEMS, as_rows, find_file
+from stages.tasks.examples import Examples, decoded, find_file
+from stages.tasks.squad import STEMS, as_rows
 
 PARTS = ("wikipedia", "web")
 PAGES = {"EntityPages": "wikipedia", "SearchResults": "web"}  # where the documents of a question are
@@ -51,7 +51,7 @@ def read_original(root: Path, split: str, words: int) -> Examples:
     ValueError: file, and question, of a fault.
     """
     folder = root / "triviaqa"
-    found = [find_file([folder / "qa"], f"{part}-{STEMS[split]}") for part in PARTS]
+    found = [find_file([folder / "qa"], f"{part}-{STEMS[split]}", ".json") for part in PARTS]
     paths = [path for path in found if path]
     if not paths:
         raise ValueError(
