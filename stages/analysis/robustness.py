@@ -5,12 +5,9 @@ computed for every run and then summarised over the units of inference (stages.e
 is compared with `original` in contrasts.py: the score under noise would tell again what the clean score tells.
 """
 
-from dataclasses import asdict, fields
-
 import pandas as pd
 
-from stages.evidence import noise
-from stages.evidence.statistics import Summary, summarise, units
+from stages.evidence import noise, statistics
 
 CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
 RUN = ["pretraining_seed", "finetuning_seed"]
@@ -31,7 +28,7 @@ def levels(rows: pd.DataFrame) -> pd.DataFrame:
 
 def curves(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Score by level with its interval: one row for every curve and level. rows: of `levels`."""
-    return summarised(rows, [*CURVE, "level"], confidence)
+    return statistics.summaries(rows, [*CURVE, "level"], confidence)
 
 
 def measures(rows: pd.DataFrame) -> pd.DataFrame:
@@ -47,26 +44,18 @@ def measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 def summaries(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Statistics of each measure by curve. rows: of `measures`."""
-    return summarised(rows, [*CURVE, "measure"], confidence)
+    return statistics.summaries(rows, [*CURVE, "measure"], confidence)
 
 
 def transfer(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Every metric of the stage `cross_domain` by operator, task trained on and split tested on."""
     keys = ["protocol", "size", "operator", "task", "evaluated_on", "metric"]
-    return summarised(rows[rows["stage"] == "cross_domain"], keys, confidence)
+    return statistics.summaries(rows[rows["stage"] == "cross_domain"], keys, confidence)
 
 
 def probes(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Every probe of the stage `noise` by operator, task and layer (`layer=NUMBER`, or `model`)."""
     rows = rows[(rows["stage"] == "noise") & rows["condition"].str.match(r"(layer=\d+|model)$", na=False)]
-    return summarised(rows, ["protocol", "size", "operator", "evaluated_on", "condition", "metric"], confidence)
-
-
-def summarised(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.DataFrame:
-    """One row of statistics for every group of runs that agree in `keys`; minimum and maximum are of the units."""
-    made = []
-    for values, own in rows.groupby(keys, sort=False):
-        ends = units(own)[0]
-        row = dict(zip(keys, values, strict=True)) | asdict(summarise(own, confidence))
-        made.append(row | {"minimum": float(ends.min()), "maximum": float(ends.max())})
-    return pd.DataFrame(made, columns=[*keys, *(field.name for field in fields(Summary)), "minimum", "maximum"])
+    return statistics.summaries(
+        rows, ["protocol", "size", "operator", "evaluated_on", "condition", "metric"], confidence
+    )

@@ -7,7 +7,6 @@ reports/metrics.json (for `dvc metrics show`) and reports/plots/ (for `dvc plots
 """
 
 import json
-from dataclasses import asdict
 
 import pandas as pd
 
@@ -34,7 +33,7 @@ from stages.evidence import (
     translation,
 )
 from stages.evidence import measurements as quantities
-from stages.evidence.statistics import summarise
+from stages.evidence.statistics import summaries
 from stages.plumbing.files import (
     ANALYSIS,
     AUDIT,
@@ -129,22 +128,19 @@ def summarised(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
     rows = run[run["stage"].isin(("parameters", "pretraining", "finetuning"))]
     split = ("steps_to_loss", f"steps_to_loss{convergence.NOT_REACHED}", "feed_forward_weights")
     rows = rows[~rows["metric"].isin(split)]  # further split by condition
-    groups = rows.groupby(keys, dropna=False, sort=False)
-    return pd.DataFrame(
-        [dict(zip(keys, values, strict=True)) | asdict(summarise(rows, confidence)) for values, rows in groups]
-    )
+    return summaries(rows, keys, confidence).drop(columns=["minimum", "maximum"])
 
 
-def metrics(summaries: pd.DataFrame, compared: pd.DataFrame, settings: Settings) -> dict:
+def metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Settings) -> dict:
     """Operator -> size -> means: validation loss, and protocol -> GLUE score times 100; beside each what it shows.
 
     A run of fewer than all tasks has no GLUE score; its columns stand there instead. Beside NAME stands
     NAME_against_original: the verdict, and the difference with its interval where there is one.
     """
     result: dict = {}
-    whole = set(summaries.loc[summaries["evaluated_on"] == scores.GLUE_SCORE, "protocol"])
-    asked = summaries["operator"].isin(settings.operators) & summaries["size"].isin(settings.sizes)
-    for row in summaries[asked].itertuples():
+    whole = set(means.loc[means["evaluated_on"] == scores.GLUE_SCORE, "protocol"])
+    asked = means["operator"].isin(settings.operators) & means["size"].isin(settings.sizes)
+    for row in means[asked].itertuples():
         entry = result.setdefault(row.operator, {}).setdefault(row.size, {})
         if row.metric == "final_validation_loss":
             entry[contrasts.FINAL_LOSS] = round(row.mean, 4)
@@ -181,7 +177,7 @@ def main(settings: Settings) -> dict:
     curves, raw_curves = convergence.curves(rows, run), convergence.curves(raw_rows, raw)
     without_model = baselines.references(rows, options.confidence)
     known = baselines.known(without_model)
-    summaries = baselines.beside(summarised(run, options.confidence), known, "mean")
+    means = baselines.beside(summarised(run, options.confidence), known, "mean")
     beside = baselines.beside(run, known)
     compared = {
         REPRODUCED: contrasts.quantities(rows, beside, known),
@@ -201,7 +197,7 @@ def main(settings: Settings) -> dict:
         "contrast_columns": contrasts.described(),
         "multibootstrap": resampled(settings),
         "runs": with_source(*scored),
-        "summaries": summaries,
+        "summaries": means,
         "milestones": with_source(*reached),
         "waiting": with_source(*(milestones.waiting(frame) for frame in (run, raw))),
         "curves": pd.concat([with_source(curves, raw_curves), figure_numbers.published_curve()]),
@@ -218,5 +214,5 @@ def main(settings: Settings) -> dict:
     with temporary_sibling(ANALYSIS / "results.parquet") as path:
         rows.to_parquet(path, index=False)
     write_plots(run, curves)
-    write_atomically(METRICS, json.dumps(metrics(summaries, tables["contrasts"], settings), indent=2) + "\n")
+    write_atomically(METRICS, json.dumps(metrics(means, tables["contrasts"], settings), indent=2) + "\n")
     return {}

@@ -5,7 +5,7 @@ speak for the operator. With several, fine-tuning seeds are first averaged withi
 counts pre-training runs. Holm over a family of tests, two one-sided t tests for equivalence (scipy, statsmodels).
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from math import comb, nan
 
 import numpy as np
@@ -33,7 +33,7 @@ class Summary:
     """Of one cell. sd, low and high are NaN where n < 2.
 
     n: units of inference; runs: all runs behind them; unit: what the units are. sd: sample standard deviation
-    over units; within_sd: over fine-tuning seeds, pooled within pre-training seeds.
+    over units; within_sd: over fine-tuning seeds, pooled within pre-training seeds; minimum, maximum: of the units.
     """
 
     mean: float
@@ -44,6 +44,8 @@ class Summary:
     unit: str
     runs: int
     within_sd: float
+    minimum: float
+    maximum: float
 
 
 def units(rows: pd.DataFrame) -> tuple[np.ndarray, str]:
@@ -76,7 +78,15 @@ def summarise(rows: pd.DataFrame, confidence: float) -> Summary:
         raise ValueError("no runs: nothing to summarise")
     values, unit = units(rows)
     mean, sd, low, high = mean_interval(values, confidence)
-    return Summary(mean, sd, len(values), low, high, unit, len(rows), within_sd(rows))
+    ends = float(values.min()), float(values.max())
+    return Summary(mean, sd, len(values), low, high, unit, len(rows), within_sd(rows), *ends)
+
+
+def summaries(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.DataFrame:
+    """One row of statistics for every group of runs that agree in `keys`. Columns: they, and the fields of Summary."""
+    groups = rows.groupby(keys, dropna=False, sort=False)
+    made = [dict(zip(keys, values, strict=True)) | asdict(summarise(own, confidence)) for values, own in groups]
+    return pd.DataFrame(made, columns=[*keys, *(field.name for field in fields(Summary))])
 
 
 def mean_interval(values: np.ndarray, confidence: float) -> tuple[float, float, float, float]:

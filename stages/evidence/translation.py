@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from stages.evidence.statistics import mean_interval
+from stages.evidence import statistics
 
 STAGE = "translation"
 STEPS = ("seconds_per_step", "longer_step_percent")  # as the stage `timing` measures them, by protocol
@@ -64,6 +64,4 @@ def summaries(measured: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """
     measured = measured[(measured["stage"] == STAGE) | measured["metric"].isin(STEPS)]
     names = measured["protocol"].where(measured["metric"] != "error", measured["task"])
-    groups = measured.assign(protocol=names).groupby(["protocol", "operator", "metric"], sort=False)["value"]
-    made = [(*keys, len(values), *mean_interval(values.to_numpy(float), confidence)) for keys, values in groups]
-    return pd.DataFrame(made, columns=SUMMARY)
+    return statistics.summaries(measured.assign(protocol=names), SUMMARY[:3], confidence)[SUMMARY]
