@@ -7,12 +7,13 @@ from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.statistics import EQUIVALENT, ONE_CHECKPOINT, TOO_FEW
 from stages.report import inputs
 
+TEXTS = {"protocol": "str", "direction": "str"}  # which may be empty
 HIGHER, LOWER, UNDECIDED = "higher", "lower", "undecided"
 
 
 def frame() -> pd.DataFrame:
     """All comparisons of this run and of the released results, as stages/analysis/contrasts.yaml describes them."""
-    return inputs.read("contrasts").fillna({"direction": "", "protocol": ""})
+    return inputs.read("contrasts", dtype=TEXTS).fillna(dict.fromkeys(TEXTS, ""))
 
 
 def select(rows: pd.DataFrame, **wanted: str) -> list[dict]:
