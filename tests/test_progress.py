@@ -1,12 +1,13 @@
 """What is said at the start of a command: what is still to come, and how long it takes by what has been seen."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 import yaml
 
-from stages.plumbing import done, progress
+from stages.plumbing import bars, done, progress
 from stages.plumbing.handover import pipeline
 from stages.plumbing.settings import Settings
 
@@ -116,3 +117,21 @@ def test_a_damaged_plan_is_named(known):
 )
 def test_a_duration_is_said_in_the_largest_unit_that_it_fills(seconds, said):
     assert progress.duration(seconds) == said
+
+
+def test_without_a_terminal_work_says_again_and_again_where_it_is_and_draws_nothing(monkeypatch, capsys):
+    monkeypatch.setattr(bars, "EVERY", 0.01)
+    with bars.Bar(total=24, desc="finetuning") as bar:
+        bar.update(5)
+        while "finetuning: 5 of 24, 00:0" not in (said := capsys.readouterr()).out:
+            assert said.err == ""
+    for _ in bars.Bar(range(3), "steps"):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_what_is_silent_says_nothing(monkeypatch, capsys):
+    monkeypatch.setattr(bars, "EVERY", 0.001)
+    for _ in bars.Bar(range(3), "steps", silent=True):
+        time.sleep(0.01)
+    assert capsys.readouterr() == ("", "")

@@ -32,9 +32,9 @@ from typing import Any
 import joblib
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError
-from tqdm import tqdm
 
 from stages.plumbing import fingerprints, gpus, imports, pool, results
+from stages.plumbing.bars import Bar
 from stages.plumbing.command import said
 from stages.plumbing.files import RESULTS
 from stages.plumbing.run import Run
@@ -95,8 +95,7 @@ def run(
     found = _found(jobs, folders, stage)
     missing = [i for i, result in enumerate(found) if result is None]
     print(f"{stage}: {len(jobs)} jobs, {len(jobs) - len(missing)} of them done before", flush=True)
-    silent = bool(rank()) or None  # None: where there is no terminal
-    with tqdm(total=len(jobs), initial=len(jobs) - len(missing), desc=stage, unit="job", disable=silent) as bar:
+    with Bar(total=len(jobs), initial=len(jobs) - len(missing), desc=stage, unit="job", silent=bool(rank())) as bar:
         failures, done = [], len(jobs) - len(missing)
         for name, error in _compute(function, [(jobs[i], folders[i]) for i in missing], workers, on_gpu):
             bar.update()

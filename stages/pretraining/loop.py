@@ -7,13 +7,13 @@ import math
 import time
 from pathlib import Path
 
-from tqdm import tqdm
 from transformers.utils import logging
 
 from stages.attention.counts import training_flops
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun, sequence_length
 from stages.masked_lm.steps import Trainer, validate
+from stages.plumbing.bars import Bar
 from stages.plumbing.files import temporary_sibling
 from stages.plumbing.jobs import processes, rank
 from stages.pretraining import curves
@@ -73,7 +73,7 @@ def _with_processes(run: PretrainingRun) -> dict:
 def _revisit(trainer: Trainer, wanted: dict[int, Path]) -> None:
     """Leaves the models after steps that the run has passed: what is random is drawn by step, so they are the same."""
     _leave(trainer.model, wanted.get(0))
-    for step in tqdm(range(max(wanted)), f"{trainer.run.name}, again", leave=False, disable=bool(rank()) or None):
+    for step in Bar(range(max(wanted)), f"{trainer.run.name}, again", leave=False, silent=bool(rank())):
         trainer.advance(step)
         _leave(trainer.model, wanted.get(step + 1))
 
@@ -94,10 +94,10 @@ def _train(trainer: Trainer, progress: dict, wanted: dict[int, Path], path: Path
     started = time.perf_counter() - progress["seconds"]
     losses, count = progress["since_evaluation"]
     losses = losses if rank() == 0 else 0.0  # the sum over all processes, as `gathered` leaves it
-    remaining, silent = range(progress["step"], steps), bool(rank()) or None
+    remaining, silent = range(progress["step"], steps), bool(rank())
     if progress["step"] == 0:
         _leave(model, wanted.get(0))  # the weights that the run starts from
-    for step in tqdm(remaining, run.name, total=steps, initial=progress["step"], leave=False, disable=silent):
+    for step in Bar(remaining, run.name, total=steps, initial=progress["step"], leave=False, silent=silent):
         loss, chosen, norm, rate = trainer.advance(step)
         losses, count, done = losses + loss, count + chosen, step + 1
         pace.count(tokens, tokens * flops[sequence_length(recipe, step, steps, longest)])

@@ -8,13 +8,13 @@ from math import exp
 from pathlib import Path
 
 import pandas as pd
-from tqdm import tqdm
 
 from stages.encoder_decoder import pairs as sentence_pairs
 from stages.encoder_decoder.pairs import Pairs
 from stages.encoder_decoder.run import TranslationRun
 from stages.encoder_decoder.steps import Counts, advance, built, held_out
 from stages.encoder_decoder.transformer import Transformer
+from stages.plumbing.bars import Bar
 from stages.training import checkpoints
 from stages.training.batches import batches
 from stages.training.optimisation import ORDER, derived_seed, optimiser
@@ -57,7 +57,7 @@ def _epoch(model: Transformer, adam, progress: dict, pairs: Pairs, run: Translat
     counts, step = Counts(), progress["step"]
     order = list(batches(pairs.lengths, run.training.batch_size, derived_seed(run.seed, ORDER, progress["epoch"])))
     name = f"{run.name}, epoch {progress['epoch'] + 1} of {run.training.epochs}"
-    for indices in tqdm(order, name, unit="batch", leave=False, disable=None):
+    for indices in Bar(order, name, unit="batch", leave=False):
         counts += advance(model, adam, step, pairs, indices, run)
         step += 1
     return counts, step
