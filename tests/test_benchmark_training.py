@@ -1,9 +1,12 @@
 """The benchmark of training and the stock implementation that it compares with, on toy models."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 import torch
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers.models.bert.modeling_bert import BertSelfAttention
 
 from stages.classification import training as finetuning
@@ -13,22 +16,41 @@ from stages.timing import peers, speed
 from stages.tools.benchmarks import training as benchmark
 from stages.tools.benchmarks.training import Problem
 from stages.training import machine
+from tests import toy
 from tests.toy import FINETUNING
 
 SIZE = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
 RECIPE = benchmark.TRAINING | {"maximum_length": 16}
 
 
+WORDS = toy.SPECIAL | {f"w{number}": number for number in range(5, toy.VOCABULARY)}
+
+
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    """Folder, tokenizer, corpus and the examples of a generated task."""
-    folder = tmp_path_factory.mktemp("benchmark")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(benchmark, "DOCUMENTS", 20)
-        patch.setattr(benchmark, "GENERATED", 40)
-        tokenizer = benchmark.prepared_corpus(folder, None, None, 300, 16)
-        examples = benchmark.prepared_task(folder, None, "sst2", tokenizer, 16)
-    return tokenizer, Corpus.of(folder / "tokens"), examples
+def data(tmp_path_factory) -> Path:
+    """The data of a toy run."""
+    folder = tmp_path_factory.mktemp("run") / "data"
+    folder.mkdir()
+    toy.packed(folder / "tokens")
+    words = Tokenizer(models.WordLevel(WORDS, "[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    (folder / "tokens" / "tokenizer").mkdir()
+    words.save(str(folder / "tokens" / "tokenizer" / "tokenizer.json"))
+    frame = pd.DataFrame({"text_a": ["w7 w8", "w9", "w5 w6 w7"] * 8, "text_b": None, "label": [0, 1, 1] * 8})
+    (folder / "tasks" / "sst2").mkdir(parents=True)
+    for split in ("train", "validation"):
+        frame.to_parquet(folder / "tasks" / "sst2" / f"{split}.parquet")
+    return folder
+
+
+@pytest.fixture
+def prepared(data, tmp_path):
+    """Tokenizer, corpus and the examples of a task."""
+    tokenizer = data / "tokens" / "tokenizer" / "tokenizer.json"
+    corpus = benchmark.repacked_corpus(tmp_path / "tokens", data / "tokens", 6)
+    tables = (data / "tasks" / "sst2" / f"{split}.parquet" for split in ("train", "validation"))
+    return tokenizer, corpus, [finetuning.encode(table, tokenizer, 16) for table in tables]
 
 
 @pytest.fixture(autouse=True)
@@ -36,10 +58,20 @@ def small(monkeypatch):
     monkeypatch.setattr(machine, "SIDES", {"cpu": (64,)})
 
 
-def test_the_corpus_has_the_asked_vocabulary_and_length(prepared):
-    tokenizer, corpus, _ = prepared
-    assert corpus.vocabulary_size == 300 and corpus.train.sequence_length == 16
-    assert corpus.train[[0]].max() < Tokenizer.from_file(str(tokenizer)).get_vocab_size()
+def test_the_tokens_of_a_run_are_cut_to_the_asked_length(data, prepared):
+    _, corpus, _ = prepared
+    whole = Corpus.of(data / "tokens")
+    assert corpus.vocabulary_size == whole.vocabulary_size and corpus.train.sequence_length == 6
+    assert np.array_equal(corpus.train[[0, 1]].ravel(), whole.train[[0]].ravel())
+
+
+@pytest.mark.parametrize("what", ["pretraining", "finetuning"])
+def test_a_table_is_printed_for_the_data_of_a_run(what, data, monkeypatch, capsys):
+    size = ["--layers", "1", "--hidden", "16", "--heads", "2", "--length", "12", "--batch-size", "8"]
+    rounds = ["--steps", "1", "--epochs", "1", "--rounds", "1", "--threads", str(torch.get_num_threads())]
+    monkeypatch.setattr("sys.argv", ["training", what, "--data", str(data), *size, *rounds])
+    benchmark.main()
+    assert len([line for line in capsys.readouterr().out.splitlines() if line.startswith(("stock", "ours"))]) == 4
 
 
 def test_pretraining_is_timed_in_four_ways(prepared):

@@ -4,7 +4,7 @@
 in float32 and bfloat16, on a GPU also compiled; and the share of the machine's measured matrix-product peak that goes
 into the operations of the model with a head at masked positions only. `finetuning`: examples a second and scores of one
 GLUE task, ours and as run_glue.py does, every example padded to the maximum length. All start from new weights, with a
-dropout of 0.1.
+dropout of 0.1, and train on the data of a run: `dvc repro tokenization tasks` makes them.
 """
 
 import argparse
@@ -23,12 +23,11 @@ from stages.benchmarks import glue
 from stages.benchmarks.metrics import scores
 from stages.classification import training as finetuning
 from stages.classification.training import Encoded
-from stages.embedded.tasks import write_glue
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
+from stages.plumbing.files import TOKENIZER, TOKENS, write_atomically
 from stages.plumbing.training_sections import Finetuning, Model, Pretraining
 from stages.sequences import packing
-from stages.tasks.glue import read_original
 from stages.timing import peers, speed
 from stages.training import machine
 from stages.training.rounds import interleaved, median_ratio
@@ -37,8 +36,6 @@ MASKED = 0.15
 PRECISIONS = ("float32", "bfloat16")
 WAYS = tuple((way, precision) for precision in PRECISIONS for way in ("stock", "ours"))
 COMPILED = ("compiled", "bfloat16")  # stock, compiled by Trainer: a further peer on a GPU
-GENERATED = 2000  # examples of each split of a task
-DOCUMENTS = 2000  # generated, or read from --text
 TRAINING = {
     "steps": 1_000_000, "epochs": None, "warmup_steps": 1000, "learning_rate": 1e-4, "betas": [0.9, 0.999],
     "epsilon": 1e-8, "weight_decay": 0.01, "gradient_clipping": 1.0, "initializer_range": 0.02,
@@ -164,53 +161,14 @@ def table(speeds: list[Speed], unit: str) -> str:
     return "\n".join(lines)
 
 
-def prepared_corpus(folder: Path, text: Path | None, words: Path | None, size: int, length: int) -> Path:
-    """Packs generated documents, or the first of a file, into folder/tokens; gives the tokenizer."""
-    # imported here: a machine that is given packed tokens need not have what reads text
-    from stages.corpus import sources
-    from stages.tokenization import streams as tokens
-    from stages.tokenization import vocabulary
-    from stages.tools.benchmarks.documents import write_documents
-
-    shard = folder / "shard.jsonl.zst"
-    if text:
-        sources.write_shard({"parts": [(str(text), 0, DOCUMENTS)]}, folder)
-    else:
-        write_documents(shard, DOCUMENTS)
-    tokenizer = vocabulary.from_file(words) if words else vocabulary.trained([shard], size)
-    path = folder / "tokenizer.json"
-    tokenizer.save(str(path))
-    tokens.tokenize_shard({"shard": str(shard), "tokenizer": str(path), "validation": [0], "cut": None}, folder)
-    splits = {
-        split: packing.pack([folder / f"{split}.bin"], folder / "tokens" / split, length) for split in tokens.SPLITS
-    }
-    index = {"sequence_length": length, "vocabulary_size": max(size, tokenizer.get_vocab_size()), "splits": splits}
-    index["special"] = vocabulary.special_ids(tokenizer)
-    (folder / "tokens" / packing.INDEX).write_text(json.dumps(index))
-    return path
-
-
-def repacked_corpus(folder: Path, made: Path, length: int) -> Path:
-    """Cuts the tokens that stage tokenization left in `made` anew, into folder/tokens; gives the tokenizer."""
-    index = packing.read_index(made)
+def repacked_corpus(folder: Path, tokens: Path, length: int) -> Corpus:
+    """Cuts the tokens of a run anew, into a folder, as sequences of `length` tokens."""
+    index = packing.read_index(tokens)
     for split in index["splits"]:
-        streams = sorted((made / split).glob("*.bin"))
-        index["splits"][split] |= packing.pack(streams, folder / "tokens" / split, length)
-    (folder / "tokens" / packing.INDEX).write_text(json.dumps(index | {"sequence_length": length}))
-    return made / "tokenizer" / "tokenizer.json"
-
-
-def prepared_task(folder: Path, root: Path | None, task: str, tokenizer: Path, length: int) -> tuple[Encoded, Encoded]:
-    """Training and (first) validation examples of GLUE's original files below `root`, or of generated ones."""
-    if root is None:
-        root = folder / "glue"
-        write_glue(root, GENERATED, GENERATED, 1)
-    encoded = []
-    for split in glue.TASKS[task].splits[:2]:
-        path = folder / f"{split.name}.parquet"
-        read_original(root, glue.TASKS[task], split).frame.to_parquet(path)
-        encoded.append(finetuning.encode(path, tokenizer, length))
-    return tuple(encoded)
+        streams = sorted((tokens / split).glob("*.bin"))
+        index["splits"][split] |= packing.pack(streams, folder / split, length)
+    write_atomically(folder / packing.INDEX, json.dumps(index | {"sequence_length": length}))
+    return Corpus.of(folder)
 
 
 def options() -> argparse.Namespace:
@@ -221,12 +179,8 @@ def options() -> argparse.Namespace:
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("what", choices=("pretraining", "finetuning"))
-    parser.add_argument("--tokens", type=Path, help="data/tokens of a run, in place of text and vocabulary")
-    parser.add_argument("--text", type=Path, help="documents: .jsonl, .txt or .raw, also .zst or .gz; else generated")
-    parser.add_argument("--vocabulary", type=Path, help="word pieces, one a line; else trained on the text")
-    parser.add_argument("--glue", type=Path, help="folder of GLUE's original files; else generated examples")
+    parser.add_argument("--data", type=Path, default="data", help="of a run that has made tokens and tasks")
     parser.add_argument("--task", choices=glue.TASKS, default="sst2")
-    parser.add_argument("--vocabulary-size", type=int, default=30_522, help="of the model, at least")
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--heads", type=int, default=4)
@@ -246,30 +200,20 @@ def main() -> None:
     size = {"layers": chosen.layers, "hidden": chosen.hidden, "heads": chosen.heads}
     size |= {"intermediate": 4 * chosen.hidden, "positions": chosen.length}
     print(f"{chosen.what}, {size}, batches of {chosen.batch_size}, {speed.device().type}, {chosen.threads} threads")
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        if chosen.tokens:
-            tokenizer = repacked_corpus(folder, chosen.tokens, chosen.length)
-        else:
-            text = (chosen.text, chosen.vocabulary, chosen.vocabulary_size)
-            tokenizer = prepared_corpus(folder, *text, chosen.length)
-        corpus = Corpus.of(folder / "tokens")
+    tokens, tokenizer = (chosen.data / path.relative_to("data") for path in (TOKENS, TOKENIZER))
+    with TemporaryDirectory() as folder:
+        corpus = repacked_corpus(Path(folder), tokens, chosen.length)
         if chosen.what == "pretraining":
             common = (corpus, tokenizer, size, chosen.batch_size)
             print(table(pretraining_speeds(*common, chosen.steps, chosen.rounds), "tokens"))
             return
-        problem = Problem(
-            chosen.task,
-            size,
-            corpus.vocabulary_size,
-            chosen.length,
-            chosen.batch_size,
-            chosen.epochs,
-            chosen.learning_rate,
-        )
-        examples = prepared_task(folder, chosen.glue, chosen.task, tokenizer, chosen.length)
-        print(f"{chosen.task}: {len(examples[0])} training and {len(examples[1])} validation examples")
-        print(table(finetuning_speeds(problem, *examples, chosen.rounds), "examples"))
+    recipe = chosen.length, chosen.batch_size, chosen.epochs, chosen.learning_rate
+    splits = (split.name for split in glue.TASKS[chosen.task].splits[:2])
+    tables = (chosen.data / "tasks" / chosen.task / f"{split}.parquet" for split in splits)
+    examples, validation = (finetuning.encode(table, tokenizer, chosen.length) for table in tables)
+    print(f"{chosen.task}: {len(examples)} training and {len(validation)} validation examples")
+    problem = Problem(chosen.task, size, corpus.vocabulary_size, *recipe)
+    print(table(finetuning_speeds(problem, examples, validation, chosen.rounds), "examples"))
 
 
 if __name__ == "__main__":
