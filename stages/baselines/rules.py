@@ -60,14 +60,14 @@ def predictions(task: str, train: pd.DataFrame, examples: pd.DataFrame) -> np.nd
     """
     typical = "mean" if not TASKS[task].labels else lambda labels: labels.mode().iloc[0]
     split = [[(words(one), words(other)) for one, other in pairs(frame)] for frame in (train, examples)]
-    labels, best, found = train["label"].reset_index(drop=True), -np.inf, np.empty(0)
+    labels, best, predicted = train["label"].reset_index(drop=True), -np.inf, np.empty(0)
     constant = labels.agg(typical)
     for value_of in PROPERTIES.values():
         seen, asked = (pd.Series([value_of(*texts) for texts in part], dtype=object) for part in split)
         groups = labels.groupby(seen)
         answers = groups.agg(typical)[groups.size() >= SEEN]
-        own, other = (np.array([answers.get(value, constant) for value in part]) for part in (seen, asked))
-        score = np.mean([*scores(task, own, labels.to_numpy()).values()])
+        refitted, other = (np.array([answers.get(value, constant) for value in part]) for part in (seen, asked))
+        score = np.mean([*scores(task, refitted, labels.to_numpy()).values()])
         if score > best:
-            best, found = score, other
-    return found
+            best, predicted = score, other
+    return predicted

@@ -40,10 +40,10 @@ def classification(task: str) -> Iterator[Observation]:
     predicted |= {name: words.predictions(train, examples, regression, name) for name in words.FEATURES}
     start = 0
     for evaluated_on, split in splits.items():
-        truth, own = split["label"].to_numpy(), slice(start, start := start + len(split))
-        found = {"most_frequent": constant_scores(task, train["label"].to_numpy(), truth)}
-        found |= {name: scores(task, given[own], truth) for name, given in predicted.items()}
-        for operator, metrics in found.items():
+        truth, place = split["label"].to_numpy(), slice(start, start := start + len(split))
+        scored = {"most_frequent": constant_scores(task, train["label"].to_numpy(), truth)}
+        scored |= {name: scores(task, given[place], truth) for name, given in predicted.items()}
+        for operator, metrics in scored.items():
             yield from _rows(operator, task, evaluated_on, metrics, len(truth))
 
 
@@ -62,10 +62,10 @@ def constant_scores(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str
         Every metric of the task, as a fraction.
     """
     constant = np.bincount(train.astype(int)).argmax() if TASKS[task].labels else train.mean()
-    found = scores(task, np.full(len(truth), constant), truth)
-    if "f1" in found:
-        found["f1"] = scores(task, np.full(len(truth), POSITIVE), truth)["f1"]
-    return found
+    metrics = scores(task, np.full(len(truth), constant), truth)
+    if "f1" in metrics:
+        metrics["f1"] = scores(task, np.full(len(truth), POSITIVE), truth)["f1"]
+    return metrics
 
 
 def question_answering(task: str, questions: str) -> Iterator[Observation]:

@@ -46,17 +46,17 @@ def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[st
                 split: reading.from_hub(hub.repository, hub.configuration, commit, split, languages) for split in SPLITS
             }
             read = commits.named(hub.repository, commit)
-    found = {
+    sound = {
         split: reading.cleaned(sides[split], limits[split], settings.filtering.malformed_share, f"{split} of {read}")
         for split in SPLITS
     }
-    found["train"] = reading.apart(found["train"], found["validation"][0] + found["test"][0])
-    for split, (texts, fates) in found.items():
+    sound["train"] = reading.apart(sound["train"], sound["validation"][0] + sound["test"][0])
+    for split, (texts, fates) in sound.items():
         if not texts:
             raise ValueError(
                 f"translation.protocols: {split} of {read} has no sound pair ({dict(fates)}); name other data"
             )
-    return found, read
+    return sound, read
 
 
 def generated(limits: dict[str, int | None], seed: int) -> dict[str, Texts]:
@@ -65,10 +65,8 @@ def generated(limits: dict[str, int | None], seed: int) -> dict[str, Texts]:
         raise ValueError(
             "translation.protocols.*.train_pairs and held_out_pairs: source `embedded` needs the numbers to generate"
         )
-    drawn, made = iter(language.pairs(sum(limits.values()), seed)), {}
-    for split, number in limits.items():
-        made[split] = [next(drawn) for _ in range(number)]
-    return made
+    drawn = iter(language.pairs(sum(limits.values()), seed))
+    return {split: [next(drawn) for _ in range(number)] for split, number in limits.items()}
 
 
 def encoded(texts: Texts, words: dict, positions: int, training: bool) -> tuple[Pairs, int]:
@@ -90,11 +88,11 @@ def cut(ids: np.ndarray, positions: int) -> np.ndarray:
 def prepare(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], str]:
     """Leaves the files of one protocol in `folder`; gives its lines of the ledger, and where the pairs are from."""
     protocol = settings.translation.protocols[name]
-    found, read = texts_of(settings, protocol)
-    words = vocabulary.train(found["train"][0], protocol.vocabulary_size, protocol.vocabulary == "shared")
+    splits, read = texts_of(settings, protocol)
+    words = vocabulary.train(splits["train"][0], protocol.vocabulary_size, protocol.vocabulary == "shared")
     vocabulary.save(words, folder)
     lines = []
-    for split, (texts, fates) in found.items():
+    for split, (texts, fates) in splits.items():
         training = split == "train"
         pairs, long = encoded(texts, words, protocol.positions, training)
         if not len(pairs):
@@ -115,6 +113,6 @@ def main(settings: Settings) -> dict:
     with temporary_sibling(SENTENCE_PAIRS) as output:
         output.mkdir()
         prepared = [prepare(settings, name, output / name) for name in settings.translation.protocols]
-        lines = [line for own, _ in prepared for line in own]
+        lines = [line for ledger, _ in prepared for line in ledger]
         write_table(output / "ledger.csv", pd.DataFrame(lines, columns=list(COLUMNS)))
     return {"read": [read for _, read in prepared]}

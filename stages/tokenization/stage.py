@@ -46,11 +46,11 @@ def build(
     tokenizer, read = choose_tokenizer(settings, root, shards, workers)
     tokenizer.save(str(path))
 
-    made = tokenize(shards, list(kept.values()), path, settings, workers)
+    tokenized = tokenize(shards, list(kept.values()), path, settings, workers)
     splits = {}
     for split in tokens.SPLITS:
-        totals = {key: sum(counts[split][key] for _, counts in made) for key in made[0][1][split]}
-        streams = [stream / f"{split}.bin" for stream, _ in made]
+        totals = {key: sum(counts[split][key] for _, counts in tokenized) for key in tokenized[0][1][split]}
+        streams = [stream / f"{split}.bin" for stream, _ in tokenized]
         packed = packing.pack(streams, folder / split, settings.sequence_length)
         packed["dropped_tokens"] += totals["dropped_tokens"]
         splits[split] = totals | packed
@@ -77,8 +77,8 @@ def choose_tokenizer(
     if settings.vocabulary is None:
         work = {"shards": [str(shard) for shard in shards], "size": settings.vocabulary_size}
         job = jobs.Job("vocabulary", work, tuple(shards))
-        [(made, _)] = jobs.run(vocabulary.train, [job], stage="tokenization", workers=workers)
-        tokenizer, read = Tokenizer.from_file(str(made / "tokenizer.json")), "trained on data/filtered"
+        [(folder, _)] = jobs.run(vocabulary.train, [job], stage="tokenization", workers=workers)
+        tokenizer, read = Tokenizer.from_file(str(folder / "tokenizer.json")), "trained on data/filtered"
     elif root and (root / settings.vocabulary).is_file():
         tokenizer, read = vocabulary.from_file(root / settings.vocabulary), settings.vocabulary
     else:
@@ -105,12 +105,12 @@ def tokenize(
         )
         for shard, validation in zip(shards, held_out, strict=True)
     ]
-    made = jobs.run(tokens.tokenize_shard, work, stage="tokenization", workers=workers)
-    for shard, expected, (_, counts) in zip(shards, documents, made, strict=True):
-        found = sum(counts[split]["documents"] for split in tokens.SPLITS)
-        if found != expected:
-            raise ValueError(f"{shard}: {found} documents, its ledger says {expected}; run `dvc repro -f filtering`")
-    return made
+    tokenized = jobs.run(tokens.tokenize_shard, work, stage="tokenization", workers=workers)
+    for shard, expected, (_, counts) in zip(shards, documents, tokenized, strict=True):
+        counted = sum(counts[split]["documents"] for split in tokens.SPLITS)
+        if counted != expected:
+            raise ValueError(f"{shard}: {counted} documents, its ledger says {expected}; run `dvc repro -f filtering`")
+    return tokenized
 
 
 def hold_out(documents: list[int], count: int, seed: int) -> list[list[int]]:
