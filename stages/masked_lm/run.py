@@ -50,7 +50,9 @@ def sequence_length(recipe: Pretraining, step: int, steps: int, longest: int) ->
 
     Attention over n tokens that is still uniform dilutes what one neighbour tells to one part in n, so that a model
     learns to attend sooner from short sequences. Devlin et al. 2018 (appendix A.2) trained nine tenths of the steps on
-    128 tokens, the rest on 512; Nagatsuka et al. 2021 made the length a curriculum.
+    128 tokens, the rest on 512; Nagatsuka et al. 2021 made the length a curriculum. A block takes the positions from 0,
+    as a sequence of its length would: where it kept its places in the packed sequence, a run of the default scale ended
+    at 2.21 nats in place of 1.15 (one seed of original).
 
     Args:
         recipe: of pre-training.
