@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from stages.attention import counts
+from stages.evidence.estimate import welch
 from stages.evidence.scores import COLUMNS, column_scores
-from stages.evidence.statistics import welch
 from stages.plumbing import observations
 
 ROOT = Path(__file__).parents[1]
@@ -247,7 +247,7 @@ def test_the_findings_take_further_numbers_of_the_studies_from_their_tables():
     assert start["n"] == source["n"] == 3  # so that these have the mean and the deviation of the runs
     sides = [row["glue_score"] + row["glue_score_sd"] * np.array([-1, 0, 1]) for row in (start, source)]
     gain = welch(*sides, confidence=0.95)
-    assert f"is {gain.difference:.1f} points higher ({gain.low:.1f} to {gain.high:.1f})" in page
+    assert f"is {gain.value:.1f} points higher ({gain.low:.1f} to {gain.high:.1f})" in page
     counted = pd.read_csv(files.parent / "observations/parameters.csv").query("size == 'mini'")
     spreads = counted[counted["metric"] == "first_score_spread"].set_index("operator")["value"]
     assert f"spread by {spreads['pairwise']:.2f}, those of the original by {spreads['original']:.2f}" in page
