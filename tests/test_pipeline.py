@@ -137,7 +137,7 @@ def test_an_operator_that_is_added_in_a_clone_that_pulled_computes_itself_alone(
     run(folder, "dvc", "pull")
     of_one = ("-S", "operators=[original,shared,symmetric]", "analysis")
     expected = {  # seeds of pre-training x seeds x tasks of one operator, as `shrink` has them
-        "pretraining": 2, "finetuning": 2 * 2 * 4 + 2 * 2, "noise": 2 * 2 * 2, "cross_domain": 2 * 2 * 2,
+        "pretraining": 2, "finetuning": 2 * 2 * 4, "convergence": 2 * 2, "noise": 2 * 2 * 2, "cross_domain": 2 * 2 * 2,
         "question_answering": 2 * 2 * (1 + 4),
     }  # fmt: skip
     assert jobs_to_do(run(folder, "dvc", "exp", "run", "--temp", *of_one)) == expected
@@ -152,7 +152,7 @@ def test_two_runs_give_the_same_bytes_of_observations(finished, tmp_path):
     again = clone(tmp_path)
     run(again, "dvc", "repro", "analysis")
     assert without_times(observations(again)) == without_times(undisturbed(finished))
-    for name in ("cells.csv", "comparisons.csv"):
+    for name in ("cells.csv", "contrasts.csv"):
         assert (again / "data/analysis" / name).read_bytes() == (
             finished.parent / "undisturbed/analysis" / name
         ).read_bytes()

@@ -14,7 +14,7 @@ from stages.__main__ import main as run_stage
 from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import configuration
 from stages.benchmarks.answers import scores
-from stages.embedded.comprehension import write_squad, write_triviaqa
+from stages.embedded.comprehension import write_squad
 from stages.plumbing import observations
 from stages.plumbing.files import sha256
 from stages.plumbing.settings import load_settings
@@ -302,14 +302,13 @@ def prepared(tmp_path, monkeypatch, tokenizer) -> Path:
     params |= {"workers": 1, "operators": ["original"]}
     params["pretraining"]["seeds"] = [1, 2]
     params["question_answering"] |= {"epochs": 1, "seeds": [1]}
+    params["tasks"] |= {"train_examples": 24, "validation_examples": 12}
     params["tasks"]["questions"] |= {"train_examples": 24, "validation_examples": 12}
     Path("params.yaml").write_text(yaml.safe_dump(params))
     from stages.tasks import stage as tasks
 
-    write_squad(tmp_path / "files", 24, 12, 1)
-    write_triviaqa(tmp_path / "files", 24, 12, 1)
-    Path("data/tasks").mkdir(parents=True)
-    tasks.question_answering(Path("data/tasks"), tmp_path / "files", load_settings())
+    Path("data").mkdir()
+    tasks.main(load_settings())
     Path("data/tokens/tokenizer").mkdir(parents=True)
     tokenizer.rename("data/tokens/tokenizer/tokenizer.json")
     for seed in (1, 2):

@@ -4,14 +4,13 @@ import ast
 import sys
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
 from stages.attention import counts
-from stages.evidence.estimate import welch
-from stages.evidence.scores import COLUMNS, column_scores
+from stages.evidence.estimate import between
+from stages.evidence.scores import COLUMNS, column_scores, glue_scores
 from stages.plumbing import observations
 
 ROOT = Path(__file__).parents[1]
@@ -115,7 +114,7 @@ def test_the_findings_have_the_scores_of_the_run_on_real_text():
         assert cells[1] == f"{row.glue_score:.2f}"
         if row.operator != "original":
             verdict = row.direction if row.verdict == "different" else {"inconclusive": "undecided"}[row.verdict]
-            assert cells[2:] == [f"{row.difference:.2f} ({row.low:.2f} to {row.high:.2f})", verdict]
+            assert cells[2:] == [f"{row.estimate:.2f} ({row.low:.2f} to {row.high:.2f})", verdict]
 
 
 def said(page: str) -> str:
@@ -125,16 +124,16 @@ def said(page: str) -> str:
 
 def test_the_readme_begins_with_what_the_released_results_say_and_the_findings_with_the_audit():
     laptop = ROOT / "reports/examples/laptop"
-    rows = pd.read_csv(laptop / "tables/against_original.csv").query("source == 'released' and column == 'glue_score'")
-    rows = rows.set_index(["operator", "size"])
-    assert set(rows["n"]) == {5}
+    rows = pd.read_csv(laptop / "tables/against_original.csv").query("source == 'released' and at == 'glue_score'")
+    rows = rows.set_index(["arm", "size"])
+    assert set(rows["n"]) == {5} and rows["paired"].all()
     base, small, symmetric = rows.loc["pairwise", "base"], rows.loc["pairwise", "small"], rows.loc["symmetric", "base"]
-    assert base["direction"] != "lower" and small["direction"] == "higher" and symmetric["direction"] == "lower"
-    gains = f"({base['difference']:+.2f} points at BERT-base, {base['low']:.2f} to {base['high']:.2f}; "
-    gains += f"{small['difference']:+.2f} at BERT-small, {small['low']:.2f} to {small['high']:.2f})"
+    assert (base["direction"], small["direction"], symmetric["direction"]) == ("higher", "higher", "lower")
+    gains = f"({base['estimate']:+.2f} points at BERT-base, {base['low']:.2f} to {base['high']:.2f}; "
+    gains += f"{small['estimate']:+.2f} at BERT-small, {small['low']:.2f} to {small['high']:.2f};"
     assert gains in said("README.md")
-    loss = f"({-symmetric['difference']:.2f} points at BERT-base, {-symmetric['high']:.2f} to {-symmetric['low']:.2f})"
-    assert f"a loss for symmetric {loss}" in said("README.md")
+    loss = f"({symmetric['estimate']:.2f} points at BERT-base, {symmetric['low']:.2f} to {symmetric['high']:.2f})"
+    assert f"symmetric a lower one {loss}" in said("README.md")
     totals = pd.read_csv(laptop / "tables/audit_totals.csv")
     (courtois, kowsher, blog, draft), left = zip(totals["fails"], totals["facts"], strict=True), totals["not_decided"]
     page = said("reports/examples/README.md")
@@ -237,17 +236,20 @@ def test_the_findings_take_further_numbers_of_the_studies_from_their_tables():
     assert f"comes at {reached['pairwise']:,.0f} (pairwise) and {reached['original']:,.0f} (original)" in page
     assert f"leaves at step {leaving['pairwise']:,.0f} and the original at {leaving['original']:,.0f}" in page
     against = pd.read_csv(files / "against_original.csv").query("source == 'reproduced'")
-    lost = against[(against["operator"] == "pairwise") & (against["column"] == "glue_score")]
-    assert f"(pairwise: p = {lost['p_holm'].item():.3f};" in page
-    whole = against[against["column"] == "glue_score"]
-    assert whole["freedom"].round().between(2, 4).all() and "with two to four degrees of freedom" in page
-    assert set(whole["family"]) == {5} and "Holm's correction for five comparisons" in page
-    scores = pd.read_csv(files / "overview.csv").set_index("operator")
-    start, source = scores.loc["pairwise_scaled"], scores.loc["pairwise"]
-    assert start["n"] == source["n"] == 3  # so that these have the mean and the deviation of the runs
-    sides = [row["glue_score"] + row["glue_score_sd"] * np.array([-1, 0, 1]) for row in (start, source)]
-    gain = welch(*sides, confidence=0.95)
-    assert f"is {gain.value:.1f} points higher ({gain.low:.1f} to {gain.high:.1f})" in page
+    whole = against[against["at"] == "glue_score"].set_index("arm")
+    assert f"(pairwise: p = {whole.loc['pairwise', 'p_holm']:.3f};" in page
+    assert whole["paired"].all() and set(whole["n"]) == {3} and "three pairs of equal seeds" in page
+    assert set(whole["tests"]) == {5} and "Holm's correction for five comparisons" in page
+    rows = observations.read(sorted((files.parent / "observations").glob("finetuning*.csv")))
+    rows = glue_scores(column_scores(rows)).set_index("operator")
+    gain = between(rows.loc["pairwise_scaled"], rows.loc["pairwise"], confidence=0.95)
+    gains = "{:.1f} points higher ({:.1f} to {:.1f})".format(*(100 * x for x in (gain.value, gain.low, gain.high)))
+    assert gain.paired and f"is {gains}" in page
+    losses = pd.read_csv(files / "loss_differences.csv").query("source == 'reproduced'").set_index("arm")
+    assert losses["paired"].all() and set(losses.index[losses["direction"] == "higher"]) == set(losses.index[:4])
+    for arm in losses.index:
+        row = losses.loc[arm]
+        assert f"{row['estimate']:.3f} nats ({row['low']:.3f} to {row['high']:.3f})" in page, arm
     counted = pd.read_csv(files.parent / "observations/parameters.csv").query("size == 'mini'")
     spreads = counted[counted["metric"] == "first_score_spread"].set_index("operator")["value"]
     assert f"spread by {spreads['pairwise']:.2f}, those of the original by {spreads['original']:.2f}" in page
@@ -257,7 +259,7 @@ def test_the_findings_take_further_numbers_of_the_studies_from_their_tables():
     assert f"at BERT-base the weights of the authors' code give {hot:.2f} and {base:.2f}" in page
     note = (ROOT / "stages/evidence/tables.yaml").read_text(encoding="utf-8")
     assert f"BERT-base has {base:.3f} (original) and {hot:.3f} (pairwise)" in note
-    words = pd.read_csv(files / "overview.csv")["bag_of_words"].unique()  # the older name of this linear model
+    words = pd.read_csv(files / "overview.csv")["words_and_overlap"].unique()
     score = f"a linear model of words and their overlap has a higher GLUE score ({words[0]:.1f})"
     assert len(words) == 1 and score in page
     trained = pd.read_csv(files / "tasks.csv").query("split == 'train'").set_index("task")["examples"]
@@ -280,10 +282,10 @@ def test_the_findings_take_further_numbers_of_the_studies_from_their_tables():
     assert [f"{step:.0f}" for step in close["difference"]] == ["-131", "-81", "75"]
     assert f"(p = {close['p_holm'].max():.3f})" in page and close["p_holm"].nunique() == 1
     assert {"cola", "mrpc", "rte"} == set(
-        against.loc[against["at_chance"], "column"]
+        against.loc[against["at_chance"], "at"]
     ) and "on CoLA, MRPC and RTE no operator's mean is shown to be above a constant answer" in page
-    told = against[(against["operator"] == "shared") & (against["column"] == "glue_score")]
-    assert f"p = {told['p'].item():.2f}, and not among five, p = {told['p_holm'].item():.2f}" in page
+    told = whole.loc["shared"]
+    assert f"p = {told['p']:.2f}, and not among five, p = {told['p_holm']:.2f}" in page
     found = whole.loc[whole["direction"] != "lower", "detectable"]
     assert f"{found.min():.1f} to {found.max():.1f} points would be, in 80 % of such runs" in page
     entropy = pd.read_csv(files / "probes.csv").groupby("operator")["attention_entropy"].agg(["min", "max"]).round(2)
