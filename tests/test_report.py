@@ -165,18 +165,13 @@ def test_the_numbers_of_the_own_studies_are_those_of_their_tables():
     for study, own in told.groupby("study"):
         folder = ROOT / "reports/examples" / study / "tables"
         if study == "files":
-            found = pd.read_csv(folder / "against_original.csv").query(
-                "source == 'reproduced' and column == 'glue_score'"
-            )
-            found = found.rename(columns={"operator": "arm"})
+            found = pd.read_csv(folder / "against_original.csv").query("source == 'reproduced' and at == 'glue_score'")
         else:
             found = pd.read_csv(folder / "plateau_tests.csv").query("question == 'operator' and place.isna()")
-            found = found.rename(columns={"term": "arm"})
-        numbers = ["difference", "low", "high"]
-        found = found.set_index("arm")[numbers]
-        assert own.set_index("operator")[["estimate", "low", "high"]].to_numpy() == pytest.approx(
-            found.loc[own["operator"]].to_numpy()
-        )
+            found = found.rename(columns={"term": "arm", "difference": "estimate"})
+        numbers = ["estimate", "low", "high"]
+        told_of = own.set_index("operator")[numbers]
+        assert told_of.to_numpy() == pytest.approx(found.set_index("arm").loc[told_of.index, numbers].to_numpy())
 
 
 def test_a_sentence_that_many_cells_of_the_ledger_share_stands_once_in_the_head(reports):
