@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from scipy import stats
 
-from stages.plumbing import files
+from stages.plumbing import files, observations
 from stages.plumbing.settings import load_settings
 from stages.sequences.packing import Sequences
+from stages.studies.english import study as english
 from stages.studies.lengths import study
 from tests.toy import LENGTH, packed
 
@@ -86,3 +88,71 @@ def test_the_findings_say_when_the_runs_of_the_study_leave_the_plateau():
     ends = left[left["corpus"] == "English Wikipedia"].groupby("length")["final_loss"].agg(list)
     assert "({:.2f}, {:.2f} and {:.2f} nats)".format(*ends[32]) in page
     assert f"({min(ends[64]):.2f} to {max(ends[64]):.2f})" in page
+
+
+def english_losses(leaves: dict[str, int], ends: dict[str, float], seeds=range(31, 35)) -> pd.DataFrame:
+    """Validation losses of runs that fall from 6.1 nats to their end at a step of their own; 2,401 is never."""
+    rows = [
+        ("pretraining", "validation_loss", arm, "mini", seed, step, 6.1 if step < at + 50 * (seed % 3) else end)
+        for arm, at in leaves.items()
+        for seed in seeds
+        for step in range(50, 2401, 50)
+        for end in [ends[arm] + 0.01 * (seed % 4) + 0.001 * seed * (arm != "original")]
+    ]
+    columns = ["stage", "metric", "operator", "size", "pretraining_seed", "step", "value"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def test_an_arm_is_compared_with_the_original_seed_by_seed():
+    leaves, ends = {"original": 500, "symmetric": 900, "pairwise": 2401}, {"original": 4.0, "symmetric": 4.4}
+    runs = english.outcomes(english_losses(leaves, ends | {"pairwise": 4.0}))
+    compared = english.contrasts(runs, 0.95, 0.025).set_index(["outcome", "arm"])
+    steps = english.STEPS.format(english.THRESHOLD)
+    at = {arm: runs[(runs["arm"] == arm) & (runs["outcome"] == steps)].set_index("seed")["value"] for arm in leaves}
+    differences = at["pairwise"] - at["original"]
+    assert list(at["pairwise"]) == [2400.0] * 4  # a run that never gets there counts with its last step
+    row = compared.loc[steps, "pairwise"]
+    assert row["estimate"] == differences.mean() and row["never"] == 4 and row["verdict"] == "later"
+    assert row["p"] == pytest.approx(stats.ttest_rel(at["pairwise"], at["original"]).pvalue)
+    assert compared.loc[steps, "symmetric"]["estimate"] == 400.0
+
+
+def test_the_final_loss_is_compared_of_arms_alone_whose_runs_have_all_left_the_plateau():
+    leaves, ends = {"original": 500, "symmetric": 900, "pairwise": 2401}, {"original": 4.0, "symmetric": 4.4}
+    runs = english.outcomes(english_losses(leaves, ends | {"pairwise": 4.0}))
+    compared = english.contrasts(runs, 0.95, 0.025)
+    losses = compared[compared["outcome"] == english.LOSS]
+    assert list(losses["arm"]) == ["symmetric"] and losses["verdict"].item() == "higher"
+    assert losses["p_holm"].item() == losses["p"].item()  # a family of one
+
+
+def test_symmetric_starts_are_compared_with_asymmetric_ones_where_every_arm_of_both_is_there():
+    ends = dict.fromkeys(english.ASYMMETRIC, 4.0) | dict.fromkeys(english.SYMMETRIC, 4.4)
+    runs = english.outcomes(english_losses(dict.fromkeys(ends, 500), ends))
+    last = english.contrasts(runs, 0.95, 0.025).iloc[-1]
+    assert last["arm"] == "symmetric at the start" and last["estimate"] == pytest.approx(0.4, abs=0.02)
+    some = runs[runs["arm"] != "shared_kv"]
+    assert "symmetric at the start" not in set(english.contrasts(some, 0.95, 0.025)["arm"])
+
+
+def test_a_difference_within_the_margin_is_called_equivalent():
+    leaves = {"original": 500, "pairwise_scaled": 500}
+    losses = english_losses(leaves, {"original": 4.0, "pairwise_scaled": 3.967})
+    compared = english.contrasts(english.outcomes(losses), 0.95, 0.025).set_index("outcome")
+    assert compared.loc[english.LOSS, "verdict"] == "equivalent"
+
+
+def test_a_folder_without_runs_of_the_original_is_refused(tmp_path):
+    (tmp_path / "params.yaml").write_text("analysis: {confidence: 0.95, alpha: 0.025}")
+    (tmp_path / "observations").mkdir()
+    place = {"operator": "shared", "size": "mini", "condition": "step=1", "pretraining_seed": 1}
+    row = observations.Observation(stage="pretraining", metric="validation_loss", value=4.0, **place)
+    observations.write(tmp_path / "observations/a.csv", [row])
+    with pytest.raises(ValueError, match="no run of original"):
+        english.main(tmp_path)
+
+
+def test_the_figure_of_english_is_of_equal_bytes_for_equal_numbers():
+    losses = english_losses({"original": 500, "shared": 2401}, {"original": 4.0, "shared": 4.0})
+    runs = english.outcomes(losses)
+    assert english.figure(losses, runs) == english.figure(losses, runs)

@@ -1,0 +1,1 @@
+"""Study: what each operator costs on English; study.py says how."""

@@ -1,0 +1,166 @@
+"""Study: what does each operator cost on English, in steps on the plateau and in loss behind it?
+
+FOLDER holds `params.yaml` and `observations/`, those that the chain's stage `pretraining` leaves at scale `english`,
+whose head is the plan of the study. Writes FOLDER/runs.csv (when every run leaves the plateau, and its final loss),
+FOLDER/contrasts.csv (every arm against the original, in pairs of equal seeds) and FOLDER/english.svg.
+"""
+
+from math import nan
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from stages.evidence import convergence, power
+from stages.evidence.estimate import paired
+from stages.evidence.statistics import holm
+from stages.plumbing import observations
+from stages.plumbing.documents import read_yaml
+from stages.plumbing.files import write_atomically
+from stages.report import names
+from stages.report.drawing import INK, panels, steps_axis, style
+from stages.report.spreadsheets import csv_of
+
+REFERENCE = "original"
+THRESHOLD = 5.5  # nats: half way between the plateau (6.1) and the knee of the curves (4.9) in the pilot
+ROBUSTNESS = (5.3, 5.7)  # thresholds that the answer is checked at
+MARGIN = 0.02  # nats, within which a final loss counts as equal to the original's
+SYMMETRIC = ("symmetric", "partial_qk", "tied_qkv", "shared")  # arms whose scores are symmetric at the start
+ASYMMETRIC = (REFERENCE, "shared_kv", "pairwise_scaled")
+LOSS, STEPS = "final loss", "steps below {:g} nats"  # outcomes
+
+
+def main(folder: Path) -> None:
+    """Judges the runs of a folder and writes what they show.
+
+    Args:
+        folder: has params.yaml and observations, gets the rest.
+
+    Raises:
+        ValueError: a file is missing or damaged, or no run of the original is there.
+    """
+    analysis = read_yaml(folder / "params.yaml")["analysis"]
+    losses = convergence.validation_loss(observations.read(sorted((folder / "observations").glob("*.csv"))))
+    if not (losses["operator"] == REFERENCE).any():
+        raise ValueError(f"{folder / 'observations'}: no run of {REFERENCE}, which every arm is compared with")
+    runs = outcomes(losses)
+    compared = contrasts(runs, analysis["confidence"], analysis["alpha"])
+    write_atomically(folder / "runs.csv", csv_of(runs))
+    write_atomically(folder / "contrasts.csv", csv_of(compared))
+    write_atomically(folder / "english.svg", figure(losses, runs))
+
+
+def outcomes(losses: pd.DataFrame) -> pd.DataFrame:
+    """What every run comes to.
+
+    Args:
+        losses: validation losses as `convergence.validation_loss` returns them.
+
+    Returns:
+        One row for each run and outcome: `arm`, `seed`, `outcome`, `value` (the first evaluation below a threshold, in
+        steps, or the last validation loss in nats) and `reached`, False where a run never falls below the threshold,
+        so that its value is its last step.
+    """
+    rows = []
+    for (arm, seed), run in losses.groupby(["operator", "pretraining_seed"], sort=False):
+        run = run.sort_values("step")
+        for threshold in (THRESHOLD, *ROBUSTNESS):
+            below = run.loc[run["value"] < threshold, "step"]
+            step = below.iloc[0] if len(below) else run["step"].iloc[-1]
+            rows.append((arm, int(seed), STEPS.format(threshold), float(step), bool(len(below))))
+        rows.append((arm, int(seed), LOSS, float(run["value"].iloc[-1]), True))
+    return pd.DataFrame(rows, columns=["arm", "seed", "outcome", "value", "reached"])
+
+
+def contrasts(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:
+    """Every arm against the original, by the paired t-test, with Holm's correction over the arms of one outcome.
+
+    Args:
+        runs: as `outcomes` returns them.
+        confidence: of the intervals, which are not adjusted.
+        alpha: of one outcome's tests together.
+
+    Returns:
+        One row a comparison: `outcome`, `arm`, `reference`, `seeds`, `never` (runs of the arm that never get there),
+        `estimate` (arm less reference) with `low` and `high`, `p`, `p_holm`, `p_equivalence` (of the final loss: that
+        it differs by less than MARGIN), `detectable` (the smallest difference that 80 % of such studies would find at
+        the first step of Holm's method) and `verdict`. Final losses are compared of those arms alone all of whose runs
+        have left the plateau; the last row, where it can be made, compares the mean of the arms whose scores are
+        symmetric at the start with the mean of the others, seed by seed.
+    """
+    stuck = set(runs.loc[(runs["outcome"] == STEPS.format(THRESHOLD)) & ~runs["reached"], "arm"])
+    families = []
+    for outcome, rows in runs.groupby("outcome", sort=False):
+        values = rows.pivot(index="seed", columns="arm", values="value")[rows["arm"].unique()]
+        if outcome == LOSS:
+            values = values.drop(columns=stuck)
+        never = (~rows["reached"]).groupby(rows["arm"]).sum()
+        arms = [arm for arm in values if arm != REFERENCE and REFERENCE in values]
+        family = [_contrast(values, outcome, arm, REFERENCE, int(never[arm]), confidence) for arm in arms]
+        families += [_judged(pd.DataFrame(family), alpha)] if family else []
+        if outcome == LOSS and {*SYMMETRIC, *ASYMMETRIC} <= set(values):
+            means = {"symmetric at the start": SYMMETRIC, "asymmetric at the start": ASYMMETRIC}
+            means = pd.DataFrame({name: values[[*group]].mean(axis=1) for name, group in means.items()})
+            families.append(_judged(pd.DataFrame([_contrast(means, outcome, *means, 0, confidence)]), alpha))
+    return pd.concat(families, ignore_index=True) if families else pd.DataFrame()
+
+
+def _contrast(values: pd.DataFrame, outcome: str, arm: str, reference: str, never: int, confidence: float) -> dict:
+    """One comparison before it is judged. values: a row for each seed, a column for each arm."""
+    pairs = values[[arm, reference]].dropna()
+    made = paired(*pairs.to_numpy(float).T, confidence)
+    row = {"outcome": outcome, "arm": arm, "reference": reference, "seeds": len(pairs), "never": never}
+    row |= {"estimate": made.value, "low": made.low, "high": made.high, "p": made.p}
+    equal = made.p_within(MARGIN) if outcome == LOSS else nan
+    return row | {"p_equivalence": equal, "error": made.error, "freedom": made.freedom}
+
+
+def _judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
+    """Adds `p_holm`, `detectable` and `verdict` to the comparisons of one family."""
+    adjusted = holm(family["p"].to_numpy(float))
+    first_step = alpha / max(family["p"].notna().sum(), 1)
+    detectable = [power.smallest_effect(row.error, row.freedom, first_step) for row in family.itertuples()]
+    words = ("lower", "higher") if family["outcome"].iloc[0] == LOSS else ("sooner", "later")
+    family = family.assign(p_holm=adjusted, detectable=detectable)
+    family["verdict"] = [
+        words[row.estimate > 0] if row.p_holm < alpha else ("equivalent" if row.p_equivalence < alpha else "undecided")
+        for row in family.itertuples()
+    ]
+    return family.drop(columns=["error", "freedom"])
+
+
+def figure(losses: pd.DataFrame, runs: pd.DataFrame) -> bytes:
+    """The curves of all runs, and when each of them leaves the plateau, as SVG."""
+    left = runs[runs["outcome"] == STEPS.format(THRESHOLD)]
+    groups = [("Validation loss, nats", losses), (f"Steps until the loss is below {THRESHOLD:g} nats", left)]
+
+    def draw(axes: Axes, frame: pd.DataFrame) -> None:
+        (_times if "reached" in frame else _curves)(axes, frame)
+
+    return panels(groups, draw, 3.6, 3.0)["files"]["svg"]
+
+
+def _curves(axes: Axes, losses: pd.DataFrame) -> None:
+    """One line a run; an operator has one colour and one stroke."""
+    for operator, curves in losses.groupby("operator", sort=False):
+        colour, stroke = style(operator)
+        for place, (_, run) in enumerate(curves.groupby("pretraining_seed")):
+            label = None if place else names.operator(operator)
+            axes.plot(run["step"], run["value"], color=colour, linestyle=stroke, linewidth=1, label=label)
+    axes.axhline(THRESHOLD, color=INK, linewidth=0.6, linestyle=":")
+    axes.set_ylim(top=7)
+    steps_axis(axes)
+
+
+def _times(axes: Axes, left: pd.DataFrame) -> None:
+    """One dot a run, an operator a row; hollow where the run never leaves."""
+    arms = list(left["arm"].unique())
+    for place, arm in enumerate(arms):
+        colour, _ = style(arm)
+        for row in left[left["arm"] == arm].itertuples():
+            face = colour if row.reached else "none"
+            axes.plot(row.value, place, marker="o", markersize=5, color=colour, markerfacecolor=face)
+    axes.set_yticks(range(len(arms)), [names.operator(arm) for arm in arms])
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    steps_axis(axes)
