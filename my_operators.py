@@ -15,8 +15,8 @@ are not projected:
         exportable = False
         linear_layers = ("key", "value")
 
-        def queries_keys_values(self, X):
-            return X, self.key(X), self.value(X)
+        def queries_keys_values(self, X, memory):  # memory: X itself, or a sequence elsewhere that is attended to
+            return X, self.key(memory), self.value(memory)
 
 An edit of this file trains the models of its operators anew, and no others.
 """

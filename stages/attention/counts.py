@@ -1,9 +1,10 @@
-"""Parameters and work of every operator: by the closed formulas of its class, and by counting a built model.
+"""Parameters and floating-point operations of every operator: by its closed formulas, and counted on a built model.
 
 Both papers count the masked-LM model with BERT's vocabulary of 30,522 (Courtois et al. 2024, Table 2; Kowsher et al.,
 Table 4, whose shared-weight row is a two-label classifier's count instead).
 
-Everywhere `variant` is an operator's name, or settings as `configuration` takes them, `operator` among them.
+Everywhere `variant` is an operator's name, or settings as `configuration` takes them, `operator` among them; `hidden`
+is the width h, `positions` the longest sequence, `size` a record of section `models` of params.yaml.
 """
 
 from typing import Any
@@ -31,7 +32,7 @@ def attention_weights(variant: Variant, hidden: int, heads: int, positions: int)
 
 
 def attention_parameters(variant: Variant, hidden: int, heads: int, positions: int) -> int:
-    """The same with the biases."""
+    """Parameters of one layer's self-attention without the output projection, biases included."""
     return attention_weights(variant, hidden, heads, positions) + len(operator_class(variant).linear_layers) * hidden
 
 
@@ -41,12 +42,12 @@ def attention_block_parameters(variant: Variant, hidden: int, heads: int, positi
 
 
 def over_parameters_weights(hidden: int, heads: int, width: int, pairs: int) -> int:
-    """Attention over `pairs` trained keys and values a head of `width`, without biases (draft, first formula)."""
+    """Weights of attention over `pairs` learned keys and values a head of `width`, no biases (draft, first formula)."""
     return 2 * heads * width * (hidden + pairs)
 
 
 def layer_parameters(variant: Variant, size: dict[str, int]) -> tuple[int, int]:
-    """Parameters of one layer's self-attention and of its feed-forward network, at a size of `models`."""
+    """Parameters of one layer's self-attention and of its feed-forward network, by closed formula."""
     hidden, heads = size["hidden"], size["heads"]
     return (
         attention_parameters(variant, hidden, heads, size["positions"]),
@@ -61,31 +62,39 @@ def counted_layer_parameters(variant: Variant, size: dict[str, int]) -> tuple[in
 
 
 def whole_layer_parameters(variant: Variant, size: dict[str, int]) -> int:
-    """Counts all parameters of one layer by closed formula: attention block, feed-forward network, two LayerNorms.
-
-    Args:
-        variant: an operator with its settings.
-        size: a size of `models`.
-    """
+    """All parameters of one layer by closed formula: attention block, feed-forward network, two LayerNorms."""
     hidden, heads = size["hidden"], size["heads"]
     block = attention_block_parameters(variant, hidden, heads, size["positions"])
     return block + layer_parameters(variant, size)[1] + 4 * hidden
 
 
 def model_parameters(kind: str, variant: Variant, size: dict[str, int]) -> int:
-    """Trainable parameters of a whole model, counted; kind: a key of MODELS.
+    """Counts the trainable parameters of a model.
 
-    Vocabulary 30,522; the tied decoder of the masked-LM model counts once. Layers are alike: one is built, and counted
-    as often as the size has layers.
+    Layers are alike: one is built, and counted as often as the size has layers.
+
+    Args:
+        kind: a key of MODELS.
+        variant: the operator.
+        size: of the model; the vocabulary is BERT's of 30,522.
+
+    Returns:
+        The number; the decoder of the masked-LM model, tied to the word embedding, is counted once.
     """
     model = _built(MODELS[kind], variant, size | {"layers": 1})
     return _count(model) + (size["layers"] - 1) * _count(model.base_model.encoder.layer[0])
 
 
 def first_score_spread(variant: Variant, size: dict[str, int], deviation: float) -> float | None:
-    """The standard deviation of the first scores, before the softmax, between different tokens: by closed formula.
+    """Computes the standard deviation of the scores between different tokens before any training, by closed formula.
 
-    deviation: that of a new weight. None where the operator has no formula.
+    Args:
+        variant: the operator.
+        size: of the model.
+        deviation: standard deviation of a new weight.
+
+    Returns:
+        The spread; None where the operator has no formula.
     """
     layer = _built(OperatorBertForMaskedLM, variant, size | {"layers": 1}).bert.encoder.layer[0]
     return layer.attention.self.first_spread(deviation)
@@ -102,9 +111,16 @@ def _count(module: torch.nn.Module) -> int:
 
 
 def block_work(variant: Variant, hidden: int, heads: int, length: int) -> int:
-    """Multiply-adds times two a token, forward, of the matrix products of one attention block with output projection.
+    """Counts the floating-point operations a token of the matrix products of one attention block, forward.
 
-    length: tokens of a sequence. Each operator in its least-work form: no projection evaluated twice.
+    Args:
+        variant: the operator, in the form with the least work, which evaluates no projection twice.
+        hidden: width h.
+        heads: number of heads.
+        length: tokens of a sequence.
+
+    Returns:
+        Two for every multiplication with its addition; the output projection is included.
     """
     kind = operator_class(variant)
     linear = 2 * hidden * hidden * (len(kind.linear_layers) + 1)
@@ -112,13 +128,20 @@ def block_work(variant: Variant, hidden: int, heads: int, length: int) -> int:
 
 
 def training_flops(variant: Variant, size: dict[str, int], vocabulary_size: int, length: int, masked: float) -> float:
-    """Floating-point operations a token of one masked-LM training step, of the matrix products alone.
+    """Counts the floating-point operations a token of the matrix products of one masked-LM training step.
 
-    size: a record of `models`; length: tokens of a sequence; masked: the share of tokens that the head predicts (1.0:
-    all). The backward pass takes two products for each of the forward pass.
+    Args:
+        variant: the operator.
+        size: of the model.
+        vocabulary_size: classes of the masked-LM head.
+        length: tokens of a sequence.
+        masked: share of the tokens that the head predicts, in [0, 1].
+
+    Returns:
+        Two for every multiplication with its addition, forward and backward.
     """
     hidden, heads, intermediate = size["hidden"], size["heads"], size["intermediate"]
     feed_forward = operator_class(variant).feed_forward_work(hidden, heads, intermediate)
     layer = block_work(variant, hidden, heads, length) + feed_forward
     head = 2 * hidden * hidden + 2 * hidden * vocabulary_size
-    return 3 * (size["layers"] * layer + masked * head)
+    return 3 * (size["layers"] * layer + masked * head)  # the backward pass takes two products for each of the forward
