@@ -101,11 +101,6 @@ class SelfAttention(nn.Module):
         return {}
 
     @classmethod
-    def own_parameters(cls, hidden: int, heads: int, positions: int) -> int:
-        """Parameters of one layer beside its Linear layers."""
-        return sum(map(math.prod, cls.own_shapes(hidden, heads, positions).values()))
-
-    @classmethod
     def own_work(cls, hidden: int, heads: int, length: int) -> int:
         """Floating-point operations a token of the forward pass, beside Linear layers and the weighted sum of values.
 

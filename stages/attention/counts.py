@@ -7,9 +7,11 @@ Everywhere `variant` is an operator's name, or settings as `configuration` takes
 is the width h, `positions` the longest sequence, `size` a record of section `models` of params.yaml.
 """
 
+import math
 from typing import Any
 
 import torch
+from torch import nn
 
 from .bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification, WithOperator
 from .configuration import configuration
@@ -22,50 +24,44 @@ MODELS: dict[str, type[WithOperator]] = {
 Variant = dict[str, Any] | str
 
 
-def attention_weights(variant: Variant, hidden: int, heads: int, positions: int) -> int:
-    """Parameters of one layer's self-attention without the output projection and without biases.
+def attention_formulas(variant: Variant, size: dict[str, int]) -> dict[str, int]:
+    """Parameters of the attention in one layer, by closed formula.
 
-    What the formulas of Courtois et al. 2024, Table 1, and Kowsher et al., Table 3, count.
+    Args:
+        variant: the operator.
+        size: `hidden`, `heads` and `positions` count.
+
+    Returns:
+        attention_weights: of self-attention, without biases and without the output projection, as the formulas of
+        Courtois et al. 2024, Table 1, and Kowsher et al., Table 3, count. attention_parameters: the same with biases.
+        attention_block_parameters: with the output projection, too, as the blog post counts.
     """
-    kind = operator_class(variant)
-    return len(kind.linear_layers) * hidden * hidden + kind.own_parameters(hidden, heads, positions)
+    kind, hidden = operator_class(variant), size["hidden"]
+    shapes = kind.own_shapes(hidden, size["heads"], size["positions"])
+    weights = len(kind.linear_layers) * hidden * hidden + sum(map(math.prod, shapes.values()))
+    parameters = weights + len(kind.linear_layers) * hidden
+    return {
+        "attention_weights": weights,
+        "attention_parameters": parameters,
+        "attention_block_parameters": parameters + hidden * hidden + hidden,
+    }
 
 
-def attention_parameters(variant: Variant, hidden: int, heads: int, positions: int) -> int:
-    """Parameters of one layer's self-attention without the output projection, biases included."""
-    return attention_weights(variant, hidden, heads, positions) + len(operator_class(variant).linear_layers) * hidden
+def layer_formulas(variant: Variant, size: dict[str, int]) -> dict[str, int]:
+    """The numbers of `attention_formulas`, feed_forward_parameters, and layer_parameters: all with two LayerNorms."""
+    numbers, kind = attention_formulas(variant, size), operator_class(variant)
+    feed_forward = kind.feed_forward_parameters(size["hidden"], size["heads"], size["intermediate"])
+    layer = numbers["attention_block_parameters"] + feed_forward + 4 * size["hidden"]
+    return numbers | {"feed_forward_parameters": feed_forward, "layer_parameters": layer}
 
 
-def attention_block_parameters(variant: Variant, hidden: int, heads: int, positions: int) -> int:
-    """Self-attention and output projection, biases included: one layer as the blog post counts it."""
-    return attention_parameters(variant, hidden, heads, positions) + hidden * hidden + hidden
-
-
-def over_parameters_weights(hidden: int, heads: int, width: int, pairs: int) -> int:
-    """Weights of attention over `pairs` learned keys and values a head of `width`, no biases (draft, first formula)."""
-    return 2 * heads * width * (hidden + pairs)
-
-
-def layer_parameters(variant: Variant, size: dict[str, int]) -> tuple[int, int]:
-    """Parameters of one layer's self-attention and of its feed-forward network, by closed formula."""
-    hidden, heads = size["hidden"], size["heads"]
-    return (
-        attention_parameters(variant, hidden, heads, size["positions"]),
-        operator_class(variant).feed_forward_parameters(hidden, heads, size["intermediate"]),
-    )
-
-
-def counted_layer_parameters(variant: Variant, size: dict[str, int]) -> tuple[int, int]:
-    """The same two numbers, counted on a built layer."""
-    layer = _built(OperatorBertForMaskedLM, variant, size | {"layers": 1}).bert.encoder.layer[0]
-    return _count(layer.attention.self), _count(layer.intermediate) + _count(layer.output.dense)
-
-
-def whole_layer_parameters(variant: Variant, size: dict[str, int]) -> int:
-    """All parameters of one layer by closed formula: attention block, feed-forward network, two LayerNorms."""
-    hidden, heads = size["hidden"], size["heads"]
-    block = attention_block_parameters(variant, hidden, heads, size["positions"])
-    return block + layer_parameters(variant, size)[1] + 4 * hidden
+def counted_layer(variant: Variant, size: dict[str, int]) -> dict[str, int]:
+    """attention_parameters and feed_forward_parameters, counted on a built layer."""
+    layer = _built_layer(variant, size)
+    return {
+        "attention_parameters": _count(layer.attention.self),
+        "feed_forward_parameters": _count(layer.intermediate) + _count(layer.output.dense),
+    }
 
 
 def model_parameters(kind: str, variant: Variant, size: dict[str, int]) -> int:
@@ -96,8 +92,7 @@ def first_score_spread(variant: Variant, size: dict[str, int], deviation: float)
     Returns:
         The spread; None where the operator has no formula.
     """
-    layer = _built(OperatorBertForMaskedLM, variant, size | {"layers": 1}).bert.encoder.layer[0]
-    return layer.attention.self.first_spread(deviation)
+    return _built_layer(variant, size).attention.self.first_spread(deviation)
 
 
 def _built(model: type[WithOperator], variant: Variant, size: dict[str, int]) -> WithOperator:
@@ -106,7 +101,11 @@ def _built(model: type[WithOperator], variant: Variant, size: dict[str, int]) ->
         return model(configuration(**settings, **size))
 
 
-def _count(module: torch.nn.Module) -> int:
+def _built_layer(variant: Variant, size: dict[str, int]) -> nn.Module:
+    return _built(OperatorBertForMaskedLM, variant, size | {"layers": 1}).bert.encoder.layer[0]
+
+
+def _count(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 

@@ -74,7 +74,7 @@ def _with_processes(run: PretrainingRun) -> dict:
 
 
 def _recompute(trainer: Trainer, places: dict[int, Path]) -> None:
-    """Trains a new model up to the last of some steps and saves it after each; all draws are by step, so it is equal."""
+    """Trains a new model up to the last of some steps and saves it after each; draws are by step, so it is equal."""
     _save(trainer.model, places.get(0))
     for step in Bar(range(max(places)), f"{trainer.run.name}, again", leave=False, silent=bool(rank())):
         trainer.advance(step)
