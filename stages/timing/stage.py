@@ -5,7 +5,7 @@ speed does not depend on them. Writes data/observations/timing.csv: seconds_per_
 tokens_per_second and share_of_peak, and seconds_per_step of the encoder-decoders of every protocol of `translation`
 (size: the protocol), `timing.repeats` rounds of each. condition: `round=N` for ours, `implementation=trainer
 precision=P round=N` for Hugging Face's BERT and Trainer, in the rows of `original`; P is float32, and bfloat16 where
-the machine does not emulate it. Everything is timed in turn within a round, so that a machine's drift falls on all
+the machine does not emulate it. Everything is timed in turn within a round, so that a machine's drift affects all
 alike; the peaks of matrix products are in data/runs/timing.json. A CPU computes with one thread, as in every other
 stage: several would wait for each other wherever another process takes a core.
 """
@@ -30,7 +30,7 @@ from stages.training import machine
 from stages.training.rounds import interleaved
 
 PRECISIONS = ("float32", "bfloat16")
-EMULATED = 0.25  # below this share of float32's speed a precision is emulated, and nobody would train in it
+EMULATED = 0.25  # share of float32's speed below which bfloat16 is emulated, and no use to train in
 OURS = ""
 
 Key = tuple[str, str]  # operator, and the precision in which stock BERT is trained, or OURS
@@ -38,14 +38,14 @@ Key = tuple[str, str]  # operator, and the precision in which stock BERT is trai
 
 @cache
 def precisions() -> tuple[str, ...]:
-    """Those in which stock BERT is timed: without units for bfloat16, an epoch in it would take a CPU minutes."""
+    """The precisions in which stock BERT is timed; where bfloat16 is emulated, an epoch in it would take minutes."""
     fast = machine.peak("bfloat16") > EMULATED * machine.peak("float32")
     return PRECISIONS if fast else PRECISIONS[:1]
 
 
 def pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key, Callable[[], float]]:
-    """Calls that give the seconds of a step, by operator and for stock BERT."""
-    # steps are timed at the full length, as stock BERT's are
+    """Calls that return the seconds of a step of pre-training, ours and those of stock BERT, at one size of models."""
+    # without the warm-up of the length: stock BERT has none
     recipe, steps = settings.pretraining.model_copy(update={"sequence_length_warmup": None}), settings.timing.steps
     model, batch_size, calls = settings.models[size], recipe.batch_size, {}
     for operator in settings.operators:
@@ -58,8 +58,16 @@ def pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key
 
 
 def pretraining_rows(settings: Settings, size: str) -> tuple[list[Observation], dict[str, float]]:
-    """tokens_per_second and share_of_peak: of the operations that the model with a head at masked positions takes, in
-    the products of the precision at hand. And the peaks, by precision."""
+    """Times pre-training at one size.
+
+    Args:
+        settings: of the run.
+        size: in `models`.
+
+    Returns:
+        Rows of tokens_per_second and of share_of_peak: the operations a second of a model with a head at masked
+        positions, as a share of those of large matrix products in the same precision. And these peaks, by precision.
+    """
     corpus = Corpus.of(TOKENS)
     calls = pretraining_calls(settings, size, corpus)
     peaks = {name: partial(machine.peak, name) for name in PRECISIONS}
@@ -78,7 +86,16 @@ def pretraining_rows(settings: Settings, size: str) -> tuple[list[Observation], 
 
 
 def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observation]:
-    """seconds_per_epoch of one task: ours with batches of like length, stock padded to the maximum length."""
+    """Times epochs of fine-tuning on one task: ours in batches of similar length, stock padded to the maximum length.
+
+    Args:
+        settings: of the run.
+        size: in `models`.
+        task: of GLUE.
+
+    Returns:
+        Rows of seconds_per_epoch.
+    """
     recipe = settings.finetuning[settings.timing.protocol].model_copy(update={"epochs": 1})
     model, labels = settings.models[size].model_dump(), TASKS[task].outputs
     words = Corpus.of(TOKENS).vocabulary_size
@@ -96,7 +113,7 @@ def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observatio
         )
         for name in precisions()
     }
-    calls["original", OURS]()  # what a process does once falls on no round
+    calls["original", OURS]()  # what a process does once, such as loading kernels, belongs to no round
     values = interleaved(calls, settings.timing.repeats)
     return [
         row
@@ -106,7 +123,7 @@ def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observatio
 
 
 def translation_rows(settings: Settings, protocol: str) -> list[Observation]:
-    """seconds_per_step of the operators that a protocol of `translation` trains."""
+    """Times training steps of the operators that a protocol of `translation` trains: rows of seconds_per_step."""
     recipe = settings.translation.protocols[protocol]
     calls = {}
     for operator in recipe.operators:
@@ -129,7 +146,17 @@ def timed(
     task: str | None = None,
     protocol: str | None = None,
 ) -> list[Observation]:
-    """One row a round; stock: the precision of stock BERT, or OURS. protocol: of translation."""
+    """Makes one row of each round.
+
+    Args:
+        operator: of the model.
+        stock: the precision of stock BERT, or OURS.
+        size: in `models`, or the protocol of translation.
+        metric: name of what is measured.
+        values: one a round.
+        task: of GLUE, or None.
+        protocol: of translation, or None.
+    """
     prefix = f"implementation=trainer precision={stock} " if stock else ""
     return [
         Observation(
