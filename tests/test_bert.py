@@ -114,7 +114,7 @@ def test_an_exported_model_is_stock_bert_with_equal_outputs(operator, model, tmp
 
 @pytest.mark.parametrize("operator", sorted(INEXPRESSIBLE))
 def test_what_bert_cannot_express_is_not_exported(operator):
-    with pytest.raises(ValueError, match="BERT"):
+    with pytest.raises(ValueError, match="BERT (cannot express it|has no attention over parameters)"):
         to_stock_bert(toy(operator))
 
 

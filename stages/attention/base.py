@@ -200,7 +200,7 @@ class SelfAttention(nn.Module):
         else:
             [Q], (K, V) = self._projected(X, self.roles[0]), self._projected(memory, *self.roles[1:])
         D = self.diagonal()
-        return Q if D is None else Q * D.to(Q.dtype), K, V
+        return Q if D is None else Q * D.to(Q.dtype), K, V  # D is float32 under autocast, and would make Q so
 
     def _projected(self, T: Tensor, *layers: str) -> tuple[Tensor, ...]:
         """T projected by each of these Linear layers; the same tensor where one is named twice."""

@@ -57,7 +57,7 @@ def layer_formulas(variant: Variant, size: dict[str, int]) -> dict[str, int]:
 
 def counted_layer(variant: Variant, size: dict[str, int]) -> dict[str, int]:
     """attention_parameters and feed_forward_parameters, counted on a built layer."""
-    layer = _built_layer(variant, size)
+    layer = _one_layer(OperatorBertForMaskedLM, variant, size).bert.encoder.layer[0]
     return {
         "attention_parameters": _count(layer.attention.self),
         "feed_forward_parameters": _count(layer.intermediate) + _count(layer.output.dense),
@@ -77,7 +77,7 @@ def model_parameters(kind: str, variant: Variant, size: dict[str, int]) -> int:
     Returns:
         The number; the decoder of the masked-LM model, tied to the word embedding, is counted once.
     """
-    model = _built(MODELS[kind], variant, size | {"layers": 1})
+    model = _one_layer(MODELS[kind], variant, size)
     return _count(model) + (size["layers"] - 1) * _count(model.base_model.encoder.layer[0])
 
 
@@ -92,17 +92,15 @@ def first_score_spread(variant: Variant, size: dict[str, int], deviation: float)
     Returns:
         The spread; None where the operator has no formula.
     """
-    return _built_layer(variant, size).attention.self.first_spread(deviation)
+    layer = _one_layer(OperatorBertForMaskedLM, variant, size).bert.encoder.layer[0]
+    return layer.attention.self.first_spread(deviation)
 
 
-def _built(model: type[WithOperator], variant: Variant, size: dict[str, int]) -> WithOperator:
+def _one_layer(model: type[WithOperator], variant: Variant, size: dict[str, int]) -> WithOperator:
+    """The model with one layer, on the meta device: its parameters have shapes and take no memory."""
     settings = {"operator": variant} if isinstance(variant, str) else variant
     with torch.device("meta"):
-        return model(configuration(**settings, **size))
-
-
-def _built_layer(variant: Variant, size: dict[str, int]) -> nn.Module:
-    return _built(OperatorBertForMaskedLM, variant, size | {"layers": 1}).bert.encoder.layer[0]
+        return model(configuration(**settings, **size | {"layers": 1}))
 
 
 def _count(module: nn.Module) -> int:

@@ -58,7 +58,7 @@ class Symmetric(SelfAttention):
     source = "Courtois et al. 2024, equation 3"
     look = ("#0072b2", "dashed")
     linear_layers = ("query", "value")
-    roles = ("query", "query", "value")
+    roles = ("query", "query", "value")  # Q(x) Q(y)^T: what gives the queries gives the keys (equation 3)
     score_factors = ("query.weight", "query.weight")
 
 
@@ -88,7 +88,8 @@ class Pairwise(Symmetric):
 
     def heads_of(self, X: Tensor, memory: Tensor | None) -> tuple[Tensor, ...]:
         Q, K, V = super().heads_of(X, memory)
-        return Q @ self.S, K, V  # (Q_i S_i) Q_i^T: S_i costs d products a token, and the fused kernel does the rest
+        # Q(x) S Q(y)^T of equation 6 as (Q S) Q^T: the n^2 products stay those of queries and keys, in the fused kernel
+        return Q @ self.S, K, V
 
     def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
         (W_q, b_q), key, value = super().projections()  # W_q as nn.Linear stores it, transposed
@@ -157,7 +158,7 @@ class Shared(SelfAttention):
     source = "Kowsher et al. 2024 and 2025, section 2.3"
     look = ("#009e73", (0, (1, 1)))
     linear_layers = ("shared",)
-    roles = ("shared", "shared", "shared")
+    roles = ("shared", "shared", "shared")  # W_q = W_k = W_v = W_s (section 2.3)
     scores_alone = ("D_q", "D_k")
     score_factors = ("D_q", "D_k")
 
@@ -173,7 +174,7 @@ class Shared(SelfAttention):
 
     def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
         S = self.shared.weight, self.shared.bias
-        return scaled(S, self.D_q), scaled(S, self.D_k), scaled(S, self.D_v)
+        return scaled(S, self.D_q), scaled(S, self.D_k), scaled(S, self.D_v)  # as the definition has them
 
     def start_own(self) -> None:
         for D in (self.D_q, self.D_k, self.D_v):

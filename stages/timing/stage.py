@@ -80,8 +80,8 @@ def pretraining_rows(settings: Settings, size: str) -> tuple[list[Observation], 
         work = training_flops(settings.variant(operator), model, corpus.vocabulary_size, length, share)
         limit = limits[stock or settings.pretraining.precision]
         shares = [work * rate / limit for rate in rates]
-        key = operator, stock, size
-        rows += [*timed(*key, "tokens_per_second", rates), *timed(*key, "share_of_peak", shares)]
+        for metric, of_rounds in (("tokens_per_second", rates), ("share_of_peak", shares)):
+            rows += timed(of_rounds, stock, operator=operator, size=size, metric=metric)
     return rows, limits
 
 
@@ -118,7 +118,7 @@ def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observatio
     return [
         row
         for (operator, stock), seconds in values.items()
-        for row in timed(operator, stock, size, "seconds_per_epoch", seconds, task)
+        for row in timed(seconds, stock, operator=operator, size=size, metric="seconds_per_epoch", task=task)
     ]
 
 
@@ -129,46 +129,25 @@ def translation_rows(settings: Settings, protocol: str) -> list[Observation]:
     for operator in recipe.operators:
         run = TranslationRun(operator=operator, task=TRANSLATION, size=protocol, seed=1, training=recipe)
         calls[operator] = partial(speed.Translation(run).seconds, settings.timing.steps)
-    values = interleaved(calls, settings.timing.repeats)
+    columns = {"size": protocol, "protocol": protocol, "metric": "seconds_per_step"}
     return [
         row
-        for operator, seconds in values.items()
-        for row in timed(operator, OURS, protocol, "seconds_per_step", seconds, protocol=protocol)
+        for operator, seconds in interleaved(calls, settings.timing.repeats).items()
+        for row in timed(seconds, OURS, operator=operator, **columns)
     ]
 
 
-def timed(
-    operator: str,
-    stock: str,
-    size: str,
-    metric: str,
-    values: list[float],
-    task: str | None = None,
-    protocol: str | None = None,
-) -> list[Observation]:
-    """Makes one row of each round.
+def timed(values: list[float], stock: str, **columns: str) -> list[Observation]:
+    """Makes one row a round.
 
     Args:
-        operator: of the model.
-        stock: the precision of stock BERT, or OURS.
-        size: in `models`, or the protocol of translation.
-        metric: name of what is measured.
         values: one a round.
-        task: of GLUE, or None.
-        protocol: of translation, or None.
+        stock: the precision of stock BERT, or OURS.
+        columns: further columns of the rows.
     """
     prefix = f"implementation=trainer precision={stock} " if stock else ""
     return [
-        Observation(
-            stage="timing",
-            operator=operator,
-            size=size,
-            protocol=protocol,
-            task=task,
-            metric=metric,
-            condition=f"{prefix}round={number}",
-            value=value,
-        )
+        Observation(stage="timing", condition=f"{prefix}round={number}", value=value, **columns)
         for number, value in enumerate(values, 1)
     ]
 
