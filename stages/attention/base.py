@@ -1,4 +1,4 @@
-"""What the self-attention operators share.
+"""The base class of all self-attention operators.
 
 X [batch, n, h] are the hidden states; head i of `heads` owns the i-th slice of d = h / heads channels of every
 projection (Courtois et al. 2024, section 2.4). A self-attention operator weighs values by a softmax over keys and

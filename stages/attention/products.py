@@ -1,4 +1,4 @@
-"""What the operators are made of: packed projections, heads, and weighted sums of values."""
+"""The computations that operators share: packed projections, heads, masks, weighted sums of values, dropout."""
 
 from functools import lru_cache
 

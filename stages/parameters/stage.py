@@ -65,9 +65,9 @@ def count(name: str, variant: dict, size: str, model: dict[str, int], deviation:
 
 def small_sources() -> list[Observation]:
     """The layers of the blog post and of the draft section, by closed formula."""
-    whole = {"stage": "parameters", "size": "blog", "metric": "attention_block_parameters"}
+    block = {"stage": "parameters", "size": "blog", "metric": "attention_block_parameters"}
     blocks = [
-        Observation(operator=operator, value=counts.attention_formulas(operator, BLOG)[whole["metric"]], **whole)
+        Observation(operator=operator, value=counts.attention_formulas(operator, BLOG)[block["metric"]], **block)
         for operator in ("original", "hadamard", "fixed")
     ]
     sublayer = {"stage": "parameters", "size": "draft", "metric": "feed_forward_weights"}

@@ -1,7 +1,7 @@
 """Times training: one epoch of fine-tuning by task and operator, and steps of pre-training, beside stock BERT.
 
-Reads data/tasks, sequences and tokenizer of data/tokens, and data/sentence_pairs; models start from new weights, for
-speed does not depend on them. Writes data/observations/timing.csv: seconds_per_epoch (Kowsher et al., Figure 3),
+Reads data/tasks, sequences and tokenizer of data/tokens, and data/sentence_pairs; models have new weights, for speed
+does not depend on them. Writes data/observations/timing.csv: seconds_per_epoch (Kowsher et al., Figure 3),
 tokens_per_second and share_of_peak, and seconds_per_step of the encoder-decoders of every protocol of `translation`
 (size: the protocol), `timing.repeats` rounds of each. condition: `round=N` for ours, `implementation=trainer
 precision=P round=N` for Hugging Face's BERT and Trainer, in the rows of `original`; P is float32, and bfloat16 where

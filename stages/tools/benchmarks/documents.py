@@ -145,8 +145,7 @@ def tokenization_ways(folder: Path) -> tuple[dict[str, Callable[[], object]], in
 def group_texts(batch: dict[str, list[list[int]]]) -> dict[str, list[list[int]]]:
     """Concatenates a batch and cuts it into sequences; the last, incomplete one is dropped."""
     streams = {name: [item for items in column for item in items] for name, column in batch.items()}
-    whole = len(streams["input_ids"]) // SEQUENCE_LENGTH * SEQUENCE_LENGTH
-    starts = range(0, whole, SEQUENCE_LENGTH)
+    starts = range(0, len(streams["input_ids"]) - SEQUENCE_LENGTH + 1, SEQUENCE_LENGTH)
     return {name: [stream[start : start + SEQUENCE_LENGTH] for start in starts] for name, stream in streams.items()}
 
 
