@@ -8,11 +8,11 @@ from torch.nn import functional
 
 
 def project(X: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
-    """X W + b for each of several layers; on a GPU in one matrix product.
+    """X W + b for each of some layers; on a GPU in one matrix product.
 
     On a CPU, joining the weights costs what the larger product gains (`python -m stages.tools.benchmarks.attention`).
     """
-    if X.device.type == "cpu":
+    if X.device.type == "cpu" or len(layers) == 1:
         return tuple(layer(X) for layer in layers)
     weight = torch.cat([layer.weight for layer in layers])
     bias = torch.cat([layer.bias for layer in layers])
