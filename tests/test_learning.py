@@ -152,7 +152,7 @@ def test_every_example_is_in_one_batch_beside_others_of_similar_length_in_an_ord
     lengths = np.random.default_rng(0).integers(1, 100, examples)
     epoch, again, other = ([list(batch) for batch in batches(lengths, 8, seed)] for seed in (5, 5, 6))
     assert sorted(np.concatenate(epoch)) == list(range(examples)) and max(map(len, epoch)) <= 8
-    assert epoch == again and (epoch != other or examples == 1)
+    assert epoch == again and (epoch != other or examples <= 8)  # a batch alone is sorted, whatever the seed
     if examples == 300:
         assert sum(len(batch) * lengths[batch].max() for batch in epoch) < 1.1 * lengths.sum()
 
