@@ -1,10 +1,11 @@
 """Operators of your own; params.yaml names this file as `operators_file`.
 
 An operator is one class: subclass SelfAttention or an operator, give it a name, an equation and a source, and list the
-name in `operators` of params.yaml. It is then trained, counted, timed and reported beside the others. Say in
-`own_shapes` and `own_work` what it has beside `linear_layers`, its Linear layers by name, and in `start_own` how that
-starts. Each operator of this repository, in stages/attention, is an example. A smaller one, with queries that
-are not projected:
+name in `operators` of params.yaml. It is then trained, counted, timed and reported beside the others. `linear_layers`
+names its Linear layers; `roles` says which of them gives the queries, the keys and the values, or
+`queries_keys_values` computes them otherwise. Further parameters stand in `own_shapes`, what they cost in `own_work`,
+and `start_own` initialises them. Each operator of this repository, in stages/attention/operators.py, is an example. A
+smaller one, with queries that are not projected:
 
     from stages.attention.base import SelfAttention
 
@@ -15,8 +16,8 @@ are not projected:
         exportable = False
         linear_layers = ("key", "value")
 
-        def queries_keys_values(self, X):
-            return X, self.key(X), self.value(X)
+        def queries_keys_values(self, X, memory):  # memory is X itself, except in cross-attention
+            return X, self.key(memory), self.value(memory)
 
 An edit of this file trains the models of its operators anew, and no others.
 """

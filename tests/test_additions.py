@@ -61,9 +61,8 @@ print(settings.pretraining.patience, *rows.loc["pretraining.patience"], sep="|")
 
 
 def test_an_operator_is_a_class_and_its_name_in_the_list(copy):
-    attention = copy / "stages/attention"
-    (attention / "keys_only.py").write_text(
-        "from .symmetric import Symmetric\n\n\n"
+    operators = copy / "stages/attention/operators.py"
+    text = (
         "class KeysOnly(Symmetric):\n"
         '    name = "keys_only"\n'
         '    equation = "softmax(K_i K_i^T / sqrt(d)) V_i"\n'
@@ -71,8 +70,8 @@ def test_an_operator_is_a_class_and_its_name_in_the_list(copy):
         '    label = "keys, and keys alone"\n'
         '    look = ("#123456", "dotted")\n'
     )
-    edit(attention / "operators.py", "from .hadamard import", "from .keys_only import KeysOnly\nfrom .hadamard import")
-    edit(attention / "operators.py", "for kind in (Original, ", "for kind in (KeysOnly, Original, ")
+    edit(operators, "\nSELF_ATTENTION:", f"\n{text}\n\nSELF_ATTENTION:")
+    edit(operators, "for kind in (Original, ", "for kind in (KeysOnly, Original, ")
     says(copy, "-m", "stages", "scale", "laptop")
     edit(copy / "params.yaml", "operators: [original, symmetric, pairwise, shared]", "operators: [original, keys_only]")
     reader = """

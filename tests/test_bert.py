@@ -18,7 +18,7 @@ from stages.attention.bert import (
     OperatorBertModel,
 )
 from stages.attention.configuration import configuration
-from stages.attention.counts import counted_layer_parameters, layer_parameters, model_parameters
+from stages.attention.counts import counted_layer, layer_formulas, model_parameters
 from stages.attention.export import to_stock_bert
 from stages.attention.operators import OPERATORS
 
@@ -58,7 +58,7 @@ def outputs(model):
 @pytest.mark.parametrize("size", [SMALL, BASE, TOY], ids=["small", "base", "toy"])
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_parameters_of_a_layer_by_formula_equal_those_counted(operator, size):
-    assert layer_parameters(operator, size) == counted_layer_parameters(operator, size)
+    assert counted_layer(operator, size).items() <= layer_formulas(operator, size).items()
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_an_exported_model_is_stock_bert_with_equal_outputs(operator, model, tmp
 
 @pytest.mark.parametrize("operator", sorted(INEXPRESSIBLE))
 def test_what_bert_cannot_express_is_not_exported(operator):
-    with pytest.raises(ValueError, match="BERT"):
+    with pytest.raises(ValueError, match="BERT (cannot express it|has no attention over parameters)"):
         to_stock_bert(toy(operator))
 
 

@@ -4,7 +4,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 import yaml
@@ -109,43 +108,6 @@ def assert_equals_reference(operator, module, X, seen):
             torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("padding", [0, 3], ids=["whole", "padded"])
-@pytest.mark.parametrize("heads", [1, 3, 6])
-@pytest.mark.parametrize("operator", SELF_ATTENTION)
-def test_output_and_all_gradients_equal_the_definition(operator, heads, padding):
-    X = torch.randn(2, 7, 24, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    seen = torch.ones(2, 7, dtype=torch.bool)
-    seen[1, 7 - padding :] = False
-    assert_equals_reference(operator, built(operator, heads=heads), X, seen)
-
-
-def blogs_attention(x, kernel, scale, wv, bias, mask):
-    """The blog's MultiHadamardHeadAttention up to its output projection, in NumPy, line by line.
-
-    x [batch, n, h] is q, k and v; kernel [1, heads, n, n]; mask [batch, 1, 1, n], 1 where a key does not count.
-    """
-    batch, n, h = x.shape
-    heads = kernel.shape[1]
-    v = (x @ wv + bias).reshape(batch, n, heads, h // heads).transpose(0, 2, 1, 3)
-    qk_T = np.einsum("bnh,bmh->bnm", x, x)
-    logits = np.expand_dims(qk_T, 1) * kernel / scale + mask * -1e9
-    weights = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    weights /= weights.sum(axis=-1, keepdims=True)
-    return (weights @ v).transpose(0, 2, 1, 3).reshape(batch, n, h)
-
-
-def test_hadamard_is_the_blogs_code():
-    module, seen = built("hadamard"), torch.ones(2, 7, dtype=torch.bool)
-    seen[1, 4:] = False
-    X = 0.3 * torch.randn(2, 7, 24, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    W, s, V = module.W.detach().numpy()[None], module.s.item(), module.value
-    mask = ~seen.numpy()[:, None, None, :]
-    expected = blogs_attention(X.numpy(), W, s, V.weight.detach().numpy().T, V.bias.detach().numpy(), mask)
-    with torch.no_grad():
-        found = module(X, seen[:, None, None, :])
-    np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=1e-13)
-
-
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
 def test_the_scores_that_are_probed_are_those_of_the_definition(operator):
     module = built(operator)
@@ -154,9 +116,9 @@ def test_the_scores_that_are_probed_are_those_of_the_definition(operator):
     torch.testing.assert_close(module.scores(X[None])[0], torch.stack(wanted), rtol=0, atol=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.mark.parametrize("operator", SELF_ATTENTION)
+@settings(max_examples=8, deadline=None)
 @given(
-    operator=st.sampled_from(sorted(SELF_ATTENTION)),
     batch=st.integers(1, 3),
     n=st.integers(1, 9),
     heads=st.integers(1, 4),
@@ -164,20 +126,13 @@ def test_the_scores_that_are_probed_are_those_of_the_definition(operator):
     seed=st.integers(0, 1000),
     data=st.data(),
 )
-def test_the_definition_holds_at_any_size(operator, batch, n, heads, d, seed, data):
+def test_output_and_all_gradients_equal_the_definition_at_any_size(operator, batch, n, heads, d, seed, data):
     module = built(operator, heads * d, heads, positions=n + data.draw(st.integers(0, 3)), seed=seed)
     generator = torch.Generator().manual_seed(seed)
     X = torch.randn(batch, n, heads * d, dtype=torch.float64, generator=generator)
     seen = torch.rand(batch, n, generator=generator) < 0.7
     seen[:, 0] = True
     assert_equals_reference(operator, module, X, seen)
-
-
-@pytest.mark.parametrize("operator", SELF_ATTENTION)
-def test_gradients_agree_with_finite_differences(operator):
-    module = built(operator, hidden=4, heads=2, positions=3)
-    X = 0.5 * torch.randn(1, 3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
-    assert torch.autograd.gradcheck(module, X.requires_grad_())
 
 
 @pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
@@ -208,9 +163,8 @@ def test_an_added_mask_does_what_a_boolean_one_does(operator):
 
 @pytest.mark.parametrize("operator", SYMMETRIC)
 def test_scores_are_symmetric_in_the_two_tokens(operator):
-    module = built(operator)
-    Q, K, _ = module.queries_keys_values(torch.randn(1, 6, 24, dtype=torch.float64))
-    torch.testing.assert_close(Q @ K.mT, (Q @ K.mT).mT)
+    A = built(operator).scores(torch.randn(1, 6, 24, dtype=torch.float64))
+    torch.testing.assert_close(A, A.mT)
 
 
 @pytest.mark.parametrize("operator", PROJECTED)
@@ -224,12 +178,6 @@ def test_an_original_with_the_projections_of_an_operator_has_its_outputs(operato
             layer.bias.copy_(bias)
     X = torch.randn(2, 6, 24, dtype=torch.float64)
     torch.testing.assert_close(original(X), module(X), rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("operator", POSITIONAL)
-def test_operators_that_bert_cannot_express_say_so(operator):
-    with pytest.raises(ValueError, match="BERT cannot express it"):
-        built(operator).projections()
 
 
 def test_only_the_product_of_the_query_and_key_diagonals_matters():
@@ -293,22 +241,15 @@ def test_positional_weights_start_as_keras_would():
     assert started("hadamard").s.item() == 1.0
 
 
-def test_the_blogs_layer_has_its_number_of_parameters():
-    with_output = sum(p.numel() for p in started("hadamard").parameters()) + 512 * 512 + 512
-    assert with_output == 538_113
-    assert sum(p.numel() for p in started("original").parameters()) + 512 * 512 + 512 == 1_050_624
-
-
 @pytest.mark.parametrize("operator", POSITIONAL)
 def test_a_sequence_longer_than_the_positions_is_a_clear_error(operator):
     with pytest.raises(ValueError, match="weights for 7 positions; a sequence has 8"):
         built(operator)(torch.zeros(1, 8, 24, dtype=torch.float64))
 
 
-@pytest.mark.parametrize("operator", SELF_ATTENTION)
-def test_heads_that_do_not_divide_the_width_are_an_error(operator):
+def test_heads_that_do_not_divide_the_width_are_an_error():
     with pytest.raises(ValueError, match="5 heads do not divide the hidden size 24"):
-        made(operator, 24, 5, 8)
+        made("original", 24, 5, 8)
 
 
 # the spread of the first scores
@@ -433,7 +374,7 @@ def own(folder, text=OWN) -> dict:
 def test_a_users_own_operator_is_counted_saved_and_loaded_as_the_others(tmp_path):
     variant = own(tmp_path)
     size = {key: value for key, value in NARROW.items() if key != "initializer_range"}
-    assert counts.layer_parameters(variant, size) == counts.counted_layer_parameters(variant, size)
+    assert counts.counted_layer(variant, size).items() <= counts.layer_formulas(variant, size).items()
     assert counts.block_work(variant, 96, 4, 64) == counts.block_work("symmetric", 96, 4, 64)
     assert counts.first_score_spread(variant, size, 0.1) is None
     model = OperatorBertForMaskedLM(configuration(**variant, **size, vocab_size=50)).eval()
@@ -455,7 +396,7 @@ def test_a_users_file_that_cannot_be_imported_is_one_error_that_names_it(tmp_pat
     [
         (f"import sys\nsys.exit(0)\n{OWN}", r"mine\.py: cannot be imported \(SystemExit: 0\)"),
         (
-            OWN.replace("X, self.key(X)", "X[:, :, :5], self.key(X)"),
+            OWN.replace("return X,", "return X[:, :, :5],"),
             r"mine\.py: operator `plain_queries` at size tiny: ",
         ),
         (
@@ -478,7 +419,7 @@ def test_a_users_operator_that_cannot_be_computed_stops_the_check_of_settings(te
 
 def test_a_model_whose_operator_has_changed_since_is_not_loaded(tmp_path):
     variant = own(tmp_path)
-    own(tmp_path, OWN.replace("X, self.key(X)", "-X, self.key(X)"))
+    own(tmp_path, OWN.replace("return X,", "return -X,"))
     with pytest.raises(ValueError, match=r"mine\.py has changed since the model was trained"):
         configuration(**variant, **{key: value for key, value in NARROW.items() if key != "initializer_range"})
 
@@ -487,7 +428,7 @@ def test_a_model_whose_operator_has_changed_since_is_not_loaded(tmp_path):
     ("text", "said"),
     [
         (OWN.replace('    source = "an idea of mine"\n', ""), "class PlainQueries: no source"),
-        (OWN.replace('"plain_queries"', '"shared"'), r"shared\.py has an operator 'shared' already"),
+        (OWN.replace('"plain_queries"', '"shared"'), r"operators\.py has an operator 'shared' already"),
         ("class Plain(:", "line 1: not Python"),
         (
             f"{OWN}\n{OWN.replace('class PlainQueries', 'class Other')}",

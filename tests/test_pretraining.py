@@ -37,33 +37,11 @@ def test_every_operator_sees_the_same_batches_and_every_epoch_sees_every_sequenc
     assert list(batch_indices(8, 0, 4, 10)) != list(order[:4])
 
 
-def test_two_runs_of_one_seed_give_the_same_bits(tokens, tmp_path):
-    assert pretrained(tokens, tmp_path / "a") == pretrained(tokens, tmp_path / "b")
-
-
 def test_the_loss_falls_when_there_is_something_to_learn(tokens, tmp_path):
     log, _ = pretrained(
         tokens, tmp_path / "a", steps=150, evaluation_interval=10, hidden_dropout=0.0, sequence_length_warmup=None
     )
     assert log[-1]["training_loss"] < 0.7 * log[0]["training_loss"]
-
-
-@pytest.mark.parametrize("steps", [1, 3, 4])
-def test_a_run_that_died_after_any_step_goes_on_bit_for_bit(steps, tokens, tmp_path, monkeypatch):
-    undisturbed = pretrained(tokens, tmp_path / "a")
-    update, calls = masked_lm.apply_gradients, []
-
-    def dying_update(*arguments):
-        calls.append(arguments)
-        if len(calls) > steps:
-            raise KeyboardInterrupt
-        return update(*arguments)
-
-    monkeypatch.setattr(masked_lm, "apply_gradients", dying_update)
-    with pytest.raises(KeyboardInterrupt):
-        pretrained(tokens, tmp_path / "b")
-    monkeypatch.setattr(masked_lm, "apply_gradients", update)
-    assert pretrained(tokens, tmp_path / "b") == undisturbed
 
 
 def without_probes(entry: dict) -> dict:
@@ -104,12 +82,13 @@ def test_the_spread_of_scores_leaves_a_token_s_score_on_itself_out():
 
 
 MOMENTS = {  # the function that never ends when called the n-th time, having done half of its work
+    "before any checkpoint": ("masked_lm.apply_gradients", 2, ""),
     "between two steps": ("masked_lm.apply_gradients", 6, ""),
     "while it writes a checkpoint": ("checkpoints.save_file", 3, "Path(arguments[1]).write_bytes(b'half')"),
     "while it writes a kept model": ("masked_lm.OperatorBertForMaskedLM.save_pretrained", 2, "arguments[1].mkdir()"),
 }
 PROGRAM = """
-import json, sys, time, torch
+import sys, time, torch
 from pathlib import Path
 from stages.masked_lm import steps as masked_lm
 from stages.training import checkpoints
@@ -117,23 +96,23 @@ from stages.pretraining import loop as pretraining
 from tests.toy import run_of
 
 torch.set_num_threads(1)
-whole, calls = {function}, []
+original, calls = {function}, []
 
-def dying(*arguments):
+def interrupted(*arguments):
     calls.append(arguments)
     if len(calls) < {call}:
-        return whole(*arguments)
+        return original(*arguments)
     {half}
     print("now", flush=True)
     time.sleep(600)
 
-{function} = dying
+{function} = interrupted
 pretraining.pretrain(run_of(), *map(Path, sys.argv[1:]))
 """
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_process_killed_at_any_moment_goes_on_bit_for_bit(moment, tokens, tmp_path):
+def test_a_process_killed_at_any_moment_continues_bit_for_bit(moment, tokens, tmp_path):
     undisturbed = pretrained(tokens, tmp_path / "a")
     function, call, half = MOMENTS[moment]
     folder = tmp_path / "b"

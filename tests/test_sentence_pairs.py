@@ -151,15 +151,10 @@ def test_what_is_wrong_with_files_is_one_clear_error(files, name, said, tmp_path
         assert words in str(error.value)
 
 
-def test_a_byte_order_mark_before_a_file_of_one_language_is_no_part_of_its_first_sentence(tmp_path):
-    (tmp_path / "pairs.en").write_bytes(b"\xef\xbb\xbfone\ntwo\n")
-    (tmp_path / "pairs.de").write_bytes(b"eins\nzwei\n")
-    assert next(iter(reading.from_files(tmp_path, "pairs", LANGUAGES))) == (b"one", b"eins")
-
-
-def test_a_byte_order_mark_before_a_table_does_no_harm(tmp_path):
-    write(tmp_path, a_tsv=b"\xef\xbb\xbfen\tde\r\none\teins\r\n")
-    assert cleaned(reading.from_files(tmp_path, "a.tsv", LANGUAGES))[0] == [("one", "eins")]
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
+    write(tmp_path, a_en=b"\xef\xbb\xbfone\n", a_de=b"eins\n", b_tsv=b"\xef\xbb\xbfen\tde\r\none\teins\r\n")
+    for name in ("a", "b.tsv"):
+        assert cleaned(reading.from_files(tmp_path, name, LANGUAGES))[0] == [("one", "eins")]
 
 
 ROWS = [

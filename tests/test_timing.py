@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-import toy
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from torch.utils.flop_counter import FlopCounterMode
 
 from stages.attention.bert import OperatorBertForMaskedLM
@@ -20,6 +18,7 @@ from stages.plumbing import observations
 from stages.plumbing.settings import PATH, load_settings
 from stages.report import own_tables
 from stages.timing import stage as timing
+from tests import toy
 
 STOCK = "implementation=trainer precision=float32 "
 
@@ -79,23 +78,13 @@ def pipeline(tmp_path, monkeypatch):
     """data/tokens and data/tasks of the smallest kind, and settings that fit them."""
     settings = load_settings(Path(__file__).parents[1] / PATH)
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "data").mkdir()
-    toy.packed(tmp_path / "data" / "tokens")
-    words = Tokenizer(models.WordLevel(toy.SPECIAL | {f"w{i}": i for i in range(5, toy.VOCABULARY)}, "[UNK]"))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    words.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    (tmp_path / "data" / "tokens" / "tokenizer").mkdir()
-    words.save(str(tmp_path / timing.TOKENIZER))
-    task = tmp_path / "data" / "tasks" / "cola"
-    task.mkdir(parents=True)
-    frame = pd.DataFrame({"text_a": ["w7 w8", "w9", "w5 w6 w7"] * 8, "text_b": None, "label": [0, 1, 1] * 8})
-    frame.to_parquet(task / "train.parquet")
+    toy.tokens_and_task(tmp_path / "data", "cola")
     pairs = tmp_path / "data" / "sentence_pairs" / "blog"
     pairs.mkdir(parents=True)
     sentences = tuple(np.array([BEGIN, 4 + i % 8, 5, END]) for i in range(12))
     Pairs(sentences, sentences).save(pairs / "train.safetensors")
     for side in SIDES:
-        words.save(str(pairs / f"{side}.json"))
+        toy.word_tokenizer(pairs / f"{side}.json")
     translating = {"operators": ("original", "fixed"), "hidden": 16, "heads": 2, "intermediate": 16, "batch_size": 4}
     blog = settings.translation.protocols["blog"].model_copy(update=translating)
     size = settings.models["tiny"].model_copy(update=toy.TOY)

@@ -133,18 +133,15 @@ def test_documents_begin_and_end_with_their_tokens():
     sizes=st.lists(st.integers(0, 40), max_size=5),
     length=st.integers(1, 7),
     shard_bytes=st.integers(1, 60),
-    block=st.integers(1, 20),
 )
-def test_packing_is_concatenating_and_cutting(tmp_path_factory, sizes, length, shard_bytes, block):
+def test_packing_is_concatenating_and_cutting(tmp_path_factory, sizes, length, shard_bytes):
     folder = tmp_path_factory.mktemp("pack")
     numbers = np.arange(sum(sizes), dtype="<u2")
     streams = []
     for number, part in enumerate(np.split(numbers, np.cumsum(sizes)[:-1]) if sizes else []):
         streams.append(folder / f"{number}.bin")
         part.tofile(streams[-1])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packing, "BLOCK_BYTES", block)
-        entry = packing.pack(streams, folder / "train", length, shard_bytes)
+    entry = packing.pack(streams, folder / "train", length, shard_bytes)
     (folder / "index.json").write_text(json.dumps({"sequence_length": length, "splits": {"train": entry}}))
     rows = len(numbers) // length
     assert entry["sequences"] == rows

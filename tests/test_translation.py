@@ -1,7 +1,6 @@
 """Stage translation: the Transformer against torch.nn, causality, padding, decoding, BLEU, resumption, sequences."""
 
 import itertools
-import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,7 +19,6 @@ from stages.encoder_decoder.steps import Counts, built, held_out, rate
 from stages.encoder_decoder.transformer import EPSILON, Transformer
 from stages.plumbing.translation_sections import SequenceTasks, TranslationProtocol
 from stages.sentence_pairs import language, vocabulary
-from stages.training.batches import batches
 from stages.translation import decoding, loop, scoring, sequences
 
 WORDS = (23, 29)
@@ -189,15 +187,6 @@ def test_pairs_come_back_as_they_were_saved(tmp_path):
             np.testing.assert_array_equal(one, other)
 
 
-def test_every_pair_stands_in_one_batch_of_an_epoch():
-    pairs = toy_pairs()
-    cut = list(batches(pairs.lengths, 8, seed=2))
-    assert sorted(np.concatenate(cut).tolist()) == list(range(len(pairs)))
-    assert max(map(len, cut)) == 8
-    assert [list(batch) for batch in cut] == [list(batch) for batch in batches(pairs.lengths, 8, seed=2)]
-    assert [list(batch) for batch in cut] != [list(batch) for batch in batches(pairs.lengths, 8, seed=3)]
-
-
 def test_the_ceiling_of_the_tutorials_accuracy_is_the_share_of_real_tokens():
     """Every position of every padded target counts; one that holds padding is never right."""
     lengths, positions = (3, 5, 10), 12
@@ -321,15 +310,6 @@ def test_a_killed_job_goes_on_to_the_same_bytes(prepared, tmp_path, monkeypatch)
     assert {**found, "seconds": 0} == {**expected, "seconds": 0}
     one, other = (load_file(folder / "checkpoint.safetensors") for folder in (whole, broken))
     assert one.keys() == other.keys() and all(one[name].tobytes() == other[name].tobytes() for name in one)
-
-
-def test_equal_jobs_give_equal_results_and_another_seed_others(prepared, tmp_path):
-    results = []
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        (tmp_path / name).mkdir()
-        results.append(loop.train(run_of(seed=seed, **LONG), tmp_path / name)["log"])
-    assert results[0] == results[1] != results[2]
-    assert json.loads(json.dumps(results[0])) == results[0]
 
 
 SEQUENCES = TRAINING | {"positions": 8, "layers": 1, "steps": 400, "learning_rate": 5e-3, "warmup_steps": 40} | {

@@ -6,7 +6,9 @@ from pathlib import Path
 from textwrap import dedent
 
 import numpy as np
+import pandas as pd
 import torch
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from stages.classification.run import FinetuningRun
 from stages.masked_lm.run import PretrainingRun
@@ -49,16 +51,37 @@ def packed(folder: Path) -> Path:
     return folder
 
 
+def word_tokenizer(path: Path) -> Path:
+    """tokenizer.json of the words w5, w6, ..., whose ids are their numbers."""
+    words = Tokenizer(models.WordLevel(SPECIAL | {f"w{number}": number for number in range(5, VOCABULARY)}, "[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    words.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    words.save(str(path))
+    return path
+
+
+def tokens_and_task(data: Path, task: str) -> None:
+    """data/tokens with a tokenizer, and data/tasks/TASK of 24 examples in either split."""
+    data.mkdir(parents=True)
+    packed(data / "tokens")
+    word_tokenizer(data / "tokens" / "tokenizer" / "tokenizer.json")
+    frame = pd.DataFrame({"text_a": ["w7 w8", "w9", "w5 w6 w7"] * 8, "text_b": None, "label": [0, 1, 1] * 8})
+    (data / "tasks" / task).mkdir(parents=True)
+    for split in ("train", "validation"):
+        frame.to_parquet(data / "tasks" / task / f"{split}.parquet")
+
+
 def run_of(operator="original", leaves=(0, 3, 6), **changes):
     training = Pretraining.model_validate(TRAINING | changes)
-    own = {"operator": operator, "variant": {"operator": operator}, "seed": 1}
-    return PretrainingRun(**own, size="toy", model=Model(**TOY), training=training, leaves=leaves)
+    names = {"operator": operator, "variant": {"operator": operator}, "size": "toy", "seed": 1}
+    return PretrainingRun(**names, model=Model(**TOY), training=training, leaves=leaves)
 
 
 def tuned(weights: Path, task="sst2", **changes):
     columns = {"operator": "original", "size": "toy"}
-    own = {"task": task, "weights": str(weights), "pretraining_seed": 2, "seed": 1, "columns": columns}
-    return FinetuningRun(**own, training=Finetuning.model_validate(FINETUNING | changes))
+    names = {"task": task, "weights": str(weights), "pretraining_seed": 2, "seed": 1, "columns": columns}
+    return FinetuningRun(**names, training=Finetuning.model_validate(FINETUNING | changes))
 
 
 def pretrained(tokens, folder, operator="original", **changes):

@@ -36,7 +36,7 @@ __all__ = ["OPERATORS", "SELF_ATTENTION", "AsMultiheadAttention", "attention"]
 
 
 def __getattr__(name: str) -> Any:
-    """What `__all__` names, imported when it is asked for: a module of the package then costs what it needs alone."""
+    """Imports what `__all__` names at its first use, so that importing one module does not import all others."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import multihead, operators

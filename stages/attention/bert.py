@@ -30,7 +30,7 @@ from .products import Dropout
 
 
 class Attention(nn.Module):
-    """BERT's attention block: an operator, the output projection, dropout, residual and LayerNorm."""
+    """BERT's attention block: an operator, its output projection, dropout, residual sum and LayerNorm."""
 
     def __init__(self, config: OperatorConfig, output: nn.Module):
         super().__init__()
@@ -43,8 +43,8 @@ class Attention(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """[batch, n, h] -> [batch, n, h]; and, where `output_attentions` asks, the weights [batch, heads, n, n]."""
         projected = self.output.dropout(self.self(hidden_states, attention_mask, output=self.output.dense))
-        wanted = others.get("output_attentions", self.config.output_attentions)
-        weights = self.self.weights(hidden_states, attention_mask) if wanted else None
+        with_weights = others.get("output_attentions", self.config.output_attentions)
+        weights = self.self.weights(hidden_states, attention_mask) if with_weights else None
         return self.output.LayerNorm(projected + hidden_states), weights
 
 
@@ -62,22 +62,22 @@ class OperatorBertModel(BertModel):
             if replacement is not None:
                 layer.intermediate, width = replacement
                 layer.output.dense = nn.Linear(width, config.hidden_size)
-        for module in list(self.modules()):
+        for module in list(self.modules()):  # the library's dropout takes a sixth of a training step on a CPU
             for name, child in module.named_children():
                 if isinstance(child, nn.Dropout):
                     setattr(module, name, Dropout(child.p))
         self.init_weights()  # of the new modules; the library has marked those that it initialised
 
     def _initialize_weights(self, module: nn.Module, is_custom_code: bool = False) -> None:
-        """Passes over nothing: of custom code, the library skips modules without parameters of their own.
+        """Skips nothing: of custom code, the library skips a module that holds no parameters beside its submodules.
 
-        But an operator starts its Linear layers too, where W_k starts as W_q or a variant scales the first scores.
+        Such an operator needs its turn: a tied W_k is initialised as W_q, and a variant scales its first scores.
         """
         super()._initialize_weights(module, is_custom_code=False)
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        """Starts a module; parameters that a checkpoint has brought keep their values."""
+        """Initialises a module; parameters that were loaded from a checkpoint keep their values."""
         super()._init_weights(module)
         if isinstance(module, SelfAttention | AttentionOverParameters):
             loaded = [p for p in module.parameters() if getattr(p, "_is_hf_initialized", False)]

@@ -16,10 +16,10 @@ from .own import own_operators
 class OperatorConfig(BertConfig):
     """BERT's configuration, an operator, and the settings of a variant; None: as the operator's source has it.
 
-    variant: the name that the run gives to the operator with these settings, or None for the operator as it is.
+    operator: its name. variant: the name that the run gives to the operator with these settings.
     start: one of the operator's `starts`. score_spread: standard deviation of its first scores (base.py).
     score_rate: the learning rate of the parameters that serve its scores alone, as a multiple of that of the others.
-    operators_sha256: of the file of a user's own operator, which the process must have imported; None for one of ours.
+    operators_sha256: of the file of a user's own operator, which the process must have imported; None: none of a user.
     """
 
     model_type = "operator-bert"
@@ -35,7 +35,7 @@ class OperatorConfig(BertConfig):
         return operator_class({"operator": self.operator, "operators_sha256": self.operators_sha256})
 
     def self_attention(self, output: bool = False) -> SelfAttention:
-        """One self-attention layer, not started. output: with a projection of its own; BERT's block has one."""
+        """One self-attention layer, not initialised. output: with a projection of its own; BERT's block has one."""
         return self.operator_class()(
             self.hidden_size,
             self.num_attention_heads,
@@ -66,7 +66,18 @@ def configuration(
 ) -> OperatorConfig:
     """BERT's configuration at a size; what is not named keeps BERT's value (gelu, LayerNorm epsilon 1e-12, ...).
 
-    operators_file: of a user's own operator, which is imported.
+    Args:
+        operator: name of the operator.
+        layers: number of layers.
+        hidden: width h.
+        heads: number of heads, a divisor of h.
+        intermediate: width of BERT's feed-forward network; an operator may have it narrower.
+        positions: the longest sequence, in tokens.
+        operators_file: with a user's own operator, which is imported.
+        others: fields of OperatorConfig and BertConfig by their names.
+
+    Raises:
+        ValueError: there is no such operator, or the user's file is gone or is not the one of `operators_sha256`.
     """
     if operators_file:
         own_operators(operators_file, others["operators_sha256"])

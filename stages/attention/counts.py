@@ -1,14 +1,17 @@
-"""Parameters and work of every operator: by the closed formulas of its class, and by counting a built model.
+"""Parameters and floating-point operations of every operator: by its closed formulas, and counted on a built model.
 
 Both papers count the masked-LM model with BERT's vocabulary of 30,522 (Courtois et al. 2024, Table 2; Kowsher et al.,
 Table 4, whose shared-weight row is a two-label classifier's count instead).
 
-Everywhere `variant` is an operator's name, or settings as `configuration` takes them, `operator` among them.
+Everywhere `variant` is an operator's name, or settings as `configuration` takes them, `operator` among them; `hidden`
+is the width h, `positions` the longest sequence, `size` a record of section `models` of params.yaml.
 """
 
+import math
 from typing import Any
 
 import torch
+from torch import nn
 
 from .bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification, WithOperator
 from .configuration import configuration
@@ -21,90 +24,100 @@ MODELS: dict[str, type[WithOperator]] = {
 Variant = dict[str, Any] | str
 
 
-def attention_weights(variant: Variant, hidden: int, heads: int, positions: int) -> int:
-    """Parameters of one layer's self-attention without the output projection and without biases.
-
-    What the formulas of Courtois et al. 2024, Table 1, and Kowsher et al., Table 3, count.
-    """
-    kind = operator_class(variant)
-    return len(kind.linear_layers) * hidden * hidden + kind.own_parameters(hidden, heads, positions)
-
-
-def attention_parameters(variant: Variant, hidden: int, heads: int, positions: int) -> int:
-    """The same with the biases."""
-    return attention_weights(variant, hidden, heads, positions) + len(operator_class(variant).linear_layers) * hidden
-
-
-def attention_block_parameters(variant: Variant, hidden: int, heads: int, positions: int) -> int:
-    """Self-attention and output projection, biases included: one layer as the blog post counts it."""
-    return attention_parameters(variant, hidden, heads, positions) + hidden * hidden + hidden
-
-
-def over_parameters_weights(hidden: int, heads: int, width: int, pairs: int) -> int:
-    """Attention over `pairs` trained keys and values a head of `width`, without biases (draft, first formula)."""
-    return 2 * heads * width * (hidden + pairs)
-
-
-def layer_parameters(variant: Variant, size: dict[str, int]) -> tuple[int, int]:
-    """Parameters of one layer's self-attention and of its feed-forward network, at a size of `models`."""
-    hidden, heads = size["hidden"], size["heads"]
-    return (
-        attention_parameters(variant, hidden, heads, size["positions"]),
-        operator_class(variant).feed_forward_parameters(hidden, heads, size["intermediate"]),
-    )
-
-
-def counted_layer_parameters(variant: Variant, size: dict[str, int]) -> tuple[int, int]:
-    """The same two numbers, counted on a built layer."""
-    layer = _built(OperatorBertForMaskedLM, variant, size | {"layers": 1}).bert.encoder.layer[0]
-    return _count(layer.attention.self), _count(layer.intermediate) + _count(layer.output.dense)
-
-
-def whole_layer_parameters(variant: Variant, size: dict[str, int]) -> int:
-    """Counts all parameters of one layer by closed formula: attention block, feed-forward network, two LayerNorms.
+def attention_formulas(variant: Variant, size: dict[str, int]) -> dict[str, int]:
+    """Parameters of the attention in one layer, by closed formula.
 
     Args:
-        variant: an operator with its settings.
-        size: a size of `models`.
+        variant: the operator.
+        size: `hidden`, `heads` and `positions` count.
+
+    Returns:
+        attention_weights: of self-attention, without biases and without the output projection, as the formulas of
+        Courtois et al. 2024, Table 1, and Kowsher et al., Table 3, count. attention_parameters: the same with biases.
+        attention_block_parameters: with the output projection, too, as the blog post counts.
     """
-    hidden, heads = size["hidden"], size["heads"]
-    block = attention_block_parameters(variant, hidden, heads, size["positions"])
-    return block + layer_parameters(variant, size)[1] + 4 * hidden
+    kind, hidden = operator_class(variant), size["hidden"]
+    shapes = kind.own_shapes(hidden, size["heads"], size["positions"])
+    weights = len(kind.linear_layers) * hidden * hidden + sum(map(math.prod, shapes.values()))
+    parameters = weights + len(kind.linear_layers) * hidden
+    return {
+        "attention_weights": weights,
+        "attention_parameters": parameters,
+        "attention_block_parameters": parameters + hidden * hidden + hidden,
+    }
+
+
+def layer_formulas(variant: Variant, size: dict[str, int]) -> dict[str, int]:
+    """The numbers of `attention_formulas`, feed_forward_parameters, and layer_parameters: all with two LayerNorms."""
+    numbers, kind = attention_formulas(variant, size), operator_class(variant)
+    feed_forward = kind.feed_forward_parameters(size["hidden"], size["heads"], size["intermediate"])
+    layer = numbers["attention_block_parameters"] + feed_forward + 4 * size["hidden"]
+    return numbers | {"feed_forward_parameters": feed_forward, "layer_parameters": layer}
+
+
+def counted_layer(variant: Variant, size: dict[str, int]) -> dict[str, int]:
+    """attention_parameters and feed_forward_parameters, counted on a built layer."""
+    layer = _one_layer(OperatorBertForMaskedLM, variant, size).bert.encoder.layer[0]
+    return {
+        "attention_parameters": _count(layer.attention.self),
+        "feed_forward_parameters": _count(layer.intermediate) + _count(layer.output.dense),
+    }
 
 
 def model_parameters(kind: str, variant: Variant, size: dict[str, int]) -> int:
-    """Trainable parameters of a whole model, counted; kind: a key of MODELS.
+    """Counts the trainable parameters of a model.
 
-    Vocabulary 30,522; the tied decoder of the masked-LM model counts once. Layers are alike: one is built, and counted
-    as often as the size has layers.
+    Layers are alike: one is built, and counted as often as the size has layers.
+
+    Args:
+        kind: a key of MODELS.
+        variant: the operator.
+        size: of the model; the vocabulary is BERT's of 30,522.
+
+    Returns:
+        The number; the decoder of the masked-LM model, tied to the word embedding, is counted once.
     """
-    model = _built(MODELS[kind], variant, size | {"layers": 1})
+    model = _one_layer(MODELS[kind], variant, size)
     return _count(model) + (size["layers"] - 1) * _count(model.base_model.encoder.layer[0])
 
 
 def first_score_spread(variant: Variant, size: dict[str, int], deviation: float) -> float | None:
-    """The standard deviation of the first scores, before the softmax, between different tokens: by closed formula.
+    """Computes the standard deviation of the scores between different tokens before any training, by closed formula.
 
-    deviation: that of a new weight. None where the operator has no formula.
+    Args:
+        variant: the operator.
+        size: of the model.
+        deviation: standard deviation of a new weight.
+
+    Returns:
+        The spread; None where the operator has no formula.
     """
-    layer = _built(OperatorBertForMaskedLM, variant, size | {"layers": 1}).bert.encoder.layer[0]
+    layer = _one_layer(OperatorBertForMaskedLM, variant, size).bert.encoder.layer[0]
     return layer.attention.self.first_spread(deviation)
 
 
-def _built(model: type[WithOperator], variant: Variant, size: dict[str, int]) -> WithOperator:
+def _one_layer(model: type[WithOperator], variant: Variant, size: dict[str, int]) -> WithOperator:
+    """The model with one layer, on the meta device: its parameters have shapes and take no memory."""
     settings = {"operator": variant} if isinstance(variant, str) else variant
     with torch.device("meta"):
-        return model(configuration(**settings, **size))
+        return model(configuration(**settings, **size | {"layers": 1}))
 
 
-def _count(module: torch.nn.Module) -> int:
+def _count(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
 def block_work(variant: Variant, hidden: int, heads: int, length: int) -> int:
-    """Multiply-adds times two a token, forward, of the matrix products of one attention block with output projection.
+    """Counts the floating-point operations a token of the matrix products of one attention block, forward.
 
-    length: tokens of a sequence. Each operator in its least-work form: no projection evaluated twice.
+    Args:
+        variant: the operator, in the form with the least work, which evaluates no projection twice.
+        hidden: width h.
+        heads: number of heads.
+        length: tokens of a sequence.
+
+    Returns:
+        Two for every multiplication with its addition; the output projection is included.
     """
     kind = operator_class(variant)
     linear = 2 * hidden * hidden * (len(kind.linear_layers) + 1)
@@ -112,13 +125,20 @@ def block_work(variant: Variant, hidden: int, heads: int, length: int) -> int:
 
 
 def training_flops(variant: Variant, size: dict[str, int], vocabulary_size: int, length: int, masked: float) -> float:
-    """Floating-point operations a token of one masked-LM training step, of the matrix products alone.
+    """Counts the floating-point operations a token of the matrix products of one masked-LM training step.
 
-    size: a record of `models`; length: tokens of a sequence; masked: the share of tokens that the head predicts (1.0:
-    all). The backward pass takes two products for each of the forward pass.
+    Args:
+        variant: the operator.
+        size: of the model.
+        vocabulary_size: classes of the masked-LM head.
+        length: tokens of a sequence.
+        masked: share of the tokens that the head predicts, in [0, 1].
+
+    Returns:
+        Two for every multiplication with its addition, forward and backward.
     """
     hidden, heads, intermediate = size["hidden"], size["heads"], size["intermediate"]
     feed_forward = operator_class(variant).feed_forward_work(hidden, heads, intermediate)
     layer = block_work(variant, hidden, heads, length) + feed_forward
     head = 2 * hidden * hidden + 2 * hidden * vocabulary_size
-    return 3 * (size["layers"] * layer + masked * head)
+    return 3 * (size["layers"] * layer + masked * head)  # the backward pass takes two products for each of the forward

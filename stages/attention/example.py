@@ -5,7 +5,7 @@
 # Self-attention with fewer weights, in five cells: take an operator, put it into an encoder of PyTorch's, train a BERT
 # with it, make a stock BERT of that. It takes less than a minute on a CPU.
 
-# %% 1. A layer of self-attention: plain numbers, started when it is made, batch first
+# %% 1. A layer of self-attention, initialised when it is built; batch first
 import torch
 from fewer_attention import AsMultiheadAttention, attention
 from fewer_attention.bert import OperatorBertForMaskedLM
@@ -33,7 +33,7 @@ for block in encoder.layers:
     block.self_attn = AsMultiheadAttention(attention("shared", hidden=64, heads=4, dropout=0.1))
 print("encoder", tuple(encoder(X).shape), f"parameters {before:,} before, {parameters(encoder):,} after")
 
-# %% 3. Generated text: five words said twice; one that is masked the second time, only attention to the first can tell
+# %% 3. Generated text: five words, repeated; one repetition is masked, and only attention to the first five restores it
 WORDS, MASK = 16, 16
 
 

@@ -1,9 +1,9 @@
-"""Makes a model folder that others can load: as an ordinary BERT, or with the code of its operator beside it.
+"""Writes a model folder that others can load: as an ordinary BERT, or with the code of its operator beside it.
 
 An ordinary BERT has equal outputs and needs no code but the library's; it exists for every operator whose scores are
-products of queries and keys. `--own` keeps the operator and its parameters and puts the files of its code into the
-folder, which `from_pretrained(FOLDER, trust_remote_code=True)` runs. Tokenizer and card come along. Either folder goes
-to the hub as it is: `hf upload NAME FOLDER`.
+products of queries and keys. `--own` keeps the operator and its parameters and copies the files of its code into the
+folder, which `from_pretrained(FOLDER, trust_remote_code=True)` runs. Tokenizer and card are copied, too. Either folder
+can be uploaded to the hub as it is: `hf upload NAME FOLDER`.
 """
 
 import argparse
@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 
 import torch
-from torch import Tensor
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -38,24 +37,18 @@ STOCK = {
     OperatorBertForSequenceClassification: BertForSequenceClassification,
     OperatorBertForQuestionAnswering: BertForQuestionAnswering,
 }
-AUTO_CLASSES = {
-    OperatorBertModel: "AutoModel",
-    OperatorBertForMaskedLM: "AutoModelForMaskedLM",
-    OperatorBertForSequenceClassification: "AutoModelForSequenceClassification",
-    OperatorBertForQuestionAnswering: "AutoModelForQuestionAnswering",
-}
-BESIDE = ("tokenizer.json", "tokenizer_config.json", "README.md")
+COPIED = ("tokenizer.json", "tokenizer_config.json", "README.md")  # beside configuration and weights
 
 
-def main(words: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     """Parses a command line and writes the folder that it asks for."""
     parser = argparse.ArgumentParser(prog="python -m fewer_attention.export", description=__doc__)
     parser.add_argument("source", type=Path, help="a model folder, such as data/pretraining/shared-tiny/seed-1")
     parser.add_argument("target", type=Path, help="the folder to write")
     parser.add_argument("--own", action="store_true", help="keep the operator, with its code in the folder")
-    chosen = parser.parse_args(words)
+    options = parser.parse_args(arguments)
     try:
-        export(chosen.source, chosen.target, chosen.own)
+        export(options.source, options.target, options.own)
     except (ValueError, OSError) as error:
         sys.exit(f"error: {error}")
 
@@ -65,8 +58,8 @@ def export(source: Path, target: Path, own: bool) -> None:
 
     Args:
         source: a model folder.
-        target: the folder to write; what it has under the same names is replaced.
-        own: whether the operator stays, with its code; otherwise the model becomes an ordinary BERT.
+        target: the folder to write; files of the same names are replaced.
+        own: whether the operator is kept, with its code; otherwise the model becomes an ordinary BERT.
 
     Raises:
         ValueError: for an operator that BERT cannot express, for a folder whose model is none of ours, and for the code
@@ -87,7 +80,7 @@ def export(source: Path, target: Path, own: bool) -> None:
         _save_with_code(model, target)
     else:
         to_stock_bert(model).save_pretrained(target)
-    for name in BESIDE:
+    for name in COPIED:
         if (source / name).exists():
             shutil.copyfile(source / name, target / name)
     card = target / "README.md"
@@ -96,47 +89,46 @@ def export(source: Path, target: Path, own: bool) -> None:
 
 
 def _save_with_code(model: PreTrainedModel, target: Path) -> None:
-    """Writes a model with the code of its classes.
+    """Writes a model with the code of its classes, and in config.json by which Auto class each of them loads.
 
-    The registration holds for the process, and whatever was saved later would get the code as well: it is taken back.
+    A registration holds for the whole process, which would save the code with every later model: it is taken back.
     """
-    classes = (OperatorConfig, type(model))
+    head = type(model).__name__.removeprefix("OperatorBert").removeprefix("Model")  # "" or such as ForMaskedLM
     OperatorConfig.register_for_auto_class()
-    type(model).register_for_auto_class(AUTO_CLASSES[type(model)])
+    type(model).register_for_auto_class(f"AutoModel{head}")
     try:
         model.save_pretrained(target)
     finally:
-        for registered in classes:
-            registered._auto_class = None
+        OperatorConfig._auto_class = type(model)._auto_class = None
 
 
 def _card(text: str, target: Path, own: bool) -> str:
-    """The card of an exported folder: how it loads now stands in place of how it loaded."""
+    """The card of an exported folder: its section `Use` says how the export loads, where it said how the source did."""
     body, _, use = text.partition("\n## Use\n")
     task = re.search(r'pipeline\("([\w-]+)"', use)
-    said = (
+    explanation = (
         "The code of the operator stands beside the weights, and is run only with `trust_remote_code=True`."
         if own
         else "This is its export to an ordinary BERT, with equal outputs and BERT's three projections in a layer; it "
         "loads without this repository."
     )
     line = f'pipeline("{task[1] if task else "fill-mask"}", "{target.as_posix()}"{", trust_remote_code=True" * own})'
-    return f"{body}\n## Use\n\n{said}\n\n```python\nfrom transformers import pipeline\n\nmodel = {line}\n```\n"
+    return f"{body}\n## Use\n\n{explanation}\n\n```python\nfrom transformers import pipeline\n\nmodel = {line}\n```\n"
 
 
 @torch.no_grad()
 def to_stock_bert(
     model: OperatorBertModel | WithOperator,
-) -> BertModel | BertForMaskedLM | BertForSequenceClassification:
-    """Makes an ordinary Hugging Face model with equal outputs (to 1e-5 in float32).
+) -> PreTrainedModel:
+    """Builds an ordinary Hugging Face model with equal outputs (to 1e-5 in float32).
 
-    It has as many parameters as one of Original: the export serves compatibility and saves nothing.
+    It has as many parameters as one of Original: the export is for compatibility and saves no memory.
 
     Args:
-        model: one of the classes in STOCK, which is left as it is.
+        model: of one of the classes in STOCK; it is not changed.
 
     Returns:
-        A model of the ordinary class for it, in evaluation mode.
+        A model of the class that STOCK names for it, in evaluation mode.
 
     Raises:
         ValueError: BERT cannot express the operator.
@@ -145,30 +137,13 @@ def to_stock_bert(
     names = BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}
     stock = STOCK[type(model)](BertConfig(**{name: getattr(config, name) for name in names}))
     state = {name: tensor for name, tensor in model.state_dict().items() if ".attention.self." not in name}
+    encoder = f"{'' if model.base_model is model else f'{model.base_model_prefix}.'}encoder"
     for index, layer in enumerate(model.base_model.encoder.layer):
-        prefix = (
-            f"{'' if model.base_model is model else model.base_model_prefix + '.'}encoder.layer.{index}.attention.self"
-        )
-        state |= projections(layer.attention.self.projections(), prefix)
+        for name, (weight, bias) in zip(("query", "key", "value"), layer.attention.self.projections(), strict=True):
+            prefix = f"{encoder}.layer.{index}.attention.self.{name}"
+            state |= {f"{prefix}.weight": weight, f"{prefix}.bias": bias}
     stock.load_state_dict(state)
     return stock.to(next(model.parameters()).dtype).eval()
-
-
-def projections(parts: tuple[tuple[Tensor, Tensor], ...], prefix: str) -> dict[str, Tensor]:
-    """Gives the projections of one attention layer the names that BERT has for them.
-
-    Args:
-        parts: weight and bias of the query, the key and the value, in this order.
-        prefix: the name of the attention layer in the model.
-
-    Returns:
-        The tensors by names such as `PREFIX.query.weight`.
-    """
-    return {
-        f"{prefix}.{name}.{kind}": tensor
-        for name, part in zip(("query", "key", "value"), parts, strict=True)
-        for kind, tensor in zip(("weight", "bias"), part, strict=True)
-    }
 
 
 if __name__ == "__main__":

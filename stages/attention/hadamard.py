@@ -12,8 +12,8 @@ class Fixed(SelfAttention):
     """Scores W_i alone, whatever X is, and values V = X W_v + b_v: h^2 + h + heads n^2 parameters.
 
     The blog fixes a learned m x m matrix in place of Q K^T and gives no code. Open: heads (one W each here, and values
-    split, as its Hadamard layer has them), and the start: that of the layer's Keras kernel [1, heads, n, n],
-    Glorot-uniform with limit sqrt(6 / (2 heads n)), so that var W = 1 / (heads n).
+    split, as its Hadamard layer has them), and how W is initialised: here as that layer's Keras kernel
+    [1, heads, n, n], Glorot-uniform with limit sqrt(6 / (2 heads n)), so that var W = 1 / (heads n).
 
     A sequence shorter than `positions` uses the first rows and columns (the blog's have one length); a longer one is
     an error.
@@ -24,8 +24,9 @@ class Fixed(SelfAttention):
     source = "blog post Hadamard Attentions, Fixed Attention"
     look = ("#7a68c8", "dashdot")
     exportable = False
-    scores_alone = ("W",)
     linear_layers = ("value",)
+    scores_alone = ("W",)
+    score_factors = ("W",)
 
     @classmethod
     def own_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
@@ -39,7 +40,7 @@ class Fixed(SelfAttention):
         return self._weights(X, X if memory is None else memory)[None]
 
     def _weights(self, X: Tensor, memory: Tensor) -> Tensor:
-        """W of the positions at hand [heads, n, m]. ValueError for a sequence that is too long."""
+        """The rows and columns of W for sequences of n and m tokens [heads, n, m]. ValueError where one is too long."""
         n, m = X.shape[1], memory.shape[1]
         if max(n, m) > self.positions:
             raise ValueError(
@@ -59,17 +60,14 @@ class Fixed(SelfAttention):
     def own_spread(self, deviation: float) -> float:
         return math.sqrt(1 / (self.heads * self.positions))
 
-    def scale_scores(self, factor: float) -> None:
-        self.W.mul_(factor)
-
 
 class Hadamard(Fixed):
     """Scores W_i * (X X^T) / s, elementwise, with a learned scalar s: h^2 + h + heads n^2 + 1 parameters.
 
     Fixed by the blog's code: queries and keys are X itself, neither projected nor split into heads, so that one product
     over the whole width serves all heads (`qk_T` [batch, n, n], then `Hadamard(num_heads)`); only the values are split;
-    no sqrt(d), but `scale`, which starts at 1. Its count of 538,113 with the output projection, at h = 512 and n = 40,
-    implies 8 heads and the biases.
+    no sqrt(d), but `scale`, which is 1 at first. Its count of 538,113 with the output projection, at h = 512 and
+    n = 40, implies 8 heads and the biases.
     """
 
     name = "hadamard"
@@ -89,7 +87,9 @@ class Hadamard(Fixed):
     def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
         memory = X if memory is None else memory
         products = self.products(X, memory)
-        return products * (self._weights(X, memory) / self.s).to(products.dtype)  # else float32 under autocast
+        # W / s first: heads n^2 divisions in place of batch heads n^2; and in the products' precision, for W is float32
+        # under autocast, and scores in float32 would take twice the memory
+        return products * (self._weights(X, memory) / self.s).to(products.dtype)
 
     def products(self, X: Tensor, memory: Tensor) -> Tensor:
         """X X^T over the whole width [batch, 1, n, m], the same for every head."""

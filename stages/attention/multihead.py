@@ -14,12 +14,13 @@ class AsMultiheadAttention(nn.Module):
 
         layer.self_attn = AsMultiheadAttention(attention("pairwise", hidden=64, heads=4))
 
-    Replace it in each of an encoder's `layers`: nn.TransformerEncoder copies one layer, so that all would start alike.
+    Replace it in each of an encoder's `layers`: nn.TransformerEncoder copies one layer, and the weights of all copies
+    would be equal at first.
     """
 
     batch_first = True
     _qkv_same_embed_dim = True
-    in_proj_bias = None  # PyTorch's layers read these: no fused path, which would take the weights of its own module
+    in_proj_bias = None  # PyTorch's layers read these three; None keeps them from a fused path that bypasses `forward`
 
     def __init__(self, attention: SelfAttention):
         super().__init__()
@@ -43,10 +44,10 @@ class AsMultiheadAttention(nn.Module):
             query: hidden states [batch, n, h].
             key, value: one and the same sequence of hidden states [batch, m, h], which gives keys and values.
             key_padding_mask: [batch, m]; True = not seen, or numbers that are added to the scores.
-            need_weights: whether the attention weights are given, too.
+            need_weights: whether the attention weights are returned, too.
             attn_mask: [n, m] or [batch heads, n, m]; True = not seen, or numbers that are added.
             average_attn_weights: whether these are averaged over heads.
-            is_causal: with an `attn_mask`, a remark that it is causal; without one, the wish for a causal mask.
+            is_causal: beside an `attn_mask`, a hint that it is causal; without one, whether to mask what follows.
 
         Returns:
             [batch, n, h]; and None, or the weights before dropout, [batch, n, m] or [batch, heads, n, m].

@@ -1,21 +1,292 @@
-"""The operators, each a class in a file that has its equation, its source, its parameters, its work and its start.
+"""The operators of the papers, each a class that reads beside its equation; and the list of all operators.
 
-Original attention and what the sources put in its place: Symmetric, Pairwise, Shared, PartialQK, Hadamard, Fixed, and
-attention over parameters in place of the feed-forward network. Controls that no source ran: OriginalNarrow, SharedKV,
-TiedQKV, HadamardByHead. A user's own: own.py.
+Original attention, Symmetric and Pairwise (Courtois et al. 2024), Shared and PartialQK (Kowsher et al. 2024, 2025), and
+attention over parameters in place of the feed-forward network (a draft section of Attention Is All You Need). Controls
+that no source trained: SharedKV, TiedQKV, OriginalNarrow. The operators of the blog post, whose scores are no products
+of projections, are in hadamard.py; a user's own come from a file that params.yaml names (own.py).
+
+X [batch, n, h] are the hidden states, X_i the i-th of `heads` slices of d = h / heads channels; base.py has what all
+operators share. Parameters are counted for one layer, biases included, without the output projection.
 """
 
+import math
 from typing import Any
 
-from .base import SelfAttention
+import torch
+from torch import Tensor, nn
+
+from .base import SelfAttention, scaled
 from .hadamard import Fixed, Hadamard, HadamardByHead
-from .original import Original, OriginalNarrow
-from .over_parameters import OverParameters, OverParametersWide
+from .over_parameters import AttentionOverParameters
 from .own import imported, own_operators
-from .pairwise import Pairwise
-from .partial_qk import PartialQK
-from .shared import Shared, SharedKV, TiedQKV
-from .symmetric import Symmetric
+
+
+class Original(SelfAttention):
+    """Q = X W_q + b_q, K = X W_k + b_k, V = X W_v + b_v: 3 (h^2 + h) parameters.
+
+    Fixed by Devlin et al. 2018 and their code (biases, sqrt(d) of a head); Courtois et al. 2024, equation 1, is the
+    same without biases. `start` tied is a control of this project: W_k is initialised as W_q and free afterwards, which
+    asks whether a gain of Symmetric comes from its initialisation alone.
+    """
+
+    name = "original"
+    equation = "softmax(Q_i K_i^T / sqrt(d)) V_i, Q = X W_q, K = X W_k, V = X W_v"
+    source = "Devlin et al. 2018; Courtois et al. 2024, equation 1"
+    look = ("#5b6570", "solid")
+    starts = ("default", "tied")
+    linear_layers = ("query", "key", "value")
+    roles = ("query", "key", "value")
+    score_factors = ("query.weight", "key.weight")
+
+    def start_own(self) -> None:
+        if self.start == "tied":
+            self.key.weight.copy_(self.query.weight)
+
+    def own_spread(self, deviation: float) -> float | None:
+        return self.spread_of_squares(deviation) if self.start == "tied" else super().own_spread(deviation)
+
+
+class Symmetric(SelfAttention):
+    """K = Q = X W_q + b_q, V = X W_v + b_v; scores Q_i Q_i^T / sqrt(d): 2 (h^2 + h) parameters.
+
+    Fixed by Courtois et al. 2024, equation 3, and by their released code where the paper is silent: the bias is present
+    and enters on both sides, and d is the width of a head.
+    """
+
+    name = "symmetric"
+    equation = "softmax(Q_i Q_i^T / sqrt(d)) V_i, Q = X W_q, V = X W_v"
+    source = "Courtois et al. 2024, equation 3"
+    look = ("#0072b2", "dashed")
+    linear_layers = ("query", "value")
+    roles = ("query", "query", "value")  # Q(x) Q(y)^T: what gives the queries gives the keys (equation 3)
+    score_factors = ("query.weight", "query.weight")
+
+
+class Pairwise(Symmetric):
+    """Scores Q_i S_i Q_i^T / sqrt(d) with a free S_i [d, d] for every head: 2 (h^2 + h) + heads d^2 parameters.
+
+    Fixed by Courtois et al. 2024, equations 4 to 6, and by their released code where the paper is silent: one S for
+    every head and layer, without bias and constraint, initialised at N(0, 1) whatever BERT's deviation is (`start`
+    normal), and multiplied before the division by sqrt(d). Controls of this project: identity, and scaled, N(0, 1 / d).
+    """
+
+    name = "pairwise"
+    equation = "softmax(Q_i S_i Q_i^T / sqrt(d)) V_i, Q = X W_q, V = X W_v, S_i [d, d]"
+    source = "Courtois et al. 2024, equations 4 to 6"
+    look = ("#d55e00", "dashdot")
+    starts = ("normal", "identity", "scaled")
+    scores_alone = ("S",)
+    score_factors = ("S",)
+
+    @classmethod
+    def own_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+        return {"S": (heads, hidden // heads, hidden // heads)}
+
+    @classmethod
+    def own_work(cls, hidden: int, heads: int, length: int) -> int:
+        return super().own_work(hidden, heads, length) + 2 * hidden * (hidden // heads)
+
+    def heads_of(self, X: Tensor, memory: Tensor | None) -> tuple[Tensor, ...]:
+        Q, K, V = super().heads_of(X, memory)
+        # Q(x) S Q(y)^T of equation 6 as (Q S) Q^T: the n^2 products stay those of queries and keys, in the fused kernel
+        return Q @ self.S, K, V
+
+    def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
+        (W_q, b_q), key, value = super().projections()  # W_q as nn.Linear stores it, transposed
+        S = torch.block_diag(*self.S)
+        return (S.T @ W_q, b_q @ S), key, value  # Q S = X (W_q S) + b_q S
+
+    def start_own(self) -> None:
+        if self.start == "identity":
+            self.S.copy_(torch.eye(self.width).expand_as(self.S))
+        else:
+            self.S.normal_(std=self._deviation())
+
+    def _deviation(self) -> float:
+        """The standard deviation with which an entry of S is drawn."""
+        return 1.0 if self.start == "normal" else self.width**-0.5
+
+    def own_spread(self, deviation: float) -> float | None:
+        """x^T W S W^T y / sqrt(d): E |W S W^T|^2 = sigma^2 ((h d)^2 + 2 h d) r^4 for S from N(0, sigma^2)."""
+        if self.start == "identity":
+            return super().own_spread(deviation)
+        return self._deviation() * deviation**2 * math.sqrt(self.hidden * (self.hidden * self.width + 2))
+
+
+class PartialQK(Symmetric):
+    """S = X W + b; Q = S D, K = S with a diagonal D; V = X W_v + b_v: 2 (h^2 + h) + h parameters.
+
+    Kowsher et al. 2025, Table 7, names "partial QK sharing" and counts 2 h^2 + h weights, which two projections and one
+    diagonal have; another row of the same table says that it scales by no diagonal. The count is followed here. Open:
+    where the diagonal stands (on the queries here), how it is initialised (at 1 here), the biases (as in their shared
+    operator).
+    """
+
+    name = "partial_qk"
+    equation = "softmax(S_i D_i S_i^T / sqrt(d)) V_i, S = X W, V = X W_v, D diagonal"
+    source = "Kowsher et al. 2025, Table 7"
+    label = "partial QK sharing"
+    look = ("#cc79a7", "solid")
+    scores_alone = ("D",)
+    score_factors = ("D",)
+
+    @classmethod
+    def own_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+        return {"D": (hidden,)}
+
+    def diagonal(self) -> Tensor:
+        return self.D
+
+    def start_own(self) -> None:
+        self.D.fill_(1.0)
+
+
+class Shared(SelfAttention):
+    """S = X W_s + b_s; Q = S D_q, K = S D_k, V = S D_v with diagonals D: h^2 + h + 3 h parameters.
+
+    Fixed by Kowsher et al., section 2.3 (one projection, three diagonals), and by their count of 95,337,218 parameters
+    (the bias; vectors of the whole width, one of each a layer). Open: how the diagonals are initialised (at 1 here, so
+    training begins at Q = K = V), and whether d in sqrt(d) is the width of a head (here, as in BERT) or of the model.
+
+    S is computed once and serves as all three: Q K^T = S (D_q D_k) S^T, so one diagonal on the queries is enough; and
+    D_v scales channels, the weighted sum adds tokens, so D_v moves past the sum into the output projection. Outputs and
+    gradients are those of the definition; two products of [n, h] with a diagonal are saved.
+    """
+
+    name = "shared"
+    equation = "softmax(Q_i K_i^T / sqrt(d)) V_i, Q = S D_q, K = S D_k, V = S D_v, S = X W_s, D diagonal"
+    source = "Kowsher et al. 2024 and 2025, section 2.3"
+    look = ("#009e73", (0, (1, 1)))
+    linear_layers = ("shared",)
+    roles = ("shared", "shared", "shared")  # W_q = W_k = W_v = W_s (section 2.3)
+    scores_alone = ("D_q", "D_k")
+    score_factors = ("D_q", "D_k")
+
+    @classmethod
+    def own_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+        return dict.fromkeys(("D_q", "D_k", "D_v"), (hidden,))
+
+    def diagonal(self) -> Tensor:
+        return self.D_q * self.D_k
+
+    def output_scale(self) -> Tensor:
+        return self.D_v
+
+    def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
+        S = self.shared.weight, self.shared.bias
+        return scaled(S, self.D_q), scaled(S, self.D_k), scaled(S, self.D_v)  # as the definition has them
+
+    def start_own(self) -> None:
+        for D in (self.D_q, self.D_k, self.D_v):
+            D.fill_(1.0)
+
+
+class OverParameters(Original):
+    """Original self-attention; the feed-forward network is AttentionOverParameters with BERT's number of heads.
+
+    There are as many pairs as keep the number of weights of a feed-forward network of width f: (f - w) h / w, with
+    w = heads d the width of the heads together. At h = 512 and f = 2,048 these are the draft's 1,536 (and, for
+    OverParametersWide, 512) pairs.
+    """
+
+    name = "over_parameters"
+    equation = "original; in place of the feed-forward network softmax(Q_i K_i^T) V_i over learned pairs (K_i, V_i)"
+    source = "draft section Two Feed-Forward Layers = Attention over Parameters, first experiment"
+    label = "attention over parameters"
+    look = ("#3aa0a0", "solid")
+    exportable = False
+    heads_multiple = 1  # heads over parameters, as a multiple of the model's
+
+    @classmethod
+    def pairs(cls, hidden: int, intermediate: int) -> int:
+        """Pairs of a key and a value a head. ValueError where the projections alone have all the weights."""
+        pairs = intermediate // cls.heads_multiple - hidden
+        if pairs < 1:
+            raise ValueError(
+                f"{cls.name}: its projections alone have the weights of a feed-forward network of width "
+                f"{intermediate}; `intermediate` must exceed {cls.heads_multiple} x `hidden`"
+            )
+        return pairs
+
+    @classmethod
+    def feed_forward(cls, hidden: int, heads: int, intermediate: int, dropout: float) -> tuple[nn.Module, int]:
+        many, d = cls.heads_multiple * heads, hidden // heads
+        return AttentionOverParameters(hidden, many, d, cls.pairs(hidden, intermediate), dropout), many * d
+
+    @classmethod
+    def feed_forward_parameters(cls, hidden: int, heads: int, intermediate: int) -> int:
+        width = cls.heads_multiple * hidden
+        return hidden * width + width + 2 * cls.pairs(hidden, intermediate) * width + width * hidden + hidden
+
+    @classmethod
+    def feed_forward_work(cls, hidden: int, heads: int, intermediate: int) -> int:
+        width = cls.heads_multiple * hidden
+        return 2 * (2 * hidden * width + 2 * cls.pairs(hidden, intermediate) * width)
+
+    def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
+        """None: ValueError."""
+        raise ValueError(f"{self.name}: BERT has no attention over parameters in place of its feed-forward network")
+
+
+class OverParametersWide(OverParameters):
+    """With twice as many heads, and so fewer pairs: the draft's second experiment as its table has it.
+
+    Its text says 8 heads, which would be a network of half the weights; 16 heads, as in the table, match.
+    """
+
+    name = "over_parameters_wide"
+    source = "draft section Two Feed-Forward Layers = Attention over Parameters, second experiment"
+    label = "attention over parameters, wide"
+    look = ("#3aa0a0", "dashed")
+    heads_multiple = 2
+
+
+# controls of this project, which no source trained
+
+
+class SharedKV(SelfAttention):
+    """Q = X W_q + b_q, K = V = X W_s + b_s: 2 (h^2 + h) parameters. Sharing without symmetric scores."""
+
+    name = "shared_kv"
+    equation = "softmax(Q_i S_i^T / sqrt(d)) S_i, Q = X W_q, S = X W_s"
+    source = "a control of this project"
+    label = "one matrix for keys and values"
+    linear_layers = ("query", "shared")
+    roles = ("query", "shared", "shared")
+    score_factors = ("query.weight",)  # the keys are the values, which a wider spread of the scores shall not move
+
+
+class TiedQKV(SelfAttention):
+    """Q = K = V = X W_s + b_s: h^2 + h parameters. Shared without its diagonals: what do they add?"""
+
+    name = "tied_qkv"
+    equation = "softmax(S_i S_i^T / sqrt(d)) S_i, S = X W_s"
+    source = "a control of this project"
+    label = "shared without diagonals"
+    look = ("#b07d62", (0, (5, 1, 1, 1)))
+    linear_layers = ("shared",)
+    roles = ("shared", "shared", "shared")
+    score_factors = ("shared.weight", "shared.weight")  # the only projection: the values grow by its root, too
+
+
+class OriginalNarrow(Original):
+    """Original, with a feed-forward network h - 1 narrower: as few parameters as Shared, saved elsewhere.
+
+    That saves (h - 1) (2 h + 1) parameters a layer, which is to one the 2 h^2 - h that Shared saves.
+    """
+
+    name = "original_narrow"
+    equation = "original, with a feed-forward network h - 1 narrower"
+    source = "a control of this project"
+    label = "original, narrower"
+    look = ()
+
+    @classmethod
+    def feed_forward_width(cls, hidden: int, intermediate: int) -> int:
+        return intermediate - (hidden - 1)
+
+
+# the list
 
 SELF_ATTENTION: dict[str, type[SelfAttention]] = {
     kind.name: kind
@@ -28,13 +299,16 @@ OPERATORS = SELF_ATTENTION | FEED_FORWARD
 
 
 def attention(operator: str, hidden: int, heads: int, **settings: Any) -> SelfAttention:
-    """Makes a self-attention layer with its output projection, started as BERT starts.
+    """Builds a self-attention layer with its output projection, initialised as in BERT.
 
     Args:
         operator: a name in SELF_ATTENTION, such as `shared`.
         hidden: width h.
         heads: number of heads, a divisor of h.
         settings: what else the class takes: `positions`, `dropout`, `start`, `score_spread`, `output`, `deviation`.
+
+    Returns:
+        A module [batch, n, h] -> [batch, n, h]; `SelfAttention.forward` says what else it takes.
 
     Raises:
         ValueError: there is no such operator, it replaces the feed-forward network alone, or the heads do not divide
@@ -49,7 +323,7 @@ def attention(operator: str, hidden: int, heads: int, **settings: Any) -> SelfAt
 
 
 def operator_class(variant: dict[str, Any] | str) -> type[SelfAttention]:
-    """Finds the class of an operator.
+    """Looks up the class of an operator.
 
     Args:
         variant: its name; or settings as `configuration` takes them, `operator` and for a user's own `operators_file`
@@ -59,11 +333,11 @@ def operator_class(variant: dict[str, Any] | str) -> type[SelfAttention]:
         ValueError: there is none of that name, or the user's file is gone, has changed or is not imported.
     """
     settings = {"operator": variant} if isinstance(variant, str) else variant
-    name, known = settings["operator"], OPERATORS
+    name, operators = settings["operator"], OPERATORS
     if settings.get("operators_file"):
-        known = known | own_operators(settings["operators_file"], settings["operators_sha256"])
+        operators = operators | own_operators(settings["operators_file"], settings["operators_sha256"])
     elif settings.get("operators_sha256"):
-        known = known | imported(settings["operators_sha256"], name)
-    if name not in known:
-        raise ValueError(f"unknown operator {name!r}; known: {', '.join(known)}")
-    return known[name]
+        operators = operators | imported(settings["operators_sha256"], name)
+    if name not in operators:
+        raise ValueError(f"unknown operator {name!r}; known: {', '.join(operators)}")
+    return operators[name]

@@ -1,6 +1,7 @@
 """A user's own operators: classes in one Python file, which params.yaml names as `operators_file`.
 
-A model's configuration has the SHA-256 of that file alone: a folder from elsewhere cannot name code for us to run.
+A model's configuration has only the SHA-256 of that file and not its path, so that no model folder from elsewhere can
+name code that this process would run.
 """
 
 import hashlib
@@ -14,7 +15,7 @@ _imported: dict[str, dict[str, type[SelfAttention]]] = {}  # operators by the SH
 
 
 def imported(sha256: str, name: str) -> dict[str, type[SelfAttention]]:
-    """The operators of a file that this process has imported. ValueError where it has not.
+    """Returns the operators of a file that this process has imported. ValueError where it has not.
 
     Args:
         sha256: of the file, as a model's configuration has it.
@@ -32,11 +33,11 @@ def imported(sha256: str, name: str) -> dict[str, type[SelfAttention]]:
 
 @cache
 def own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention]]:
-    """Imports the file and gives its operators by name.
+    """Imports the file and returns its operators by name.
 
     Args:
         path: the file, from the folder of params.yaml, in which every stage runs.
-        sha256: what the content must hash to: that with which the settings were made, or the model was trained.
+        sha256: expected of the content: that of the settings, or of the trained model's configuration.
 
     Raises:
         ValueError: there is no such file, its content is another, or it cannot be imported.
@@ -50,9 +51,10 @@ def own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention]]:
     module = importlib.util.module_from_spec(specification)
     try:
         specification.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # of whatever the file does when it is imported
+    except (Exception, SystemExit) as error:  # the file may do anything when it is imported
         raise ValueError(f"{path}: cannot be imported ({type(error).__name__}: {error}); mend it") from error
     classes = (value for value in vars(module).values() if isinstance(value, type))
-    own = [kind for kind in classes if issubclass(kind, SelfAttention) and kind.__module__ == module.__name__]
-    _imported[sha256] = {kind.name: kind for kind in own if "name" in vars(kind)}
+    # not those that the file imports, and not base classes that are no operators
+    operators = [kind for kind in classes if issubclass(kind, SelfAttention) and kind.__module__ == module.__name__]
+    _imported[sha256] = {kind.name: kind for kind in operators if "name" in vars(kind)}
     return _imported[sha256]

@@ -28,7 +28,7 @@ def inputs_of(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
 
 
 def of_weights(A: Tensor) -> dict[str, float]:
-    """Measures the attention weights that scores give, each value the mean over all leading dimensions and tokens.
+    """Measures the attention weights that follow from scores, each value a mean over leading dimensions and tokens.
 
     Args:
         A: scores [..., n, n] before the softmax, of sequences without padding.

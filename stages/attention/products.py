@@ -1,4 +1,4 @@
-"""What the operators are made of: packed projections, heads, and weighted sums of values."""
+"""The computations that operators share: packed projections, heads, masks, weighted sums of values, dropout."""
 
 from functools import lru_cache
 
@@ -8,11 +8,11 @@ from torch.nn import functional
 
 
 def project(X: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
-    """X W + b for each of several layers; on a GPU in one matrix product.
+    """X W + b for each of some layers; on a GPU in one matrix product.
 
-    On a CPU joining the weights costs what the larger product gains (`python -m stages.tools.benchmarks.attention`).
+    On a CPU, joining the weights costs what the larger product gains (`python -m stages.tools.benchmarks.attention`).
     """
-    if X.device.type == "cpu":
+    if X.device.type == "cpu" or len(layers) == 1:
         return tuple(layer(X) for layer in layers)
     weight = torch.cat([layer.weight for layer in layers])
     bias = torch.cat([layer.bias for layer in layers])
@@ -43,11 +43,17 @@ def attend(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None, dropout: float)
 def weigh(scores: Tensor, V: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
     """softmax(scores) V, the softmax over keys.
 
-    scores [batch or 1, heads, n, m]; V [batch, heads, m, d]; mask broadcasts to scores and is boolean (True = seen)
-    or is added.
+    Args:
+        scores: [batch or 1, heads, n, m].
+        V: [batch, heads, m, d].
+        mask: broadcasts to the scores; boolean (True = seen), or to be added. None: everything is seen.
+        dropout: on the weights, in [0, 1).
+
+    Returns:
+        [batch, heads, n, d].
     """
     weights = torch.softmax(masked(scores, mask), dim=-1)
-    if dropout:  # every sequence of a batch loses weights of its own, also where the scores are the same for all
+    if dropout:  # scores of Fixed are the same for all sequences of a batch; each is to lose other weights
         weights = weights.expand(len(V), -1, -1, -1)
     return drop(weights, dropout).to(V.dtype) @ V
 
@@ -71,51 +77,60 @@ def joined(one: Tensor | None, other: Tensor | None) -> Tensor | None:
     return masked(numbers.expand(torch.broadcast_shapes(numbers.shape, seen.shape)), seen)
 
 
-def with_past_alone(mask: Tensor | None, X: Tensor, memory: Tensor | None) -> Tensor:
-    """A mask [batch or 1, heads or 1, n, n] under which no token of X [batch, n, h] sees a later one.
+def checked_mask(
+    hidden: int, heads: int, X: Tensor, mask: Tensor | None, memory: Tensor | None, causal: bool
+) -> Tensor | None:
+    """Checks what an operator is given, and joins its mask with the causal one where that is asked for.
 
-    ValueError where there is a memory, which has no order in common with X.
+    Args:
+        hidden: width h of the operator.
+        heads: its number of heads.
+        X: hidden states that give the queries; expected [batch, n, h].
+        mask: boolean or to be added; expected to broadcast to [batch, heads, n, m]. None: everything is seen.
+        memory: hidden states that give keys and values; expected [batch, m, h]. None: X itself.
+        causal: whether a token sees only itself and what precedes it.
+
+    Returns:
+        The mask to apply, or None.
+
+    Raises:
+        ValueError: a shape or a type is not as expected, or the mask is to be causal over a memory, which has no order
+            in common with X.
     """
+    for name, T in {"hidden states": X, "memory": X if memory is None else memory}.items():
+        if T.dim() != 3 or T.shape[-1] != hidden or len(T) != len(X):
+            raise ValueError(f"{name} of shape {tuple(T.shape)}; expected [{len(X)}, length, {hidden}], batch first")
+    if mask is not None:
+        expected = [len(X), heads, X.shape[1], (X if memory is None else memory).shape[1]]
+        if mask.dim() != 4 or any(given not in (1, size) for given, size in zip(mask.shape, expected, strict=True)):
+            raise ValueError(
+                f"mask of shape {tuple(mask.shape)}; expected {expected}, or 1 in place of any; of one [batch, keys] "
+                "make mask[:, None, None], of one [queries, keys] mask[None, None]"
+            )
+        if not (mask.dtype == torch.bool or mask.is_floating_point()):
+            raise ValueError(
+                f"mask of {mask.dtype}; expected torch.bool, True where a key is seen, or numbers to be added"
+            )
+    if not causal:
+        return mask
     if memory is not None:
         raise ValueError("causal: keys of a memory do not follow the queries; give a mask in its place")
     return joined(mask, torch.ones(1, 1, X.shape[1], X.shape[1], dtype=torch.bool, device=X.device).tril())
 
 
-def require_fitting(hidden: int, heads: int, X: Tensor, mask: Tensor | None, memory: Tensor | None) -> None:
-    """Checks what an operator of width `hidden` with `heads` heads is given.
-
-    Raises:
-        ValueError: hidden states X or memory that are not [batch, n, hidden] with one batch, or a mask that does not
-            broadcast to [batch, heads, n, m] or is neither boolean nor of floating-point numbers.
-    """
-    for name, T in {"hidden states": X, "memory": X if memory is None else memory}.items():
-        if T.dim() != 3 or T.shape[-1] != hidden or len(T) != len(X):
-            raise ValueError(f"{name} of shape {tuple(T.shape)}; expected [{len(X)}, length, {hidden}], batch first")
-    if mask is None:
-        return
-    wanted = [len(X), heads, X.shape[1], (X if memory is None else memory).shape[1]]
-    if mask.dim() != 4 or any(given not in (1, size) for given, size in zip(mask.shape, wanted, strict=True)):
-        raise ValueError(
-            f"mask of shape {tuple(mask.shape)}; expected {wanted}, or 1 in place of any; of one [batch, keys] make "
-            "mask[:, None, None], of one [queries, keys] mask[None, None]"
-        )
-    if not (mask.dtype == torch.bool or mask.is_floating_point()):
-        raise ValueError(f"mask of {mask.dtype}; expected torch.bool, True where a key is seen, or numbers to be added")
-
-
 def drop(X: Tensor, rate: float) -> Tensor:
-    """Dropout: zeros at `rate`, in steps of 2^-16, and the rest divided by 1 - rate.
+    """Dropout: sets elements to 0 at `rate`, in steps of 2^-16, and divides the others by 1 - rate.
 
-    A CPU draws 16 random bits an element, four elements at once, and makes the mask out of them by whole-number
-    arithmetic: a sixth of the time of the library's draw, which is a sixth of a training step. In bfloat16 the factor
-    is rounded, and the rate follows it (0.0986 for 0.1), so that the mean stays.
+    A CPU draws 16 random bits an element, four elements at once, and compares whole numbers: a sixth of the time of the
+    library's draw, which is a sixth of a training step. bfloat16 rounds the factor 1 / (1 - rate), and the rate follows
+    it (0.0986 for 0.1), so that the mean of the output is that of the input.
     """
     if rate == 0.0 or X.device.type != "cpu" or torch.compiler.is_compiling():
         return functional.dropout(X, rate)
     factor, pattern = _rounded(1 / (1 - rate)) if X.dtype == torch.bfloat16 else (1 / (1 - rate), None)
     bits = torch.empty(-(-X.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
-    kept = bits[: X.numel()].view(X.shape).ge_(round((1 - 1 / factor) * 2**16) - 2**15)
-    if pattern is not None:
+    kept = bits[: X.numel()].view(X.shape).ge_(round((1 - 1 / factor) * 2**16) - 2**15)  # 1 or 0, as int16
+    if pattern is not None:  # times the bits of the factor: these, or 0, which read as bfloat16 are the factor or 0.0
         return X * kept.mul_(pattern).view(torch.bfloat16)
     return X * kept.to(X.dtype).mul_(factor)
 

@@ -1,4 +1,4 @@
-"""Sentence pairs as token ids: how they lie on the disk, and how a batch of them is padded."""
+"""Sentence pairs as token ids: their form on the disk, and the padding of a batch."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +16,9 @@ SIDES = ("source", "target")
 
 @dataclass(frozen=True)
 class Pairs:
-    """Sentence pairs of one split; both sides begin with BEGIN and end with END.
+    """Sentence pairs of one split.
 
-    source, target: token ids, one array a sentence.
+    source, target: token ids, one array a sentence, from BEGIN to END.
     """
 
     source: tuple[np.ndarray, ...]
@@ -29,7 +29,7 @@ class Pairs:
 
     @property
     def lengths(self) -> list[int]:
-        """Of the pairs, in tokens of the longer sentence."""
+        """Lengths of the pairs, in tokens of the longer sentence."""
         return [max(map(len, pair)) for pair in zip(self.source, self.target, strict=True)]
 
     def save(self, path: Path) -> None:
@@ -51,17 +51,17 @@ class Pairs:
 
 @read_once(8)
 def load(path: Path) -> Pairs:
-    """The pairs of a file."""
+    """Reads the pairs of a file, once in a process."""
     return Pairs.load(path)
 
 
 def vocabulary_sizes(data: Path) -> tuple[int, ...]:
-    """Sub-words of the source and of the target, in the folder of a protocol's sentence pairs."""
+    """Numbers of sub-words of the source and of the target. data: the folder of a protocol's sentence pairs."""
     return tuple(Tokenizer.from_file(str(data / f"{side}.json")).get_vocab_size() for side in SIDES)
 
 
 def padded(sentences: list[np.ndarray]) -> np.ndarray:
-    """The sentences as rows [batch, longest], filled up with PAD."""
+    """Stacks sentences as rows [batch, longest], padded with PAD."""
     rows = np.full((len(sentences), max(map(len, sentences))), PAD, dtype=np.int64)
     for row, sentence in zip(rows, sentences, strict=True):
         row[: len(sentence)] = sentence

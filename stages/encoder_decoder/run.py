@@ -1,4 +1,4 @@
-"""What a run of stage translation is, without torch: one operator, one task and one seed."""
+"""One run of stage translation as a record, without torch: one operator, one task and one seed."""
 
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,8 +16,8 @@ TRANSLATION = "translation"  # the task that is no sequence task
 class TranslationRun(Run):
     """A Transformer with one operator, trained from one seed.
 
-    task: TRANSLATION or a sequence task. size: the protocol of the former, or what the observations call the size of
-    the latter. training: the record of either.
+    task: TRANSLATION or a sequence task. size: the protocol of the former; the name that the observations have for the
+    size of the latter. training: the section of params.yaml of either.
     """
 
     beside: ClassVar[dict[str, Any]] = {"training": {"seeds", "operators"}}

@@ -1,4 +1,4 @@
-"""One training run of translation in its parts: the model, its rate, one update, and the scores of held-out pairs."""
+"""The parts of training for translation: the model, its learning rate, one update, the evaluation of held-out pairs."""
 
 import math
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ NO_CLIPPING = math.inf  # neither source clips gradients
 
 @dataclass
 class Counts:
-    """What batches add up to.
+    """Sums over batches.
 
-    loss: summed over the real target tokens, in nats. right: real tokens that were the most likely ones. tokens: real
-    target tokens, END among them. pairs: sentence pairs.
+    loss: over the real target tokens (those that are no padding), in nats. right: real tokens that the model finds the
+    most likely. tokens: real target tokens, END among them. pairs: sentence pairs.
     """
 
     loss: float = 0.0
@@ -37,18 +37,21 @@ class Counts:
 
 
 def built(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """The model of a run, with new weights drawn from its seed.
+    """Builds the model of a run, with new weights drawn from its seed.
 
     Args:
         run: what is trained.
         words: sizes of the source and the target vocabulary.
+
+    Returns:
+        The model, on this process's device.
     """
     seed_torch(run.seed, INITIALISATION)
     return assembled(run, words).to(device())
 
 
 def assembled(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """The same, its weights drawn from the global generator, on torch's current device."""
+    """Builds the same model on torch's current device, with weights drawn from the global generator."""
     recipe = run.training
     encoder = [EncoderLayer(attention(run), feed_forward(run)) for _ in range(recipe.layers)]
     decoder = [DecoderLayer(attention(run), attention(run), feed_forward(run)) for _ in range(recipe.layers)]
@@ -57,37 +60,36 @@ def assembled(run: TranslationRun, words: tuple[int, int]) -> Transformer:
 
 
 def configured(run: TranslationRun) -> OperatorConfig:
-    """The operator of a run at its size; neither source has dropout on the attention weights."""
+    """The configuration of the operator of a run; neither source has dropout on the attention weights."""
     sizes = run.training.model_dump(include={*Sized.model_fields})
     return configuration(run.operator, **sizes, attention_probs_dropout_prob=0.0)
 
 
 def attention(run: TranslationRun) -> Attention:
-    """One attention sublayer with the operator of a run; with the original where that replaces the feed-forward."""
+    """Builds one attention sublayer with the operator of a run; with Original, where that replaces the feed-forward."""
     return Attention(configured(run).self_attention(output=True), run.training.dropout)
 
 
 def feed_forward(run: TranslationRun) -> FeedForward:
-    """One feed-forward sublayer, or attention over as many parameters as it has weights (the draft section)."""
+    """Builds one feed-forward sublayer, or attention over as many parameters as it has weights (the draft section)."""
     config = configured(run)
-    replacement = config.feed_forward()
-    if replacement is not None:
-        inner, width = replacement
-    else:
-        width = config.intermediate_size
-        inner = nn.Sequential(nn.Linear(config.hidden_size, width), nn.ReLU())
-    return FeedForward(inner, width, config.hidden_size, run.training.dropout)
+    hidden, width = config.hidden_size, config.intermediate_size
+    inner, width = config.feed_forward() or (nn.Sequential(nn.Linear(hidden, width), nn.ReLU()), width)
+    return FeedForward(inner, width, hidden, run.training.dropout)
 
 
 def rate(step: int, hidden: int, warmup: int) -> float:
-    """Of update `step` (from 0): h^-0.5 min(s^-0.5, s warmup^-1.5) with s = step + 1 (Vaswani et al., equation 3)."""
+    """Learning rate of update `step` (from 0) for a model of width `hidden`, after `warmup` updates of warm-up.
+
+    h^-0.5 min(s^-0.5, s warmup^-1.5) with s = step + 1 (Vaswani et al. 2017, equation 3).
+    """
     return hidden**-0.5 * min((step + 1) ** -0.5, (step + 1) * warmup**-1.5)
 
 
 def advance(
     model: Transformer, adam: torch.optim.AdamW, step: int, pairs: Pairs, indices: np.ndarray, run: TranslationRun
 ) -> Counts:
-    """One update by the mean loss a real token.
+    """Makes one update by the mean loss of the real target tokens.
 
     Args:
         model: is trained in place.
@@ -98,7 +100,7 @@ def advance(
         run: whose recipe and seed count.
 
     Returns:
-        The Counts of the batch; of the model in training, with dropout, as the tutorial's accuracy is.
+        The Counts of the batch, in training mode with dropout, as the tutorial measures its accuracy.
     """
     recipe = run.training
     seed_torch(run.seed, DROPOUT, step)
@@ -114,7 +116,7 @@ def advance(
 
 @torch.no_grad()
 def held_out(model: Transformer, pairs: Pairs, precision: str) -> Counts:
-    """The Counts of held-out pairs, without dropout and label smoothing."""
+    """Evaluates held-out pairs without dropout and label smoothing; precision: float32 or bfloat16."""
     model.eval()
     order = np.argsort([len(sentence) for sentence in pairs.target], kind="stable")
     total = Counts()
@@ -128,9 +130,17 @@ def held_out(model: Transformer, pairs: Pairs, precision: str) -> Counts:
 
 
 def scored(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[Tensor, Tensor]:
-    """Scores [tokens, words] of the real target tokens of some pairs, and these tokens.
+    """Scores the real target tokens of some pairs.
 
     Padding needs no scores: it never enters the loss, and the tutorial's accuracy counts it as wrong.
+
+    Args:
+        model: in training or evaluation mode.
+        pairs: of one split.
+        indices: of the batch among these.
+
+    Returns:
+        Scores [tokens, words] before the softmax, and the right words [tokens].
     """
     source, target = (
         torch.from_numpy(padded([side[i] for i in indices])).to(device()) for side in (pairs.source, pairs.target)

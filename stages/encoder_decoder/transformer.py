@@ -6,8 +6,8 @@ end, ReLU in the feed-forward networks. A self-attention operator stands in all 
 masked decoder self-attention and cross-attention, where queries come from the decoder and keys and values from the
 encoder. Attention over parameters stands in place of every feed-forward network.
 
-Not stated by the draft, and as the tutorial (Keras) has it: Linear weights start Glorot-uniform, biases at 0,
-LayerNorm's epsilon is 1e-6. Embeddings start at N(0, 1 / h), so that after their scaling they have unit variance.
+Not stated by the draft, and as the tutorial (Keras) has it: Linear weights are initialised Glorot-uniform, biases at 0,
+LayerNorm's epsilon is 1e-6. Embeddings are initialised at N(0, 1 / h), so that they have unit variance once scaled.
 """
 
 import math
@@ -36,7 +36,7 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """A network position by position, its dropout, residual sum and LayerNorm."""
+    """A network that every position passes by itself, dropout, residual sum and LayerNorm."""
 
     def __init__(self, inner: nn.Module, width: int, hidden: int, dropout: float):
         super().__init__()
@@ -72,10 +72,11 @@ class DecoderLayer(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Translates token ids into scores of the next target token.
+    """From source ids and a target prefix to scores of the next target token.
 
     Args:
-        encoder, decoder: the layers.
+        encoder: its layers.
+        decoder: its layers.
         words: sizes of the source and the target vocabulary.
         hidden: width h.
         positions: the longest sequence.
@@ -101,7 +102,7 @@ class Transformer(nn.Module):
         self.output = nn.Linear(hidden, words[1], bias=not shared)
         self.dropout = nn.Dropout(dropout)
         self.register_buffer("places", sinusoids(positions, hidden), persistent=False)
-        start(self, hidden)
+        initialise(self, hidden)
         if shared:
             self.output.weight = self.source.weight
 
@@ -114,7 +115,7 @@ class Transformer(nn.Module):
         return X, seen
 
     def decode(self, target: Tensor, memory: Tensor, seen: Tensor) -> Tensor:
-        """Hidden states [batch, n, h] of target ids [batch, n], each of which sees itself and what precedes it."""
+        """Hidden states [batch, m, h] of target ids [batch, m], each of which sees itself and what precedes it."""
         past = torch.ones(2 * target.shape[-1:], dtype=torch.bool, device=target.device).tril()
         mask = past & (target != PAD)[:, None, None]
         X = self._embedded(self.target, target)
@@ -139,8 +140,8 @@ def sinusoids(positions: int, hidden: int) -> Tensor:
 
 
 @torch.no_grad()
-def start(module: nn.Module, hidden: int) -> None:
-    """Gives every parameter of a model of width `hidden` its first value, drawn from the global generator."""
+def initialise(module: nn.Module, hidden: int) -> None:
+    """Initialises every parameter of a model of width `hidden`, from the global generator."""
     for part in module.modules():
         if isinstance(part, nn.Linear):
             nn.init.xavier_uniform_(part.weight)
@@ -149,5 +150,5 @@ def start(module: nn.Module, hidden: int) -> None:
         elif isinstance(part, nn.Embedding):
             nn.init.normal_(part.weight, std=part.embedding_dim**-0.5)
     for part in module.modules():
-        if hasattr(part, "initialise"):  # the parameters of an operator that no Linear layer holds
-            part.initialise(hidden**-0.5)  # the standard deviation of Glorot's uniform weights [h, h]
+        if hasattr(part, "initialise"):  # an operator, for its parameters beside Linear layers; now, for they may copy
+            part.initialise(hidden**-0.5)  # the standard deviation of Glorot-uniform weights [h, h]

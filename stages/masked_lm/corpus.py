@@ -1,6 +1,5 @@
-"""The packed corpus as batches, whose order and masks follow from a seed and a step alone."""
+"""The packed corpus, and its batches, whose order is a function of the seed and the step alone."""
 
-import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -10,13 +9,16 @@ import torch
 from torch import Tensor
 
 from stages.masked_lm.masking import mask_tokens
-from stages.sequences.packing import Sequences
+from stages.sequences.packing import Sequences, read_index
 from stages.training.optimisation import ORDER, derived_seed
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Packed sequences and what their ids mean."""
+    """Packed sequences of both splits, and the ids that masking has to know.
+
+    special: ids [3] that are never masked: of [CLS], [SEP] and [PAD].
+    """
 
     train: Sequences
     validation: Sequences
@@ -26,8 +28,8 @@ class Corpus:
 
     @classmethod
     def of(cls, folder: Path) -> "Corpus":
-        """data/tokens, as stage tokenization leaves it."""
-        index = json.loads((folder / "index.json").read_text())
+        """Opens data/tokens, as stage tokenization writes it."""
+        index = read_index(folder)
         ids = index["special"]
         return cls(
             train=Sequences(folder, "train"),
@@ -38,12 +40,15 @@ class Corpus:
         )
 
     def masked(self, sequences: Tensor, share: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Inputs, and which tokens of the sequences [batch, n] were chosen."""
+        """Draws the masked inputs of sequences [batch, n], as `mask_tokens` does with the ids of this corpus."""
         return mask_tokens(sequences, share, self.vocabulary_size, self.special, self.mask_id, generator)
 
 
 def batch_indices(seed: int, step: int, batch_size: int, sequences: int) -> np.ndarray:
-    """Indices [batch_size] of step `step` (from 0): every epoch is a new permutation; batches run across its end."""
+    """Indices [batch_size] of the sequences of one step (from 0).
+
+    Every epoch of `sequences` sequences is a new permutation, and a batch may reach across the end of an epoch.
+    """
     positions = step * batch_size + np.arange(batch_size)
     epochs = positions // sequences
     return np.array([_order(seed, int(e), sequences)[p % sequences] for e, p in zip(epochs, positions, strict=True)])

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 IGNORED = -100  # target of a padding position
-ROWS = 16  # of logits over BERT's vocabulary that fit a core's cache
+ROWS = 16  # rows of logits over BERT's vocabulary that fit into a core's cache
 
 
 def mask_tokens(
@@ -21,9 +21,18 @@ def mask_tokens(
     mask_id: int,
     generator: torch.Generator,
 ) -> tuple[Tensor, Tensor]:
-    """Inputs and the boolean mask of chosen tokens, both shaped as `sequences` [batch, n] (int64, on the CPU).
+    """Chooses tokens to predict, and hides them.
 
-    special: ids that are never chosen, [CLS] and [SEP] among them.
+    Args:
+        sequences: token ids [batch, n], int64, on the CPU.
+        share: probability with which a token is chosen, in [0, 1].
+        vocabulary_size: number of ids, among which random tokens are drawn.
+        special: ids that are never chosen, [CLS] and [SEP] among them.
+        mask_id: id of [MASK].
+        generator: of all draws.
+
+    Returns:
+        The inputs [batch, n], and which tokens were chosen [batch, n], boolean.
     """
     uniform = torch.rand(sequences.shape, generator=generator)
     chosen = (uniform < share) & ~torch.isin(sequences, special)
@@ -35,10 +44,15 @@ def mask_tokens(
 
 
 def sparse_targets(sequences: Tensor, chosen: Tensor, multiple: int = 1) -> tuple[Tensor, Tensor]:
-    """Positions [k] of the chosen tokens in the flattened sequences, and the tokens [k] that stood there.
+    """Lists the chosen tokens.
 
-    k is their number rounded up to a multiple: a device that compiles for sizes then meets few of them. Padding has
-    position 0 and the target IGNORED.
+    Args:
+        sequences: token ids [batch, n].
+        chosen: which of them are predicted [batch, n], boolean.
+        multiple: to which their number k is rounded up: code that is compiled for every size then meets few sizes.
+
+    Returns:
+        Positions [k] in the flattened sequences, and the tokens [k] at them; padding has position 0 and target IGNORED.
     """
     positions = chosen.flatten().nonzero().squeeze(-1)
     targets = sequences.flatten()[positions]
@@ -58,9 +72,15 @@ class MaskedLMLoss(nn.Module):
         self.model = model
 
     def forward(self, inputs: Tensor, positions: Tensor, targets: Tensor) -> Tensor:
-        """Sum over the chosen tokens of the cross-entropy in nats, in float32.
+        """Sums the cross-entropy over the chosen tokens.
 
-        inputs [batch, n]; positions [k], indices into the flattened inputs; targets [k], IGNORED where to be left out.
+        Args:
+            inputs: token ids [batch, n].
+            positions: [k] of the chosen tokens in the flattened inputs.
+            targets: ids [k]; IGNORED where a position does not count.
+
+        Returns:
+            The sum in nats, a float32 scalar.
         """
         hidden = self.model.bert(inputs).last_hidden_state.flatten(0, 1)
         logits = self.model.cls(hidden[positions])
@@ -73,21 +93,21 @@ class SummedCrossEntropy(torch.autograd.Function):
     """Sum over rows of the cross-entropy in nats, float32, of logits [k, classes], which it overwrites.
 
     Passes over all logits in float32 are a tenth of a step on a CPU: here a few rows at a time stay in the cache, and
-    leave their gradient in the place of the logits, in the same pass.
+    their gradient, softmax(logits) - one-hot(target), replaces the logits in the same pass.
     """
 
     @staticmethod
     def forward(ctx, logits: Tensor, targets: Tensor) -> Tensor:
         gradient, total = logits.detach(), torch.zeros(())
-        for rows, wanted in zip(gradient.split(ROWS), targets.split(ROWS), strict=True):
-            kept = (wanted != IGNORED).float()[:, None]
-            column = wanted.clamp(min=0)[:, None]
+        for rows, classes in zip(gradient.split(ROWS), targets.split(ROWS), strict=True):
+            counted = (classes != IGNORED).float()[:, None]
+            column = classes.clamp(min=0)[:, None]
             exponents = rows.float()
-            exponents -= exponents.amax(-1, keepdim=True)
-            own = exponents.gather(1, column)
+            exponents -= exponents.amax(-1, keepdim=True)  # no exponent above 0, so that none overflows
+            right = exponents.gather(1, column)
             sums = exponents.exp_().sum(-1, keepdim=True)
-            total += ((sums.log() - own) * kept).sum()
-            rows.copy_(exponents.mul_(kept / sums).scatter_add_(1, column, -kept))
+            total += ((sums.log() - right) * counted).sum()
+            rows.copy_(exponents.mul_(counted / sums).scatter_add_(1, column, -counted))
         ctx.save_for_backward(gradient)
         return total
 

@@ -1,4 +1,4 @@
-"""What a pre-training run is, without torch: its record, its steps and the length of its sequences."""
+"""One pre-training run as a record, the number of its steps and the length of its sequences; without torch."""
 
 from typing import Any, ClassVar
 
@@ -13,8 +13,8 @@ from stages.plumbing.training_sections import Model, Pretraining
 class PretrainingRun(Run):
     """One pre-training run.
 
-    operator, size: names in the run. model: the size. variant: the operator's settings, as Settings.variant gives them.
-    leaves: the steps after which its model is left, too.
+    operator, size: their names in params.yaml. model: the size. variant: the operator's settings, of Settings.variant.
+    leaves: the steps after which the model is saved, beside the last.
     """
 
     beside: ClassVar[dict[str, Any]] = Run.beside | {"leaves": True}
@@ -35,7 +35,7 @@ class PretrainingRun(Run):
 
 
 def length(recipe: Pretraining, sequences: int) -> int:
-    """Updates of a run. ValueError where its warm-up is longer."""
+    """Number of updates of a run on `sequences` sequences. ValueError where its warm-up is not shorter."""
     steps = recipe.steps or -(-recipe.epochs * sequences // recipe.batch_size)
     if recipe.warmup_steps >= steps:
         raise ValueError(
@@ -46,9 +46,9 @@ def length(recipe: Pretraining, sequences: int) -> int:
 
 
 def sequence_length(recipe: Pretraining, step: int, steps: int, longest: int) -> int:
-    """Tokens of the sequences that an update trains on: short ones first, where the recipe has a warm-up of the length.
+    """Length of the sequences that an update trains on: short ones first, where the recipe has a warm-up of the length.
 
-    Attention over n tokens that is still uniform dilutes what one neighbour tells to one part in n, so that a model
+    Attention over n tokens that is still uniform dilutes what one neighbour says to one part in n, so that a model
     learns to attend sooner from short sequences. Devlin et al. 2018 (appendix A.2) trained nine tenths of the steps on
     128 tokens, the rest on 512; Nagatsuka et al. 2021 made the length a curriculum. A block takes the positions from 0,
     as a sequence of its length would: where it kept its places in the packed sequence, a run of the default scale ended
@@ -59,6 +59,9 @@ def sequence_length(recipe: Pretraining, step: int, steps: int, longest: int) ->
         step: of the update, from 0.
         steps: of the whole run.
         longest: tokens of a packed sequence, a multiple of the length of the warm-up.
+
+    Returns:
+        The length in tokens.
     """
     warmup = recipe.sequence_length_warmup
     return warmup.length if warmup and step < round(warmup.share * steps) else longest

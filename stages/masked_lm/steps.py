@@ -1,6 +1,6 @@
-"""One run of masked-LM training in its parts: the model, the loss, one update, the validation loss.
+"""The parts of masked-LM training: the model, one update, and the validation loss.
 
-The batches, their order and their masks follow from the seed alone, so every operator sees the same data.
+Batches, their order and their masks are functions of the seed and the step alone, so every operator sees the same data.
 """
 
 from contextlib import nullcontext
@@ -34,12 +34,12 @@ from stages.training.optimisation import (
 
 VALIDATION_SEED = 0  # one masking of the validation sequences for every run, so that losses compare
 VALIDATION_BATCH = 64  # sequences
-COMPILED_MULTIPLE = 64  # to which masked tokens are padded on a GPU, for products of aligned sizes
+COMPILED_MULTIPLE = 64  # to which masked tokens are padded on a GPU, for matrix products of aligned sizes
 RECOMPILATIONS = 128  # models that one process may compile: all operators at all sizes share the code of the loss
 
 
 def built(run: PretrainingRun, vocabulary_size: int) -> OperatorBertForMaskedLM:
-    """The model of a run, with new weights drawn from its seed. vocabulary_size: word pieces."""
+    """Builds the model of a run, on the CPU, with new weights drawn from its seed. vocabulary_size: word pieces."""
     seed_torch(run.seed, INITIALISATION)
     return OperatorBertForMaskedLM(
         configuration(
@@ -54,12 +54,12 @@ def built(run: PretrainingRun, vocabulary_size: int) -> OperatorBertForMaskedLM:
 
 
 class Trainer:
-    """A run at work in this process: its model, its optimiser and its updates.
+    """The model of a run, its optimiser and its updates, in this process.
 
     Args:
-        run: the run.
-        corpus: what it trains on.
-        checkpoint: the file of its state, for errors to name.
+        run: what is trained.
+        corpus: the data.
+        checkpoint: the file of the run's state, which errors name.
     """
 
     def __init__(self, run: PretrainingRun, corpus: Corpus, checkpoint: Path):
@@ -71,7 +71,7 @@ class Trainer:
 
     @cached_property
     def _loss_of(self) -> nn.Module:
-        """The loss of the model, compiled where that pays (on a GPU), its gradients averaged over the processes."""
+        """The loss of the model: compiled on a GPU, where that pays, and with gradients averaged over the processes."""
         loss_of = MaskedLMLoss(self.model)
         if device().type == "cuda":
             torch._dynamo.config.recompile_limit = RECOMPILATIONS
@@ -80,7 +80,18 @@ class Trainer:
         return distributed.replicated(loss_of)
 
     def advance(self, step: int) -> tuple[float, int, float, float]:
-        """One update; gives this process's summed loss, the whole batch's masked tokens, gradient norm and rate."""
+        """Makes one update.
+
+        Args:
+            step: number of the update, from 0.
+
+        Returns:
+            The loss summed over this process's masked tokens, in nats; the masked tokens of the batch, over all
+            processes; the norm of the gradient; and the learning rate.
+
+        Raises:
+            ValueError: no token is masked, or the gradient is not finite.
+        """
         recipe, seed, corpus = self.run.training, self.run.seed, self.corpus
         indices = batch_indices(seed, step, recipe.batch_size, len(corpus.train))
         sequences = torch.from_numpy(corpus.train[indices])
@@ -98,8 +109,8 @@ class Trainer:
         last = step - step % recipe.checkpoint_interval
         saved = f"step {last} in {self._checkpoint}" if last else "none"
         where = (
-            f"pre-training {self.run.name}, step {step + 1} (training sequences {_listed(indices)}; last good "
-            f"checkpoint: {saved}): loss {total / count}"
+            f"pre-training {self.run.name}, step {step + 1} (training sequences {', '.join(map(str, indices))}; "
+            f"last good checkpoint: {saved}): loss {total / count}"
         )
         return total, count, apply_gradients(self.model, self.adamw, rate, recipe.gradient_clipping, where), rate
 
@@ -107,35 +118,52 @@ class Trainer:
 def _backward(
     loss_of, inputs: Tensor, sequences: Tensor, chosen: Tensor, count: int, recipe: Pretraining, longest: int
 ) -> float:
-    """Adds the gradient of the loss a token of the whole batch, one micro-batch after another; gives the summed loss.
+    """Adds up the gradient of the mean loss of a batch, one micro-batch after another.
 
-    count: masked tokens of the whole batch, over all processes. longest: tokens of a packed sequence. Gradients are
-    averaged over processes, hence the factor; only the last micro-batch exchanges them.
+    Args:
+        loss_of: the loss of the model.
+        inputs: masked token ids [batch, n], this process's share of the batch.
+        sequences: the ids before masking [batch, n].
+        chosen: which of them are predicted [batch, n].
+        count: masked tokens of the whole batch, over all processes.
+        recipe: of pre-training.
+        longest: tokens of a packed sequence.
+
+    Returns:
+        The loss summed over this process's masked tokens, in nats.
     """
     size = max(len(inputs), 1)
-    if recipe.micro_batch_size:  # counts packed sequences: of their blocks, a device takes as many tokens
+    if recipe.micro_batch_size:  # it counts packed sequences; of the blocks of a warm-up, as many tokens
         size = recipe.micro_batch_size * longest // inputs.shape[1]
     multiple = COMPILED_MULTIPLE if device().type == "cuda" else 1
     parts = list(zip(*(T.split(size) for T in (inputs, sequences, chosen)), strict=True))
     total = torch.zeros((), device=device())
     for i, (part, originals, hidden) in enumerate(parts):
         batch = (part, *sparse_targets(originals, hidden, multiple))
-        with distributed.alone(loss_of) if i + 1 < len(parts) else nullcontext():
+        with distributed.alone(loss_of) if i + 1 < len(parts) else nullcontext():  # processes exchange gradients once
             batch = [T.to(device(), non_blocking=True) for T in batch]
             for T in batch[1:]:
                 torch._dynamo.maybe_mark_dynamic(T, 0)  # one compiled form for all numbers of masked tokens
             with autocast(recipe.precision):
                 loss = loss_of(*batch)
-            (loss * (processes() / count)).backward()
+            (loss * (processes() / count)).backward()  # `processes`, because gradients are averaged over them
         total += loss.detach()
     return total.item()
 
 
 @torch.no_grad()
 def validate(model: nn.Module, corpus: Corpus, recipe: Pretraining) -> dict:
-    """Mean loss over all masked tokens of the validation sequences, under their one fixed masking.
+    """Evaluates a model on the validation sequences, under their one fixed masking.
 
-    Processes share the batches; their losses are added in one order, so that their number does not change the sum.
+    Processes divide the batches among them; losses are added in one order, so that the sum is that of one process.
+
+    Args:
+        model: is set to evaluation mode.
+        corpus: whose validation split counts.
+        recipe: of pre-training; its share of masked tokens and its precision count.
+
+    Returns:
+        validation_loss: mean over the masked tokens, in nats. masked_tokens: their number.
     """
     model.eval()
     loss_of = MaskedLMLoss(model)
@@ -156,11 +184,10 @@ def validate(model: nn.Module, corpus: Corpus, recipe: Pretraining) -> dict:
 
 
 def _at_least_one(masked: int, where: str, more: str) -> int:
-    """The number of masked tokens. ValueError when there is none, for a loss has no mean then. more: a key to raise."""
+    """Returns the number of masked tokens. ValueError when there is none, as a mean loss needs one.
+
+    where: names the step. more: a key of params.yaml that would raise the number.
+    """
     if not masked:
         raise ValueError(f"pre-training, {where}: no token is masked; raise pretraining.mask_probability or {more}")
     return masked
-
-
-def _listed(indices: np.ndarray) -> str:
-    return ", ".join(map(str, indices))

@@ -21,12 +21,11 @@ from stages.plumbing.settings import Settings
 from stages.plumbing.translation_sections import TranslationProtocol
 
 BLOG = {"hidden": 512, "heads": 8, "positions": 40}  # its text; 8 heads follow from its count
-DRAFT = {"hidden": 512, "width": 64}  # width of a head
-DRAFT_INTERMEDIATE = 2048
 BASE = {  # Vaswani et al. 2017, Table 3, base; no parameter depends on dropout and positions
     "layers": 6, "hidden": 512, "heads": 8, "intermediate": 2048, "vocabulary": "shared", "dropout": 0.1,
     "positions": 256,
 }  # fmt: skip
+HEAD_WIDTH = 64  # of the draft, whose sublayers have the width of this model
 SUB_WORDS = 37_000  # of the shared vocabulary, about (the same, section 5.1)
 DRAFT_SUBLAYERS = (  # operator, condition, heads, pairs a head
     ("over_parameters", None, 8, 1536),
@@ -36,27 +35,25 @@ DRAFT_SUBLAYERS = (  # operator, condition, heads, pairs a head
 
 
 def count(name: str, variant: dict, size: str, model: dict[str, int], deviation: float) -> list[Observation]:
-    """Gives the rows of one operator or variant at one size.
+    """Counts one operator or variant at one size.
 
     Args:
-        name: the operator's or the variant's.
+        name: of the operator or the variant.
         variant: its settings, as Settings.variant gives them.
         size: the model's name.
         model: a record of `models`.
         deviation: standard deviation of a new weight.
 
+    Returns:
+        One row a number.
+
     Raises:
         ValueError: a formula and the built layer differ.
     """
-    formulas = counts.layer_parameters(variant, model)
-    counted = counts.counted_layer_parameters(variant, model)
-    if formulas != counted:
-        raise ValueError(f"{name} at {size}: {formulas} parameters by formula, {counted} in the built layer")
-    values = dict(zip(("attention_parameters", "feed_forward_parameters"), formulas, strict=True))
-    attention = variant, model["hidden"], model["heads"], model["positions"]
-    values["attention_weights"] = counts.attention_weights(*attention)
-    values["attention_block_parameters"] = counts.attention_block_parameters(*attention)
-    values["layer_parameters"] = counts.whole_layer_parameters(variant, model)
+    formulas, values = counts.layer_formulas(variant, model), counts.counted_layer(variant, model)
+    if not values.items() <= formulas.items():
+        raise ValueError(f"{name} at {size}: {formulas} parameters by formula, {values} in the built layer")
+    values |= formulas
     values |= {kind: counts.model_parameters(kind, variant, model) for kind in counts.MODELS}
     spread = counts.first_score_spread(variant, model, deviation)
     values |= {} if spread is None else {"first_score_spread": spread}
@@ -68,34 +65,34 @@ def count(name: str, variant: dict, size: str, model: dict[str, int], deviation:
 
 def small_sources() -> list[Observation]:
     """The layers of the blog post and of the draft section, by closed formula."""
-    whole = {"stage": "parameters", "size": "blog", "metric": "attention_block_parameters"}
+    block = {"stage": "parameters", "size": "blog", "metric": "attention_block_parameters"}
     blocks = [
-        Observation(operator=operator, value=counts.attention_block_parameters(operator, **BLOG), **whole)
+        Observation(operator=operator, value=counts.attention_formulas(operator, BLOG)[block["metric"]], **block)
         for operator in ("original", "hadamard", "fixed")
     ]
-    own = {"stage": "parameters", "size": "draft", "metric": "feed_forward_weights"}
-    plain = 2 * DRAFT["hidden"] * DRAFT_INTERMEDIATE
-    sublayers = [
-        Observation(operator=operator, condition=condition, value=value, **own)
+    sublayer = {"stage": "parameters", "size": "draft", "metric": "feed_forward_weights"}
+    plain = Observation(operator="original", value=2 * BASE["hidden"] * BASE["intermediate"], **sublayer)
+    over_parameters = [
+        Observation(
+            operator=operator,
+            condition=condition,
+            value=2 * heads * HEAD_WIDTH * (BASE["hidden"] + pairs),  # the draft's first formula, without biases
+            **sublayer,
+        )
         for operator, condition, heads, pairs in DRAFT_SUBLAYERS
-        for value in [counts.over_parameters_weights(heads=heads, pairs=pairs, **DRAFT)]
     ]
-    return [*blocks, Observation(operator="original", value=plain, **own), *sublayers, *translation_models()]
+    return [*blocks, plain, *over_parameters, *translation_models()]
 
 
 def translation_models() -> list[Observation]:
     """Parameters of the whole models of the draft's table, with the vocabulary of the paper whose draft it is."""
+    model = {"stage": "parameters", "size": "draft", "metric": "translation_parameters"}
     rows = []
     for operator in ("original", "over_parameters", "over_parameters_wide"):
         run = TranslationRun.model_construct(operator=operator, training=TranslationProtocol.model_construct(**BASE))
         with torch.device("meta"):
-            model = assembled(run, (SUB_WORDS, SUB_WORDS))
-        value = sum(parameter.numel() for parameter in model.parameters())
-        rows.append(
-            Observation(
-                stage="parameters", size="draft", metric="translation_parameters", operator=operator, value=value
-            )
-        )
+            parameters = assembled(run, (SUB_WORDS, SUB_WORDS)).parameters()
+        rows.append(Observation(operator=operator, value=sum(parameter.numel() for parameter in parameters), **model))
     return rows
 
 

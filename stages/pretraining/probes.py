@@ -1,8 +1,8 @@
-"""What happens inside the attention while a model is pre-trained: how its scores spread, and how far its weights move.
+"""Probes of the attention while a model is pre-trained: how its scores spread, and how far its weights move.
 
-Measured at every evaluation where `pretraining.probes` asks for it, on the same unmasked validation sequences for every
-operator and seed. They are the mechanism that an operator's speed of learning may rest on: a softmax over nearly equal
-scores averages all tokens, and one over widely spread scores sees one token alone.
+Measured at every evaluation where `pretraining.probes` is true, on the same unmasked validation sequences for every
+operator and seed. They may explain how fast an operator learns: a softmax over nearly equal scores averages all tokens,
+and one over widely spread scores sees one token alone.
 """
 
 import torch
@@ -14,32 +14,32 @@ from stages.masked_lm.run import PretrainingRun
 from stages.masked_lm.steps import built
 from stages.training.optimisation import device
 
-SEQUENCES = 32  # of the validation split; averages of so many differ little from those of all
+SEQUENCES = 32  # of the validation split; their averages differ little from those of all
 
 
 class Probes:
-    """The measurements of one run.
+    """The probes of one run.
 
     Args:
-        run: its seed gives the weights that training starts from.
-        corpus: its validation split holds the sequences that are measured on.
+        run: whose initial weights are drawn from its seed.
+        corpus: whose first validation sequences are measured on.
     """
 
     def __init__(self, run: PretrainingRun, corpus: Corpus):
         self._sequences = torch.from_numpy(corpus.validation[range(min(SEQUENCES, len(corpus.validation)))])
-        start = built(run, corpus.vocabulary_size)  # drawn again, so that a resumed job measures from the same start
-        self._start = {name: value.detach() for name, value in _weights(start)}
+        initial = built(run, corpus.vocabulary_size)  # drawn again: a resumed job has no other copy of them
+        self._initial = {name: value.detach() for name, value in _weights(initial)}
 
     @torch.no_grad()
     def measure(self, model: nn.Module) -> dict[str, float]:
-        """Measures a model, each value the mean over layers, and over heads and tokens.
+        """Measures a model; each value is a mean over layers, and over heads and tokens.
 
         Returns:
             score_spread: the standard deviation over keys of a token's scores on other tokens, before the softmax.
             attention_entropy: of the weights over keys, as a share of the uniform one's, in [0, 1].
             self_weight: the weight of a token on itself.
-            movement_NAME, for every weight NAME of the operator: |W - W_0| / |W_0| (Frobenius), with W_0 its start.
-                A weight that starts at 0 has none.
+            movement_NAME, for every weight NAME of the operator: |W - W_0| / |W_0| (Frobenius), with W_0 its initial
+                value. A weight that is 0 at first has none.
         """
         model.eval()
         modules = operators_of(model)
@@ -47,14 +47,13 @@ class Probes:
             model.bert(self._sequences.to(device()))
         measured = [of_scores(module.scores(X)) for module, X in zip(modules, inputs, strict=True)]
         values = {name: sum(layer[name] for layer in measured) / len(measured) for name in measured[0]}
-        moved: dict[str, list[float]] = {}
+        movements: dict[str, list[float]] = {}
         for name, weight in _weights(model):
-            start = self._start[name].to(weight.device)
-            own = name.removesuffix(".weight").rpartition(".")[2]
-            if not start.norm():
-                continue
-            moved.setdefault(f"movement_{own}", []).append(((weight - start).norm() / start.norm()).item())
-        return values | {name: sum(layers) / len(layers) for name, layers in moved.items()}
+            initial = self._initial[name].to(weight.device)
+            if initial.norm():
+                key = f"movement_{name.removesuffix('.weight').rpartition('.')[2]}"
+                movements.setdefault(key, []).append(((weight - initial).norm() / initial.norm()).item())
+        return values | {name: sum(layers) / len(layers) for name, layers in movements.items()}
 
 
 def of_scores(A: Tensor) -> dict[str, float]:
@@ -65,7 +64,7 @@ def of_scores(A: Tensor) -> dict[str, float]:
 
 
 def _weights(model: nn.Module) -> list[tuple[str, Tensor]]:
-    """Every weight of the self-attention operators, biases left out: they start at 0."""
+    """Every parameter of the self-attention operators except biases, which are 0 at first."""
     return [
         (f"{number}.{name}", parameter)
         for number, module in enumerate(operators_of(model))

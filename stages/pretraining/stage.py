@@ -2,12 +2,12 @@
 
 Reads data/tokens. Writes data/pretraining/OPERATOR-SIZE/seed-N (a Hugging Face model folder, with tokenizer and card),
 data/checkpoints/OPERATOR-SIZE/seed-N/step-M (the same after the steps that `convergence` asks for) and
-data/observations/pretraining-OPERATOR-SIZE.csv: training and validation loss by step. A run that was killed goes on
-from its last checkpoint (data/jobs). data/live.csv has the curves of all runs while they go on: losses, learning rate,
-gradient norm, tokens a second, share of the machine's peak.
+data/observations/pretraining-OPERATOR-SIZE.csv: training and validation loss by step. A run that was killed continues
+from its last checkpoint (data/jobs). data/live.csv has the curves of all runs while they are trained: losses, learning
+rate, gradient norm, tokens a second, share of the machine's peak.
 
-Without an operator and a size it does the jobs of all of them at once, and nothing else: `dvc repro`, which takes one
-after another, then finds them done. Given an operator alone, it does those of all its sizes.
+Without an operator and a size it computes the jobs of all of them in one pool and writes no outputs: `dvc repro`, which
+runs one stage after another, then finds the jobs done. Given an operator alone, it computes the jobs of all its sizes.
 
 Several GPUs share a run under `torchrun --nproc-per-node N -m stages pretraining OPERATOR SIZE`, or under
 `accelerate launch`.
@@ -27,7 +27,7 @@ LOSSES = ("training_loss", "validation_loss")
 
 
 def pretrain(run: PretrainingRun, folder: Path) -> dict:
-    """Job: one pre-training run, as `loop.pretrain` does it."""
+    """Job: one pre-training run, as `loop.pretrain` computes it."""
     from stages.pretraining.loop import pretrain
 
     return pretrain(run, TOKENS, folder, LIVE)
@@ -52,7 +52,7 @@ def rows(run: PretrainingRun, log: list[dict]) -> list[Observation]:
 
 
 def planned(settings: Settings, models: list[tuple[str, str]]) -> list[PretrainingRun]:
-    """One run for every (operator, size) and seed. Settings of a variant stand in the runs of that variant alone."""
+    """Lists one run for every (operator, size) of `models` and every seed."""
     return [
         PretrainingRun(
             operator=operator,
@@ -69,14 +69,24 @@ def planned(settings: Settings, models: list[tuple[str, str]]) -> list[Pretraini
 
 
 def described(run: PretrainingRun, step: int, log: list[dict], folder: Path) -> str:
-    """The card of the model that one run had after `step`. folder: where it stands."""
+    """Writes the card of the model that a run had after one step.
+
+    Args:
+        run: the run.
+        step: after which the model was saved.
+        log: of the run, as `loop.pretrain` returns it.
+        folder: where the model is.
+
+    Returns:
+        Markdown.
+    """
     text = (
         f"A masked-language model of {run.model.layers} layers, width {run.model.hidden} and {run.model.heads} heads "
         f"with the operator `{run.operator}`; everything around it is BERT as in Hugging Face Transformers. "
         f"Pre-trained for {step} of {log[-1]['step']} steps of {run.training.batch_size} sequences from seed "
         f"{run.seed}. The report of the run has the corpus, every setting and what was measured afterwards."
     )
-    before = [entry for entry in log if entry["step"] <= step]  # of what the run starts from, nothing is measured
+    before = [entry for entry in log if entry["step"] <= step]  # none for the initial weights, which are not evaluated
     measured = {
         ("held-out documents", f"after {last['step']} steps", "validation_loss"): last["validation_loss"]
         for last in before[-1:]
@@ -85,14 +95,23 @@ def described(run: PretrainingRun, step: int, log: list[dict], folder: Path) -> 
     return card(folder, title, text, run.operator, run.variant, "fill-mask", measured)
 
 
-def leave(run: PretrainingRun, log: list[dict], source: Path, step: int, output: Path, final: Path) -> None:
-    """Copies the model after `step` to `output`, with tokenizer and card. final: where `output` will stand."""
+def publish(run: PretrainingRun, log: list[dict], source: Path, step: int, output: Path, final: Path) -> None:
+    """Copies a model out of the folder of its job, and adds tokenizer and card.
+
+    Args:
+        run: whose model it is.
+        log: of the run.
+        source: the model in the folder of the job.
+        step: after which it was saved.
+        output: the folder to write.
+        final: the folder as which `output` will be known, for the card.
+    """
     shutil.copytree(source, output, copy_function=place)
     complete(output, TOKENIZER, run.model.positions, described(run, step, log, final))
 
 
 def steps_left(settings: Settings, operator: str) -> tuple[int, ...]:
-    """The steps after which a run leaves its model; of the reference also its start, for what is not pre-trained."""
+    """The steps after which a run saves its model; of the reference also step 0, to compare without pre-training."""
     return (0,) * (operator == REFERENCE) + settings.convergence.steps
 
 
@@ -106,10 +125,10 @@ def main(settings: Settings, operator: str | None = None, size: str | None = Non
     with temporary_sibling(PRETRAINED / name) as models, temporary_sibling(CHECKPOINTS / name) as earlier:
         for run, (folder, result) in done:
             seed, log = f"seed-{run.seed}", result["log"]
-            leave(run, log, folder / "model", log[-1]["step"], models / seed, PRETRAINED / name / seed)
+            publish(run, log, folder / "model", log[-1]["step"], models / seed, PRETRAINED / name / seed)
             for step in run.leaves:
-                own = Path(seed, f"step-{step}")
-                leave(run, log, folder / "checkpoints" / own.name, step, earlier / own, CHECKPOINTS / name / own)
+                part = Path(seed, f"step-{step}")
+                publish(run, log, folder / "checkpoints" / part.name, step, earlier / part, CHECKPOINTS / name / part)
     losses = [row for run, (_, result) in done for row in rows(run, result["log"])]
     observations.write(observations.FOLDER / f"pretraining-{name}.csv", losses)
     return {"seconds_of_jobs": round(sum(result["seconds"] for _, (_, result) in done), 1)}

@@ -1,9 +1,9 @@
 """A small generated language pair: English-like sentences, and their translations into an invented language.
 
-What a translator must learn, so that no position alone tells a word: another lexicon (names alone are the same in
-both); another order (objects before the verb, adjectives and articles after the noun, postpositions, the adverb
-first); agreement of adjectives with the gender and number of their noun, and of the verb with those of the subject; a
-case ending on objects. Every sentence has one right translation. It is far easier than any human language.
+A translator must learn, so that no word follows from its position alone: another lexicon (only names are the same in
+both); another order (objects before the verb, adjectives and articles after the noun, postpositions, the adverb first);
+agreement of adjectives with the gender and number of their noun, and of the verb with those of the subject; a case
+ending on objects. Every sentence has one right translation. It is far easier than any human language.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ NAMES, NOUNS, VERBS, ADJECTIVES, PREPOSITIONS, ADVERBS = (
 
 @dataclass(frozen=True)
 class Phrase:
-    """A noun with what belongs to it, or a name (number is then one)."""
+    """A noun with its article, number and adjective; or a name, which is singular."""
 
     noun: str
     plural: bool = False
@@ -30,39 +30,27 @@ class Phrase:
 
     @property
     def gender(self) -> str:
-        """A name takes its last letter's."""
+        """a or o; of a name, by its last letter."""
         return NOUNS[self.noun][2] if self.noun in NOUNS else "a" if self.noun.endswith("a") else "o"
 
     def source(self) -> list[str]:
         if self.noun in NAMES:
             return [self.noun]
         article = "the" if self.definite else "some" if self.plural else "a"
-        return [
-            article,
-            *([self.adjective] if self.adjective else ()),
-            NOUNS[self.noun][0] if self.plural else self.noun,
-        ]
+        adjective = [self.adjective] if self.adjective else []
+        return [article, *adjective, NOUNS[self.noun][0] if self.plural else self.noun]
 
     def target(self, case: str = "") -> list[str]:
         """case: an ending of the noun."""
         if self.noun in NAMES:
             return [self.noun]
         ending = self.gender + ("i" if self.plural else "")
-        words = [NOUNS[self.noun][1] + ending + case]
-        words += [ADJECTIVES[self.adjective] + ending] if self.adjective else []
-        return [*words, "la" if self.definite else "un"]
+        adjective = [ADJECTIVES[self.adjective] + ending] if self.adjective else []
+        return [NOUNS[self.noun][1] + ending + case, *adjective, "la" if self.definite else "un"]
 
 
 def pairs(number: int, seed: int) -> list[tuple[str, str]]:
-    """Draws sentence pairs, all of them different.
-
-    Args:
-        number: how many.
-        seed: of the draw.
-
-    Returns:
-        (source, target) of each.
-    """
+    """Draws `number` sentence pairs (source, target), all of them different."""
     seen: dict[str, str] = {}
     for source, target in _drawn(Random(f"{seed} sentence pairs")):
         seen[source] = target
@@ -92,7 +80,7 @@ def _drawn(rng: Random) -> Iterator[tuple[str, str]]:
 
 
 def _phrase(rng: Random, names: bool = False, simple: bool = False) -> Phrase:
-    """names: it may be a name. simple: without an adjective."""
+    """Draws a phrase. names: it may be a name. simple: it has no adjective."""
     if names and rng.random() < 0.3:
         return Phrase(rng.choice(NAMES))
     adjective = rng.choice(sorted(ADJECTIVES)) if not simple and rng.random() < 0.5 else None

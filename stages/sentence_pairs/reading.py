@@ -1,7 +1,7 @@
-"""Sentence pairs of original files and of hub datasets, with every bad pair counted by its reason.
+"""Reads sentence pairs of original files and of hub datasets, and counts every bad pair by its reason.
 
 Files: NAME.SOURCE and NAME.TARGET with a sentence a line (SOURCE and TARGET are the languages' names), or one .tsv
-whose first line names its columns, the languages among them. They are read line by line: memory holds what is kept.
+whose first line names its columns, the languages among them. They are read line by line: memory has only what is kept.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from stages.plumbing import commits
 from stages.records import reading
 
 LONGEST_WORD = 1000  # characters; to cut one into sub-words takes a time that grows with the square of its length
-MALFORMED = ("malformed", "not_utf8")  # what is no sentence: the file is not what it is taken for
+MALFORMED = ("malformed", "not_utf8")  # reasons that put the file in doubt, and not a sentence
 
 Sides = tuple[bytes | str | None, bytes | str | None]
 Texts = list[tuple[str, str]]
@@ -58,8 +58,24 @@ def _of_table(path: Path, languages: tuple[str, str]) -> Iterator[Sides]:
         yield tuple(cells[place] if len(cells) == len(header) else None for place in places)
 
 
-def from_hub(repository: str, configuration: str | None, revision: str, split: str, languages: tuple[str, str]):
-    """As `from_files`, of a dataset whose rows have a sentence a language, or a `translation` of such a record."""
+def from_hub(
+    repository: str, configuration: str | None, revision: str, split: str, languages: tuple[str, str]
+) -> Iterator[Sides]:
+    """Reads the pairs of a dataset whose rows have a sentence for every language, or such a record as `translation`.
+
+    Args:
+        repository: of the dataset on the hub.
+        configuration: of the dataset, or None.
+        revision: commit of the repository.
+        split: of the dataset.
+        languages: source and target.
+
+    Yields:
+        Both sides as text; None for one that a row lacks.
+
+    Raises:
+        ValueError: the dataset cannot be read, or a row does not name both languages.
+    """
     import datasets
 
     with commits.explained(f"translation.protocols.*.hub: {repository} ({revision}), {split}"):
@@ -78,11 +94,11 @@ def cleaned(sides: Iterable[Sides], limit: int | None, malformed_share: float, w
     Args:
         sides: pairs as they were read.
         limit: pairs to read, at most; None for all.
-        malformed_share: of the pairs read, those that are no text, at most.
-        what: is read, for the error.
+        malformed_share: share of the pairs that may be no text, in [0, 1].
+        what: names the pairs in an error.
 
     Returns:
-        The sound pairs, white space collapsed; and how many were `in`, and how many had each defect.
+        The sound pairs, white space collapsed; and how many pairs were `in`, and how many had each defect.
 
     Raises:
         ValueError: too many pairs are malformed.
@@ -106,7 +122,7 @@ def cleaned(sides: Iterable[Sides], limit: int | None, malformed_share: float, w
 
 
 def apart(training: tuple[Texts, Counter], held_out: Iterable[tuple[str, str]]) -> tuple[Texts, Counter]:
-    """What `cleaned` gives of the training pairs, without those that are held out, too."""
+    """Drops the training pairs that are held out, too, from what `cleaned` returned, and counts them."""
     texts, fates = training
     repeated = {*held_out}.intersection(texts)
     kept = [pair for pair in texts if pair not in repeated]
@@ -114,7 +130,7 @@ def apart(training: tuple[Texts, Counter], held_out: Iterable[tuple[str, str]]) 
 
 
 def _read(pair: Sides) -> tuple[tuple[str, ...], str | None]:
-    """Both sides as text, and what is wrong with them, if anything."""
+    """Decodes a pair; returns its sides as text, and None or its defect."""
     if not all(isinstance(side, bytes | str) for side in pair):
         return (), "malformed"
     try:

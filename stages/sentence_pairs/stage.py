@@ -1,9 +1,9 @@
-"""Prepares the sentence pairs of every protocol of `translation`: cleaned, cut into sub-words, over-long ones left out.
+"""Prepares the sentence pairs of every protocol of `translation`: cleans them and cuts them into sub-words.
 
 Reads the data source. Writes, below data/sentence_pairs: ledger.csv (what became of every pair), and in PROTOCOL/
 source.json and target.json (tokenizers), SPLIT.safetensors (token ids) and, of held-out splits, SPLIT.parquet (texts).
-Training pairs with a side of more than `positions` tokens are left out, as the tutorial does; held-out sentences are
-cut there. A training pair that is held out, too, is left out. Stops when more pairs are no text than
+Training pairs with a side of more than `positions` tokens are dropped, as in the tutorial; held-out sentences are cut
+to so many. A training pair that is held out, too, is dropped. Stops when the share of pairs that are no text exceeds
 filtering.malformed_share.
 """
 
@@ -26,9 +26,17 @@ COLUMNS = ("protocol", "split", "fate", "reason", "pairs")
 
 
 def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[str, tuple[Texts, Counter]], str]:
-    """Sound pairs of every split and what was wrong with the others, and where they are from.
+    """Reads and cleans the pairs of a protocol.
 
-    ValueError where a split has none, or too many that are malformed.
+    Args:
+        settings: name the data source.
+        protocol: of `translation`.
+
+    Returns:
+        By split, the sound pairs and how many had each defect; and what was read, for the record of the run.
+
+    Raises:
+        ValueError: a split has no sound pair, or too many that are malformed.
     """
     limits = dict(zip(SPLITS, (protocol.train_pairs, *[protocol.held_out_pairs] * 2), strict=True))
     languages = protocol.source, protocol.target
@@ -60,7 +68,7 @@ def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[st
 
 
 def generated(limits: dict[str, int | None], seed: int) -> dict[str, Texts]:
-    """Pairs of the embedded language; none stands in two splits."""
+    """Draws pairs of the embedded language, as many for each split as `limits` says; none is in two splits."""
     if None in limits.values():
         raise ValueError(
             "translation.protocols.*.train_pairs and held_out_pairs: source `embedded` needs the numbers to generate"
@@ -70,7 +78,17 @@ def generated(limits: dict[str, int | None], seed: int) -> dict[str, Texts]:
 
 
 def encoded(texts: Texts, words: dict, positions: int, training: bool) -> tuple[Pairs, int]:
-    """Token ids, and how many pairs were too long: left out of training, cut elsewhere."""
+    """Encodes the pairs of a split.
+
+    Args:
+        texts: the pairs.
+        words: the tokenizer of either side.
+        positions: tokens of a sentence, at most.
+        training: whether longer pairs are dropped; elsewhere they are cut.
+
+    Returns:
+        Token ids, and how many pairs were longer.
+    """
     sides = [
         vocabulary.encode(words[side], column) for side, column in zip(SIDES, zip(*texts, strict=True), strict=True)
     ]
@@ -81,12 +99,24 @@ def encoded(texts: Texts, words: dict, positions: int, training: bool) -> tuple[
 
 
 def cut(ids: np.ndarray, positions: int) -> np.ndarray:
-    """At most so many tokens, END last."""
+    """The first tokens of a sentence of more than `positions`, END last; shorter ones as they are."""
     return ids if len(ids) <= positions else np.append(ids[: positions - 1], END)
 
 
 def prepare(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], str]:
-    """Leaves the files of one protocol in `folder`; gives its lines of the ledger, and where the pairs are from."""
+    """Prepares one protocol.
+
+    Args:
+        settings: of the run.
+        name: of the protocol.
+        folder: for its files.
+
+    Returns:
+        The lines of the ledger, as COLUMNS, and what was read.
+
+    Raises:
+        ValueError: no training pair fits into `positions`; or as `texts_of`.
+    """
     protocol = settings.translation.protocols[name]
     splits, read = texts_of(settings, protocol)
     words = vocabulary.train(splits["train"][0], protocol.vocabulary_size, protocol.vocabulary == "shared")

@@ -11,15 +11,15 @@ from stages.encoder_decoder.pairs import BEGIN, END, SIDES, SPECIAL, UNKNOWN
 from stages.plumbing.files import write_atomically
 
 SPACE = "▁"  # as which Metaspace writes a space, and the beginning of a sentence
-ALPHABET = 1000  # characters that may be tokens of their own, at most; the rest are unknown
+ALPHABET = 1000  # characters in the vocabulary, at most; others are unknown
 
 
 def trained(sentences: list[str], size: int) -> Tokenizer:
     """Trains a vocabulary of `size` tokens at most, SPECIAL and the commonest characters among them.
 
-    A word keeps the space before it as a sign of its own, and punctuation stands apart, so that decoding gives the
-    sentence back. The same sentences give the same vocabulary in any process: of characters that are equally rare, the
-    library would choose by the order of a hash table, so they are chosen here.
+    A word includes the space before it, as SPACE, and punctuation is split off, so that decoding restores the sentence.
+    The same sentences make the same vocabulary in any process: of equally rare characters, the library would choose by
+    the order of a hash table, so they are chosen here.
     """
     words = Tokenizer(models.BPE(unk_token=SPECIAL[UNKNOWN]))
     words.normalizer = normalizers.NFC()
@@ -46,7 +46,7 @@ def _commonest(sentences: Iterable[str], number: int) -> list[str]:
 
 
 def train(pairs: list[tuple[str, str]], size: int, shared: bool) -> dict[str, Tokenizer]:
-    """A vocabulary for each side, or one for both where they share it."""
+    """Trains a vocabulary for each side of the pairs, or one for both where they are to share it."""
     source, target = zip(*pairs, strict=True)
     if shared:
         return dict.fromkeys(SIDES, trained([*source, *target], size))
@@ -54,12 +54,12 @@ def train(pairs: list[tuple[str, str]], size: int, shared: bool) -> dict[str, To
 
 
 def save(words: dict[str, Tokenizer], folder: Path) -> None:
-    """Leaves source.json and target.json in a folder."""
+    """Writes source.json and target.json into a folder."""
     for side, tokenizer in words.items():
         write_atomically(folder / f"{side}.json", tokenizer.to_str())
 
 
 def encode(words: Tokenizer, sentences: list[str]) -> list[np.ndarray]:
-    """Token ids of every sentence between BEGIN and END. A sentence in which `[END]` is written has no END there."""
-    words.encode_special_tokens = True  # as any other text
+    """Encodes sentences, each from BEGIN to END."""
+    words.encode_special_tokens = True  # a sentence in which `[END]` is written has these characters there, and no END
     return [np.array([BEGIN, *encoding.ids, END]) for encoding in words.encode_batch(sentences)]

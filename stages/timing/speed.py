@@ -1,4 +1,4 @@
-"""How fast our training runs: steps and epochs of fresh models, for speed does not depend on what one has learned."""
+"""Times our training: steps and epochs of new models, for speed does not depend on what a model has learned."""
 
 from itertools import cycle, islice
 from pathlib import Path
@@ -24,30 +24,29 @@ from stages.training.optimisation import INITIALISATION, device, optimiser, seed
 
 
 class Pretraining:
-    """Our masked-LM training of a fresh model, timed."""
+    """Our masked-LM training of a new model, timed."""
 
     def __init__(self, run: PretrainingRun, corpus: Corpus):
         self.trainer, self.done = Trainer(run, corpus, Path("speed")), 0
 
     def seconds(self, steps: int) -> float:
-        """Of one step: the mean of `steps` after a first one."""
-        self.step()
-        return clocked(lambda: [self.step() for _ in range(steps)]) / steps
+        """Seconds of one step: the mean of `steps` after a first one."""
+        self._step()
+        return clocked(lambda: [self._step() for _ in range(steps)]) / steps
 
-    def step(self) -> float:
-        """One update; gives the summed loss."""
-        step, self.done = self.done % self.trainer.steps, self.done + 1
-        return self.trainer.advance(step)[0]
+    def _step(self) -> None:
+        self.trainer.advance(self.done % self.trainer.steps)
+        self.done += 1
 
 
 class Finetuning:
-    """Our fine-tuning of a fresh classifier.
+    """Our fine-tuning of a new classifier, timed.
 
     Args:
         task: of GLUE.
         recipe: of fine-tuning.
         variant: an operator and its settings, as Settings.variant gives them.
-        size: a record of `models`.
+        size: of the model, as section `models` of params.yaml has it.
         vocabulary_size: word pieces.
         seed: of the weights and the order of examples.
     """
@@ -69,12 +68,12 @@ class Finetuning:
         self.model = OperatorBertForSequenceClassification(config).to(device())
 
     def train(self, examples: Encoded) -> float:
-        """Trains the model; gives the seconds of an epoch."""
+        """Trains the model; returns the seconds of an epoch."""
         return clocked(lambda: finetuning.train_model(self.model, examples, self.run)) / self.run.training.epochs
 
 
 class Translation:
-    """Our training of a fresh encoder-decoder, timed on the same batches for every operator."""
+    """Our training of a new encoder-decoder, timed on the same batches for every operator."""
 
     def __init__(self, run: TranslationRun):
         self.run, recipe, self.done = run, run.training, 0
@@ -84,12 +83,11 @@ class Translation:
         self.adam = optimiser(self.model, recipe.betas, recipe.epsilon, weight_decay=0.0)
 
     def seconds(self, steps: int) -> float:
-        """Of one step: the mean of `steps` after a first one, on the same batches at every call."""
-        taken = list(islice(cycle(self.batches), steps + 1))
-        self.step(taken[0])
-        return clocked(lambda: [self.step(indices) for indices in taken[1:]]) / steps
+        """Seconds of one step: the mean of `steps` after a first one, on the same batches at every call."""
+        first, *others = islice(cycle(self.batches), steps + 1)
+        self._step(first)
+        return clocked(lambda: [self._step(indices) for indices in others]) / steps
 
-    def step(self, indices: np.ndarray) -> None:
-        """One update."""
+    def _step(self, indices: np.ndarray) -> None:
         translation.advance(self.model, self.adam, self.done, self.pairs, indices, self.run)
         self.done += 1

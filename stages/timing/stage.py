@@ -1,11 +1,11 @@
 """Times training: one epoch of fine-tuning by task and operator, and steps of pre-training, beside stock BERT.
 
-Reads data/tasks, sequences and tokenizer of data/tokens, and data/sentence_pairs; models start from new weights, for
-speed does not depend on them. Writes data/observations/timing.csv: seconds_per_epoch (Kowsher et al., Figure 3),
+Reads data/tasks, sequences and tokenizer of data/tokens, and data/sentence_pairs; models have new weights, for speed
+does not depend on them. Writes data/observations/timing.csv: seconds_per_epoch (Kowsher et al., Figure 3),
 tokens_per_second and share_of_peak, and seconds_per_step of the encoder-decoders of every protocol of `translation`
 (size: the protocol), `timing.repeats` rounds of each. condition: `round=N` for ours, `implementation=trainer
 precision=P round=N` for Hugging Face's BERT and Trainer, in the rows of `original`; P is float32, and bfloat16 where
-the machine does not emulate it. Everything is timed in turn within a round, so that a machine's drift falls on all
+the machine does not emulate it. Everything is timed in turn within a round, so that a machine's drift affects all
 alike; the peaks of matrix products are in data/runs/timing.json. A CPU computes with one thread, as in every other
 stage: several would wait for each other wherever another process takes a core.
 """
@@ -30,7 +30,7 @@ from stages.training import machine
 from stages.training.rounds import interleaved
 
 PRECISIONS = ("float32", "bfloat16")
-EMULATED = 0.25  # below this share of float32's speed a precision is emulated, and nobody would train in it
+EMULATED = 0.25  # share of float32's speed below which bfloat16 is emulated, and no use to train in
 OURS = ""
 
 Key = tuple[str, str]  # operator, and the precision in which stock BERT is trained, or OURS
@@ -38,14 +38,14 @@ Key = tuple[str, str]  # operator, and the precision in which stock BERT is trai
 
 @cache
 def precisions() -> tuple[str, ...]:
-    """Those in which stock BERT is timed: without units for bfloat16, an epoch in it would take a CPU minutes."""
+    """The precisions in which stock BERT is timed; where bfloat16 is emulated, an epoch in it would take minutes."""
     fast = machine.peak("bfloat16") > EMULATED * machine.peak("float32")
     return PRECISIONS if fast else PRECISIONS[:1]
 
 
 def pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key, Callable[[], float]]:
-    """Calls that give the seconds of a step, by operator and for stock BERT."""
-    # steps are timed at the full length, as stock BERT's are
+    """Calls that return the seconds of a step of pre-training, ours and those of stock BERT, at one size of models."""
+    # without the warm-up of the length: stock BERT has none
     recipe, steps = settings.pretraining.model_copy(update={"sequence_length_warmup": None}), settings.timing.steps
     model, batch_size, calls = settings.models[size], recipe.batch_size, {}
     for operator in settings.operators:
@@ -58,8 +58,16 @@ def pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key
 
 
 def pretraining_rows(settings: Settings, size: str) -> tuple[list[Observation], dict[str, float]]:
-    """tokens_per_second and share_of_peak: of the operations that the model with a head at masked positions takes, in
-    the products of the precision at hand. And the peaks, by precision."""
+    """Times pre-training at one size.
+
+    Args:
+        settings: of the run.
+        size: in `models`.
+
+    Returns:
+        Rows of tokens_per_second and of share_of_peak: the operations a second of a model with a head at masked
+        positions, as a share of those of large matrix products in the same precision. And these peaks, by precision.
+    """
     corpus = Corpus.of(TOKENS)
     calls = pretraining_calls(settings, size, corpus)
     peaks = {name: partial(machine.peak, name) for name in PRECISIONS}
@@ -72,13 +80,22 @@ def pretraining_rows(settings: Settings, size: str) -> tuple[list[Observation], 
         work = training_flops(settings.variant(operator), model, corpus.vocabulary_size, length, share)
         limit = limits[stock or settings.pretraining.precision]
         shares = [work * rate / limit for rate in rates]
-        key = operator, stock, size
-        rows += [*timed(*key, "tokens_per_second", rates), *timed(*key, "share_of_peak", shares)]
+        for metric, of_rounds in (("tokens_per_second", rates), ("share_of_peak", shares)):
+            rows += timed(of_rounds, stock, operator=operator, size=size, metric=metric)
     return rows, limits
 
 
 def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observation]:
-    """seconds_per_epoch of one task: ours with batches of like length, stock padded to the maximum length."""
+    """Times epochs of fine-tuning on one task: ours in batches of similar length, stock padded to the maximum length.
+
+    Args:
+        settings: of the run.
+        size: in `models`.
+        task: of GLUE.
+
+    Returns:
+        Rows of seconds_per_epoch.
+    """
     recipe = settings.finetuning[settings.timing.protocol].model_copy(update={"epochs": 1})
     model, labels = settings.models[size].model_dump(), TASKS[task].outputs
     words = Corpus.of(TOKENS).vocabulary_size
@@ -96,52 +113,41 @@ def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observatio
         )
         for name in precisions()
     }
-    calls["original", OURS]()  # what a process does once falls on no round
+    calls["original", OURS]()  # what a process does once, such as loading kernels, belongs to no round
     values = interleaved(calls, settings.timing.repeats)
     return [
         row
         for (operator, stock), seconds in values.items()
-        for row in timed(operator, stock, size, "seconds_per_epoch", seconds, task)
+        for row in timed(seconds, stock, operator=operator, size=size, metric="seconds_per_epoch", task=task)
     ]
 
 
 def translation_rows(settings: Settings, protocol: str) -> list[Observation]:
-    """seconds_per_step of the operators that a protocol of `translation` trains."""
+    """Times training steps of the operators that a protocol of `translation` trains: rows of seconds_per_step."""
     recipe = settings.translation.protocols[protocol]
     calls = {}
     for operator in recipe.operators:
         run = TranslationRun(operator=operator, task=TRANSLATION, size=protocol, seed=1, training=recipe)
         calls[operator] = partial(speed.Translation(run).seconds, settings.timing.steps)
-    values = interleaved(calls, settings.timing.repeats)
+    columns = {"size": protocol, "protocol": protocol, "metric": "seconds_per_step"}
     return [
         row
-        for operator, seconds in values.items()
-        for row in timed(operator, OURS, protocol, "seconds_per_step", seconds, protocol=protocol)
+        for operator, seconds in interleaved(calls, settings.timing.repeats).items()
+        for row in timed(seconds, OURS, operator=operator, **columns)
     ]
 
 
-def timed(
-    operator: str,
-    stock: str,
-    size: str,
-    metric: str,
-    values: list[float],
-    task: str | None = None,
-    protocol: str | None = None,
-) -> list[Observation]:
-    """One row a round; stock: the precision of stock BERT, or OURS. protocol: of translation."""
+def timed(values: list[float], stock: str, **columns: str) -> list[Observation]:
+    """Makes one row a round.
+
+    Args:
+        values: one a round.
+        stock: the precision of stock BERT, or OURS.
+        columns: further columns of the rows.
+    """
     prefix = f"implementation=trainer precision={stock} " if stock else ""
     return [
-        Observation(
-            stage="timing",
-            operator=operator,
-            size=size,
-            protocol=protocol,
-            task=task,
-            metric=metric,
-            condition=f"{prefix}round={number}",
-            value=value,
-        )
+        Observation(stage="timing", condition=f"{prefix}round={number}", value=value, **columns)
         for number, value in enumerate(values, 1)
     ]
 

@@ -1,4 +1,4 @@
-"""How an epoch is cut into batches of examples of like length, which need little padding."""
+"""Cuts an epoch into batches of examples of similar length, which need little padding."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,8 +11,8 @@ def batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.ndarray
     """Cuts one epoch into batches, in a random order of batches.
 
     Args:
-        lengths: of the examples, in tokens; every example stands in one batch, beside others of like length.
-        size: examples a batch, at most.
+        lengths: of the examples, in tokens; every example is in one batch, beside others of similar length.
+        size: examples of a batch, at most.
         seed: of the order.
 
     Yields:
@@ -20,9 +20,9 @@ def batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.ndarray
     """
     generator = np.random.default_rng(seed)
     order, tokens = generator.permutation(len(lengths)), np.array(lengths)
-    cut = []
-    for start in range(0, len(order), POOL * size):
+    epoch = []
+    for start in range(0, len(order), POOL * size):  # sorted by pools: sorting the whole epoch would fix the batches
         pool = order[start : start + POOL * size]
         pool = pool[np.argsort(tokens[pool], kind="stable")]
-        cut += [pool[i : i + size] for i in range(0, len(pool), size)]
-    return (cut[i] for i in generator.permutation(len(cut)))
+        epoch += [pool[i : i + size] for i in range(0, len(pool), size)]
+    return (epoch[i] for i in generator.permutation(len(epoch)))

@@ -1,8 +1,8 @@
-"""The state of a run in one safetensors file, written whole or not at all.
+"""The state of a run in one safetensors file, which is replaced atomically.
 
-Parameters and both AdamW moments are tensors; the run's settings, the step and everything logged so far stand in
-the file's metadata, with a SHA-256 of all tensors and of this state. With randomness drawn by step (optimisation.py),
-that is the whole state: a resumed run goes on bit for bit.
+Parameters and both AdamW moments are tensors; the file's metadata has the run's settings, its progress with all that it
+has logged, and a SHA-256 of all tensors and of this metadata. As randomness is drawn by step (optimisation.py), that is
+the entire state: a resumed run continues bit for bit.
 """
 
 import hashlib
@@ -10,6 +10,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -18,7 +19,18 @@ from stages.plumbing.files import temporary_sibling
 
 
 def save(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict, progress: dict) -> None:
-    """Replaces `path` atomically. run: the settings, JSON. progress: JSON, `step` among it. OSError: no space left."""
+    """Replaces the file of a checkpoint.
+
+    Args:
+        path: the file.
+        model: its parameters are saved.
+        adamw: its optimiser, whose moments are saved.
+        run: the settings that decide the result, as JSON.
+        progress: how far the run is and what it has logged, as JSON.
+
+    Raises:
+        OSError: the file cannot be written, as on a full disk.
+    """
     tensors = {}
     for name, parameter in model.named_parameters():
         tensors[f"parameter.{name}"] = parameter.detach()
@@ -29,26 +41,36 @@ def save(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
         try:
             contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
             save_file(contiguous, temporary, state | {"sha256": _digest(contiguous, state)})
-        except SafetensorError as error:  # which is how the library reports a full disk
+        except SafetensorError as error:  # as which the library reports a full disk
             raise OSError(f"{path}: cannot be written ({error})") from None
 
 
 def load(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict) -> dict | None:
-    """Sets model and optimiser to the saved state and gives its progress; of a damaged file None, and says so.
+    """Restores model and optimiser.
 
-    ValueError for the checkpoint of another run, with both settings.
+    Args:
+        path: the file.
+        model: its parameters are set to the saved ones.
+        adamw: its optimiser, whose moments are set to the saved ones.
+        run: the settings that the checkpoint must agree with, as JSON.
+
+    Returns:
+        The saved progress; None for a damaged file, which is reported on the terminal.
+
+    Raises:
+        ValueError: the checkpoint is of a run with other settings; the message lists both.
     """
     try:
         with safe_open(path, framework="pt") as file, torch.no_grad():
             state, tensors = file.metadata(), {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
             if state.pop("sha256") != _digest(tensors, state):
                 raise KeyError("its content is not what was saved")
-            _refuse_another(path, json.loads(state["run"]), json.loads(json.dumps(run)))
+            _require_equal(path, json.loads(state["run"]), json.loads(json.dumps(run)))
             for name, parameter in model.named_parameters():
                 parameter.copy_(tensors[f"parameter.{name}"])
                 prefix = f"optimiser.{name}."
                 adamw.state[parameter] = {
-                    key.removeprefix(prefix): _placed(tensor, parameter)
+                    key.removeprefix(prefix): tensor.to(parameter.device)  # the step count, too: AdamW is fused
                     for key, tensor in tensors.items()
                     if key.startswith(prefix)
                 }
@@ -68,7 +90,7 @@ def _digest(tensors: dict[str, torch.Tensor], state: dict[str, str]) -> str:
 
 
 def clear(folder: Path) -> None:
-    """Deletes what a process has left below `folder` that was killed while it wrote there."""
+    """Deletes the temporary files below `folder` of a process that was killed while it wrote them."""
     for temporary in (*folder.glob(".*"), *folder.glob("checkpoints/.*")):
         if temporary.is_dir():
             shutil.rmtree(temporary)
@@ -76,22 +98,9 @@ def clear(folder: Path) -> None:
             temporary.unlink()
 
 
-def _refuse_another(path: Path, saved: dict, run: dict) -> None:
-    saved, run = dict(_flat(saved)), dict(_flat(run))
+def _require_equal(path: Path, saved: dict, run: dict) -> None:
+    saved, run = (pd.json_normalize(settings).to_dict("records")[0] for settings in (saved, run))  # keys as a.b.c
     differing = [key for key in sorted(saved | run) if saved.get(key) != run.get(key)]
     if differing:
         lines = "\n".join(f"  {key}: {saved.get(key)} there, {run.get(key)} here" for key in differing)
         raise ValueError(f"{path}: the checkpoint of a run with other settings; delete it to begin anew\n{lines}")
-
-
-def _flat(settings: dict, prefix: str = ""):
-    for key, value in settings.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
-
-
-def _placed(tensor: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
-    """Fused AdamW wants its step count where the parameter is."""
-    return tensor.to(parameter.device)

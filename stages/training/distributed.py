@@ -1,7 +1,7 @@
-"""Several processes that train one model, one a device: what `torchrun` and `accelerate launch` start.
+"""Several processes that train one model, one on each device, as `torchrun` and `accelerate launch` start them.
 
-Both launchers say in the environment who is who (RANK, WORLD_SIZE, LOCAL_RANK). Every process draws the same batch
-and takes its own part of it; the first process alone writes files.
+Both launchers number the processes in the environment (RANK, WORLD_SIZE, LOCAL_RANK). Every process draws the same
+batch and trains on its part of it; only the first process writes files.
 """
 
 import atexit
@@ -17,7 +17,7 @@ from stages.training.optimisation import device
 
 
 def join() -> None:
-    """Joins the other processes, if there are any, on this process's own device."""
+    """Connects this process, which takes the device of its local rank, with the others, if there are any."""
     if processes() == 1 or distributed.is_initialized():
         return
     if torch.cuda.is_available():
@@ -27,12 +27,12 @@ def join() -> None:
 
 
 def replicated(module: nn.Module) -> nn.Module:
-    """The module; gradients become their mean over the processes at `backward`, unless inside `alone`."""
+    """The module, whose gradients `backward` averages over the processes, except inside `alone`."""
     return DistributedDataParallel(module) if processes() > 1 else module
 
 
 def alone(module: nn.Module) -> AbstractContextManager:
-    """Inside, gradients of a replicated module add up in this process and are not exchanged."""
+    """A context in which gradients of a replicated module add up in this process and are not exchanged."""
     return module.no_sync() if processes() > 1 else nullcontext()
 
 
@@ -50,7 +50,7 @@ def added(values: Tensor) -> Tensor:
 
 
 def gathered(value: float) -> float:
-    """The sum of `value` over all processes in the first of them, 0 in the others: it can go on growing there."""
+    """The sum of `value` over all processes in the first, 0 in the others: further values can be added in each."""
     total = added(torch.tensor(value, dtype=torch.float64)).item()
     return total if rank() == 0 else 0.0
 

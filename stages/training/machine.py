@@ -7,13 +7,13 @@ import torch
 
 from stages.training.optimisation import device
 
-SIDES = {"cpu": (256, 512, 1024, 2048), "cuda": (2048, 8192)}  # of square matrices, whose products tell the peak
-PRODUCTS = 4  # of each side, the fastest of which counts
+SIDES = {"cpu": (256, 512, 1024, 2048), "cuda": (2048, 8192)}  # of the square matrices that are multiplied
+PRODUCTS = 4  # of each size, the fastest of which counts
 ENOUGH = 0.1  # seconds of a product, after which no larger one is tried: a CPU may take minutes for one in bfloat16
 
 
 def peak(precision: str) -> float:
-    """Floating-point operations a second of a large matrix product; precision: float32 or bfloat16."""
+    """Measures the floating-point operations a second of a large matrix product, in float32 or bfloat16."""
     # random numbers: a GPU multiplies zeros and ones some ten per cent faster, as fewer bits of it switch
     generator, rate = torch.Generator(device()).manual_seed(0), 0.0
     for side in SIDES[device().type]:
@@ -36,29 +36,29 @@ def clocked(call: Callable[[], object]) -> float:
 
 
 def synchronise() -> None:
-    """Waits until a GPU has done what it was asked to; a CPU has."""
+    """Waits until a GPU has finished what it was asked to compute; a CPU always has."""
     if device().type == "cuda":
         torch.cuda.synchronize()
 
 
 class Pace:
-    """How fast a run goes on a machine that does `limit` operations a second."""
+    """Speed of a run on a machine whose peak is `limit` floating-point operations a second."""
 
     def __init__(self, limit: float):
         self._limit = limit
-        self.start()
+        self.restart()
 
-    def start(self) -> None:
-        """Begins a lap."""
+    def restart(self) -> None:
+        """Begins a new interval of measuring."""
         self._tokens, self._flops, self._started = 0, 0.0, time.perf_counter()
 
     def count(self, tokens: int, flops: float) -> None:
-        """Adds the tokens and the operations of one step to the lap."""
+        """Adds the tokens and the operations of one step to the interval."""
         self._tokens += tokens
         self._flops += flops
 
-    def lap(self) -> dict[str, float]:
-        """tokens_per_second and model_flop_utilisation, a share of the machine's peak, since the lap began."""
+    def measure(self) -> dict[str, float]:
+        """Returns tokens_per_second and model_flop_utilisation, a share of the peak, over the interval until now."""
         seconds = time.perf_counter() - self._started
         return {
             "tokens_per_second": self._tokens / seconds,

@@ -1,7 +1,7 @@
-"""AdamW, the learning-rate schedules, precision, and where every draw of randomness comes from.
+"""AdamW, the learning-rate schedules, precision, devices, and the seeds of all that is drawn at random.
 
-The learning rate and the random seeds of a step are functions of the step alone. So a resumed run needs the weights,
-the optimiser's moments and the step's number, and no state of any scheduler, sampler or generator.
+The learning rate and the seeds of a step are functions of the step alone. So a resumed run needs the weights, the
+optimiser's moments and the number of the step, and no state of a scheduler, sampler or generator.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # of malloc.h
 def reuse_memory() -> None:
     """Has the C library keep the memory that tensors free, up to 1 GiB, for those of the next step.
 
-    By default glibc hands every large block back to the system, which gives it out again zeroed, page by page: 6 % of a
+    By default glibc returns every large block to the system, which hands it out again zeroed, page by page: 6 % of a
     CPU step (4 layers of 256, batches of 4,096 tokens).
     """
     if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "mallopt"):
@@ -34,28 +34,34 @@ def reuse_memory() -> None:
 
 
 def derived_seed(seed: int, purpose: int, step: int = 0) -> int:
-    """An independent seed for one purpose and one step of the run seeded with `seed`."""
+    """Derives an independent seed for one purpose and one step of the run seeded with `seed`."""
     return int(np.random.SeedSequence([seed, purpose, step]).generate_state(1)[0])
 
 
 def seed_torch(seed: int, purpose: int, step: int = 0) -> None:
-    """Seeds what PyTorch draws from here on with the `derived_seed` of these three.
+    """Seeds PyTorch with the `derived_seed` of these three.
 
-    Without a GPU that is the CPU's generator alone. `torch.manual_seed` would also note down for every kind of device
-    that is missing what to seed it with, and the stack of its caller: 1.3 ms, a twelfth of a small model's step.
+    Without a GPU it seeds the CPU's generator alone. `torch.manual_seed` would also record, for every kind of device
+    that is missing, the seed and the stack of its caller: 1.3 ms, a twelfth of a small model's step.
     """
-    number = derived_seed(seed, purpose, step)
-    if device().type == "cpu":
-        torch.default_generator.manual_seed(number)
-    else:
-        torch.manual_seed(number)
+    on_cpu = device().type == "cpu"
+    (torch.default_generator.manual_seed if on_cpu else torch.manual_seed)(derived_seed(seed, purpose, step))
 
 
 def optimiser(model: nn.Module, betas: tuple[float, float], epsilon: float, weight_decay: float) -> torch.optim.AdamW:
-    """Decoupled AdamW, fused; no decay on biases and LayerNorm (the released code of Courtois et al.).
+    """Builds decoupled AdamW, fused; no decay on biases and LayerNorm (the released code of Courtois et al.).
 
-    All other parameters decay, the operators' own among them (S, as measured in that code; the diagonals likewise).
-    Where a variant has a `score_rate`, the parameters of its scores alone learn at that multiple of the rate.
+    All other parameters decay, those of the operators among them (S, as in that code; the diagonals likewise). Where a
+    variant has a `score_rate`, the operator's `scores_alone` learn at that multiple of the rate.
+
+    Args:
+        model: what it trains.
+        betas: of the two moments.
+        epsilon: added to the root of the second moment.
+        weight_decay: a share of the weights an update, as a multiple of the learning rate.
+
+    Returns:
+        The optimiser; every group of parameters has its `multiple` of the rate that `apply_gradients` sets.
     """
     multiples = {
         id(parameter): module.score_rate
@@ -65,31 +71,28 @@ def optimiser(model: nn.Module, betas: tuple[float, float], epsilon: float, weig
     }
     groups = {}
     for name, parameter in model.named_parameters():
-        key = 0.0 if _exempt(name) else weight_decay, multiples.get(id(parameter), 1.0)
+        exempt = name.endswith("bias") or "LayerNorm" in name
+        key = 0.0 if exempt else weight_decay, multiples.get(id(parameter), 1.0)
         groups.setdefault(key, []).append(parameter)
-    parts = [{"params": part, "weight_decay": decay, "multiple": m} for (decay, m), part in groups.items()]
-    return torch.optim.AdamW(parts, lr=0.0, betas=betas, eps=epsilon, fused=True)
-
-
-def _exempt(name: str) -> bool:
-    return name.endswith("bias") or "LayerNorm" in name
+    described = [{"params": group, "weight_decay": decay, "multiple": m} for (decay, m), group in groups.items()]
+    return torch.optim.AdamW(described, lr=0.0, betas=betas, eps=epsilon, fused=True)
 
 
 def linear_rate(step: int, steps: int, warmup: int, peak: float) -> float:
-    """Rate of update `step` (from 0): up from 0 to `peak` over `warmup` updates, then down to 0 at `steps`."""
+    """Rate of update `step` (from 0): rises from 0 to `peak` over `warmup` updates, then falls to 0 at `steps`."""
     if step < warmup:
         return peak * step / warmup
     return peak * (steps - step) / (steps - warmup)
 
 
 def stepped_rate(step: int, steps: int, warmup: int, rates: tuple[float, ...]) -> float:
-    """Rate of update `step`: `rates` one after another, each for an equal part of the run, after a linear warm-up."""
+    """Rate of update `step` (from 0): each of `rates` for an equal part of the run, after a linear warm-up."""
     rate = rates[min(len(rates) * step // steps, len(rates) - 1)]
     return rate * step / warmup if step < warmup else rate
 
 
 def scheduled_rate(recipe: Finetuning, step: int, steps: int, warmup: int) -> float:
-    """Rate of update `step` by the `schedule` of a fine-tuning recipe."""
+    """Rate of update `step` (from 0) of `steps` by the `schedule` of a fine-tuning recipe."""
     if recipe.schedule == "linear":
         return linear_rate(step, steps, warmup, recipe.learning_rates[0])
     return stepped_rate(step, steps, warmup, recipe.learning_rates)
@@ -98,15 +101,26 @@ def scheduled_rate(recipe: Finetuning, step: int, steps: int, warmup: int) -> fl
 def update(
     model: nn.Module, adamw: torch.optim.AdamW, loss: torch.Tensor, rate: float, clipping: float, where: str
 ) -> float:
-    """One update from `loss`; gives the gradient's norm before clipping. ValueError as `apply_gradients`."""
+    """Updates the weights from `loss`; for the rest as `apply_gradients`, whose `where` here gets the loss added."""
     loss.backward()
     return apply_gradients(model, adamw, rate, clipping, f"{where}: loss {loss.item()}")
 
 
 def apply_gradients(model: nn.Module, adamw: torch.optim.AdamW, rate: float, clipping: float, where: str) -> float:
-    """One update from the gradients at hand, which are then dropped; gives their norm before clipping.
+    """Updates the weights from the gradients, which are then deleted.
 
-    ValueError, naming `where`, for gradients that are not finite; the weights are then as before.
+    Args:
+        model: what is trained.
+        adamw: its optimiser, of `optimiser`.
+        rate: learning rate, which the groups of the optimiser take times their `multiple`.
+        clipping: norm of all gradients together, at most.
+        where: names the update in an error.
+
+    Returns:
+        The norm of the gradients before clipping.
+
+    Raises:
+        ValueError: the gradients are not finite; the weights are then as before.
     """
     norm = nn.utils.clip_grad_norm_(model.parameters(), clipping).item()
     if not math.isfinite(norm):
@@ -122,7 +136,7 @@ def apply_gradients(model: nn.Module, adamw: torch.optim.AdamW, rate: float, cli
 
 
 def require_finite(values: torch.Tensor, where: str) -> torch.Tensor:
-    """The values themselves. ValueError, naming `where`, when one of them is not finite."""
+    """Returns the values. ValueError, naming `where`, when one of them is not finite."""
     if not torch.isfinite(values).all():
         raise ValueError(
             f"{where}: a value that is not finite; the training has diverged: lower its learning rate, or set "
@@ -135,10 +149,14 @@ def require_finite(values: torch.Tensor, where: str) -> torch.Tensor:
 def device() -> torch.device:
     """The device that this process computes on: a GPU where there is one.
 
-    Importing a module asks for none: a process must not have met a GPU before it is forked or bound to one.
+    A function and no constant: importing a module must not initialise a GPU, for the process may yet be forked or bound
+    to another one. On a GPU it asks for kernels that add in one order, where there are any; a CPU's do.
     """
-    choose_deterministic_kernels()
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    return torch.device("cuda")
 
 
 def autocast(precision: str) -> torch.autocast:
@@ -146,11 +164,4 @@ def autocast(precision: str) -> torch.autocast:
     return torch.autocast(device().type, torch.bfloat16, enabled=precision == "bfloat16")
 
 
-def choose_deterministic_kernels() -> None:
-    """On a GPU, asks for kernels that add in one order, where there are any; a CPU's do."""
-    if torch.cuda.is_available():
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        torch.use_deterministic_algorithms(True, warn_only=True)
-
-
-reuse_memory()  # whoever trains imports this module, before there is a tensor
+reuse_memory()  # whatever trains imports this module, before there is a tensor

@@ -1,11 +1,11 @@
-"""Several ways of doing one thing, timed in turn, round by round: a machine's drift then falls on all alike."""
+"""Several ways of doing one thing, timed in turn, round by round, so that a machine's drift affects all alike."""
 
 import statistics
 from collections.abc import Callable, Hashable, Sequence
 
 
 def interleaved(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict[Hashable, list[float]]:
-    """Calls one after the other within a round, and gives what each returns in every round."""
+    """Calls one after the other within a round; returns for each what it returned in every round."""
     values = {key: [] for key in calls}
     for _ in range(rounds):
         for key, call in calls.items():

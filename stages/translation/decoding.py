@@ -1,7 +1,6 @@
-"""Translating with a trained Transformer: greedy search, and beam search with a length penalty.
+"""Translates with a trained Transformer: by greedy search, and by beam search with a length penalty.
 
-Every step runs the decoder over the whole prefix: operators with a weight for every pair of positions keep no state
-that could be carried on, and the sentences are short.
+Every step runs the decoder over the whole prefix: one way for all operators, and the sentences are short.
 """
 
 from pathlib import Path
@@ -45,14 +44,22 @@ def translate(
         indices = order[start : start + BATCH]
         source = torch.from_numpy(padded([pairs.source[i] for i in indices])).to(device())
         with autocast(precision):
-            found = greedy(model, source) if beams == 1 else beam(model, source, beams, length_penalty)
-        for i, ids in zip(indices, found, strict=True):
+            translated = greedy(model, source) if beams == 1 else beam(model, source, beams, length_penalty)
+        for i, ids in zip(indices, translated, strict=True):
             texts[i] = words.decode(ids)
     return texts
 
 
 def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
-    """The most likely token after every prefix; token ids without BEGIN and END."""
+    """Appends the most likely token to every prefix until END.
+
+    Args:
+        model: in evaluation mode.
+        source: token ids [batch, n].
+
+    Returns:
+        Token ids of each translation, without BEGIN and END.
+    """
     memory, seen = model.encode(source)
     prefix = torch.full((len(source), 1), BEGIN, device=source.device)
     ended = torch.zeros(len(source), dtype=torch.bool, device=source.device)
@@ -65,22 +72,31 @@ def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
 
 
 def beam(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[list[int]]:
-    """The best of the hypotheses that beam search ends, by penalised log probability; ids as of `greedy`.
+    """Searches by beams for the hypothesis of the highest penalised log probability.
 
-    A sentence is done when no living hypothesis can overtake its best ended one, even if all its further tokens were
-    certain; what has not ended at the last position counts as it stands.
+    The search ends when no living hypothesis of any sentence can overtake the best one that has ended, even if all its
+    further tokens were certain. A hypothesis that has not ended at the last position counts as it is.
+
+    Args:
+        model: in evaluation mode.
+        source: token ids [batch, n].
+        beams: living hypotheses a sentence.
+        alpha: of the length penalty.
+
+    Returns:
+        Token ids of each translation, without BEGIN and END.
     """
     batch, longest = len(source), len(model.places)
     memory, seen = (T.repeat_interleave(beams, dim=0) for T in model.encode(source))
     prefix = torch.full((batch, beams, 1), BEGIN, device=source.device)
     living = torch.full((batch, beams), NOTHING, device=source.device)
-    living[:, 0] = 0.0  # all beams begin alike: one of them is enough
+    living[:, 0] = 0.0  # all beams begin with the same prefix: only one of them may live, or they would stay equal
     best = [(NOTHING, [])] * batch
     for n in range(1, longest):
         scores = model.output(model.decode(prefix.flatten(0, 1), memory, seen)[:, -1]).float().log_softmax(-1)
         words = scores.shape[-1]
         total = (living[..., None] + scores.unflatten(0, (batch, beams))).flatten(1)
-        values, places = total.topk(2 * beams)  # so many, since half of them may end
+        values, places = total.topk(2 * beams)  # each of `beams` prefixes has one END: at least `beams` others remain
         parents, following = places // words, places % words
         prefix = torch.cat([prefix.gather(1, parents[..., None].expand(-1, -1, n)), following[..., None]], dim=-1)
         ends = (following == END) | (n == longest - 1)
@@ -90,18 +106,18 @@ def beam(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[l
                 best[i] = penalised, _inner(prefix[i, j].tolist())
         living, chosen = values.masked_fill(ends, NOTHING).topk(beams)
         prefix = prefix.gather(1, chosen[..., None].expand(-1, -1, n + 1))
-        hope = living.max(-1).values / penalty(longest - 1, alpha)
-        if all(value >= possible for (value, _), possible in zip(best, hope.tolist(), strict=True)):
+        bound = living.max(-1).values / penalty(longest - 1, alpha)
+        if all(value >= possible for (value, _), possible in zip(best, bound.tolist(), strict=True)):
             break
     return [ids for _, ids in best]
 
 
 def penalty(tokens: int, alpha: float) -> float:
-    """((5 + n) / 6)^alpha."""
+    """The length penalty ((5 + n) / 6)^alpha of a hypothesis of n tokens (Wu et al. 2016, equation 14)."""
     return ((5 + tokens) / 6) ** alpha
 
 
 def _inner(ids: list[int]) -> list[int]:
-    """Between BEGIN and END."""
+    """The ids between BEGIN and the first END."""
     ids = ids[1:]
     return ids[: ids.index(END)] if END in ids else ids

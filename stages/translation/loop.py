@@ -1,6 +1,6 @@
-"""Training of one Transformer by a protocol of `translation`, from one seed, and the translations that it then makes.
+"""Trains one Transformer by a protocol of `translation`, from one seed, and translates with it.
 
-A job leaves its state after every epoch and goes on from there, bit for bit.
+A job saves its state after every epoch, and one that was stopped continues from there, bit for bit.
 """
 
 import time
@@ -23,15 +23,15 @@ from stages.translation.scoring import bleu
 
 
 def train(run: TranslationRun, folder: Path) -> dict:
-    """Trains to the end, or on from the checkpoint in `folder`, and translates the scored split.
+    """Trains to the end, from the checkpoint in `folder` where there is one, and translates the scored split.
 
     Args:
         run: what is trained, by a protocol of `translation`.
         folder: for the checkpoint.
 
     Returns:
-        log: the entries of `measured`, one an epoch. greedy and beam: the translations. greedy_bleu, beam_bleu and
-        copy_bleu, of the source left as it is: from 0 to 100. signature: sacrebleu's. seconds: of training.
+        log: of every epoch what `measured` returns. greedy and beam: the translations. greedy_bleu, beam_bleu and
+        copy_bleu (of the source taken as its translation): from 0 to 100. signature: sacrebleu's. seconds: of training.
     """
     recipe = run.training
     model = built(run, sentence_pairs.vocabulary_sizes(run.data))
@@ -45,15 +45,15 @@ def train(run: TranslationRun, folder: Path) -> dict:
         started = time.perf_counter()
         counts, step = _epoch(model, adam, progress, pairs, run)
         seconds = progress["seconds"] + time.perf_counter() - started
-        held = held_out(model, validation, recipe.precision)
-        log = [*progress["log"], measured(progress["epoch"] + 1, counts, held, recipe.positions)]
+        evaluated = held_out(model, validation, recipe.precision)
+        log = [*progress["log"], measured(progress["epoch"] + 1, counts, evaluated, recipe.positions)]
         progress = {"epoch": progress["epoch"] + 1, "step": step, "log": log, "seconds": seconds}
         checkpoints.save(path, model, adam, run.content, progress)
     return {"log": progress["log"], "seconds": progress["seconds"]} | _translated(model, run)
 
 
 def _epoch(model: Transformer, adam, progress: dict, pairs: Pairs, run: TranslationRun) -> tuple[Counts, int]:
-    """One pass over the training pairs; gives its Counts and the updates made so far."""
+    """Trains one epoch; returns its Counts and the number of updates since the beginning."""
     counts, step = Counts(), progress["step"]
     order = list(batches(pairs.lengths, run.training.batch_size, derived_seed(run.seed, ORDER, progress["epoch"])))
     name = f"{run.name}, epoch {progress['epoch'] + 1} of {run.training.epochs}"
@@ -63,14 +63,21 @@ def _epoch(model: Transformer, adam, progress: dict, pairs: Pairs, run: Translat
     return counts, step
 
 
-def measured(epoch: int, counts: Counts, held: Counts, positions: int) -> dict:
-    """What an epoch is logged by.
+def measured(epoch: int, counts: Counts, evaluated: Counts, positions: int) -> dict:
+    """Computes the entry of one epoch in the log.
 
-    training_loss: mean over the real tokens of the training batches, in nats, with label smoothing. training_accuracy:
-    share of *all* positions that are right, as the tutorial measures it: in training mode, every target padded to
-    `positions` and shifted by one, a padded position always wrong, since the loss never teaches padding.
-    accuracy_ceiling: share of real tokens among these positions, all that can be right. accuracy: share of real tokens
-    that are right in held-out pairs. perplexity: of these, a token.
+    Args:
+        epoch: from 1.
+        counts: of the training batches, in training mode.
+        evaluated: of held-out pairs.
+        positions: of the model.
+
+    Returns:
+        training_loss: mean over the real tokens of the training batches, in nats, with label smoothing.
+        training_accuracy: share of *all* positions that are right, as the tutorial measures it: every target padded to
+        `positions` and shifted by one, and a padded position always wrong, since the loss never teaches padding.
+        accuracy_ceiling: share of real tokens among these positions, all that can be right. accuracy: share of real
+        tokens that are right in held-out pairs. perplexity: of these, a token. tokens: their number.
     """
     places = counts.pairs * (positions - 1)
     return {
@@ -78,24 +85,22 @@ def measured(epoch: int, counts: Counts, held: Counts, positions: int) -> dict:
         "training_loss": counts.loss / counts.tokens,
         "training_accuracy": counts.right / places,
         "accuracy_ceiling": counts.tokens / places,
-        "accuracy": held.right / held.tokens,
-        "perplexity": exp(held.loss / held.tokens),
-        "tokens": held.tokens,
+        "accuracy": evaluated.right / evaluated.tokens,
+        "perplexity": exp(evaluated.loss / evaluated.tokens),
+        "tokens": evaluated.tokens,
     }
 
 
 def _translated(model: Transformer, run: TranslationRun) -> dict:
     recipe, split = run.training, run.data / run.training.scored
-    pairs, texts = (
-        sentence_pairs.load(split.with_suffix(".safetensors")),
-        pd.read_parquet(split.with_suffix(".parquet")),
-    )
+    pairs = sentence_pairs.load(split.with_suffix(".safetensors"))
+    texts = pd.read_parquet(split.with_suffix(".parquet"))
     references = texts["target"].tolist()
-    shared = model, pairs, run.data / "target.json", recipe.precision
-    made = {
-        "greedy": translate(*shared, beams=1, length_penalty=0.0),
-        "beam": translate(*shared, recipe.beams, recipe.length_penalty),
+    arguments = model, pairs, run.data / "target.json", recipe.precision
+    translations = {
+        "greedy": translate(*arguments, beams=1, length_penalty=0.0),
+        "beam": translate(*arguments, recipe.beams, recipe.length_penalty),
     }
-    scores = {f"{name}_bleu": bleu(translations, references)[0] for name, translations in made.items()}
+    scores = {f"{name}_bleu": bleu(sentences, references)[0] for name, sentences in translations.items()}
     scores["copy_bleu"], signature = bleu(texts["source"].tolist(), references)
-    return made | scores | {"signature": signature}
+    return translations | scores | {"signature": signature}

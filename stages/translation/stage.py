@@ -4,7 +4,7 @@ Reads data/sentence_pairs. Trains by every protocol of `translation` that names 
 tasks where these name it. Writes data/observations/translation.csv: by epoch, the tutorial's accuracy over all
 positions with its ceiling, accuracy of real tokens and perplexity of held-out sentences; after the last, BLEU of greedy
 and of beam search; and the error of each sequence task. data/translations/OPERATOR.parquet holds every translation.
-Given an operator, it does the jobs of this one alone and writes no outputs.
+Given an operator, it computes the jobs of this one alone and writes no outputs.
 """
 
 from itertools import product
@@ -22,18 +22,18 @@ BY_EPOCH = ("training_loss", "training_accuracy", "accuracy_ceiling", "accuracy"
 OF_HELD_OUT = ("accuracy", "perplexity")
 SEARCHES = ("greedy", "beam")
 TASKS = ("recurrence", "copy")
-SEQUENCES = "sequences"  # the size of the models of sequence tasks, as the protocols name theirs
+SEQUENCES = "sequences"  # the name in observations of the size of the models of sequence tasks
 
 
 def compute(run: TranslationRun, folder: Path) -> dict:
-    """One job, in a worker."""
+    """Job: trains one run, in a worker."""
     from stages.translation import loop, sequences
 
     return sequences.train(run) if run.task in TASKS else loop.train(run, folder)
 
 
 def planned(settings: Settings, operators: tuple[str, ...]) -> list[TranslationRun]:
-    """One run for every operator, protocol or sequence task that names it, and seed."""
+    """Lists one run for every operator, every protocol and sequence task that names it, and every seed."""
     section = settings.translation
     recipes = [(TRANSLATION, name, protocol) for name, protocol in section.protocols.items()]
     recipes += [(task, SEQUENCES, section.sequence_tasks) for task in TASKS]
@@ -46,7 +46,7 @@ def planned(settings: Settings, operators: tuple[str, ...]) -> list[TranslationR
 
 
 def rows(run: TranslationRun, result: dict) -> list[Observation]:
-    """What a run found, as observations."""
+    """The result of a run as observations."""
     shared = {"stage": "translation", "operator": run.operator, "size": run.size, "task": run.task}
     shared |= {"protocol": run.size, "pretraining_seed": run.seed}
     if run.task in TASKS:
@@ -70,7 +70,7 @@ def rows(run: TranslationRun, result: dict) -> list[Observation]:
 
 
 def translations(run: TranslationRun, result: dict) -> pd.DataFrame:
-    """The translations of one run, a line a sentence and search."""
+    """The translations of one run, a row a sentence and search."""
     frames = [
         pd.DataFrame({"search": name, "example": range(len(result[name])), "translation": result[name]})
         for name in SEARCHES
@@ -83,8 +83,8 @@ def main(settings: Settings, operator: str | None = None) -> dict | None:
     done = jobs.run(compute, [run.job for run in plan], "translation", settings.workers, on_gpu=True)
     if operator:
         return None
-    found = [(run, result) for run, (_, result) in zip(plan, done, strict=True)]
-    translated = [(run, result) for run, result in found if run.task == TRANSLATION]
+    trained = [(run, result) for run, (_, result) in zip(plan, done, strict=True)]
+    translated = [(run, result) for run, result in trained if run.task == TRANSLATION]
     with temporary_sibling(TRANSLATIONS) as output:
         output.mkdir()
         for name in settings.translation.operators:
@@ -92,8 +92,9 @@ def main(settings: Settings, operator: str | None = None) -> dict | None:
             if frames:
                 pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
     results.hand_on("translation", [folder for folder, _ in done])
-    rows_of_all = [row for run, result in found for row in rows(run, result)]
-    observations.write(observations.FOLDER / "translation.csv", rows_of_all)
+    observations.write(
+        observations.FOLDER / "translation.csv", [row for run, result in trained for row in rows(run, result)]
+    )
     signatures = {result["signature"] for _, result in translated}
     seconds = round(sum(result["seconds"] for _, result in translated), 1)
     return {"sacrebleu": sorted(signatures), "seconds_of_jobs": seconds}

@@ -1,18 +1,19 @@
 """Time and memory of attention by operator: ours, the naive form, stock Hugging Face BERT, and PyTorch's own module.
 
-A block is self-attention with its output projection, dropout, residual and LayerNorm; a call is forward and backward in
-training mode. A step is forward, backward and AdamW of an encoder of a few layers. All variants are timed in turn,
-round by round, so that a machine's drift falls on all alike; a speed-up is the median over rounds of stock time / own
-time. Memory is what the forward pass keeps for the backward pass. `python -m stages.tools.benchmarks.attention --help`.
+A block is self-attention with its output projection, dropout, residual sum and LayerNorm; a call is forward and
+backward in training mode. A step is forward, backward and AdamW of an encoder of a few layers. All variants are timed
+in turn, round by round, so that a machine's drift affects all alike. Columns: `ms`, the median over rounds; `speed-up`,
+the median over rounds of stock time / time; `allowed`, the speed-up that the floating-point operations allow; `MB`,
+what the forward pass keeps for the backward pass, in 10^6 bytes. `python -m stages.tools.benchmarks.attention --help`.
 """
 
 import argparse
 import copy
 import statistics
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
+import pandas as pd
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -26,87 +27,89 @@ from stages.attention.counts import block_work
 from stages.attention.operators import SELF_ATTENTION
 from stages.attention.products import merge, split
 from stages.training.machine import clocked
-from stages.training.optimisation import device
+from stages.training.optimisation import autocast, device
 from stages.training.rounds import interleaved, median_ratio
 
 DROPOUT = 0.1
 
 
-@dataclass(frozen=True)
-class Result:
-    """One variant: operator, form (stock, torch, naive or ours), milliseconds (median), speed-up over stock (over the
-    rounds), the speed-up that the multiply-adds allow, and megabytes kept for the backward pass."""
-
-    operator: str
-    form: str
-    milliseconds: float
-    speedup: float
-    allowed: float
-    megabytes: float
+Variant = tuple[str, str]  # operator, and form: stock, torch, naive or ours
 
 
-def blocks(
-    operators: tuple[str, ...], hidden: int, heads: int, length: int, tokens: int, dtype: torch.dtype, rounds: int
-) -> list[Result]:
-    """Blocks of width `hidden` on `tokens` tokens in sequences of `length`, stock first."""
-    X = torch.randn(tokens // length, length, hidden, device=device())
-    variants = {key: block.to(device()).train() for key, block in built(operators, hidden, heads, length)}
-    memory = {key: kept_megabytes(block, X, dtype) for key, block in variants.items()}
-    stock = block_work("original", hidden, heads, length)
-    allowed = {key: stock / block_work(key[0], hidden, heads, length) for key in variants}
-    return compared({key: _block_call(block, X, dtype) for key, block in variants.items()}, allowed, memory, rounds)
+def blocks(operators: list[str], size: dict[str, int], tokens: int, precision: str, rounds: int) -> pd.DataFrame:
+    """Times attention blocks, stock first.
+
+    Args:
+        operators: names in SELF_ATTENTION.
+        size: as section `models` of params.yaml has it; sequences have the length `positions`.
+        tokens: of a batch.
+        precision: float32 or bfloat16.
+        rounds: in which all variants are timed in turn.
+
+    Returns:
+        The table that the module describes.
+    """
+    length = size["positions"]
+    X = torch.randn(tokens // length, length, size["hidden"], device=device())
+    variants = {key: block.to(device()).train() for key, block in built(operators, size)}
+    memory = {key: kept_megabytes(block, X, precision) for key, block in variants.items()}
+    work = {key: block_work(key[0], size["hidden"], size["heads"], length) for key in variants}
+    return compared({key: _block_call(block, X, precision) for key, block in variants.items()}, work, memory, rounds)
 
 
-def steps(
-    operators: tuple[str, ...],
-    hidden: int,
-    heads: int,
-    length: int,
-    tokens: int,
-    dtype: torch.dtype,
-    rounds: int,
-    layers: int,
-) -> list[Result]:
-    """Training steps of encoders of `layers` layers (feed-forward width 4 `hidden`), stock first; memory as nan."""
-    size = {"layers": layers, "hidden": hidden, "heads": heads, "intermediate": 4 * hidden, "positions": length}
+def steps(operators: list[str], size: dict[str, int], tokens: int, precision: str, rounds: int) -> pd.DataFrame:
+    """Times training steps of encoders, stock first; for the rest as `blocks`, without the memory."""
     config = configuration("original", **size, vocab_size=1000, attn_implementation="sdpa")
     models = {("original", "stock"): BertModel(config, add_pooling_layer=False)}
     for operator in operators:
         config = configuration(operator, **size, vocab_size=1000)
         models[operator, "ours"] = OperatorBertModel(config, add_pooling_layer=False)
-    ids = torch.randint(1000, (tokens // length, length), device=device())
-    calls = {key: _step_call(model.to(device()).train(), ids, dtype) for key, model in models.items()}
-    feed_forward = 16 * hidden * hidden  # multiply-adds times two a token
-    work = {key: block_work(key[0], hidden, heads, length) + feed_forward for key in models}
-    allowed = {key: work["original", "stock"] / own for key, own in work.items()}
-    return compared(calls, allowed, dict.fromkeys(models, float("nan")), rounds)
+    ids = torch.randint(1000, (tokens // size["positions"], size["positions"]), device=device())
+    calls = {key: _step_call(model.to(device()).train(), ids, precision) for key, model in models.items()}
+    feed_forward = SELF_ATTENTION["original"].feed_forward_work(size["hidden"], size["heads"], size["intermediate"])
+    work = {key: block_work(key[0], size["hidden"], size["heads"], size["positions"]) + feed_forward for key in models}
+    return compared(calls, work, {}, rounds)
 
 
-def compared(calls: dict[tuple, Callable], allowed: dict, memory: dict, rounds: int) -> list[Result]:
-    """Times all calls in turn, `rounds` times after one warm-up."""
+def compared(
+    calls: dict[Variant, Callable[[], None]], work: dict[Variant, int], memory: dict[Variant, float], rounds: int
+) -> pd.DataFrame:
+    """Times all calls in turn, after one call of each to warm up.
+
+    Args:
+        calls: by variant, ("original", "stock") among them.
+        work: floating-point operations a token of each.
+        memory: megabytes of each, where they are known.
+        rounds: of timing.
+
+    Returns:
+        The table that the module describes.
+    """
     for call in calls.values():
         call()
     seconds = interleaved({key: partial(clocked, call) for key, call in calls.items()}, rounds)
-    stock = seconds["original", "stock"]
-    return [
-        Result(
-            *key,
-            1000 * statistics.median(own),
-            median_ratio(stock, own),
-            allowed[key],
-            memory[key],
-        )
-        for key, own in seconds.items()
+    stock = "original", "stock"
+    rows = [
+        {
+            "operator": key[0],
+            "form": key[1],
+            "ms": 1000 * statistics.median(times),
+            "speed-up": median_ratio(seconds[stock], times),
+            "allowed": work[stock] / work[key],
+            "MB": memory.get(key, float("nan")),
+        }
+        for key, times in seconds.items()
     ]
+    return pd.DataFrame(rows).dropna(axis="columns").round({"ms": 1, "speed-up": 2, "allowed": 2, "MB": 1})
 
 
-def built(operators: tuple[str, ...], hidden: int, heads: int, length: int) -> Iterator[tuple[tuple, nn.Module]]:
-    """((operator, form), block) for every variant; ours and naive share their start. Stock calls the fused kernel."""
-    size = {"layers": 1, "hidden": hidden, "heads": heads, "intermediate": 4 * hidden, "positions": length}
+def built(operators: list[str], size: dict[str, int]) -> Iterator[tuple[Variant, nn.Module]]:
+    """Builds the block of every variant; ours and naive share their weights. Stock calls the fused kernel."""
     settings = {"attention_probs_dropout_prob": DROPOUT, "attn_implementation": "sdpa"}
     stock = BertAttention(configuration("original", **size, **settings))
     yield ("original", "stock"), stock
-    yield ("original", "torch"), Torch(nn.MultiheadAttention(hidden, heads, DROPOUT, batch_first=True), stock.output)
+    attention = nn.MultiheadAttention(size["hidden"], size["heads"], DROPOUT, batch_first=True)
+    yield ("original", "torch"), Torch(attention, stock.output)
     for operator in operators:
         config = configuration(operator, **size, **settings)
         block = Attention(config, copy.deepcopy(stock.output))
@@ -130,8 +133,8 @@ class Torch(nn.Module):
 
 
 class Naive(nn.Module):
-    """The block as its equation reads: every projection evaluated by itself, a shared one as often as it occurs, every
-    diagonal applied on its own, the product written out."""
+    """The block as its equation reads: a shared projection is evaluated as often as it occurs, every diagonal is
+    applied, the product is written out."""
 
     def __init__(self, block: Attention):
         super().__init__()
@@ -146,13 +149,9 @@ class Naive(nn.Module):
 
 def naive_scores(module: SelfAttention, X: Tensor) -> tuple[Tensor, Tensor]:
     """Scores [batch, heads, n, n] and values [batch, n, h], without sparing any work."""
-    if hasattr(module, "W"):
+    if not module.roles:
         return module.scores(X).expand(len(X), -1, -1, -1), module.value(X)
-    query, key, value = (getattr(module, name, None) for name in ("query", "key", "value"))
-    shared = getattr(module, "shared", None)
-    Q = (query or shared)(X)
-    K = (key or shared or query)(X)
-    V = (value or shared)(X)
+    Q, K, V = (layer(X) for layer in map(module.get_submodule, module.roles))
     if hasattr(module, "D_q"):
         Q, K, V = Q * module.D_q, K * module.D_k, V * module.D_v
     elif hasattr(module, "D"):
@@ -163,11 +162,11 @@ def naive_scores(module: SelfAttention, X: Tensor) -> tuple[Tensor, Tensor]:
     return Q @ K.transpose(-2, -1) / Q.shape[-1] ** 0.5, V
 
 
-def _block_call(block: nn.Module, X: Tensor, dtype: torch.dtype) -> Callable[[], None]:
+def _block_call(block: nn.Module, X: Tensor, precision: str) -> Callable[[], None]:
     X = X.clone().requires_grad_()
 
     def call() -> None:
-        with torch.autocast(X.device.type, dtype, enabled=dtype != torch.float32):
+        with autocast(precision):
             output = block(X)[0]
         output.sum().backward()
         block.zero_grad(set_to_none=True)
@@ -176,11 +175,11 @@ def _block_call(block: nn.Module, X: Tensor, dtype: torch.dtype) -> Callable[[],
     return call
 
 
-def _step_call(model: nn.Module, ids: Tensor, dtype: torch.dtype) -> Callable[[], None]:
+def _step_call(model: nn.Module, ids: Tensor, precision: str) -> Callable[[], None]:
     adamw = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
 
     def call() -> None:
-        with torch.autocast(ids.device.type, dtype, enabled=dtype != torch.float32):
+        with autocast(precision):
             output = model(ids).last_hidden_state
         output.square().mean().backward()
         adamw.step()
@@ -189,7 +188,7 @@ def _step_call(model: nn.Module, ids: Tensor, dtype: torch.dtype) -> Callable[[]
     return call
 
 
-def kept_megabytes(block: nn.Module, X: Tensor, dtype: torch.dtype) -> float:
+def kept_megabytes(block: nn.Module, X: Tensor, precision: str) -> float:
     """Distinct storages that autograd saves in one forward pass, without parameters, in 10^6 bytes."""
     parameters = {parameter.untyped_storage().data_ptr() for parameter in block.parameters()}
     sizes: dict[int, int] = {}
@@ -200,23 +199,9 @@ def kept_megabytes(block: nn.Module, X: Tensor, dtype: torch.dtype) -> float:
             sizes[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    with (
-        torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor),
-        torch.autocast(X.device.type, dtype, enabled=dtype != torch.float32),
-    ):
-        output = block(X.clone().requires_grad_())[0]
-    del output
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor), autocast(precision):
+        block(X.clone().requires_grad_())
     return sum(sizes.values()) / 1e6
-
-
-def table(results: list[Result]) -> str:
-    """Lines of text; memory in 10^6 bytes, `allowed` the speed-up that the multiply-adds allow."""
-    lines = [f"{'operator':<20}{'form':<8}{'ms':>9}{'speed-up':>10}{'allowed':>9}{'MB':>8}"]
-    lines += [
-        f"{r.operator:<20}{r.form:<8}{r.milliseconds:>9.1f}{r.speedup:>10.2f}{r.allowed:>9.2f}{r.megabytes:>8.1f}"
-        for r in results
-    ]
-    return "\n".join(lines)
 
 
 def main() -> None:
@@ -233,16 +218,16 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=2, help="layers of the encoder that takes a step")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--dtypes", nargs="+", choices=("float32", "bfloat16"), default=["float32", "bfloat16"])
-    chosen = parser.parse_args()
-    for name in chosen.dtypes:
-        for length in chosen.lengths:
-            common = (tuple(chosen.operators), chosen.hidden, chosen.heads, length, chosen.tokens)
-            timed = (getattr(torch, name), chosen.rounds)
-            print(
-                f"\n{name}, length {length}, {chosen.tokens} tokens, {device().type}, {torch.get_num_threads()} threads"
-            )
-            print("attention block, forward and backward", table(blocks(*common, *timed)), sep="\n")
-            print(f"training step, {chosen.layers} layers", table(steps(*common, *timed, chosen.layers)), sep="\n")
+    options = parser.parse_args()
+    width = {"hidden": options.hidden, "heads": options.heads, "intermediate": 4 * options.hidden}
+    for precision in options.dtypes:
+        for length in options.lengths:
+            size = width | {"layers": options.layers, "positions": length}
+            arguments = options.operators, size, options.tokens, precision, options.rounds
+            threads = f"{device().type}, {torch.get_num_threads()} threads"
+            print(f"\n{precision}, length {length}, {options.tokens} tokens, {threads}")
+            print("attention block, forward and backward", blocks(*arguments).to_string(index=False), sep="\n")
+            print(f"training step, {options.layers} layers", steps(*arguments).to_string(index=False), sep="\n")
 
 
 if __name__ == "__main__":

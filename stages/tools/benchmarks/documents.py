@@ -1,7 +1,7 @@
-"""How fast `filtering` and `tokenization` are, beside the usual way of doing the same: one core, in turns.
+"""Speed of `filtering` and `tokenization` beside the usual way of doing the same: one core, in turns.
 
-Writes generated documents with full metadata to a temporary folder, and prints tables: CPU time of the best round, and
-the median over the rounds of the ratio to the usual way. The outputs of both ways are compared, too.
+Writes generated documents with full metadata to a temporary folder, and prints tables: amounts a second of CPU time in
+the best round, and the median over the rounds of the ratio to the usual way. Both ways must have the same output.
 """
 
 import argparse
@@ -52,8 +52,15 @@ def main() -> None:
 
 
 def report(ways: dict[str, Callable[[], object]], rounds: int, unit: str, amount: int) -> None:
-    """Runs each way in turns, and prints their speed. The first is what the others are compared with."""
-    seconds = interleaved({name: partial(of_processor, way) for name, way in ways.items()}, rounds)
+    """Times all ways in turn, and prints their speeds.
+
+    Args:
+        ways: by name; the first is what the others are compared with.
+        rounds: of timing.
+        unit: of the amount.
+        amount: that a call processes.
+    """
+    seconds = interleaved({name: partial(cpu_seconds, way) for name, way in ways.items()}, rounds)
     first = next(iter(ways))
     print(f"{'way':<42}{unit + ' a second':>20}{'ratio':>8}")
     for name, times in seconds.items():
@@ -61,15 +68,15 @@ def report(ways: dict[str, Callable[[], object]], rounds: int, unit: str, amount
     print()
 
 
-def of_processor(call: Callable[[], object]) -> float:
-    """Seconds of the processor that one call takes."""
+def cpu_seconds(call: Callable[[], object]) -> float:
+    """Seconds of CPU time that one call takes."""
     started = time.process_time()
     call()
     return time.process_time() - started
 
 
 def filtering_ways(folder: Path) -> dict[str, Callable[[], object]]:
-    """The ways of filtering that are timed, by name, once they are known to keep the same documents."""
+    """The ways of filtering, by name. ValueError unless they keep the same documents."""
     shard, plain = folder / "shard.jsonl.zst", folder / "plain.jsonl.zst"
     settings = {"shard": str(shard), "rules": RULES | {"excluded_categories": EXCLUDED}, "annotation": NO_ANNOTATION}
     filter_plainly(shard, plain)
@@ -85,7 +92,7 @@ def filtering_ways(folder: Path) -> dict[str, Callable[[], object]]:
 
 
 def filter_plainly(shard: Path, target: Path) -> None:
-    """Every record through the json module, in and out."""
+    """Filters by parsing every record and writing those that are kept anew, with the json module."""
     with (
         io.BufferedReader(zstd.open(shard), 1 << 20) as lines,
         zstd.open(target, "wt", options={zstd.CompressionParameter.checksum_flag: 1}, encoding="utf-8") as kept,
@@ -100,7 +107,10 @@ def filter_plainly(shard: Path, target: Path) -> None:
 
 
 def tokenization_ways(folder: Path) -> tuple[dict[str, Callable[[], object]], int]:
-    """The ways, and the number of tokens; datasets.map as in Hugging Face's example run_mlm.py."""
+    """The ways of tokenizing, by name, and the number of tokens; datasets.map as in Hugging Face's run_mlm.py.
+
+    ValueError unless they make the same sequences.
+    """
     from datasets import disable_progress_bars, load_dataset
     from transformers import PreTrainedTokenizerFast
 
@@ -113,13 +123,13 @@ def tokenization_ways(folder: Path) -> tuple[dict[str, Callable[[], object]], in
 
     def with_datasets() -> np.ndarray:
         texts = load_dataset("json", data_files=str(shard), split="train", cache_dir=folder / "cache")
-        made = texts.map(
+        tokenized = texts.map(
             lambda batch: usual(batch["content"], return_special_tokens_mask=True),
             batched=True,
             remove_columns=texts.column_names,
             load_from_cache_file=False,
         )
-        return made.map(group_texts, batched=True, load_from_cache_file=False)["input_ids"]
+        return tokenized.map(group_texts, batched=True, load_from_cache_file=False)["input_ids"]
 
     def with_stage() -> np.ndarray:
         tokens.tokenize_shard(settings, folder)
@@ -133,15 +143,14 @@ def tokenization_ways(folder: Path) -> tuple[dict[str, Callable[[], object]], in
 
 
 def group_texts(batch: dict[str, list[list[int]]]) -> dict[str, list[list[int]]]:
-    """Concatenates a batch and cuts it; the rest is dropped."""
+    """Concatenates a batch and cuts it into sequences; the last, incomplete one is dropped."""
     streams = {name: [item for items in column for item in items] for name, column in batch.items()}
-    whole = len(streams["input_ids"]) // SEQUENCE_LENGTH * SEQUENCE_LENGTH
-    starts = range(0, whole, SEQUENCE_LENGTH)
+    starts = range(0, len(streams["input_ids"]) - SEQUENCE_LENGTH + 1, SEQUENCE_LENGTH)
     return {name: [stream[start : start + SEQUENCE_LENGTH] for start in starts] for name, stream in streams.items()}
 
 
 def write_documents(path: Path, count: int) -> int:
-    """The same documents every time; gives their bytes."""
+    """Writes `count` documents, the same at every call; returns their bytes."""
     size = 0
     with reading.zstd_writer(path) as file:
         for line in documents(count):
@@ -151,7 +160,7 @@ def write_documents(path: Path, count: int) -> int:
 
 
 def documents(count: int) -> Iterator[bytes]:
-    """OSCAR records of 2 to 3 kB: words of a long-tailed vocabulary, some quotes and accents, all metadata."""
+    """Draws OSCAR records of 2 to 3 kB: words of a long-tailed vocabulary, some quotes and accents, all metadata."""
     random = Random(1)
     words = sorted({"".join(random.choices(SYLLABLES, k=random.randint(1, 4))) for _ in range(9000)}, key=len)
     weights = [*accumulate(1 / rank for rank in range(1, len(words) + 1))]
@@ -164,7 +173,7 @@ def documents(count: int) -> Iterator[bytes]:
 
 
 def oscar_record(random: Random, number: int, lines: list[str]) -> bytes:
-    """One OSCAR record with the given lines as text; a share KEPT_SHARE of all passes the filter."""
+    """Builds one OSCAR record whose text has the given lines; a share KEPT_SHARE of all records passes the filter."""
     kept = random.random() < KEPT_SHARE
     text = "\n".join(lines)
     headers = {

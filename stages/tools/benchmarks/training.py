@@ -1,21 +1,24 @@
-"""How fast training is beside stock Hugging Face BERT trained the usual way, in one run, in turns.
+"""Speed of training beside stock Hugging Face BERT trained the usual way, both timed in turn.
 
-`pretraining`: tokens a second of `original` by our training step, and of BertForMaskedLM by Trainer as run_mlm.py does,
-in float32 and bfloat16, on a GPU also compiled; and the share of the machine's measured matrix-product peak that goes
-into the operations of the model with a head at masked positions only. `finetuning`: examples a second and scores of one
-GLUE task, ours and as run_glue.py does, every example padded to the maximum length. All start from new weights, with a
-dropout of 0.1, and train on the data of a run: `dvc repro tokenization tasks` makes them.
+`pretraining`: tokens a second of `original` by our training step, and of BertForMaskedLM by Trainer as in run_mlm.py,
+in float32 and bfloat16, on a GPU also compiled; and the share of the machine's measured matrix-product peak that the
+operations of the model with a head at masked positions reach. `finetuning`: examples a second and scores of one GLUE
+task, ours and as in run_glue.py, every example padded to the maximum length. Columns: the median over rounds, and the
+medians over rounds of the ratio to stock in float32 and to stock in bfloat16. All begin with new weights and have a
+dropout of 0.1; the data are those of a run: `dvc repro tokenization tasks` makes them.
 """
 
 import argparse
 import json
 import statistics
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pandas as pd
 import torch
 
 from stages.attention.counts import training_flops
@@ -46,20 +49,8 @@ TRAINING = {
 
 
 @dataclass(frozen=True)
-class Speed:
-    """One way of training. rate: units a second, median over rounds; ratio: to stock float32 and to stock bfloat16,
-    medians over rounds of the ratio within a round; rest: what else is to be said."""
-
-    way: str
-    precision: str
-    rate: float
-    ratios: tuple[float, float]
-    rest: str
-
-
-@dataclass(frozen=True)
 class Problem:
-    """A fine-tuning: task, model (a record of `models`), tokens of an example at most, and the recipe."""
+    """A fine-tuning: task, model (as section `models` has it), tokens of an example at most, and the recipe."""
 
     task: str
     size: dict[str, int]
@@ -72,8 +63,20 @@ class Problem:
 
 def pretraining_speeds(
     corpus: Corpus, tokenizer: Path, size: dict[str, int], batch_size: int, steps: int, rounds: int
-) -> list[Speed]:
-    """Tokens a second of the four ways, `steps` steps of `batch_size` sequences a round."""
+) -> pd.DataFrame:
+    """Times pre-training in all ways.
+
+    Args:
+        corpus: the data.
+        tokenizer: of the corpus.
+        size: of the model, as section `models` has it.
+        batch_size: sequences of a step.
+        steps: that are timed in a round.
+        rounds: of timing.
+
+    Returns:
+        The table that the module describes, in tokens a second.
+    """
     length = corpus.train.sequence_length
     few = corpus.train[np.arange(min(len(corpus.train), batch_size * (steps + 1)))]
     stock = peers.Pretraining(size, TRAINING, corpus.vocabulary_size, few, tokenizer)
@@ -83,40 +86,47 @@ def pretraining_speeds(
             calls[way, precision] = partial(stock.seconds, batch_size, precision, steps, way == "compiled")
         else:
             recipe = Pretraining(**TRAINING, seeds=(1,), precision=precision, batch_size=batch_size)
-            own = {"operator": "original", "variant": {"operator": "original"}, "seed": 1}
-            run = PretrainingRun(**own, size="benchmark", model=Model(**size), training=recipe)
+            names = {"operator": "original", "variant": {"operator": "original"}, "size": "benchmark", "seed": 1}
+            run = PretrainingRun(**names, model=Model(**size), training=recipe)
             calls[way, precision] = partial(speed.Pretraining(run, corpus).seconds, steps)
     peaks = {precision: partial(machine.peak, precision) for precision in PRECISIONS}
     values = interleaved(calls | peaks, rounds)
     rates = {key: [batch_size * length / seconds for seconds in values[key]] for key in calls}
     work = training_flops("original", size, corpus.vocabulary_size, length, MASKED)
     shares = {key: work * statistics.median(rates[key]) / max(values[key[1]]) for key in calls}
-    return compared(rates, {key: f"{share:.0%} of the peak" for key, share in shares.items()})
+    return compared(rates, "tokens/s", {"share of peak": {key: f"{share:.0%}" for key, share in shares.items()}})
 
 
-def finetuning_speeds(problem: Problem, examples: Encoded, validation: Encoded, rounds: int) -> list[Speed]:
-    """Examples a second of the four ways, and the mean score of each; every round is another seed."""
-    reached = {key: [] for key in WAYS}
+def finetuning_speeds(problem: Problem, examples: Encoded, validation: Encoded, rounds: int) -> pd.DataFrame:
+    """Times fine-tuning in all ways, and scores it.
+
+    Args:
+        problem: what is trained.
+        examples: of the training split.
+        validation: of the validation split.
+        rounds: of timing, each with another seed.
+
+    Returns:
+        The table that the module describes, in examples a second, with mean and standard deviation of the score.
+    """
+    metric, reached = glue.TASKS[problem.task].metrics[0], {key: [] for key in WAYS}
 
     def rate(way: str, precision: str) -> float:
         seed = len(reached[way, precision]) + 1
         train = stock_finetuning if way == "stock" else our_finetuning
         seconds, predictions = train(problem, precision, seed, examples, validation)
-        values = scores(problem.task, predictions, validation.labels)
-        reached[way, precision].append(values[glue.TASKS[problem.task].metrics[0]])
+        reached[way, precision].append(scores(problem.task, predictions, validation.labels)[metric])
         return len(examples) / seconds
 
     rates = interleaved({key: partial(rate, *key) for key in WAYS}, rounds)
-    spread = {key: statistics.stdev(values) if rounds > 1 else float("nan") for key, values in reached.items()}
-    metric = glue.TASKS[problem.task].metrics[0]
-    rest = {key: f"{metric} {statistics.mean(reached[key]):.3f}, sd {spread[key]:.3f}" for key in WAYS}
-    return compared(rates, rest)
+    frame = pd.DataFrame(reached)
+    return compared(rates, "examples/s", {metric: frame.mean().round(3), "sd": frame.std().round(3)})
 
 
 def stock_finetuning(
     problem: Problem, precision: str, seed: int, examples: Encoded, validation: Encoded
 ) -> tuple[float, np.ndarray]:
-    """Seconds of an epoch, and predictions."""
+    """Trains stock BERT with Trainer; returns the seconds of an epoch, and predictions."""
     labels = glue.TASKS[problem.task].outputs
     recipe = TRAINING | {"maximum_length": problem.length}
     stock = peers.Finetuning(problem.size, recipe, problem.vocabulary_size, labels, precision, seed)
@@ -127,7 +137,7 @@ def stock_finetuning(
 def our_finetuning(
     problem: Problem, precision: str, seed: int, examples: Encoded, validation: Encoded
 ) -> tuple[float, np.ndarray]:
-    """Seconds of an epoch, and predictions."""
+    """Trains `original` as the stages do; returns the seconds of an epoch, and predictions."""
     common = {name: TRAINING[name] for name in Finetuning.model_fields if name in TRAINING}
     changed = {
         "seeds": (seed,), "precision": precision, "batch_size": problem.batch_size, "epochs": problem.epochs,
@@ -135,34 +145,41 @@ def our_finetuning(
         "weight_decay": 0.0, "maximum_length": problem.length,
     }  # fmt: skip
     recipe, variant = Finetuning(**common | changed), {"operator": "original"}
-    own = speed.Finetuning(problem.task, recipe, variant, problem.size, problem.vocabulary_size, seed)
-    return own.train(examples), finetuning.predict(own.model, validation, precision)
+    ours = speed.Finetuning(problem.task, recipe, variant, problem.size, problem.vocabulary_size, seed)
+    return ours.train(examples), finetuning.predict(ours.model, validation, precision)
 
 
-def compared(rates: dict[tuple[str, str], list[float]], rest: dict[tuple[str, str], str]) -> list[Speed]:
-    """The lines of the table."""
-    return [
-        Speed(
-            *key,
-            statistics.median(values),
-            tuple(median_ratio(values, rates["stock", precision]) for precision in PRECISIONS),
-            rest[key],
-        )
+def compared(rates: dict[tuple[str, str], list[float]], unit: str, columns: dict[str, Mapping]) -> pd.DataFrame:
+    """Compares speeds with those of stock BERT.
+
+    Args:
+        rates: by way and precision, one a round.
+        unit: of the rates.
+        columns: further ones, by way and precision.
+
+    Returns:
+        The table that the module describes.
+    """
+    rows = [
+        {"way": key[0], "precision": key[1], unit: round(statistics.median(values), 1)}
+        | {f"x stock {one}": round(median_ratio(values, rates["stock", one]), 2) for one in PRECISIONS}
+        | {name: column[key] for name, column in columns.items()}
         for key, values in rates.items()
     ]
-
-
-def table(speeds: list[Speed], unit: str) -> str:
-    """Lines of text."""
-    lines = [f"{'way':<9}{'precision':<11}{unit + '/s':>12}{'x stock float32':>17}{'x stock bfloat16':>18}"]
-    for line in speeds:
-        first, second = line.ratios
-        lines.append(f"{line.way:<9}{line.precision:<11}{line.rate:>12,.1f}{first:>17.2f}{second:>18.2f}   {line.rest}")
-    return "\n".join(lines)
+    return pd.DataFrame(rows)
 
 
 def repacked_corpus(folder: Path, tokens: Path, length: int) -> Corpus:
-    """Cuts the tokens of a run anew, into a folder, as sequences of `length` tokens."""
+    """Cuts the packed tokens of a run into sequences of another length.
+
+    Args:
+        folder: for the new sequences.
+        tokens: data/tokens of the run.
+        length: of the new sequences, in tokens.
+
+    Returns:
+        The corpus in `folder`.
+    """
     index = packing.read_index(tokens)
     for split in index["splits"]:
         streams = sorted((tokens / split).glob("*.bin"))
@@ -171,8 +188,8 @@ def repacked_corpus(folder: Path, tokens: Path, length: int) -> Corpus:
     return Corpus.of(folder)
 
 
-def options() -> argparse.Namespace:
-    """What the command line asks for."""
+def parsed() -> argparse.Namespace:
+    """Parses the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m stages.tools.benchmarks.training",
         description=__doc__,
@@ -195,25 +212,25 @@ def options() -> argparse.Namespace:
 
 
 def main() -> None:
-    chosen = options()
-    torch.set_num_threads(chosen.threads)
-    size = {"layers": chosen.layers, "hidden": chosen.hidden, "heads": chosen.heads}
-    size |= {"intermediate": 4 * chosen.hidden, "positions": chosen.length}
-    print(f"{chosen.what}, {size}, batches of {chosen.batch_size}, {speed.device().type}, {chosen.threads} threads")
-    tokens, tokenizer = (chosen.data / path.relative_to("data") for path in (TOKENS, TOKENIZER))
+    options = parsed()
+    torch.set_num_threads(options.threads)
+    size = {"layers": options.layers, "hidden": options.hidden, "heads": options.heads}
+    size |= {"intermediate": 4 * options.hidden, "positions": options.length}
+    print(f"{options.what}, {size}, batches of {options.batch_size}, {speed.device().type}, {options.threads} threads")
+    tokens, tokenizer = (options.data / path.relative_to("data") for path in (TOKENS, TOKENIZER))
     with TemporaryDirectory() as folder:
-        corpus = repacked_corpus(Path(folder), tokens, chosen.length)
-        if chosen.what == "pretraining":
-            common = (corpus, tokenizer, size, chosen.batch_size)
-            print(table(pretraining_speeds(*common, chosen.steps, chosen.rounds), "tokens"))
+        corpus = repacked_corpus(Path(folder), tokens, options.length)
+        if options.what == "pretraining":
+            arguments = corpus, tokenizer, size, options.batch_size, options.steps, options.rounds
+            print(pretraining_speeds(*arguments).to_string(index=False))
             return
-    recipe = chosen.length, chosen.batch_size, chosen.epochs, chosen.learning_rate
-    splits = (split.name for split in glue.TASKS[chosen.task].splits[:2])
-    tables = (chosen.data / "tasks" / chosen.task / f"{split}.parquet" for split in splits)
-    examples, validation = (finetuning.encode(table, tokenizer, chosen.length) for table in tables)
-    print(f"{chosen.task}: {len(examples)} training and {len(validation)} validation examples")
-    problem = Problem(chosen.task, size, corpus.vocabulary_size, *recipe)
-    print(table(finetuning_speeds(problem, examples, validation, chosen.rounds), "examples"))
+    splits = (split.name for split in glue.TASKS[options.task].splits[:2])
+    tables = (options.data / "tasks" / options.task / f"{split}.parquet" for split in splits)
+    examples, validation = (finetuning.encode(table, tokenizer, options.length) for table in tables)
+    print(f"{options.task}: {len(examples)} training and {len(validation)} validation examples")
+    recipe = options.length, options.batch_size, options.epochs, options.learning_rate
+    problem = Problem(options.task, size, corpus.vocabulary_size, *recipe)
+    print(finetuning_speeds(problem, examples, validation, options.rounds).to_string(index=False))
 
 
 if __name__ == "__main__":
