@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 
 from stages.embedded.passages import document, glossary
-from stages.embedded.world import ALL_TOPICS, imagine
+from stages.embedded.world import ALL_TOPICS, draw_scene
 
 HARMFUL_CATEGORIES = (
     *("agressif", "adult", "cryptojacking", "dangerous_material", "phishing", "warez", "ddos", "hacking", "malware"),
@@ -75,7 +75,7 @@ def lines_for(rng: Random, warnings: tuple[str, ...]) -> list[str]:
     if "footer" in warnings:
         lines = lines + [rng.choice(MENU) for _ in range(4)]
     if "short_sentences" in warnings:
-        scene = imagine(rng, ALL_TOPICS)
+        scene = draw_scene(rng, ALL_TOPICS)
         short = [glossary(rng, scene)[0] for _ in range(len(lines) + 2)]
         middle = len(lines) // 2
         lines = lines[:middle] + short + lines[middle:]

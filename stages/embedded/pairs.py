@@ -12,7 +12,7 @@ from stages.embedded.grammar import Event, sentence
 from stages.embedded.inference import divert, one_of, oppose, opposite_quality, relation, weaken
 from stages.embedded.lexicon import ACTIONS, OPPOSITE, SYNONYMS
 from stages.embedded.questions import SLOTS, answers, ask, request, say_request
-from stages.embedded.world import Scene, any_wording, happening, reworded
+from stages.embedded.world import Scene, draw_event, draw_wording, reworded
 
 HELD_OUT = 5  # one in so many pairs
 
@@ -26,9 +26,9 @@ def held_out(first: str, second: str) -> bool:
     return zlib.crc32("\n".join(sorted((first, second))).encode()) % HELD_OUT == 0
 
 
-def restated(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event, str, str]:
+def statement_pair(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event, str, str]:
     """Two events and their sentences, differently worded: one meaning, or two that differ in one component."""
-    first = happening(rng, scene, place=0.05, social=0.8)
+    first = draw_event(rng, scene, place=0.05, social=0.8)
     second = first if same else alter(rng, first, scene)
     return first, second, *say_pair(rng, first, second)
 
@@ -45,16 +45,15 @@ def alter(rng: Random, event: Event, scene: Scene) -> Event:
         changes.append((2, replace(event, agent=patient, patient=agent)))
     else:
         other = rng.choice([thing for thing in scene.things if thing.noun != patient.noun])
-        changes.append((1, replace(event, patient=replace(patient, noun=other.noun))))
+        changes.append((1, event.with_patient(noun=other.noun)))
     if patient.count > 1:
-        changes.append((1, replace(event, patient=replace(patient, count=1))))
+        changes.append((1, event.with_patient(count=1)))
     if patient.quality:
-        quality = opposite_quality(rng, patient.quality)
-        changes.append((1, replace(event, patient=replace(patient, quality=quality))))
+        changes.append((1, event.with_patient(quality=opposite_quality(rng, patient.quality))))
     return one_of(rng, changes)
 
 
-def inferred(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
+def inference_pair(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
     """A premise and a hypothesis in the wanted relation: "entailment", "neutral" or "contradiction"."""
     makers: dict[str, tuple[Callable[..., Event], ...]] = {
         "entailment": (*[weaken] * 8, *[oppose] * 2),
@@ -62,7 +61,7 @@ def inferred(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
         "neutral": (divert,),
     }
     while True:
-        premise = happening(rng, scene, negated=0.1, place=0.1, social=0.7)
+        premise = draw_event(rng, scene, negated=0.1, place=0.1, social=0.7)
         maker = rng.choice(makers[wanted])
         base = replace(premise, negated=False)
         hypothesis = maker(rng, base, scene) if maker is divert else maker(rng, base)
@@ -77,24 +76,24 @@ def inferred(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
 
 def say_pair(rng: Random, first: Event, second: Event) -> tuple[str, str]:
     """The two sentences, the second reworded, so that shared words tell little of whether both say the same."""
-    wording = any_wording(rng, first)
+    wording = draw_wording(rng, first)
     return sentence(first, wording), sentence(second, reworded(rng, first, wording))
 
 
-def questioned(rng: Random, scene: Scene, answered: bool) -> tuple[str, str]:
+def question_and_statement(rng: Random, scene: Scene, answered: bool) -> tuple[str, str]:
     """A question, and a sentence that does or does not answer it."""
     while True:
-        asked = happening(rng, scene, place=0.4, social=0.6)
+        asked = draw_event(rng, scene, place=0.4, social=0.6)
         (slot,) = rng.choices(SLOTS, (8, 1, 1))
         if (slot == "where" and asked.place is None) or (slot == "how many" and asked.patient.count == 1):
             continue
-        found = asked if answered else _beside_the_point(rng, asked, slot, scene)
-        if answers(found, asked, slot) == answered:
-            wording = any_wording(rng, asked)
-            return ask(asked, slot, wording), sentence(found, reworded(rng, asked, wording, passive=0.1))
+        stated = asked if answered else _beside_the_point(rng, asked, slot, scene)
+        if answers(stated, asked, slot) == answered:
+            wording = draw_wording(rng, asked)
+            return ask(asked, slot, wording), sentence(stated, reworded(rng, asked, wording, passive=0.1))
 
 
-def requested(rng: Random, topics: tuple[str, ...], same: bool) -> tuple[str, str]:
+def question_pair(rng: Random, topics: tuple[str, ...], same: bool) -> tuple[str, str]:
     """Two everyday questions that ask the same, or differ in purpose, action or thing; no frame or verb in both.
 
     Half of those that differ have one purpose: its words alone do not tell whether two questions ask the same.
@@ -117,6 +116,6 @@ def _beside_the_point(rng: Random, asked: Event, slot: str, scene: Scene) -> Eve
     if slot == "where" and rng.random() < 0.5:
         return replace(asked, place=None)
     if slot == "how many" and rng.random() < 0.5:
-        return replace(asked, patient=replace(asked.patient, count=0))
-    other = happening(rng, scene, place=0.4)
+        return asked.with_patient(count=0)
+    other = draw_event(rng, scene, place=0.4)
     return other if rng.random() < 0.2 else alter(rng, asked, scene)

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from random import Random
 
-from stages.embedded.lexicon import ASPECTS, NEGATIVE, POSITIVE, SYNONYMS
+from stages.embedded.lexicon import ASPECTS, NEGATIVE, POSITIVE, article, names_of
+from stages.embedded.world import Scene
 
 DEGREES = ("very", "really")
 SUBJECTS = tuple(ASPECTS)
@@ -41,15 +42,13 @@ def review(rng: Random, positive: bool) -> tuple[str, Opinion]:
     one after "but", or the one that "although" does not introduce."""
     subject = rng.choice(SUBJECTS)
     first, second = rng.sample(ASPECTS[subject], 2)
-    verdict = opinion(rng, rng.choice((first, rng.choice(SYNONYMS.get(subject, (subject,))))), positive)
+    verdict = opinion(rng, rng.choice((first, rng.choice(names_of(subject)))), positive)
     draw = rng.random()
     if draw < 0.6:
         return say_opinion(verdict), verdict
     if draw < 0.75:
-        word = verdict.word
-        article = "an" if word[0] in "aeiou" else "a"
-        kind = rng.choice(SYNONYMS.get(subject, (subject,)))
-        return " ".join(filter(None, ("this", "was", "not" * verdict.negated, article, word, kind))), verdict
+        denial = "not " * verdict.negated
+        return f"this was {denial}{article(verdict.word)} {verdict.word} {rng.choice(names_of(subject))}", verdict
     if draw < 0.9:
         also = opinion(rng, second, positive)
         return f"{say_opinion(verdict)} and {say_opinion(also)}", verdict
@@ -58,10 +57,10 @@ def review(rng: Random, positive: bool) -> tuple[str, Opinion]:
     return rng.choice(orders).format(say_opinion(against), say_opinion(verdict)), verdict
 
 
-def appraisal(rng: Random, positive: bool) -> list[str]:
-    """A passage of one sentiment: opinions on the aspects of one subject, and the conclusion drawn from them."""
-    subject = rng.choice(SUBJECTS)
-    name = rng.choice(SYNONYMS.get(subject, (subject,)))
+def criticism(rng: Random, scene: Scene) -> list[str]:
+    """Writes praise or blame, as the people of a scene are pleased or not: opinions on a subject, and a conclusion."""
+    positive, subject = scene.pleased, rng.choice(SUBJECTS)
+    name = rng.choice(names_of(subject))
     clauses = [say_opinion(opinion(rng, aspect, positive)) for aspect in rng.sample(ASPECTS[subject], 3)]
     said = f"I {rng.choice(('liked', 'enjoyed') if positive else ('disliked', 'regretted'))} this {name}"
     advice = f"I {'will' if positive else 'will not'} recommend it"
