@@ -12,6 +12,7 @@ from pathlib import Path
 import hypothesis
 import msgspec
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,13 +36,19 @@ def record(text="text", **metadata) -> bytes:
     return json.dumps({"content": text, "warc_headers": {}, "metadata": PASSING | metadata}).encode()
 
 
-def assert_balanced(rows: list[filters.Row]) -> None:
-    for shard in {row.shard for row in rows}:
-        for measure in ("documents", "bytes"):
-            sums = Counter()
-            for row in rows:
-                sums[row.fate] += getattr(row, measure) * (row.shard == shard)
-            assert sums["in"] == sums["kept"] + sums["not_selected"] + sums["malformed"] + sums["dropped"]
+def balanced(folder: Path) -> pd.DataFrame:
+    """The ledger of a folder, in which every document and byte of every shard has one fate."""
+    ledger = read_ledger(folder / "ledger.csv")
+    sums = ledger.groupby(["shard", "fate"])[["documents", "bytes"]].sum().unstack("fate", fill_value=0)
+    for measure in ("documents", "bytes"):
+        assert (sums[measure].drop(columns="in").sum(axis=1) == sums[measure]["in"]).all()
+    return ledger
+
+
+def dropped(folder: Path) -> pd.DataFrame:
+    """By reason, the documents and bytes that were dropped."""
+    rows = totals(folder)
+    return rows[rows["fate"] == "dropped"].set_index("reason")
 
 
 @pytest.fixture
@@ -98,18 +105,17 @@ def test_the_embedded_corpus_loses_what_was_planted(folder):
     write_corpus(Path("corpus"), 3000, 3, seed=1)
     planted = plan(3000)
     filtering.build(Path("corpus"), folder, settings(malformed_share=0.01), workers=1)
-    rows = read_ledger(folder / "ledger.csv")
-    assert_balanced(rows)
-    counts = {(row.fate, row.reason): row for row in rows if row.shard == TOTAL}
-    assert counts["in", ""].documents == 3000
+    balanced(folder)
+    counts = totals(folder).set_index(["fate", "reason"])["documents"]
+    assert counts["in", ""] == 3000
     malformed = sum(count for kind, count in planted.items() if kind.startswith("malformed:"))
-    assert counts["kept", ""].documents == planted["sound"] == len(kept_lines(folder))
-    assert counts["malformed", ""].documents == malformed
+    assert counts["kept", ""] == planted["sound"] == len(kept_lines(folder))
+    assert counts["malformed", ""] == malformed
     with (folder / "malformed.csv").open() as file:
         assert sum(1 for _ in csv.DictReader(file)) == malformed
     for category in EXCLUDED:
         alone = planted[f"category:{category}"]
-        assert counts["dropped", category].documents >= alone > 0
+        assert counts["dropped", category] >= alone > 0
 
 
 @hypothesis.settings(deadline=None, max_examples=50)
@@ -144,9 +150,8 @@ def test_documents_and_bytes_balance_and_kept_lines_are_unchanged(tmp_path_facto
             return
         filtering.build(Path("corpus"), Path("filtered"), settings(documents=limit), workers=1)
         assert kept_lines(Path("filtered")) == expected[:limit]
-        rows = read_ledger(Path("filtered/ledger.csv"))
-    assert_balanced(rows)
-    assert sum(row.documents for row in rows if row.shard != "total" and row.fate == "in") == sum(map(len, shards))
+        ledger = balanced(Path("filtered"))
+    assert ledger.loc[(ledger["shard"] != TOTAL) & (ledger["fate"] == "in"), "documents"].sum() == sum(map(len, shards))
 
 
 HOSTILE = {
@@ -197,7 +202,7 @@ def test_each_kind_of_malformed_line_is_counted_and_costs_no_good_document(folde
     assert [int(row["line"]) for row in logged] == [2 * number for number in range(1, len(HOSTILE) + 1)]
     assert {row["file"] for row in logged} == {"corpus/part_1.jsonl.zst"}
     assert all(row["reason"] for row in logged)
-    assert_balanced(read_ledger(folder / "ledger.csv"))
+    balanced(folder)
 
 
 def test_a_malformed_line_is_named_by_its_place_in_the_source(folder):
@@ -311,11 +316,9 @@ def test_the_first_documents_are_selected_in_the_order_of_shards(folder, limit, 
         write_shard(Path(f"corpus/{name}.jsonl.zst"), shard)
     filtering.build(Path("corpus"), folder, settings(documents=limit), workers=1)
     assert kept_lines(folder) == lines[:limit]
-    rows = read_ledger(folder / "ledger.csv")
-    assert_balanced(rows)
-    kept = {row.shard: row.documents for row in rows if row.fate == "kept"}
-    assert [kept[f"part_{number}.jsonl.zst"] for number in (2, 9, 10)] == [*sizes, 0, 0, 0][:3]
-    assert next(row.documents for row in totals(folder) if row.fate == "not_selected") == 9 - sum(sizes)
+    documents = balanced(folder).set_index(["fate", "shard"])["documents"]
+    assert [documents["kept", f"part_{number}.jsonl.zst"] for number in (2, 9, 10)] == [*sizes, 0, 0, 0][:3]
+    assert documents["not_selected", TOTAL].item() == 9 - sum(sizes)
 
 
 @pytest.mark.parametrize(("limit", "seed"), [(1, 1), (4, 1), (4, 2), (8, 1), (20, 1)])
@@ -328,9 +331,8 @@ def test_a_sample_is_drawn_over_all_shards_by_its_seed(folder, limit, seed):
     filtering.build(Path("corpus"), folder, settings(**choice), workers=1)
     expected = [lines[number] for number in filters.sample(9, min(limit, 9), seed)]
     assert kept_lines(folder) == expected
-    rows = read_ledger(folder / "ledger.csv")
-    assert_balanced(rows)
-    assert sum(row.bytes for row in totals(folder) if row.fate == "kept") == sum(map(len, expected))
+    ledger = balanced(folder)
+    assert ledger.loc[(ledger["shard"] == TOTAL) & (ledger["fate"] == "kept"), "bytes"].sum() == sum(map(len, expected))
 
 
 def test_each_document_is_as_likely_to_be_drawn():
@@ -349,11 +351,11 @@ def test_a_document_counts_once_under_its_first_reason_and_under_each(folder):
     bad = record(categories=["sect", "adult"], harmful_pp=1, quality_warnings=["tiny"])
     write_shard(Path("corpus/part_1.jsonl.zst"), [bad, record(harmful_pp=2), record()])
     filtering.build(Path("corpus"), folder, settings(), workers=1)
-    counts = {row.reason: (row.documents, row.all_documents) for row in totals(folder) if row.fate == "dropped"}
-    assert counts == {"sect": (1, 1), "adult": (0, 1), "low": (1, 2), "tiny": (0, 1)}
-    size = {row.reason: (row.bytes, row.all_bytes) for row in totals(folder) if row.fate == "dropped"}
-    assert size["sect"] == (len(bad), len(bad))
-    assert size["adult"] == (0, len(bad))
+    counts = dropped(folder)
+    assert counts["documents"].to_dict() == {"sect": 1, "adult": 0, "low": 1, "tiny": 0}
+    assert counts["all_documents"].to_dict() == {"sect": 1, "adult": 1, "low": 2, "tiny": 1}
+    assert counts.loc["sect", ["bytes", "all_bytes"]].tolist() == [len(bad), len(bad)]
+    assert counts.loc["adult", ["bytes", "all_bytes"]].tolist() == [0, len(bad)]
 
 
 def test_more_processes_give_the_same_bytes(folder):
@@ -397,6 +399,6 @@ def test_real_records_of_oscar_22_are_judged_by_their_annotation(folder, shared_
     unwarned = [line for line in lines if not json.loads(line)["metadata"]["annotation"]]
     assert 0 < len(unwarned) < 63
     assert kept_lines(folder) == unwarned
-    assert_balanced(read_ledger(folder / "ledger.csv"))
+    balanced(folder)
     with pytest.raises(ValueError, match="none of 63 documents has a harmful_pp score.*kenlm_model, or say .*: keep"):
         filtering.build(Path("corpus"), Path("again"), settings(), workers=1)

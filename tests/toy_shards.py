@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pandas as pd
+
 from stages.plumbing.sections import Filtering
 from stages.records import reading
-from stages.records.ledger import TOTAL, Row, read_ledger
+from stages.records.ledger import TOTAL, read_ledger
 
 EXCLUDED = ["agressif", "adult", "cryptojacking", "dangerous_material", "phishing", "warez", "ddos"]
 EXCLUDED += ["hacking", "malware", "mixed_adult", "sect"]
@@ -31,8 +33,9 @@ def write_shard(path: Path, lines: list[bytes]) -> None:
         file.write(b"\n".join(lines))
 
 
-def totals(folder: Path) -> list[Row]:
-    return [row for row in read_ledger(folder / "ledger.csv") if row.shard == TOTAL]
+def totals(folder: Path) -> pd.DataFrame:
+    ledger = read_ledger(folder / "ledger.csv")
+    return ledger[ledger["shard"] == TOTAL]
 
 
 def kept_lines(folder: Path) -> list[bytes]:

@@ -34,9 +34,9 @@ def planned(settings: Settings, models: list[tuple[str, str]]) -> list[Finetunin
             final = step == settings.pretraining.steps
             weights = pretrained(operator, size, number) if final else checkpoint(operator, size, number, step)
             keep = kept(settings, (protocol, operator, size), task, number, seed) if final else None
-            own = {"task": task, "pretraining_seed": number, "seed": seed, "weights": str(weights), "keep": keep}
-            own |= {"training": settings.finetuning[protocol], "columns": columns | {"condition": f"step={step}"}}
-            plan.append(FinetuningRun(**own))
+            fields = {"task": task, "pretraining_seed": number, "seed": seed, "weights": str(weights), "keep": keep}
+            fields |= {"training": settings.finetuning[protocol], "columns": columns | {"condition": f"step={step}"}}
+            plan.append(FinetuningRun(**fields))
     return plan
 
 
@@ -45,10 +45,7 @@ def main(settings: Settings, operator: str | None = None, size: str | None = Non
     done = jobs.run(runs.finetune, [run.job for run in plan], "convergence", settings.workers, on_gpu=True)
     if operator:
         return None
-    tables = runs.examples(settings.convergence.tasks)
-    rows = []
-    for run, (folder, _) in zip(plan, done, strict=True):
-        rows += runs.measured(run, runs.predictions_of(folder), tables[run.task])
+    rows = [row for run, (folder, _) in zip(plan, done, strict=True) for row in runs.measured(run, folder)]
     results.hand_on("convergence", [folder for folder, _ in done], without=("model",))
     observations.write(observations.FOLDER / "convergence.csv", rows)
     return {}

@@ -15,7 +15,6 @@ from stages.filtering.annotation import Annotator, is_complete
 from stages.filtering.rules import Rules
 from stages.plumbing.files import temporary_sibling
 from stages.records import reading, records
-from stages.records.ledger import Row
 from stages.records.records import Annotations
 
 FEED = ord("\n")
@@ -110,16 +109,15 @@ def sample(total: int, count: int, seed: int) -> np.ndarray:
     return np.setdiff1d(np.arange(total), chosen, assume_unique=True) if left_out else chosen
 
 
-def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None) -> list[Row]:
+def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None) -> list[tuple]:
     """The ledger of one shard. selected: documents and bytes taken of those kept; None for all of them."""
-    rows = [Row(shard, *tally) for tally in tallies if tally[0] != "kept"]
-    kept = next((tally[3:5] for tally in tallies if tally[0] == "kept"), [0, 0])
+    counts = {tuple(tally[:3]): tally[3:] for tally in tallies}
+    kept = counts.pop(("kept", "", ""), [0, 0, 0, 0])[:2]
     taken = kept if selected is None else selected
-    left = [kept[0] - taken[0], kept[1] - taken[1]]
-    everything = [sum(row.documents for row in rows) + kept[0], sum(row.bytes for row in rows) + kept[1]]
+    sums = [kept[i] + sum(numbers[i] for numbers in counts.values()) for i in (0, 1)]
+    not_selected = [kept[i] - taken[i] for i in (0, 1)]
+    rows = {"in": sums, "kept": taken, "not_selected": not_selected}
     return [
-        Row(shard, "in", "", "", *everything, *everything),
-        Row(shard, "kept", "", "", *taken, *taken),
-        Row(shard, "not_selected", "", "", *left, *left),
-        *rows,
+        *((shard, fate, "", "", *numbers, *numbers) for fate, numbers in rows.items()),
+        *((shard, *what, *numbers) for what, numbers in counts.items()),
     ]

@@ -9,19 +9,19 @@ malformed than filtering.malformed_share.
 
 import csv
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 
-import numpy as np
+import pandas as pd
 
 from stages.filtering import blocklists, perplexity, rules
 from stages.filtering import shards as filtering
 from stages.plumbing import jobs
-from stages.plumbing.files import CORPUS, FILTERED, LEDGER, place, temporary_sibling
+from stages.plumbing.files import CORPUS, FILTERED, LEDGER, place, temporary_sibling, write_table
 from stages.plumbing.sections import Filtering
 from stages.plumbing.settings import Settings
 from stages.records import origins, reading
-from stages.records.ledger import TOTAL, Row, with_total, write_ledger
+from stages.records.ledger import TOTAL, with_total
 
 REMEDIES = {  # what would give the metadata that a rule reads, in filtering.annotation
     "categories": "blocklists",
@@ -62,7 +62,7 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
     )
     gather_malformed([made for made, _ in results], origins.read(corpus), folder / filtering.MALFORMED)
     ledger = with_total(place_selected(shards, results, folder, settings))
-    write_ledger(ledger, folder / LEDGER.name)
+    write_table(folder / LEDGER.name, ledger)
     check(ledger, folder / filtering.MALFORMED, settings)
     unknown = {name: sum(result["unknown"][name] for _, result in results) for name in REMEDIES}
     tell_unknown(unknown)
@@ -99,7 +99,7 @@ def annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[
 
 def place_selected(
     shards: list[Path], results: list[tuple[Path, dict]], folder: Path, settings: Filtering
-) -> list[Row]:
+) -> list[tuple]:
     """Puts the documents that are selected of those kept into `folder`; gives the rows of the ledger."""
     kept = [sum(row[3] for row in result["rows"] if row[0] == "kept") for _, result in results]
     rows = []
@@ -118,14 +118,10 @@ def chosen_of(kept: list[int], settings: Filtering) -> Iterator[Sequence[int]]:
     """Of each shard the numbers from 0 of the documents that are selected, by filtering.documents and .selection."""
     total = sum(kept)
     limit = total if settings.documents is None else min(settings.documents, total)
-    ends = np.cumsum(kept)
     if settings.selection == "first" or limit == total:
-        return (
-            range(min(max(limit - end + number, 0), number)) for end, number in zip(ends.tolist(), kept, strict=True)
-        )
-    chosen = filtering.sample(total, limit, settings.seed)
-    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
-    return ((part - end + number).tolist() for part, end, number in zip(parts, ends, kept, strict=True))
+        ends = accumulate(kept)
+        return (range(min(max(limit - end + number, 0), number)) for end, number in zip(ends, kept, strict=True))
+    return reading.by_shard(filtering.sample(total, limit, settings.seed), kept)
 
 
 def gather_malformed(made: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
@@ -140,11 +136,11 @@ def gather_malformed(made: list[Path], sources: dict[str, list[origins.Origin]],
                     writer.writerow((*(place or (shard, line)), reason))
 
 
-def check(ledger: list[Row], malformed: Path, settings: Filtering) -> None:
+def check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
     """ValueError when too many lines are malformed, no document has a score, or none is left."""
     share = settings.malformed_share
-    total = [row for row in ledger if row.shard == TOTAL]
-    counts = {fate: sum(row.documents for row in total if row.fate == fate) for fate in ("in", "kept", "malformed")}
+    total = ledger[ledger["shard"] == TOTAL]
+    counts = total.groupby("fate")["documents"].sum().reindex(["in", "kept", "malformed"], fill_value=0)
     if counts["malformed"] > share * counts["in"]:
         with malformed.open(encoding="utf-8", newline="") as file:
             examples = "".join(
@@ -156,15 +152,15 @@ def check(ledger: list[Row], malformed: Path, settings: Filtering) -> None:
             f"filtering.malformed_share ({share}) allows; mend the source or raise the share. "
             f"The first of them:{examples}"
         )
-    unscored = sum(row.all_documents for row in total if row.reason == "missing")
+    unscored = total.loc[total["reason"] == "missing", "all_documents"].sum()
     if 0 < unscored == counts["in"] - counts["malformed"]:
         raise ValueError(
             f"none of {unscored} documents has a harmful_pp score, and filtering.missing_harmful_pp: drop drops them "
             "all; name a KenLM model in filtering.annotation.kenlm_model, or say filtering.missing_harmful_pp: keep"
         )
     if not counts["kept"]:
-        dropped = sorted((row for row in total if row.fate == "dropped"), key=lambda row: -row.all_documents)
-        why = ", ".join(f"{row.rule} {row.reason} ({row.all_documents})" for row in dropped[:SHOWN])
+        dropped = total[total["fate"] == "dropped"].sort_values("all_documents", ascending=False, kind="stable")
+        why = ", ".join(f"{row.rule} {row.reason} ({row.all_documents})" for row in dropped[:SHOWN].itertuples())
         raise ValueError(
             f"none of {counts['in']} documents passed the rules: {why or 'the corpus is empty'}; relax them, "
             "or add documents"

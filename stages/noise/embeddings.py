@@ -26,7 +26,7 @@ from stages.training.optimisation import device
 
 
 def predictions_under_noise(
-    model: OperatorBertForSequenceClassification, examples: Encoded, tokenizer: Path, wanted: Noise, precision: str
+    model: OperatorBertForSequenceClassification, examples: Encoded, tokenizer: Path, setting: Noise, precision: str
 ) -> dict[str, list[np.ndarray]]:
     """Predicts examples under noise on their embeddings.
 
@@ -34,30 +34,30 @@ def predictions_under_noise(
         model: that is evaluated.
         examples: that it predicts.
         tokenizer: the file of the tokenizer.
-        wanted: kinds, levels and seeds of noise.
+        setting: kinds, levels and seeds of noise, as params.yaml has them.
         precision: float32 or bfloat16.
 
     Returns:
         Predictions [examples] by `noise=LEVEL`, one array a noise seed; level 0 has one, the plain predictions.
     """
-    spared = spared_ids(tokenizer, wanted.special_tokens)
-    norm, result = average_norm(model, examples, wanted.place, spared), {}
-    for level in wanted.levels:
-        drawn = result[f"noise={level:g}"] = []
-        for seed in wanted.seeds if level else wanted.seeds[:1]:
-            with noise(model, wanted.kind, wanted.place, level, norm, seed, spared) if level else nullcontext():
-                drawn.append(predict(model, examples, precision))
+    spared = spared_ids(tokenizer, setting.special_tokens)
+    norm, result = average_norm(model, examples, setting.place, spared), {}
+    for level in setting.levels:
+        by_seed = result[f"noise={level:g}"] = []
+        for seed in setting.seeds if level else setting.seeds[:1]:
+            with noise(model, setting.kind, setting.place, level, norm, seed, spared) if level else nullcontext():
+                by_seed.append(predict(model, examples, precision))
     return result
 
 
 def predictions_under_text_noise(
-    table: Path, wanted: Noise, predicted: Callable[[Path], np.ndarray], folder: Path
+    table: Path, setting: Noise, predicted: Callable[[Path], np.ndarray], folder: Path
 ) -> dict[str, list[np.ndarray]]:
     """Predicts the examples of a table with noise in their text.
 
     Args:
         table: of the examples.
-        wanted: kinds, levels and seeds of noise.
+        setting: kinds, levels and seeds of noise, as params.yaml has them.
         predicted: gives the predictions [examples] for a table.
         folder: for tables with noise, which are deleted again.
 
@@ -65,7 +65,7 @@ def predictions_under_text_noise(
         Predictions by `KIND=LEVEL`, such as `typos=0.1`, of every level above 0, one array a noise seed.
     """
     frame, result = pd.read_parquet(table), {}
-    for kind, level, seed in product(wanted.text, filter(None, wanted.levels), wanted.seeds):
+    for kind, level, seed in product(setting.text, filter(None, setting.levels), setting.seeds):
         path = folder / f"{table.stem}-{kind}-{level:g}-{seed}.parquet"
         perturbed(frame, kind, level, seed).to_parquet(path, index=False)
         result.setdefault(f"{kind}={level:g}", []).append(predicted(path))

@@ -57,16 +57,16 @@ def evaluate(run: NoiseRun, folder: Path) -> dict:
     return result
 
 
-def mean_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> dict[str, float]:
+def mean_scores(task: str, by_noise_seed: list[np.ndarray], labels: np.ndarray) -> dict[str, float]:
     """Every metric, the mean over the noise seeds.
 
     Args:
         task: of GLUE.
-        drawn: predictions [examples], one array a noise seed.
+        by_noise_seed: predictions [examples], one array a noise seed.
         labels: [examples].
     """
-    by_seed = [scores(task, predictions, labels) for predictions in drawn]
-    return {metric: float(np.mean([one[metric] for one in by_seed])) for metric in by_seed[0]}
+    by_seed = [scores(task, predictions, labels) for predictions in by_noise_seed]
+    return {metric: float(np.mean([metrics[metric] for metrics in by_seed])) for metric in by_seed[0]}
 
 
 def rows(run: NoiseRun, result: dict) -> list[Observation]:

@@ -16,6 +16,7 @@ from stages.plumbing import jobs
 from stages.plumbing.files import FILTERED, LEDGER, TOKENS, delete, write_atomically
 from stages.plumbing.sections import Tokenization
 from stages.plumbing.settings import Settings
+from stages.records import reading
 from stages.records.ledger import TOTAL, read_ledger
 from stages.sequences import packing
 from stages.tokenization import streams as tokens
@@ -37,16 +38,15 @@ def build(
     shards that the ledger contradicts.
     """
     ledger = read_ledger(filtered / LEDGER.name)
-    kept = {row.shard: row.documents for row in ledger if row.fate == "kept" and row.documents}
-    kept.pop(TOTAL)
-    shards = [filtered / name for name in kept]
+    kept = ledger[(ledger["fate"] == "kept") & (ledger["shard"] != TOTAL) & (ledger["documents"] > 0)]
+    shards = [filtered / name for name in kept["shard"]]
     delete(folder)
     path = folder / "tokenizer" / "tokenizer.json"
     path.parent.mkdir(parents=True)
     tokenizer, read = choose_tokenizer(settings, root, shards, workers)
     tokenizer.save(str(path))
 
-    tokenized = tokenize(shards, list(kept.values()), path, settings, workers)
+    tokenized = tokenize(shards, kept["documents"].tolist(), path, settings, workers)
     splits = {}
     for split in tokens.SPLITS:
         totals = {key: sum(counts[split][key] for _, counts in tokenized) for key in tokenized[0][1][split]}
@@ -121,6 +121,4 @@ def hold_out(documents: list[int], count: int, seed: int) -> list[list[int]]:
             f"tokenization.validation_documents: {count} of {total} filtered documents leave none to train on; lower it"
         )
     chosen = np.sort(np.random.default_rng(seed).choice(total, size=count, replace=False))
-    ends = np.cumsum(documents)
-    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
-    return [(part - end + size).tolist() for part, end, size in zip(parts, ends, documents, strict=True)]
+    return list(reading.by_shard(chosen, documents))
