@@ -122,11 +122,8 @@ def test_any_text_may_stand_for_an_address(text):
     assert all(isinstance(form, str) for form in blocklists.forms(text))
 
 
-def test_the_last_label_alone_is_no_parent_domain():
+def test_parent_domains_are_those_of_names_and_never_the_last_label_alone():
     assert list(blocklists.forms("http://a.b.org")) == ["a.b.org", "b.org"]
-
-
-def test_ip_addresses_have_no_parent_domains():
     assert list(blocklists.forms("http://10.0.0.1/a/")) == ["10.0.0.1", "10.0.0.1/a", "10.0.0.1/a"]
     assert next(blocklists.forms("http://[2001:DB8::1]:80")) == "2001:db8::1"
 

@@ -96,11 +96,6 @@ def test_the_other_readings_of_the_rules_are_parameters():
     assert lenient.reasons(document) == ()
 
 
-def test_every_excluded_category_drops():
-    for category in EXCLUDED:
-        assert PAPER.reasons(Annotations((category,), 500.0)) == (("categories", category),)
-
-
 def test_the_embedded_corpus_loses_what_was_planted(folder):
     write_corpus(Path("corpus"), 3000, 3, seed=1)
     planted = plan(3000)

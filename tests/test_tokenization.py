@@ -17,29 +17,24 @@ from tokenizers import AddedToken, Tokenizer, pre_tokenizers
 
 from stages.corpus import sources
 from stages.filtering import stage as filtering
-from stages.plumbing.sections import Filtering, Tokenization
+from stages.plumbing.sections import Tokenization
+from stages.plumbing.settings import load_settings
 from stages.records import reading, records
 from stages.records.records import PlainDocument
 from stages.sequences import packing
 from stages.tokenization import encoding, vocabulary
 from stages.tokenization import stage as tokenization
 from stages.tokenization import streams as tokens
+from tests import toy_shards
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "dogs", "bark", "at", "night", "while", "rain", "falls"]
 ROOT = Path(__file__).parents[1]
+LAPTOP = load_settings(ROOT / "stages/scales/laptop.yaml").tokenization
 
 
 def settings(**changes) -> Tokenization:
-    values = {
-        "vocabulary": None,
-        "vocabulary_revision": "main",
-        "vocabulary_size": 150,
-        "sequence_length": 8,
-        "partial_blocks": "keep",
-        "validation_documents": 5,
-        "seed": 1,
-    }
-    return Tokenization(**(values | changes))
+    small = {"vocabulary_size": 150, "sequence_length": 8, "validation_documents": 5}
+    return Tokenization.model_validate(LAPTOP.model_dump() | small | changes)
 
 
 def documents(count: int, seed: int = 0) -> list[str]:
@@ -53,12 +48,9 @@ def filtered(texts: list[str], shards: int) -> Path:
     for number, part in enumerate(np.array_split(np.array(texts, dtype=object), shards), 1):
         with reading.zstd_writer(Path(f"corpus/part_{number}.jsonl.zst")) as file:
             file.writelines(records.record(PlainDocument(text)) + b"\n" for text in part)
-    keep = {"above": 1.0, "below": 2.0}
-    rules = {"excluded_categories": ["adult"], "harmful_pp": keep, "quality_warnings": "keep"}
-    rules |= {"missing_harmful_pp": "keep", "documents": None, "selection": "first", "seed": 1, "malformed_share": 0.0}
-    rules |= {"annotation": {"blocklists": None, "kenlm_model": None, "quality_rules": False}}
     Path("filtered").mkdir()
-    filtering.build(Path("corpus"), Path("filtered"), Filtering(**rules), workers=1)
+    keep = toy_shards.settings(quality_warnings="keep", missing_harmful_pp="keep")
+    filtering.build(Path("corpus"), Path("filtered"), keep, workers=1)
     return Path("filtered")
 
 

@@ -5,26 +5,17 @@ from pathlib import Path
 import pandas as pd
 
 from stages.plumbing.sections import Filtering
+from stages.plumbing.settings import load_settings
 from stages.records import reading
 from stages.records.ledger import TOTAL, read_ledger
 
-EXCLUDED = ["agressif", "adult", "cryptojacking", "dangerous_material", "phishing", "warez", "ddos"]
-EXCLUDED += ["hacking", "malware", "mixed_adult", "sect"]
+LAPTOP = load_settings(Path(__file__).parents[1] / "stages/scales/laptop.yaml").filtering
+EXCLUDED = LAPTOP.excluded_categories
 
 
 def settings(**changes) -> Filtering:
-    values = {
-        "excluded_categories": EXCLUDED,
-        "harmful_pp": {"above": 5.0, "below": 100_000.0},
-        "missing_harmful_pp": "drop",
-        "quality_warnings": "drop",
-        "annotation": {"blocklists": None, "kenlm_model": None, "quality_rules": False},
-        "documents": None,
-        "selection": "first",
-        "seed": 1,
-        "malformed_share": 0.99,
-    }
-    return Filtering(**(values | changes))
+    """Those of laptop with others, under which hardly any number of malformed lines stops the stage."""
+    return Filtering.model_validate(LAPTOP.model_dump() | {"malformed_share": 0.99} | changes)
 
 
 def write_shard(path: Path, lines: list[bytes]) -> None:
