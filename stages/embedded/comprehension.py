@@ -44,7 +44,14 @@ class Passage:
 
 
 def write_squad(folder: Path, train_questions: int, validation_questions: int, seed: int) -> None:
-    """Writes `folder`/squad/{train,dev}-{v1.1,v2.0}.json with that many questions each."""
+    """Writes generated questions as SQuAD is distributed.
+
+    Args:
+        folder: gets squad/{train,dev}-{v1.1,v2.0}.json.
+        train_questions: in each training file.
+        validation_questions: in each of the files that SQuAD calls dev.
+        seed: equal seeds give equal bytes.
+    """
     for version, share in (("1.1", 0.0), ("2.0", 1 / UNANSWERABLE)):
         for split, number in (("train", train_questions), ("dev", validation_questions)):
             rng = Random(f"{seed} squad {version} {split}")
@@ -75,7 +82,13 @@ def write_triviaqa(folder: Path, train_questions: int, validation_questions: int
 
 
 def draw_passages(rng: Random, number: int, unanswerable: float) -> list[Passage]:
-    """Passages with `number` questions together. unanswerable: the share of those without an answer."""
+    """Draws passages with questions.
+
+    Args:
+        rng: what all choices are drawn from.
+        number: of questions in all passages together.
+        unanswerable: the share of the questions that have no answer.
+    """
     lacking = [i < round(number * unanswerable) for i in range(number)]
     rng.shuffle(lacking)
     passages = []
@@ -99,7 +112,13 @@ def draw_passage(rng: Random, lacking: list[bool]) -> Passage:
 
 
 def as_squad(passages: list[Passage], version: str, split: str) -> dict:
-    """The JSON of SQuAD. Development questions have two gold answers, the second without its article."""
+    """The JSON of SQuAD. Development questions have two gold answers, the second without its article.
+
+    Args:
+        passages: with their questions.
+        version: 1.1 or 2.0.
+        split: train or dev.
+    """
     paragraphs = []
     for number, passage in enumerate(passages):
         entries = []
@@ -117,7 +136,13 @@ def as_squad(passages: list[Passage], version: str, split: str) -> dict:
 
 
 def as_triviaqa(pairs: list[tuple[Passage, Question]], part: str, split: str) -> dict:
-    """The JSON of TriviaQA; the documents of a Wikipedia part are entity pages, those of a web part search results."""
+    """The JSON of TriviaQA.
+
+    Args:
+        pairs: every question with the passage that is its document.
+        part: wikipedia, whose documents are entity pages, or web, whose documents are search results.
+        split: train or dev.
+    """
     pages = {"wikipedia": "EntityPages", "web": "SearchResults"}
     data = []
     for number, (_, question) in enumerate(pairs):

@@ -85,7 +85,13 @@ def lines_for(rng: Random, warnings: tuple[str, ...]) -> list[str]:
 
 
 def perplexity_for(rng: Random, level: str, number: int) -> float | None:
-    """A harmful_pp of the level. The first low and the first high one lie exactly on the paper's bounds."""
+    """Draws a harmful_pp. The first low and the first high one lie exactly on the paper's bounds.
+
+    Args:
+        rng: what draws it.
+        level: that of a `Kind`.
+        number: of the document among those of its kind, from 0.
+    """
     if level in ("null", "zero"):
         return None if level == "null" else 0.0
     if level == "low":

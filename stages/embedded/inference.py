@@ -66,11 +66,20 @@ def oppose(rng: Random, meaning: Event) -> Event:
 
 
 def divert(rng: Random, meaning: Event, scene: Scene) -> Event:
-    """An event of the same scene that neither follows nor is excluded: most often another action, or a place that was
-    not named; else another object, person or detail, or the same two people with their parts exchanged."""
+    """An event of the same scene that neither follows nor is excluded.
+
+    Most often it is another action, or names a place where none was named; else it has another object, person or
+    detail, or the same two people with their parts exchanged.
+
+    Args:
+        rng: what draws one of these changes.
+        meaning: a positive event.
+        scene: has the people, things and places that may take the place of those of the event.
+    """
     patient, agent = meaning.patient, meaning.agent
     things = [thing for thing in scene.things if thing.noun != patient.noun]
-    choices = [(1, replace(meaning, agent=rng.choice([p for p in scene.people if p not in (agent, patient)])))]
+    others = [person for person in scene.people if person not in (agent, patient)]
+    choices = [(1, replace(meaning, agent=rng.choice(others)))]
     if patient.definite:
         choices.append((1, replace(meaning, agent=patient, patient=agent)))
     else:

@@ -27,18 +27,33 @@ def held_out(first: str, second: str) -> bool:
 
 
 def statement_pair(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event, str, str]:
-    """Two events and their sentences, differently worded: one meaning, or two that differ in one component."""
+    """Draws two statements on one scene.
+
+    Args:
+        rng: what all choices are drawn from.
+        scene: the people, things and places of the statements.
+        same: whether both have one meaning; otherwise their meanings differ in one component.
+
+    Returns:
+        The two events and their sentences, which are worded differently.
+    """
     first = draw_event(rng, scene, place=0.05, social=0.8)
     second = first if same else alter(rng, first, scene)
     return first, second, *say_pair(rng, first, second)
 
 
 def alter(rng: Random, event: Event, scene: Scene) -> Event:
-    """The event with one component changed, most often its action, or with its two people exchanged, or denied."""
+    """Changes one component of an event, most often its action, exchanges its two people, or denies it.
+
+    Args:
+        rng: what draws the change.
+        event: that is changed.
+        scene: has the people and things that may take the place of those of the event.
+    """
     patient, agent = event.patient, event.agent
     changes = [
         (10, replace(event, action=OPPOSITE[event.action])),
-        (1, replace(event, agent=rng.choice([one for one in scene.people if one not in (agent, patient)]))),
+        (1, replace(event, agent=rng.choice([person for person in scene.people if person not in (agent, patient)]))),
         (1, replace(event, negated=not event.negated)),
     ]
     if patient.definite:
@@ -54,7 +69,13 @@ def alter(rng: Random, event: Event, scene: Scene) -> Event:
 
 
 def inference_pair(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
-    """A premise and a hypothesis in the wanted relation: "entailment", "neutral" or "contradiction"."""
+    """Draws a premise and a hypothesis.
+
+    Args:
+        rng: what all choices are drawn from.
+        scene: the people, things and places of both.
+        wanted: the relation of the hypothesis to the premise: "entailment", "neutral" or "contradiction".
+    """
     makers: dict[str, tuple[Callable[..., Event], ...]] = {
         "entailment": (*[weaken] * 8, *[oppose] * 2),
         "contradiction": (oppose,),
@@ -75,13 +96,25 @@ def inference_pair(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event
 
 
 def say_pair(rng: Random, first: Event, second: Event) -> tuple[str, str]:
-    """The two sentences, the second reworded, so that shared words tell little of whether both say the same."""
+    """Words two events, the second otherwise than the first, so that shared words say little on whether both are one.
+
+    Args:
+        rng: what draws the wordings.
+        first: the event of the first sentence.
+        second: the event of the second.
+    """
     wording = draw_wording(rng, first)
     return sentence(first, wording), sentence(second, reworded(rng, first, wording))
 
 
 def question_and_statement(rng: Random, scene: Scene, answered: bool) -> tuple[str, str]:
-    """A question, and a sentence that does or does not answer it."""
+    """Draws a question and a sentence.
+
+    Args:
+        rng: what all choices are drawn from.
+        scene: the people, things and places of both.
+        answered: whether the sentence answers the question.
+    """
     while True:
         asked = draw_event(rng, scene, place=0.4, social=0.6)
         (slot,) = rng.choices(SLOTS, (8, 1, 1))
@@ -94,9 +127,14 @@ def question_and_statement(rng: Random, scene: Scene, answered: bool) -> tuple[s
 
 
 def question_pair(rng: Random, topics: tuple[str, ...], same: bool) -> tuple[str, str]:
-    """Two everyday questions that ask the same, or differ in purpose, action or thing; no frame or verb in both.
+    """Draws two everyday questions, which share neither frame nor verb.
 
-    Half of those that differ have one purpose: its words alone do not tell whether two questions ask the same.
+    Half of those that differ have one purpose: its words alone do not say whether two questions ask the same.
+
+    Args:
+        rng: what all choices are drawn from.
+        topics: what the questions may be about.
+        same: whether both ask the same; otherwise they differ in purpose, action or thing.
     """
     first = request(rng, topics)
     second = first

@@ -38,7 +38,13 @@ def document(rng: Random) -> list[str]:
 
 
 def line_of(rng: Random, kind: Passage, scene: Scene) -> str:
-    """Passages of one kind until the line is long."""
+    """Joins passages of one kind until the line has LINE_CHARACTERS.
+
+    Args:
+        rng: what all choices are drawn from.
+        kind: draws a passage.
+        scene: what all passages are about.
+    """
     sentences: list[str] = []
     while len(" ".join(sentences)) < LINE_CHARACTERS:
         sentences += kind(rng, scene)

@@ -26,7 +26,13 @@ class Opinion:
 
 
 def opinion(rng: Random, aspect: str, positive: bool) -> Opinion:
-    """A clause of the given sentiment, which a share DENIED says by denying the opposite."""
+    """Draws a clause; a share DENIED of all clauses deny the opposite of what they say.
+
+    Args:
+        rng: what all choices are drawn from.
+        aspect: what the clause is about.
+        positive: whether it is praise.
+    """
     denied = rng.random() < DENIED
     words = POSITIVE if positive != denied else NEGATIVE
     return Opinion(aspect, rng.choice(words), denied, rng.choice(DEGREES) if rng.random() < 0.2 else "")

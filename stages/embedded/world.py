@@ -51,8 +51,15 @@ def quality_for(rng: Random, noun: str) -> str:
 
 
 def draw_event(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0.2, social: float = 0.5) -> Event:
-    """An event among the scene's people and things. negated, place, social: probabilities of a negation, of a place,
-    and of something done to a person."""
+    """Draws an event among the people and things of a scene.
+
+    Args:
+        rng: what all choices are drawn from.
+        scene: the people, things and places that the event may have.
+        negated: probability of a negation.
+        place: probability that the event names a place.
+        social: probability that something is done to a person, and not to a thing.
+    """
     agent = rng.choice(scene.people)
     if rng.random() < social:
         patient = rng.choice([person for person in scene.people if person != agent])
@@ -79,9 +86,12 @@ def draw_state(rng: Random, scene: Scene) -> State:
 
 
 def draw_wording(rng: Random, meaning: Event | State, passive: float = 0.05) -> Wording:
-    """A random wording: all verbs plain or all formal, every other word by either of its names.
+    """Draws a wording: all verbs plain or all formal, every other word by either of its names.
 
-    passive: probability of the passive, for an event.
+    Args:
+        rng: what all choices are drawn from.
+        meaning: what is to be said.
+        passive: probability of the passive, for an event.
     """
     swapped = _some_concepts(rng, meaning)
     if isinstance(meaning, State):
@@ -91,10 +101,16 @@ def draw_wording(rng: Random, meaning: Event | State, passive: float = 0.05) -> 
 
 
 def reworded(rng: Random, meaning: Event, wording: Wording, passive: float = 0.1) -> Wording:
-    """Another wording: verbs change between plain and formal, and so does about half of what else has two names.
+    """Draws another wording: verbs change between plain and formal, and so does about half of what else has two names.
 
     Two sentences therefore never share a verb, whether they say the same or not: if one verb is plain, the other is
-    formal, also where they are different verbs. passive: probability that active and passive change.
+    formal, also where they are different verbs.
+
+    Args:
+        rng: what all choices are drawn from.
+        meaning: what is to be said.
+        wording: that of the first sentence.
+        passive: probability that active and passive change.
     """
     swapped = wording.swapped ^ _some_concepts(rng, meaning) ^ ACTIONS
     turned = rng.random() < passive
