@@ -35,7 +35,14 @@ AnyEvaluation = TypeVar("AnyEvaluation", bound=EvaluationRun)
 
 
 def model_folder(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:
-    """Where one model stands. model: protocol, operator and size."""
+    """The folder of one model.
+
+    Args:
+        model: protocol, operator and size.
+        task: that it is fine-tuned on.
+        pretraining_seed: of its pre-training.
+        seed: of its fine-tuning.
+    """
     return FINETUNED / "-".join(model) / f"{task}-pretraining-{pretraining_seed}-finetuning-{seed}"
 
 

@@ -66,9 +66,18 @@ class Encoded:
 def finetune(
     run: FinetuningRun, tokenizer: Path, train: Path, validation: dict[str, Path], kept: Path | None = None
 ) -> tuple[dict[str, list], float]:
-    """Trains on the table `train`; gives the predictions for every table of `validation`, and the seconds of training.
+    """Trains a classifier, or a regression, and predicts validation examples.
 
-    Predictions are class indices, or scores of a regression. kept: where to save the fine-tuned model.
+    Args:
+        run: says what is trained, and how.
+        tokenizer: the file of the tokenizer.
+        train: the table of examples to train on.
+        validation: the tables of examples to predict, by name.
+        kept: the folder to save the fine-tuned model in, if it is to be saved.
+
+    Returns:
+        By the names of `validation`, the class index of every example, or its score where the task is a regression;
+        and the seconds of training.
     """
     recipe, task = run.training, TASKS[run.task]
     model = loaded(OperatorBertForSequenceClassification, run, num_labels=task.outputs)
@@ -91,7 +100,10 @@ def finetune(
 def encode(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
     """Reads a task table (text_a, text_b or null, label) and tokenises it.
 
-    Longer examples are cut to `maximum_length` tokens, the longer text first.
+    Args:
+        table: the file of the table.
+        tokenizer: the file of the tokenizer.
+        maximum_length: tokens, to which longer examples are cut, the longer text first.
     """
     frame = pd.read_parquet(table)
     words = Tokenizer.from_file(str(tokenizer))
@@ -135,7 +147,13 @@ def import_operator(weights: Path) -> None:
 
 
 def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
-    """Trains a classifier of `examples`, or a regression where it has one output."""
+    """Trains a classifier, or a regression.
+
+    Args:
+        model: is trained in place; one of one output is a regression.
+        examples: that it is trained on.
+        run: whose recipe and seed count.
+    """
 
     def loss_of(indices: np.ndarray) -> torch.Tensor:
         with autocast(run.training.precision):
@@ -191,7 +209,19 @@ def _logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:
 
 @torch.no_grad()
 def predict(model, examples: Encoded, precision: str) -> np.ndarray:
-    """Class index [n] of every example, or its score where the model has one output."""
+    """Predicts examples, without dropout, in batches of like length.
+
+    Args:
+        model: a classifier, or a regression of one output.
+        examples: n of them.
+        precision: float32 or bfloat16.
+
+    Returns:
+        [n], the class index of every example, or its score.
+
+    Raises:
+        ValueError: a prediction is not finite.
+    """
     model.eval()
     order = np.argsort(examples.lengths, kind="stable")
     predictions = np.empty(len(examples), dtype=np.float64)

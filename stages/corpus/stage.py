@@ -64,13 +64,13 @@ def write_files(folder: Path, settings: Settings) -> None:
 
 
 def place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
-    """Puts what jobs have made into `folder`, in their order, with the origins of all lines."""
-    left = {}
-    for number, (made, result) in enumerate(results, 1):
+    """Puts the shards of jobs into `folder`, in their order, with the origins of all lines."""
+    origins_of = {}
+    for number, (job_folder, result) in enumerate(results, 1):
         name = f"part_{number}.jsonl.zst"
-        place(made / "shard.jsonl.zst", folder / name)
-        left[name] = result["origins"]
-    origins.write(folder, left)
+        place(job_folder / "shard.jsonl.zst", folder / name)
+        origins_of[name] = result["origins"]
+    origins.write(folder, origins_of)
 
 
 def write_hub(folder: Path, settings: Settings) -> list[str]:
@@ -112,7 +112,14 @@ def hub_records(dataset: CorpusHub) -> Iterator[bytes]:
 
 
 def write_stream(folder: Path, rows: Iterator[bytes], documents: int, shards: int) -> None:
-    """The first `documents` records in `shards` files; fewer files when there are fewer records."""
+    """Writes records as shards of equal size; fewer shards when there are fewer records.
+
+    Args:
+        folder: gets part_1.jsonl.zst, part_2.jsonl.zst and so on.
+        rows: the records.
+        documents: number of records at most.
+        shards: number of files at most.
+    """
     for number, (first, last) in enumerate(ranges(documents, shards), 1):
         selected = islice(rows, last - first)
         head = next(selected, None)

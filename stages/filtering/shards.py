@@ -87,7 +87,16 @@ def _tallies(fates: dict[tuple | None, list[int]]) -> list[list]:
 
 
 def select(kept: Path, target: Path, chosen: Iterable[int]) -> int:
-    """Writes lines of a shard of kept documents, by their numbers from 0, to `target`; gives their bytes."""
+    """Copies lines of a shard of kept documents.
+
+    Args:
+        kept: the shard.
+        target: the file to write.
+        chosen: sorted numbers of the lines, from 0.
+
+    Returns:
+        The bytes of the lines, without line feeds.
+    """
     size, previous = 0, -1
     lines = reading.lines(kept)
     with reading.zstd_writer(target, LEVEL) as file:
@@ -99,7 +108,16 @@ def select(kept: Path, target: Path, chosen: Iterable[int]) -> int:
 
 
 def sample(total: int, count: int, seed: int) -> np.ndarray:
-    """`count` of the numbers below `total`, each set as likely, sorted; memory goes by `count`, not by `total`."""
+    """Draws numbers without replacement, each set of them as likely; memory grows with `count`, not with `total`.
+
+    Args:
+        total: the number below which they are.
+        count: how many are drawn.
+        seed: of the draw.
+
+    Returns:
+        [count], sorted.
+    """
     random = np.random.default_rng(seed)
     left_out = count > total / 2
     wanted = total - count if left_out else count
@@ -110,7 +128,13 @@ def sample(total: int, count: int, seed: int) -> np.ndarray:
 
 
 def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None) -> list[tuple]:
-    """The ledger of one shard. selected: documents and bytes taken of those kept; None for all of them."""
+    """The rows of one shard in the ledger.
+
+    Args:
+        shard: its name.
+        tallies: `rows` as `filter_shard` gives them.
+        selected: documents and bytes that are selected of those kept; None for all of them.
+    """
     counts = {tuple(tally[:3]): tally[3:] for tally in tallies}
     kept = counts.pop(("kept", "", ""), [0, 0, 0, 0])[:2]
     taken = kept if selected is None else selected

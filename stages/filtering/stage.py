@@ -39,7 +39,13 @@ def main(settings: Settings) -> dict:
 
 
 def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | None = None) -> dict[str, int]:
-    """Filters `corpus` into `folder`.
+    """Filters a corpus.
+
+    Args:
+        corpus: the folder of its shards.
+        folder: gets the kept documents, ledger.csv and malformed.csv.
+        settings: the section `filtering` of params.yaml.
+        workers: of params.yaml.
 
     Returns:
         How many documents lack the metadata that a rule reads, by the rule's name; the rule lets them pass, unless
@@ -60,12 +66,12 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
         stage="filtering",
         workers=workers,
     )
-    gather_malformed([made for made, _ in results], origins.read(corpus), folder / filtering.MALFORMED)
+    gather_malformed([job_folder for job_folder, _ in results], origins.read(corpus), folder / filtering.MALFORMED)
     ledger = with_total(place_selected(shards, results, folder, settings))
     write_table(folder / LEDGER.name, ledger)
     check(ledger, folder / filtering.MALFORMED, settings)
     unknown = {name: sum(result["unknown"][name] for _, result in results) for name in REMEDIES}
-    tell_unknown(unknown)
+    report_unknown(unknown)
     return unknown
 
 
@@ -100,7 +106,17 @@ def annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[
 def place_selected(
     shards: list[Path], results: list[tuple[Path, dict]], folder: Path, settings: Filtering
 ) -> list[tuple]:
-    """Puts the documents that are selected of those kept into `folder`; gives the rows of the ledger."""
+    """Puts the selected documents into a folder.
+
+    Args:
+        shards: of the corpus.
+        results: folder and result of the job of each shard.
+        folder: gets the documents.
+        settings: the section `filtering` of params.yaml, which says how many are selected, and how.
+
+    Returns:
+        The rows of the ledger.
+    """
     kept = [sum(row[3] for row in result["rows"] if row[0] == "kept") for _, result in results]
     rows = []
     for shard, (made, result), number, chosen in zip(shards, results, kept, chosen_of(kept, settings), strict=True):
@@ -124,12 +140,18 @@ def chosen_of(kept: list[int], settings: Filtering) -> Iterator[Sequence[int]]:
     return reading.by_shard(filtering.sample(total, limit, settings.seed), kept)
 
 
-def gather_malformed(made: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
-    """Joins the malformed lines of all jobs into one CSV, by their place in the source where that is known."""
+def gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
+    """Joins the malformed lines of all jobs into one CSV, by their place in the source where that is known.
+
+    Args:
+        folders: of the jobs.
+        sources: the origins of each shard, by its name.
+        target: the file to write.
+    """
     with temporary_sibling(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("file", "line", "reason"))
-        for folder in made:
+        for folder in folders:
             with (folder / filtering.MALFORMED).open(encoding="utf-8", newline="") as part:
                 for shard, line, reason in csv.reader(part):
                     place = origins.locate(int(line), sources.get(Path(shard).name, []))
@@ -137,7 +159,16 @@ def gather_malformed(made: list[Path], sources: dict[str, list[origins.Origin]],
 
 
 def check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
-    """ValueError when too many lines are malformed, no document has a score, or none is left."""
+    """Checks that the corpus is one, and that something of it is kept.
+
+    Args:
+        ledger: of all shards, with their total.
+        malformed: the file of malformed lines.
+        settings: the section `filtering` of params.yaml.
+
+    Raises:
+        ValueError: too many lines are malformed, no document has a score, or none is kept.
+    """
     share = settings.malformed_share
     total = ledger[ledger["shard"] == TOTAL]
     counts = total.groupby("fate")["documents"].sum().reindex(["in", "kept", "malformed"], fill_value=0)
@@ -167,7 +198,7 @@ def check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
         )
 
 
-def tell_unknown(counts: dict[str, int]) -> None:
+def report_unknown(counts: dict[str, int]) -> None:
     """A rule never passes over documents in silence."""
     for name, number in counts.items():
         if number:

@@ -88,7 +88,14 @@ def noised_module(model: nn.Module, place: str) -> nn.Module:
 
 @torch.no_grad()
 def average_norm(model: nn.Module, examples: Encoded, place: str, spared: tuple[int, ...]) -> float:
-    """Mean L2 norm of the embeddings of all tokens of the examples that take noise."""
+    """Mean L2 norm of the embeddings of all tokens that take noise.
+
+    Args:
+        model: a fine-tuned model.
+        examples: whose tokens count.
+        place: where the noise enters, word_embeddings or embedding_output.
+        spared: ids of the tokens that take no noise.
+    """
     ignored = torch.tensor(spared, device=device())
     total, count = 0.0, 0
     for rows in _of_one_length(examples):
@@ -119,7 +126,17 @@ def _of_one_length(examples: Encoded) -> Iterator[np.ndarray]:
 def noise(
     model: nn.Module, kind: str, place: str, level: float, norm: float, seed: int, spared: tuple[int, ...]
 ) -> Iterator[None]:
-    """Adds noise of `level` times the average norm `norm` to the embeddings while the body runs."""
+    """Adds noise to the embeddings of a model while the body runs.
+
+    Args:
+        model: a fine-tuned model.
+        kind: the reading of the paper's words, as `factor` has it.
+        place: where the noise enters, word_embeddings or embedding_output.
+        level: of the noise, as a share of the norm.
+        norm: the average norm of the embeddings.
+        seed: of the noise.
+        spared: ids of the tokens that take no noise.
+    """
     generator = torch.Generator(device()).manual_seed(seed)
     ignored = torch.tensor(spared, device=device())
 
@@ -137,10 +154,17 @@ def noise(
 
 
 def factor(G: Tensor, kind: str, level: float, norm: float) -> Tensor:
-    """What standard Gaussian vectors G [..., h] are multiplied by to be the noise, [..., 1].
+    """What standard Gaussian vectors are multiplied by to be the noise.
 
-    expected_norm: Gaussian, of expected norm level x norm. exact_norm: a uniformly random direction, of just that norm.
-    unit: the standard Gaussian times the level.
+    Args:
+        G: [..., h], standard Gaussian vectors.
+        kind: expected_norm, Gaussian noise of expected norm level x norm; exact_norm, noise in a uniformly random
+            direction, of exactly that norm; unit, standard Gaussian noise times the level.
+        level: of the noise, as a share of the norm.
+        norm: the average norm of the embeddings.
+
+    Returns:
+        [..., 1]
     """
     if kind == "exact_norm":
         return level * norm / G.norm(dim=-1, keepdim=True)

@@ -112,15 +112,15 @@ def score(model, windows: Windows, answer_length: int, precision: str) -> np.nda
     """
     model.eval()
     order = np.argsort(windows.lengths, kind="stable")
-    found = np.empty(len(windows), dtype=[("score", "f4"), ("first", "i4"), ("last", "i4"), ("null", "f4")])
+    best = np.empty(len(windows), dtype=[("score", "f4"), ("first", "i4"), ("last", "i4"), ("null", "f4")])
     for begin in range(0, len(order), EVALUATION_BATCH):
         indices = order[begin : begin + EVALUATION_BATCH]
         starts, ends, context = _logits(model, windows, indices, precision)
         value, first, last = best_span(starts, ends, context, answer_length)
         shift = torch.from_numpy(windows.begins[indices])
-        found["score"][indices], found["null"][indices] = value, starts[:, 0] + ends[:, 0]
-        found["first"][indices], found["last"][indices] = first - shift, last - shift
-    return found
+        best["score"][indices], best["null"][indices] = value, starts[:, 0] + ends[:, 0]
+        best["first"][indices], best["last"][indices] = first - shift, last - shift
+    return best
 
 
 def best_span(
@@ -171,8 +171,8 @@ def _logits(model, windows: Windows, indices: np.ndarray, precision: str) -> tup
     batch, where = padded(windows, indices), device()
     mask = batch.mask.to(where)
     with autocast(precision):
-        given = model(batch.ids.to(where), attention_mask=mask, token_type_ids=batch.types.to(where))
-    for scores in () if model.training else (given.start_logits, given.end_logits):
+        output = model(batch.ids.to(where), attention_mask=mask, token_type_ids=batch.types.to(where))
+    for scores in () if model.training else (output.start_logits, output.end_logits):
         require_finite(scores, f"window {indices[0]}, or another of its batch")
-    logits = [scores.float().masked_fill(mask == 0, -torch.inf) for scores in (given.start_logits, given.end_logits)]
+    logits = [scores.float().masked_fill(mask == 0, -torch.inf) for scores in (output.start_logits, output.end_logits)]
     return (*logits, batch.context) if model.training else (*(scores.cpu() for scores in logits), batch.context)

@@ -18,14 +18,7 @@ from pydantic import SkipValidation
 from stages.benchmarks.answers import scores
 from stages.classification.run import TunedRun
 from stages.plumbing import jobs, observations, results
-from stages.plumbing.files import (
-    ANSWERS,
-    TASK_FOLDER,
-    TOKENIZER,
-    pretrained,
-    temporary_sibling,
-    write_atomically,
-)
+from stages.plumbing.files import ANSWERS, TASK_FOLDER, TOKENIZER, pretrained, temporary_sibling, write_atomically
 from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
 from stages.plumbing.training_sections import QuestionAnswering
@@ -104,8 +97,8 @@ def _run(
     asked: QuestionAnswering, model: tuple[str, str], task: str, weights: Path, pretraining_seed: int, seed: int
 ) -> AnsweringRun:
     columns = {"stage": "question_answering", "protocol": PROTOCOL, "operator": model[0], "size": model[1]}
-    own = {"task": task, "set": task.removesuffix(f"_{BEFORE}"), "weights": str(weights), "columns": columns}
-    return AnsweringRun(**own, pretraining_seed=pretraining_seed, seed=seed, training=asked)
+    fields = {"task": task, "set": task.removesuffix(f"_{BEFORE}"), "weights": str(weights), "columns": columns}
+    return AnsweringRun(**fields, pretraining_seed=pretraining_seed, seed=seed, training=asked)
 
 
 def run_all(runs: list[AnsweringRun], workers: int | str | None) -> list[tuple[Path, dict]]:
@@ -127,11 +120,11 @@ def measured(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -
     ]
 
 
-def kept(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -> pd.DataFrame:
-    """The predicted answers of one run as rows; the empty text is no answer. Arguments as of `measured`."""
-    names = {"task": "task", "evaluated_on": "set", "pretraining_seed": "pretraining_seed", "finetuning_seed": "seed"}
-    own = {name: getattr(run, field) for name, field in names.items()}
-    return questions[["example_id"]].assign(**own, prediction=predicted)[[*names, "example_id", "prediction"]]
+def answers_table(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -> pd.DataFrame:
+    """The predicted answers of one run as rows; the empty text is no answer. Args: as of `measured`."""
+    columns = {"task": run.task, "evaluated_on": run.set}
+    columns |= {"pretraining_seed": run.pretraining_seed, "finetuning_seed": run.seed}
+    return pd.DataFrame(columns | {"example_id": questions["example_id"], "prediction": predicted})
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
@@ -148,10 +141,10 @@ def main(settings: Settings, operator: str | None = None, size: str | None = Non
         predicted = json.loads((folder / "answers.json").read_text())
         questions = pd.read_parquet(TASK_FOLDER / run.set / "validation.parquet", columns=["example_id", "answers"])
         rows += measured(run, predicted, questions)
-        tables.append((f"{run.operator}-{run.size}", kept(run, predicted, questions)))
+        tables.append((f"{run.operator}-{run.size}", answers_table(run, predicted, questions)))
     with temporary_sibling(ANSWERS) as output:
         output.mkdir()
-        for name, group in groupby(tables, key=lambda each: each[0]):
+        for name, group in groupby(tables, key=lambda table: table[0]):
             pd.concat(frame for _, frame in group).to_parquet(output / f"{name}.parquet", index=False)
     results.hand_on("question_answering", [folder for folder, _ in [*before, *done]])
     observations.write(observations.FOLDER / "question_answering.csv", rows)

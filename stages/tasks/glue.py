@@ -22,7 +22,16 @@ DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")  # Python would read more as a number
 
 
 def read_original(root: Path, task: Task, split: Split) -> Examples:
-    """A split from `root`/glue/FOLDER or `root`/FOLDER. ValueError: file and line of a fault."""
+    """Reads a split of a task from its original file.
+
+    Args:
+        root: the folder that has the folder of the task, in itself or in its folder `glue`.
+        task: of GLUE.
+        split: one of the task's.
+
+    Raises:
+        ValueError: there is no such file, or it has a fault; the message names file and line.
+    """
     folders = [root / "glue" / task.folder, root / task.folder]
     what = f"task {task.name}, split {split.name}"
     path = require_file(folders, split.stem, ".tsv", what, "take the task from tasks.names")
@@ -48,7 +57,17 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
 
 
 def read_hub(repository: str, revision: str, task: Task, split: Split) -> Examples:
-    """A split from the Hugging Face hub (nyu-mll/glue), or a local folder of the same layout."""
+    """Reads a split of a task from the Hugging Face hub (nyu-mll/glue).
+
+    Args:
+        repository: the dataset's name on the hub, or a folder of the same layout.
+        revision: a commit, branch or tag.
+        task: of GLUE, whose name is that of the configuration.
+        split: one of the task's.
+
+    Raises:
+        ValueError: the dataset cannot be had, or has other classes than GLUE.
+    """
     columns = task.hub_texts or task.texts
     data, source = commits.dataset(repository, task.name, revision, split.name, "tasks.hub", (*columns, "label"))
     names = getattr(data.features["label"], "names", None)

@@ -64,7 +64,14 @@ def majority_share(frame: pd.DataFrame, name: str) -> float | None:
 
 
 def classification(root: Path, name: str, split: Split, settings: Settings) -> Examples:
-    """A split of a GLUE task from the data source."""
+    """Reads a split of a GLUE task from the data source.
+
+    Args:
+        root: the folder of original files, where the source has such.
+        name: of the task.
+        split: one of the task's.
+        settings: of params.yaml.
+    """
     if settings.data.source == "hub":
         hub = settings.tasks.hub
         return glue.read_hub(hub.repository, hub.revision, TASKS[name], split)
@@ -72,7 +79,14 @@ def classification(root: Path, name: str, split: Split, settings: Settings) -> E
 
 
 def questions(root: Path, name: str, split: Split, settings: Settings) -> Examples:
-    """A split of SQuAD or TriviaQA from the data source; for SQuAD 2.0's training split, a stand-in if so set."""
+    """Reads a split of SQuAD or TriviaQA from the data source; for SQuAD 2.0's training split, a stand-in if so set.
+
+    Args:
+        root: the folder of original files, where the source has such.
+        name: a name in QUESTIONS.
+        split: one of SPLITS.
+        settings: of params.yaml.
+    """
     wanted = settings.tasks.questions
     if name == "squad2" and split.name == "train" and wanted.squad2_training == "derived":
         return squad.without_answer(questions(root, "squad1", split, settings), [settings.tasks.seed])

@@ -46,9 +46,15 @@ class File(msgspec.Struct):
 
 
 def read_original(root: Path, split: str, words: int) -> Examples:
-    """A split from `root`/triviaqa, of the parts that are there. words: of a document, at most, from its beginning.
+    """Reads a split of TriviaQA from its original files, of the parts that are there.
 
-    ValueError: file, and question, of a fault.
+    Args:
+        root: the folder that has the folder `triviaqa`.
+        split: a key of STEMS, `train` or `validation`.
+        words: of a document, at most, from its beginning.
+
+    Raises:
+        ValueError: there is no such file, or one has a fault; the message names file and question.
     """
     folder = root / "triviaqa"
     stems = [f"{part}-{STEMS[split]}" for part in PARTS]
@@ -64,7 +70,18 @@ def read_original(root: Path, split: str, words: int) -> Examples:
 
 
 def read_hub(repository: str, configuration: str | None, revision: str, split: str, words: int) -> Examples:
-    """A split from the Hugging Face hub (mandarjoshi/trivia_qa, rc), or a local folder of the same layout."""
+    """Reads a split of TriviaQA from the Hugging Face hub (mandarjoshi/trivia_qa).
+
+    Args:
+        repository: the dataset's name on the hub, or a folder of the same layout.
+        configuration: one of its configurations; another than `rc` counts as a subset.
+        revision: a commit, branch or tag.
+        split: a key of STEMS, `train` or `validation`.
+        words: of a document, at most, from its beginning.
+
+    Raises:
+        ValueError: the dataset cannot be had.
+    """
     columns = ("question_id", "question", "answer", *HUB_PAGES)
     data, source = commits.dataset(repository, configuration, revision, split, "tasks.questions.hub.triviaqa", columns)
     entries = (
@@ -80,10 +97,16 @@ def read_hub(repository: str, configuration: str | None, revision: str, split: s
 
 
 def with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool) -> Examples:
-    """Examples with spans. entries: (id, question, aliases of the answer, documents).
+    """Makes examples with spans.
 
     Left out and counted: questions without an alias in the first `words` words of any document, and the second of two
     entries of one question, which can be in both parts.
+
+    Args:
+        entries: (id, question, aliases of the answer, documents) of every question.
+        source: where they were read, for the report.
+        words: of a document, at most, from its beginning.
+        subset: whether the source is a part of the original.
     """
     examples: dict[str, tuple | None] = {}  # by question; None where no document so far has the answer
     again = 0

@@ -32,10 +32,20 @@ def main(settings: Settings) -> dict:
 def build(
     filtered: Path, folder: Path, settings: Tokenization, root: Path | None, workers: int | str | None = None
 ) -> str:
-    """Tokenizes and packs the shards of `filtered` into `folder`, anew; the index is written last.
+    """Tokenizes and packs documents anew; the index is written last.
 
-    root: where a vocabulary file is looked for. Gives where the vocabulary is from. ValueError: too few documents, or
-    shards that the ledger contradicts.
+    Args:
+        filtered: the folder of filtered shards and their ledger.
+        folder: gets the tokenizer, the sequences and the index.
+        settings: the section `tokenization` of params.yaml.
+        root: where a vocabulary file is looked for.
+        workers: of params.yaml.
+
+    Returns:
+        Where the vocabulary is from.
+
+    Raises:
+        ValueError: there are too few documents, or a shard has other documents than the ledger says.
     """
     ledger = read_ledger(filtered / LEDGER.name)
     kept = ledger[(ledger["fate"] == "kept") & (ledger["shard"] != TOTAL) & (ledger["documents"] > 0)]
@@ -73,7 +83,20 @@ def build(
 def choose_tokenizer(
     settings: Tokenization, root: Path | None, shards: list[Path], workers: int | str | None
 ) -> tuple[Tokenizer, str]:
-    """By tokenization.vocabulary, and where it is from. ValueError when 16 bits cannot number its pieces."""
+    """Trains or loads the tokenizer that tokenization.vocabulary names.
+
+    Args:
+        settings: the section `tokenization` of params.yaml.
+        root: where a vocabulary file is looked for.
+        shards: of the documents to train on.
+        workers: of params.yaml.
+
+    Returns:
+        The tokenizer, and where its vocabulary is from.
+
+    Raises:
+        ValueError: it cannot be loaded, or has more pieces than 16 bits can number.
+    """
     if settings.vocabulary is None:
         work = {"shards": [str(shard) for shard in shards], "size": settings.vocabulary_size}
         job = jobs.Job("vocabulary", work, tuple(shards))
@@ -94,7 +117,21 @@ def choose_tokenizer(
 def tokenize(
     shards: list[Path], documents: list[int], tokenizer: Path, settings: Tokenization, workers: int | str | None
 ) -> list[tuple[Path, dict]]:
-    """Token streams of every shard. documents: the ledger's number for each. ValueError if it is wrong."""
+    """Makes the token streams of every shard.
+
+    Args:
+        shards: of filtered documents.
+        documents: the number of each shard's documents by the ledger.
+        tokenizer: the file of the tokenizer.
+        settings: the section `tokenization` of params.yaml.
+        workers: of params.yaml.
+
+    Returns:
+        Of every shard the folder of the streams, and counts as `streams.tokenize_shard` gives them.
+
+    Raises:
+        ValueError: a shard has other documents than the ledger says.
+    """
     cut = settings.sequence_length if settings.partial_blocks == "drop_per_batch" else None
     held_out = hold_out(documents, settings.validation_documents, settings.seed)
     work = [
@@ -114,7 +151,19 @@ def tokenize(
 
 
 def hold_out(documents: list[int], count: int, seed: int) -> list[list[int]]:
-    """Draws `count` documents without replacement; of each shard, the sorted numbers from 0."""
+    """Draws documents without replacement.
+
+    Args:
+        documents: the number of each shard's documents.
+        count: how many are drawn, from all shards together.
+        seed: of the draw.
+
+    Returns:
+        The sorted numbers of the drawn documents of each shard, from 0.
+
+    Raises:
+        ValueError: none would be left.
+    """
     total = sum(documents)
     if count >= total:
         raise ValueError(

@@ -61,7 +61,16 @@ def shorten(file: BinaryIO, tokens: int) -> int:
 
 
 def encoded(shard: Path, tokenizer: Tokenizer, validation: set[int]) -> Iterator[tuple[str, np.ndarray, int]]:
-    """Batches in the order of the shard: the split, ids [tokens], and how many documents end in the batch."""
+    """Encodes the documents of a shard, in batches.
+
+    Args:
+        shard: of filtered documents.
+        tokenizer: of BERT's kind, with [CLS] and [SEP].
+        validation: numbers of the documents that are held out, from 0.
+
+    Yields:
+        In the order of the shard: the split, ids [tokens], and how many documents end in the batch.
+    """
     first, last = (np.array(tokenizer.token_to_id(name), ITEM).tobytes() for name in ("[CLS]", "[SEP]"))
     encode = Encoder(tokenizer)
     for split, batch in _batches(shard, validation):
