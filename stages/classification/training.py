@@ -40,7 +40,7 @@ from stages.training.optimisation import (
     update,
 )
 
-EVALUATION_BATCH = 128  # examples
+EVALUATION_BATCH = 128  # examples, or windows of questions
 
 logging.set_verbosity_error()  # the library warns of the fresh pooler and classifier at every load
 logging.disable_progress_bar()
@@ -105,7 +105,11 @@ def encode(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
         tokenizer: the file of the tokenizer.
         maximum_length: tokens, to which longer examples are cut, the longer text first.
     """
-    frame = pd.read_parquet(table)
+    return encoded(pd.read_parquet(table), tokenizer, maximum_length)
+
+
+def encoded(frame: pd.DataFrame, tokenizer: Path, maximum_length: int) -> Encoded:
+    """Tokenises examples. frame: text_a, text_b and label of these; other arguments as of `encode`."""
     words = Tokenizer.from_file(str(tokenizer))
     words.enable_truncation(maximum_length)
     words.no_padding()
@@ -207,6 +211,12 @@ def _logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:
     return model(ids, attention_mask=mask, token_type_ids=types).logits
 
 
+def evaluation_batches(lengths: list[int]) -> list[np.ndarray]:
+    """Indices of all examples in batches of like length, for models that are not trained."""
+    order = np.argsort(lengths, kind="stable")
+    return np.split(order, range(EVALUATION_BATCH, len(order), EVALUATION_BATCH))
+
+
 @torch.no_grad()
 def predict(model, examples: Encoded, precision: str) -> np.ndarray:
     """Predicts examples, without dropout, in batches of like length.
@@ -223,10 +233,8 @@ def predict(model, examples: Encoded, precision: str) -> np.ndarray:
         ValueError: a prediction is not finite.
     """
     model.eval()
-    order = np.argsort(examples.lengths, kind="stable")
     predictions = np.empty(len(examples), dtype=np.float64)
-    for start in range(0, len(order), EVALUATION_BATCH):
-        indices = order[start : start + EVALUATION_BATCH]
+    for indices in evaluation_batches(examples.lengths):
         with autocast(precision):
             logits = _logits(model, examples, indices).float().cpu()
         require_finite(logits, f"example {indices[0]}, or another of its batch")

@@ -51,25 +51,21 @@ def predictions_under_noise(
 
 
 def predictions_under_text_noise(
-    table: Path, setting: Noise, predicted: Callable[[Path], np.ndarray], folder: Path
+    frame: pd.DataFrame, setting: Noise, predicted: Callable[[pd.DataFrame], np.ndarray]
 ) -> dict[str, list[np.ndarray]]:
-    """Predicts the examples of a table with noise in their text.
+    """Predicts examples with noise in their text.
 
     Args:
-        table: of the examples.
+        frame: of the examples.
         setting: kinds, levels and seeds of noise, as params.yaml has them.
-        predicted: gives the predictions [examples] for a table.
-        folder: for tables with noise, which are deleted again.
+        predicted: gives the predictions [examples] for such a frame.
 
     Returns:
         Predictions by `KIND=LEVEL`, such as `typos=0.1`, of every level above 0, one array a noise seed.
     """
-    frame, result = pd.read_parquet(table), {}
+    result = {}
     for kind, level, seed in product(setting.text, filter(None, setting.levels), setting.seeds):
-        path = folder / f"{table.stem}-{kind}-{level:g}-{seed}.parquet"
-        perturbed(frame, kind, level, seed).to_parquet(path, index=False)
-        result.setdefault(f"{kind}={level:g}", []).append(predicted(path))
-        path.unlink()
+        result.setdefault(f"{kind}={level:g}", []).append(predicted(perturbed(frame, kind, level, seed)))
     return result
 
 

@@ -34,23 +34,22 @@ class NoiseRun(EvaluationRun):
 
 def evaluate(run: NoiseRun, folder: Path) -> dict:
     """Job: one fine-tuned model. Gives, by what it was evaluated on and by condition, the metrics and n."""
-    from stages.classification.training import encode, predict
+    from stages.classification.training import encode, encoded, predict
     from stages.noise.embeddings import predictions_under_noise, predictions_under_text_noise
     from stages.noise.probes import probe
 
     model, result = kept_models.load(run.folder), {}
 
-    def predicted(table: Path) -> np.ndarray:
-        return predict(model, encode(table, TOKENIZER, run.maximum_length), run.precision)
+    def predicted(frame: pd.DataFrame) -> np.ndarray:
+        return predict(model, encoded(frame, TOKENIZER, run.maximum_length), run.precision)
 
     for evaluated_on, table in validation_tables(run.task).items():
         examples = encode(table, TOKENIZER, run.maximum_length)
         conditions = predictions_under_noise(model, examples, TOKENIZER, run.noise, run.precision)
-        conditions |= predictions_under_text_noise(table, run.noise, predicted, folder)
-        labels = pd.read_parquet(table)["label"].to_numpy()
+        conditions |= predictions_under_text_noise(pd.read_parquet(table), run.noise, predicted)
         result[evaluated_on] = {
-            "n": len(labels),
-            "conditions": {name: mean_scores(run.task, drawn, labels) for name, drawn in conditions.items()},
+            "n": len(examples),
+            "conditions": {name: mean_scores(run.task, drawn, examples.labels) for name, drawn in conditions.items()},
             # the first noise seed draws the direction in which sensitivity is measured
             "probes": probe(model, examples, run.noise.seeds[0]) if run.noise.probes else {},
         }

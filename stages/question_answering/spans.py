@@ -15,12 +15,10 @@ from torch.nn import functional
 
 from stages.attention.bert import OperatorBertForQuestionAnswering
 from stages.classification.run import TunedRun
-from stages.classification.training import loaded, train_epochs
+from stages.classification.training import evaluation_batches, loaded, train_epochs
 from stages.plumbing.training_sections import QuestionAnswering
 from stages.question_answering.windows import Windows, encode, padded
 from stages.training.optimisation import autocast, device, require_finite
-
-EVALUATION_BATCH = 128  # windows
 
 
 def finetune(run: TunedRun, tokenizer: Path, train: Path, kept: Path | None = None) -> tuple:
@@ -111,10 +109,8 @@ def score(model, windows: Windows, answer_length: int, precision: str) -> np.nda
         in the window. null: the same sum for [CLS], which stands for no answer.
     """
     model.eval()
-    order = np.argsort(windows.lengths, kind="stable")
     best = np.empty(len(windows), dtype=[("score", "f4"), ("first", "i4"), ("last", "i4"), ("null", "f4")])
-    for begin in range(0, len(order), EVALUATION_BATCH):
-        indices = order[begin : begin + EVALUATION_BATCH]
+    for indices in evaluation_batches(windows.lengths):
         starts, ends, context = _logits(model, windows, indices, precision)
         value, first, last = best_span(starts, ends, context, answer_length)
         shift = torch.from_numpy(windows.begins[indices])
