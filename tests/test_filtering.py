@@ -303,31 +303,25 @@ def test_a_truncated_shard_stops_the_stage_and_is_named(folder):
         filtering.build(Path("corpus"), folder, settings(), workers=1)
 
 
-@pytest.mark.parametrize(("limit", "sizes"), [(1, [1]), (3, [3]), (4, [3, 1]), (7, [3, 3, 1]), (None, [3, 3, 3])])
-def test_the_first_documents_are_selected_in_the_order_of_shards(folder, limit, sizes):
+CHOICES = [("first", limit, 1) for limit in (1, 3, 4, 7, None)]
+CHOICES += [("sample", *choice) for choice in ((1, 1), (4, 1), (4, 2), (8, 1), (20, 1))]
+
+
+@pytest.mark.parametrize(("selection", "limit", "seed"), CHOICES)
+def test_documents_are_selected_over_all_shards(folder, selection, limit, seed):
     lines = [record(str(number)) for number in range(9)]
     for number, name in enumerate(("part_2", "part_9", "part_10")):
         shard = [record(harmful_pp=1), *lines[3 * number : 3 * number + 3]]
         write_shard(Path(f"corpus/{name}.jsonl.zst"), shard)
-    filtering.build(Path("corpus"), folder, settings(documents=limit), workers=1)
-    assert kept_lines(folder) == lines[:limit]
-    documents = balanced(folder).set_index(["fate", "shard"])["documents"]
-    assert [documents["kept", f"part_{number}.jsonl.zst"] for number in (2, 9, 10)] == [*sizes, 0, 0, 0][:3]
-    assert documents["not_selected", TOTAL].item() == 9 - sum(sizes)
-
-
-@pytest.mark.parametrize(("limit", "seed"), [(1, 1), (4, 1), (4, 2), (8, 1), (20, 1)])
-def test_a_sample_is_drawn_over_all_shards_by_its_seed(folder, limit, seed):
-    lines = [record(str(number)) for number in range(9)]
-    for number in range(3):
-        shard = [record(harmful_pp=1), *lines[3 * number : 3 * number + 3]]
-        write_shard(Path(f"corpus/part_{number}.jsonl.zst"), shard)
-    choice = {"documents": limit, "selection": "sample", "seed": seed}
-    filtering.build(Path("corpus"), folder, settings(**choice), workers=1)
-    expected = [lines[number] for number in filters.sample(9, min(limit, 9), seed)]
-    assert kept_lines(folder) == expected
-    ledger = balanced(folder)
-    assert ledger.loc[(ledger["shard"] == TOTAL) & (ledger["fate"] == "kept"), "bytes"].sum() == sum(map(len, expected))
+    filtering.build(Path("corpus"), folder, settings(documents=limit, selection=selection, seed=seed), workers=1)
+    selected = min(limit or 9, 9)
+    chosen = range(selected) if selection == "first" else filters.sample(9, selected, seed)
+    assert kept_lines(folder) == [lines[number] for number in chosen]
+    ledger = balanced(folder).set_index(["fate", "shard"])
+    for name, numbers in (("part_2", range(3)), ("part_9", range(3, 6)), ("part_10", range(6, 9))):
+        assert ledger.loc[("kept", f"{name}.jsonl.zst"), "documents"].item() == len({*chosen} & {*numbers})
+    assert ledger.loc[("kept", TOTAL), "bytes"].item() == sum(len(lines[number]) for number in chosen)
+    assert ledger.loc[("not_selected", TOTAL), "documents"].item() == 9 - selected
 
 
 def test_each_document_is_as_likely_to_be_drawn():
