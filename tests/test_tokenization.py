@@ -208,7 +208,7 @@ def test_forgotten_words_are_learnt_again_and_long_ones_not_kept(monkeypatch, be
     for text in ("one two three four five", "six one " + "long" * 100, "two seven"):
         [ids] = encode([text])
         assert np.frombuffer(ids, packing.ITEM).tolist() == bert.encode(text, add_special_tokens=False).ids
-        assert len(encode._known) <= 5
+        assert len(encode._ids_of) <= 5
 
 
 def test_a_tokenizer_of_another_kind_encodes_whole_texts(bert):

@@ -28,7 +28,7 @@ def finetune(run: FinetuningRun, folder: Path) -> dict:
 
 
 def predictions_of(folder: Path) -> dict[str, list]:
-    """What `finetune` has left: predictions by validation split."""
+    """The predictions that `finetune` has written, by validation split."""
     return json.loads((folder / "predictions.json").read_text())
 
 

@@ -26,11 +26,12 @@ def planned(settings: Settings, models: list[tuple[str, str]]) -> list[Finetunin
         settings: of params.yaml.
         models: operator and size of each.
     """
-    asked, protocol = settings.convergence, settings.convergence.protocol
+    section, protocol = settings.convergence, settings.convergence.protocol
+    pretraining_seeds = settings.pretraining.seeds
     plan = []
     for operator, size in models:
         columns = {"stage": "convergence", "protocol": protocol, "operator": operator, "size": size}
-        for task, number, step, seed in product(asked.tasks, settings.pretraining.seeds, asked.steps, asked.seeds):
+        for task, number, step, seed in product(section.tasks, pretraining_seeds, section.steps, section.seeds):
             final = step == settings.pretraining.steps
             weights = pretrained(operator, size, number) if final else checkpoint(operator, size, number, step)
             keep = kept(settings, (protocol, operator, size), task, number, seed) if final else None

@@ -77,7 +77,7 @@ def fetched(repository: str, revision: str, name: str, above: Path | None = None
 
 
 def write_shard(settings: dict, folder: Path) -> dict:
-    """Job. settings: repository, revision, name (of a file). Leaves and gives what sources.write_shard does."""
+    """Job. settings: repository, revision, name (of a file). Leaves and returns what sources.write_shard does."""
     repository, revision = settings["repository"], settings["revision"]
     with fetched(repository, revision, settings["name"], folder) as file:
         result = sources.write_shard({"parts": [[str(file), 0, None]]}, folder)

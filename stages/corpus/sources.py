@@ -52,7 +52,7 @@ def _matches(root: Path, pattern: str) -> set[Path]:
 
 
 def count(settings: dict, folder: Path) -> dict:
-    """Job. settings: path; limit (int or None). Gives the number of documents, counted up to the limit."""
+    """Job. settings: path; limit (int or None). Returns the number of documents, counted up to the limit."""
     path = Path(settings["path"])
     units = _numbered_lines(path) if form(path) == ".jsonl" else _texts(path)
     return {"documents": sum(1 for _ in islice(units, settings["limit"]))}
@@ -61,7 +61,7 @@ def count(settings: dict, folder: Path) -> dict:
 def write_shard(settings: dict, folder: Path) -> dict:
     """Job. settings: parts, a list of [path, first, last]: documents [first, last) of each file.
 
-    Leaves shard.jsonl.zst in `folder`; gives the number of documents in it, and `origins` (records/origins.py).
+    Leaves shard.jsonl.zst in `folder`; returns the number of documents in it, and `origins` (records/origins.py).
     """
     documents, origins = 0, []
     with (
@@ -155,7 +155,7 @@ def _paragraphs(path: Path) -> Iterator[str]:
 
 
 def _articles(path: Path) -> Iterator[str]:
-    """From heading to heading; a heading stands after a blank line, which tells it from a formula."""
+    """From heading to heading. A heading stands after a blank line, and a formula of the same form does not."""
     article: list[str] = []
     for line in reading.texts(path):
         if HEADING.fullmatch(line) and article and not article[-1]:

@@ -76,8 +76,11 @@ def place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
 def write_hub(folder: Path, settings: Settings) -> list[str]:
     """Datasets of the hub, one after the other: corpus.documents documents, or (null) the files, each a shard.
 
-    Gives REPOSITORY@COMMIT of each, as they were read.
-    ValueError when their number is left open for a dataset without files.
+    Returns:
+        REPOSITORY@COMMIT of each, as they were read.
+
+    Raises:
+        ValueError: the number of documents is left open for a dataset without files.
     """
     corpus = settings.corpus
     pinned = [
@@ -130,7 +133,7 @@ def write_stream(folder: Path, rows: Iterator[bytes], documents: int, shards: in
 
 
 def ranges(total: int, parts: int) -> list[tuple[int, int]]:
-    """[first, last) of each part; sizes differ by one at most, and no part is empty."""
+    """Divides `total` documents: [first, last) of each part. Sizes differ by one at most, and no part is empty."""
     parts = min(parts, total)
     bounds = [total * i // parts for i in range(parts + 1)]
     return list(pairwise(bounds))

@@ -27,7 +27,7 @@ def filter_shard(settings: dict, folder: Path) -> dict:
     """Job. settings: shard (path), rules (the fields of Rules), annotation (the arguments of Annotator).
 
     Leaves the kept lines, byte for byte, in `folder`/kept.jsonl.zst and the malformed ones (file, line,
-    reason) in malformed.csv. Gives `rows`, [fate, rule, reason, documents, bytes, all_documents, all_bytes] of
+    reason) in malformed.csv. Returns `rows`, [fate, rule, reason, documents, bytes, all_documents, all_bytes] of
     all but `not_selected`, and `unknown`, the number of documents without this or that metadata.
     """
     rules, annotate = Rules(**settings["rules"]), Annotator(**settings["annotation"])
@@ -120,10 +120,10 @@ def sample(total: int, count: int, seed: int) -> np.ndarray:
     """
     random = np.random.default_rng(seed)
     left_out = count > total / 2
-    wanted = total - count if left_out else count
+    drawn = total - count if left_out else count
     chosen = np.array([], dtype=np.int64)
-    while len(chosen) < wanted:
-        chosen = np.union1d(chosen, random.integers(total, size=wanted - len(chosen)))
+    while len(chosen) < drawn:
+        chosen = np.union1d(chosen, random.integers(total, size=drawn - len(chosen)))
     return np.setdiff1d(np.arange(total), chosen, assume_unique=True) if left_out else chosen
 
 
@@ -132,7 +132,7 @@ def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None
 
     Args:
         shard: its name.
-        tallies: `rows` as `filter_shard` gives them.
+        tallies: `rows` as `filter_shard` returns them.
         selected: documents and bytes that are selected of those kept; None for all of them.
     """
     counts = {tuple(tally[:3]): tally[3:] for tally in tallies}

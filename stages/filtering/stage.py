@@ -55,7 +55,7 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
         ValueError: too many lines are malformed, or no document is kept.
     """
     shards = reading.shards(corpus)
-    selection = rules.asked(settings)
+    selection = rules.rules_of(settings)
     added, inputs = annotation_sources(settings, workers)
     results = jobs.run(
         filtering.filter_shard,
@@ -76,18 +76,19 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
 
 
 def annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...]]:
-    """What `Annotator` takes, and the files that decide what it gives.
+    """The arguments of `Annotator`, and the files on which its annotations depend.
 
-    ValueError when the lists or the model cannot be loaded, or an excluded category has no list.
+    Raises:
+        ValueError: the lists or the model cannot be loaded, or an excluded category has no list.
     """
-    wanted = settings.annotation
-    added = {"blocklists_folder": None, "kenlm_model": wanted.kenlm_model, "quality_rules": wanted.quality_rules}
+    annotation = settings.annotation
+    added = {"blocklists_folder": None} | annotation.model_dump(include={"kenlm_model", "quality_rules"})
     inputs = ()
-    if wanted.kenlm_model:
-        perplexity.load(Path(wanted.kenlm_model))
-        inputs += (Path(wanted.kenlm_model),)
-    if wanted.blocklists:
-        root = Path(wanted.blocklists)
+    if annotation.kenlm_model:
+        perplexity.load(Path(annotation.kenlm_model))
+        inputs += (Path(annotation.kenlm_model),)
+    if annotation.blocklists:
+        root = Path(annotation.blocklists)
         lists = blocklists.folders(root)
         missing = [name for name in settings.excluded_categories if not {name, *rules.ALIASES.get(name, ())} & {*lists}]
         if missing:
@@ -97,8 +98,8 @@ def annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[
             )
         files = tuple(file for category in lists.values() for file in category)
         job = jobs.Job("blocklists", {"root": str(root)}, files)
-        [(made, _)] = jobs.run(blocklists.compile_lists, [job], stage="filtering", workers=workers)
-        added["blocklists_folder"] = str(made)
+        [(compiled, _)] = jobs.run(blocklists.compile_lists, [job], stage="filtering", workers=workers)
+        added["blocklists_folder"] = str(compiled)
         inputs += files
     return added, inputs
 
@@ -119,12 +120,12 @@ def place_selected(
     """
     kept = [sum(row[3] for row in result["rows"] if row[0] == "kept") for _, result in results]
     rows = []
-    for shard, (made, result), number, chosen in zip(shards, results, kept, chosen_of(kept, settings), strict=True):
+    for shard, (filtered, result), number, chosen in zip(shards, results, kept, chosen_of(kept, settings), strict=True):
         selected = None
         if len(chosen) == number:
-            place(made / filtering.KEPT, folder / shard.name)
+            place(filtered / filtering.KEPT, folder / shard.name)
         else:
-            size = filtering.select(made / filtering.KEPT, folder / shard.name, chosen) if len(chosen) else 0
+            size = filtering.select(filtered / filtering.KEPT, folder / shard.name, chosen) if len(chosen) else 0
             selected = (len(chosen), size)
         rows += filtering.shard_rows(shard.name, result["rows"], selected)
     return rows

@@ -33,7 +33,7 @@ class NoiseRun(EvaluationRun):
 
 
 def evaluate(run: NoiseRun, folder: Path) -> dict:
-    """Job: one fine-tuned model. Gives, by what it was evaluated on and by condition, the metrics and n."""
+    """Job: evaluates one fine-tuned model. Returns the metrics and n, by validation split and condition."""
     from stages.classification.training import encode, encoded, predict
     from stages.noise.embeddings import predictions_under_noise, predictions_under_text_noise
     from stages.noise.probes import probe

@@ -65,12 +65,12 @@ def finetune(run: AnsweringRun, folder: Path) -> dict:
 
 def first_steps(settings: Settings, models: list[tuple[str, str]]) -> list[AnsweringRun]:
     """Runs on TriviaQA, where a task needs them: one for every model, pre-training seed and seed, for all tasks."""
-    asked = settings.question_answering
-    if not any(task.endswith(BEFORE) for task in asked.tasks):
+    section = settings.question_answering
+    if not any(task.endswith(BEFORE) for task in section.tasks):
         return []
-    seeds = product(settings.pretraining.seeds, asked.seeds)
+    seeds = product(settings.pretraining.seeds, section.seeds)
     return [
-        _run(asked, model, BEFORE, pretrained(*model, number), number, seed)
+        _run(section, model, BEFORE, pretrained(*model, number), number, seed)
         for model, (number, seed) in product(models, [*seeds])
     ]
 
@@ -85,20 +85,20 @@ def planned(
         models: operator and size of each.
         trained: models after TriviaQA, by the weights that they began with and the seed.
     """
-    asked, plan = settings.question_answering, []
-    for model, task, number, seed in product(models, asked.tasks, settings.pretraining.seeds, asked.seeds):
+    section, plan = settings.question_answering, []
+    for model, task, number, seed in product(models, section.tasks, settings.pretraining.seeds, section.seeds):
         weights = pretrained(*model, number)
         weights = trained[str(weights), seed] if task.endswith(BEFORE) else weights
-        plan.append(_run(asked, model, task, weights, number, seed))
+        plan.append(_run(section, model, task, weights, number, seed))
     return plan
 
 
 def _run(
-    asked: QuestionAnswering, model: tuple[str, str], task: str, weights: Path, pretraining_seed: int, seed: int
+    section: QuestionAnswering, model: tuple[str, str], task: str, weights: Path, pretraining_seed: int, seed: int
 ) -> AnsweringRun:
     columns = {"stage": "question_answering", "protocol": PROTOCOL, "operator": model[0], "size": model[1]}
     fields = {"task": task, "set": task.removesuffix(f"_{BEFORE}"), "weights": str(weights), "columns": columns}
-    return AnsweringRun(**fields, pretraining_seed=pretraining_seed, seed=seed, training=asked)
+    return AnsweringRun(**fields, pretraining_seed=pretraining_seed, seed=seed, training=section)
 
 
 def run_all(runs: list[AnsweringRun], workers: int | str | None) -> list[tuple[Path, dict]]:

@@ -66,9 +66,9 @@ def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: i
     words.no_padding()
     first, between = (words.token_to_id(token) for token in ("[CLS]", "[SEP]"))
     contexts = dict(_contexts(words, frame["context"].unique().tolist()))
-    asked = words.encode_batch(frame["question"].tolist(), add_special_tokens=False)
+    encodings = words.encode_batch(frame["question"].tolist(), add_special_tokens=False)
     ids, begins, offsets, questions, spans = [], [], [], [], []
-    for number, (row, question) in enumerate(zip(frame.itertuples(), asked, strict=True)):
+    for number, (row, question) in enumerate(zip(frame.itertuples(), encodings, strict=True)):
         tokens, places = contexts[row.context]
         before = np.array([first, *question.ids[:question_length], between], dtype=np.int32)
         answer = token_span(places, row.starts[0], row.starts[0] + len(row.answers[0])) if len(row.starts) else None

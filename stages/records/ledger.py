@@ -1,4 +1,4 @@
-"""The ledger of filtering: what became of every document and byte.
+"""The ledger of filtering, which accounts for every document and byte.
 
 A row is (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes). Fates: `in` = `kept`
 + `not_selected` + `malformed` + `dropped`, in documents and bytes, for each shard and for the shard `total`.

@@ -158,7 +158,7 @@ def source(line: bytes) -> tuple[str, str | None]:
 
 
 def _check_content(value: msgspec.Raw) -> None:
-    """Raises ValueError unless a JSON value that was left undecoded is a string, which its first byte tells."""
+    """Raises ValueError unless a JSON value that was left undecoded is a string, which its first byte shows."""
     if memoryview(value)[0] != QUOTE:
         raise ValueError("`content` is not a string")
 
@@ -172,7 +172,7 @@ def plain_document(line: bytes) -> PlainDocument:
 
 
 def columns(line: bytes) -> set[str]:
-    """Gives the names that a JSON object has at its top level. Raises ValueError for a line that is no object."""
+    """The names that a JSON object has at its top level. Raises ValueError for a line that is no object."""
     return set(_decode(_object, line))
 
 

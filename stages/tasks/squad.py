@@ -150,8 +150,8 @@ def without_answer(questions: Examples, seed: list[int]) -> Examples:
                 f"{questions.source}, question {row['example_id']}: every paragraph holds its answer, so none can be "
                 "derived for SQuAD 2.0; give more paragraphs"
             )
-        asked = dict.fromkeys(normalised(row["question"]).split())
-        weights = [sum(1 / holders[word] for word in asked if word in words[context]) for context in candidates]
+        question = dict.fromkeys(normalised(row["question"]).split())
+        weights = [sum(1 / holders[word] for word in question if word in words[context]) for context in candidates]
         frame.at[i, "context"] = candidates[int(np.argmax(weights))]
         frame.at[i, "answers"], frame.at[i, "starts"] = [], []
     source = f"derived of {questions.source}: one question in {MOVED} moved to a paragraph without its answer"

@@ -32,7 +32,7 @@ def main(settings: Settings) -> dict:
 
 
 def build(folder: Path, settings: Settings) -> list[dict]:
-    """Writes every split of the named tasks, and the statistics; gives these, a row a split."""
+    """Writes every split of the named tasks, and the statistics, which it returns, a row a split."""
     tasks, statistics, root = settings.tasks, [], Path(settings.data.root or ".")
     if settings.data.source == "embedded":
         root = folder / "source"
@@ -87,22 +87,22 @@ def questions(root: Path, name: str, split: Split, settings: Settings) -> Exampl
         split: one of SPLITS.
         settings: of params.yaml.
     """
-    wanted = settings.tasks.questions
-    if name == "squad2" and split.name == "train" and wanted.squad2_training == "derived":
+    section = settings.tasks.questions
+    if name == "squad2" and split.name == "train" and section.squad2_training == "derived":
         return squad.without_answer(questions(root, "squad1", split, settings), [settings.tasks.seed])
     if settings.data.source == "hub":
-        hub = wanted.hub[name]
+        hub = section.hub[name]
         where = (hub.repository, hub.configuration, hub.revision)
         if name == "triviaqa":
-            return triviaqa.read_hub(*where, split.name, wanted.triviaqa_words)
+            return triviaqa.read_hub(*where, split.name, section.triviaqa_words)
         return squad.read_hub(*where, name, split.name)
     if name == "triviaqa":
-        return triviaqa.read_original(root, split.name, wanted.triviaqa_words)
+        return triviaqa.read_original(root, split.name, section.triviaqa_words)
     return squad.read_original(root, name, split.name)
 
 
 def generate(folder: Path, settings: Settings) -> None:
-    """The embedded tasks as original files. ValueError when the number of examples is left open."""
+    """Generates the embedded tasks as original files. ValueError when the number of examples is left open."""
     tasks = settings.tasks
     for section, limits in (("tasks", tasks), ("tasks.questions", tasks.questions)):
         for key in ("train_examples", "validation_examples"):

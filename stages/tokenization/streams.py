@@ -27,8 +27,8 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
     """Job. settings: shard, tokenizer (paths); validation (numbers of the documents to hold out); cut (tokens,
     or None): each batch of CUT_DOCUMENTS is shortened to a multiple of it, as the authors' code does.
 
-    Leaves train.bin and validation.bin (uint16, little endian) in `folder`; gives documents, tokens, and unknown
-    and dropped tokens of each.
+    Leaves train.bin and validation.bin (uint16, little endian) in `folder`; returns documents, tokens, and
+    unknown and dropped tokens of each.
     """
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the jobs are parallel already
     tokenizer = Tokenizer.from_file(settings["tokenizer"])
@@ -53,7 +53,7 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
 
 
 def shorten(file: BinaryIO, tokens: int) -> int:
-    """Takes the last tokens off a file, up to a multiple of `tokens`; gives their number."""
+    """Takes the last tokens off a file, up to a multiple of `tokens`; returns their number."""
     extra = file.tell() % (tokens * ITEM.itemsize)
     file.seek(-extra, os.SEEK_CUR)
     file.truncate()

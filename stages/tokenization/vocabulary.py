@@ -30,7 +30,7 @@ def train(settings: dict, folder: Path) -> dict:
 
 
 def trained(shards: list[Path], size: int) -> Tokenizer:
-    """The same documents give the same tokenizer, in any process.
+    """Trains WordPiece; the same documents give the same tokenizer, in any process.
 
     The library numbers continuing characters in the order of a hash table, which differs from run to run and
     decides between pairs of equal frequency. Here they are counted first and handed over in a fixed order.
