@@ -17,9 +17,8 @@ from stages.tools.benchmarks import training as benchmark
 from stages.tools.benchmarks.training import Problem
 from stages.training import machine
 from tests import toy
-from tests.toy import FINETUNING
+from tests.toy import FINETUNING, TOY
 
-SIZE = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
 RECIPE = benchmark.TRAINING | {"maximum_length": 16}
 
 
@@ -76,7 +75,7 @@ def test_a_table_is_printed_for_the_data_of_a_run(what, data, monkeypatch, capsy
 
 def test_pretraining_is_timed_in_four_ways(prepared):
     tokenizer, corpus, _ = prepared
-    speeds = benchmark.pretraining_speeds(corpus, tokenizer, SIZE, batch_size=4, steps=1, rounds=1)
+    speeds = benchmark.pretraining_speeds(corpus, tokenizer, TOY, batch_size=4, steps=1, rounds=1)
     assert [(line.way, line.precision) for line in speeds] == list(benchmark.WAYS)
     assert all(line.rate > 0 for line in speeds)
     assert speeds[0].ratios[0] == speeds[2].ratios[1] == 1.0
@@ -92,7 +91,7 @@ def test_stock_pretraining_computes_in_the_precision_asked_for_in_any_order(prep
         return forward(self, *arguments, **others)
 
     monkeypatch.setattr(BertSelfAttention, "forward", watched)
-    stock = peers.Pretraining(SIZE, benchmark.TRAINING, corpus.vocabulary_size, corpus.train[range(8)], tokenizer)
+    stock = peers.Pretraining(TOY, benchmark.TRAINING, corpus.vocabulary_size, corpus.train[range(8)], tokenizer)
     for precision in ("float32", "bfloat16", "float32"):
         seen.clear()
         stock.seconds(4, precision, 1)
@@ -101,7 +100,7 @@ def test_stock_pretraining_computes_in_the_precision_asked_for_in_any_order(prep
 
 def test_fine_tuning_is_timed_and_scored_in_four_ways(prepared):
     _, corpus, (examples, validation) = prepared
-    problem = Problem("sst2", SIZE, corpus.vocabulary_size, 16, 8, 1, 1e-3)
+    problem = Problem("sst2", TOY, corpus.vocabulary_size, 16, 8, 1, 1e-3)
     speeds = benchmark.finetuning_speeds(problem, examples, validation, rounds=2)
     assert [(line.way, line.precision) for line in speeds] == list(benchmark.WAYS)
     assert all("accuracy 0." in line.rest for line in speeds)
@@ -109,7 +108,7 @@ def test_fine_tuning_is_timed_and_scored_in_four_ways(prepared):
 
 def test_stock_fine_tuning_pads_every_example_to_the_maximum(prepared):
     _, corpus, (examples, _) = prepared
-    stock = peers.Finetuning(SIZE, RECIPE, corpus.vocabulary_size, 2, "float32", 1)
+    stock = peers.Finetuning(TOY, RECIPE, corpus.vocabulary_size, 2, "float32", 1)
     data = stock.padded(examples)
     assert {len(row["input_ids"]) for row in data} == {16}
     assert [sum(row["attention_mask"]) for row in data] == [len(ids) for ids in examples.ids]
@@ -118,9 +117,9 @@ def test_stock_fine_tuning_pads_every_example_to_the_maximum(prepared):
 
 def test_stock_bert_and_ours_predict_alike_from_equal_weights(prepared):
     _, corpus, (examples, validation) = prepared
-    stock = peers.Finetuning(SIZE, RECIPE, corpus.vocabulary_size, 2, "float32", 1)
+    stock = peers.Finetuning(TOY, RECIPE, corpus.vocabulary_size, 2, "float32", 1)
     stock.train(examples, 8, 1, 1e-3)
     recipe = Finetuning.model_validate(FINETUNING)
-    own = speed.Finetuning("sst2", recipe, {"operator": "original"}, SIZE, corpus.vocabulary_size)
+    own = speed.Finetuning("sst2", recipe, {"operator": "original"}, TOY, corpus.vocabulary_size)
     own.model.load_state_dict(stock.model.state_dict())
     assert np.array_equal(stock.predict(validation), finetuning.predict(own.model, validation, "float32"))

@@ -19,8 +19,8 @@ from stages.noise import probes, stage
 from stages.noise.text import KINDS, perturbed
 from stages.plumbing.settings import load_settings
 from stages.plumbing.testing_sections import Noise
+from tests.toy import TOY
 
-TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
 CLS, SEP, PAD = 2, 3, 0
 FRAME = pd.DataFrame({"text_a": ["one two three four five"] * 20, "text_b": ["six seven", None] * 10, "label": 0})
 
