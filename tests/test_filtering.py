@@ -26,7 +26,7 @@ from stages.plumbing import jobs
 from stages.records import origins, records
 from stages.records.ledger import TOTAL, read_ledger
 from stages.records.records import Annotations
-from tests.toy_shards import EXCLUDED, kept_lines, settings, totals, write_shard
+from tests.toy_shards import EXCLUDED, build, kept_lines, settings, totals, write_shard
 
 PAPER = Rules(tuple(EXCLUDED), above=5.0, below=100_000.0, keep_missing=False, keep_warned=False)
 PASSING = {"harmful_pp": 500.0, "categories": None, "quality_warnings": None}
@@ -99,7 +99,7 @@ def test_the_other_readings_of_the_rules_are_parameters():
 def test_the_embedded_corpus_loses_what_was_planted(folder):
     write_corpus(Path("corpus"), 3000, 3, seed=1)
     planted = plan(3000)
-    filtering.build(Path("corpus"), folder, settings(malformed_share=0.01), workers=1)
+    build(folder, malformed_share=0.01)
     balanced(folder)
     counts = totals(folder).set_index(["fate", "reason"])["documents"]
     assert counts["in", ""] == 3000
@@ -141,9 +141,9 @@ def test_documents_and_bytes_balance_and_kept_lines_are_unchanged(tmp_path_facto
                     continue
         if not expected:
             with pytest.raises(ValueError, match=r"passed the rules|no OSCAR records|has a harmful_pp"):
-                filtering.build(Path("corpus"), Path("filtered"), settings(), workers=1)
+                build(Path("filtered"))
             return
-        filtering.build(Path("corpus"), Path("filtered"), settings(documents=limit), workers=1)
+        build(Path("filtered"), documents=limit)
         assert kept_lines(Path("filtered")) == expected[:limit]
         ledger = balanced(Path("filtered"))
     assert ledger.loc[(ledger["shard"] != TOTAL) & (ledger["fate"] == "in"), "documents"].sum() == sum(map(len, shards))
@@ -190,7 +190,7 @@ def test_each_kind_of_malformed_line_is_counted_and_costs_no_good_document(folde
     good = [record(f"good {number}") for number in range(len(HOSTILE) + 1)]
     lines = [line for pair in zip(good, HOSTILE.values(), strict=False) for line in pair] + good[-1:]
     write_shard(Path("corpus/part_1.jsonl.zst"), lines)
-    filtering.build(Path("corpus"), folder, settings(), workers=1)
+    build(folder)
     assert kept_lines(folder) == good
     with (folder / "malformed.csv").open() as file:
         logged = list(csv.DictReader(file))
@@ -204,7 +204,7 @@ def test_a_malformed_line_is_named_by_its_place_in_the_source(folder):
     write_shard(Path("corpus/part_1.jsonl.zst"), [record(), b"one", record(), b"two"])
     write_shard(Path("corpus/part_2.jsonl.zst"), [b"three"])
     origins.write(Path("corpus"), {"part_1.jsonl.zst": [(1, "a.jsonl", 7), (3, "b.jsonl", 1)]})
-    filtering.build(Path("corpus"), folder, settings(), workers=1)
+    build(folder)
     with (folder / "malformed.csv").open() as file:
         found = [(row["file"], row["line"]) for row in csv.DictReader(file)]
     assert found == [("a.jsonl", "8"), ("b.jsonl", "2"), ("corpus/part_2.jsonl.zst", "1")]
@@ -269,15 +269,15 @@ STRANGE = {
 
 def test_strange_but_sound_records_are_kept_byte_for_byte(folder):
     write_shard(Path("corpus/part_1.jsonl.zst"), list(STRANGE.values()))
-    filtering.build(Path("corpus"), folder, settings(), workers=1)
+    build(folder)
     assert kept_lines(folder) == list(STRANGE.values())
 
 
 def test_more_malformed_lines_than_allowed_stop_the_stage(folder):
     write_shard(Path("corpus/part_1.jsonl.zst"), [record()] * 98 + [b"one", b"two"])
     with pytest.raises(ValueError, match=r"2 of 100 .*malformed_share \(0\.01\)(.|\n)*part_1.*, line 99: JSON"):
-        filtering.build(Path("corpus"), folder, settings(malformed_share=0.01), workers=1)
-    filtering.build(Path("corpus"), folder, settings(malformed_share=0.02), workers=1)
+        build(folder, malformed_share=0.01)
+    build(folder, malformed_share=0.02)
 
 
 def test_a_ledger_that_is_none_is_refused(tmp_path):
@@ -292,7 +292,7 @@ def test_a_ledger_that_is_none_is_refused(tmp_path):
 def test_a_corpus_of_which_nothing_passes_stops_the_stage(folder):
     write_shard(Path("corpus/part_1.jsonl.zst"), [record(harmful_pp=None)] * 3 + [record(harmful_pp=1)])
     with pytest.raises(ValueError, match=r"none of 4 .*harmful_pp missing \(3\), harmful_pp low \(1\); relax"):
-        filtering.build(Path("corpus"), folder, settings(), workers=1)
+        build(folder)
 
 
 def test_a_truncated_shard_stops_the_stage_and_is_named(folder):
@@ -300,7 +300,7 @@ def test_a_truncated_shard_stops_the_stage_and_is_named(folder):
     write_shard(path, [record("some text " * 50)] * 100)
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(RuntimeError, match=r"part_1\.jsonl\.zst: truncated"):
-        filtering.build(Path("corpus"), folder, settings(), workers=1)
+        build(folder)
 
 
 CHOICES = [("first", limit, 1) for limit in (1, 3, 4, 7, None)]
@@ -313,7 +313,7 @@ def test_documents_are_selected_over_all_shards(folder, selection, limit, seed):
     for number, name in enumerate(("part_2", "part_9", "part_10")):
         shard = [record(harmful_pp=1), *lines[3 * number : 3 * number + 3]]
         write_shard(Path(f"corpus/{name}.jsonl.zst"), shard)
-    filtering.build(Path("corpus"), folder, settings(documents=limit, selection=selection, seed=seed), workers=1)
+    build(folder, documents=limit, selection=selection, seed=seed)
     selected = min(limit or 9, 9)
     chosen = range(selected) if selection == "first" else filters.sample(9, selected, seed)
     assert kept_lines(folder) == [lines[number] for number in chosen]
@@ -339,7 +339,7 @@ def test_each_document_is_as_likely_to_be_drawn():
 def test_a_document_counts_once_under_its_first_reason_and_under_each(folder):
     bad = record(categories=["sect", "adult"], harmful_pp=1, quality_warnings=["tiny"])
     write_shard(Path("corpus/part_1.jsonl.zst"), [bad, record(harmful_pp=2), record()])
-    filtering.build(Path("corpus"), folder, settings(), workers=1)
+    build(folder)
     counts = dropped(folder)
     assert counts["documents"].to_dict() == {"sect": 1, "adult": 0, "low": 1, "tiny": 0}
     assert counts["all_documents"].to_dict() == {"sect": 1, "adult": 1, "low": 2, "tiny": 1}
@@ -349,7 +349,7 @@ def test_a_document_counts_once_under_its_first_reason_and_under_each(folder):
 
 def test_more_processes_give_the_same_bytes(folder):
     write_corpus(Path("corpus"), 2000, 4, seed=2)
-    filtering.build(Path("corpus"), folder, settings(), workers=1)
+    build(folder)
     one = {path.name: path.read_bytes() for path in folder.iterdir()}
     for path in Path("data/jobs").rglob("result.json"):
         path.unlink()
@@ -376,7 +376,7 @@ def test_a_cluster_that_loses_a_worker_midway_gives_the_same_bytes(folder, clust
     assert cluster.workers[0].wait() == -signal.SIGKILL
     shutil.rmtree(jobs.FOLDER)
     Path("again").mkdir()
-    filtering.build(Path("corpus"), Path("again"), settings(), workers=1)
+    build(Path("again"))
     contents = [{path.name: path.read_bytes() for path in place.iterdir()} for place in (folder, Path("again"))]
     assert contents[0] == contents[1]
 
@@ -384,10 +384,10 @@ def test_a_cluster_that_loses_a_worker_midway_gives_the_same_bytes(folder, clust
 def test_real_records_of_oscar_22_are_judged_by_their_annotation(folder, shared_data):
     lines = (shared_data / "oscar" / "oscar_sample.jsonl").read_bytes().splitlines()
     write_shard(Path("corpus/part_1.jsonl.zst"), lines)
-    filtering.build(Path("corpus"), folder, settings(missing_harmful_pp="keep", malformed_share=0.0), workers=1)
+    build(folder, missing_harmful_pp="keep", malformed_share=0.0)
     unwarned = [line for line in lines if not json.loads(line)["metadata"]["annotation"]]
     assert 0 < len(unwarned) < 63
     assert kept_lines(folder) == unwarned
     balanced(folder)
     with pytest.raises(ValueError, match="none of 63 documents has a harmful_pp score.*kenlm_model, or say .*: keep"):
-        filtering.build(Path("corpus"), Path("again"), settings(), workers=1)
+        build(Path("again"))

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, pre_tokenizers
 
 from stages.corpus import sources
-from stages.filtering import stage as filtering
 from stages.plumbing.sections import Tokenization
 from stages.plumbing.settings import load_settings
 from stages.records import reading, records
@@ -49,8 +48,7 @@ def filtered(texts: list[str], shards: int) -> Path:
         with reading.zstd_writer(Path(f"corpus/part_{number}.jsonl.zst")) as file:
             file.writelines(records.record(PlainDocument(text)) + b"\n" for text in part)
     Path("filtered").mkdir()
-    keep = toy_shards.settings(quality_warnings="keep", missing_harmful_pp="keep")
-    filtering.build(Path("corpus"), Path("filtered"), keep, workers=1)
+    toy_shards.build(Path("filtered"), quality_warnings="keep", missing_harmful_pp="keep")
     return Path("filtered")
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from stages.filtering import stage as filtering
 from stages.plumbing.sections import Filtering
 from stages.plumbing.settings import load_settings
 from stages.records import reading
@@ -16,6 +17,11 @@ EXCLUDED = LAPTOP.excluded_categories
 def settings(**changes) -> Filtering:
     """Those of laptop with others, under which hardly any number of malformed lines stops the stage."""
     return Filtering.model_validate(LAPTOP.model_dump() | {"malformed_share": 0.99} | changes)
+
+
+def build(folder: Path, **changes) -> None:
+    """Filters the folder `corpus` in one process, under `settings` with these changes."""
+    filtering.build(Path("corpus"), folder, settings(**changes), workers=1)
 
 
 def write_shard(path: Path, lines: list[bytes]) -> None:
