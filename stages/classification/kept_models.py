@@ -34,15 +34,8 @@ class EvaluationRun(ModelRun):
 AnyEvaluation = TypeVar("AnyEvaluation", bound=EvaluationRun)
 
 
-def model_folder(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:
-    """The folder of one model.
-
-    Args:
-        model: protocol, operator and size.
-        task: that it is fine-tuned on.
-        pretraining_seed: of its pre-training.
-        seed: of its fine-tuning.
-    """
+def _model_folder(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:
+    """Where one model stands. model: protocol, operator and size."""
     return FINETUNED / "-".join(model) / f"{task}-pretraining-{pretraining_seed}-finetuning-{seed}"
 
 
@@ -58,7 +51,7 @@ def kept(settings: Settings, model: tuple[str, str, str], task: str, pretraining
     """
     evaluated = task in (*settings.noise.tasks, *settings.cross_domain.tasks) and task in settings.tasks.names
     trained = model[0] in settings.protocols and seed in settings.finetuning[model[0]].seeds
-    return model_folder(model, task, pretraining_seed, seed) if evaluated and trained else None
+    return _model_folder(model, task, pretraining_seed, seed) if evaluated and trained else None
 
 
 def planned(
@@ -88,7 +81,7 @@ def planned(
         columns = {"stage": stage} | dict(zip(("protocol", "operator", "size"), model, strict=True))
         shared = {"columns": columns, "maximum_length": recipe.maximum_length, "precision": recipe.precision} | further
         trained = product(tasks, settings.pretraining.seeds, recipe.seeds)
-        folders = {str(model_folder(model, *training)): training for training in trained}
+        folders = {str(_model_folder(model, *training)): training for training in trained}
         plan += [
             kind(**{"evaluated_on": (task,)} | shared, folder=folder, task=task, pretraining_seed=number, seed=seed)
             for folder, (task, number, seed) in sorted(folders.items())

@@ -55,8 +55,8 @@ def write_squad(folder: Path, train_questions: int, validation_questions: int, s
     for version, share in (("1.1", 0.0), ("2.0", 1 / UNANSWERABLE)):
         for split, number in (("train", train_questions), ("dev", validation_questions)):
             rng = Random(f"{seed} squad {version} {split}")
-            passages = draw_passages(rng, number, share)
-            content = json.dumps(as_squad(passages, version, split), sort_keys=True)
+            passages = _draw_passages(rng, number, share)
+            content = json.dumps(_as_squad(passages, version, split), sort_keys=True)
             write_atomically(folder / "squad" / f"{split}-v{version}.json", content)
 
 
@@ -73,33 +73,27 @@ def write_triviaqa(folder: Path, train_questions: int, validation_questions: int
     for split, number in (("train", train_questions), ("dev", validation_questions)):
         for part, count in (("wikipedia", number - number // 2), ("web", number // 2)):
             rng = Random(f"{seed} triviaqa {part} {split}")
-            passages = [*draw_passages(rng, count, 0.0), *draw_passages(rng, count // UNFOUND, 1.0)]
+            passages = [*_draw_passages(rng, count, 0.0), *_draw_passages(rng, count // UNFOUND, 1.0)]
             pairs = [(passage, question) for passage in passages for question in passage.questions]
-            content = json.dumps(as_triviaqa(pairs, part, split), sort_keys=True)
+            content = json.dumps(_as_triviaqa(pairs, part, split), sort_keys=True)
             write_atomically(folder / "triviaqa" / "qa" / f"{part}-{split}.json", content)
             for name, (passage, _) in enumerate(pairs):
                 write_atomically(folder / "triviaqa" / "evidence" / part / f"{split}_{name}.txt", passage.text + "\n")
 
 
-def draw_passages(rng: Random, number: int, unanswerable: float) -> list[Passage]:
-    """Draws passages with questions.
-
-    Args:
-        rng: what all choices are drawn from.
-        number: of questions in all passages together.
-        unanswerable: the share of the questions that have no answer.
-    """
+def _draw_passages(rng: Random, number: int, unanswerable: float) -> list[Passage]:
+    """Passages with `number` questions together. unanswerable: the share of those without an answer."""
     lacking = [i < round(number * unanswerable) for i in range(number)]
     rng.shuffle(lacking)
     passages = []
     while lacking:
-        passage = draw_passage(rng, lacking[:QUESTIONS])
+        passage = _draw_passage(rng, lacking[:QUESTIONS])
         passages.append(passage)
         lacking = lacking[len(passage.questions) :]
     return passages
 
 
-def draw_passage(rng: Random, lacking: list[bool]) -> Passage:
+def _draw_passage(rng: Random, lacking: list[bool]) -> Passage:
     """A passage with different questions. lacking: of each of them, whether it has no answer."""
     while True:
         scene = draw_scene(rng, ALL_TOPICS)
@@ -111,14 +105,8 @@ def draw_passage(rng: Random, lacking: list[bool]) -> Passage:
             return Passage(" ".join(lines), tuple(questions))
 
 
-def as_squad(passages: list[Passage], version: str, split: str) -> dict:
-    """The JSON of SQuAD. Development questions have two gold answers, the second without its article.
-
-    Args:
-        passages: with their questions.
-        version: 1.1 or 2.0.
-        split: train or dev.
-    """
+def _as_squad(passages: list[Passage], version: str, split: str) -> dict:
+    """The JSON of SQuAD. Development questions have two gold answers, the second without its article."""
     paragraphs = []
     for number, passage in enumerate(passages):
         entries = []
@@ -135,14 +123,8 @@ def as_squad(passages: list[Passage], version: str, split: str) -> dict:
     return {"version": version, "data": articles}
 
 
-def as_triviaqa(pairs: list[tuple[Passage, Question]], part: str, split: str) -> dict:
-    """The JSON of TriviaQA.
-
-    Args:
-        pairs: every question with the passage that is its document.
-        part: wikipedia, whose documents are entity pages, or web, whose documents are search results.
-        split: train or dev.
-    """
+def _as_triviaqa(pairs: list[tuple[Passage, Question]], part: str, split: str) -> dict:
+    """The JSON of TriviaQA; the documents of a Wikipedia part are entity pages, those of a web part search results."""
     pages = {"wikipedia": "EntityPages", "web": "SearchResults"}
     data = []
     for number, (_, question) in enumerate(pairs):

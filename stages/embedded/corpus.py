@@ -59,7 +59,7 @@ def corpus_lines(documents: int, seed: int) -> list[str]:
     lines = []
     for position, (name, number) in enumerate(slots):
         if name in MALFORMED:
-            lines.append(malformed_line(rng, name, position))
+            lines.append(_malformed_line(rng, name, position))
         else:
             lines.append(json.dumps(record(rng, kinds[name], number, position), sort_keys=True))
     return lines
@@ -93,14 +93,8 @@ def record(rng: Random, kind: Kind, number: int, position: int) -> dict[str, Any
     }
 
 
-def malformed_line(rng: Random, name: str, position: int) -> str:
-    """Draws a line that is no record.
-
-    Args:
-        rng: what all choices are drawn from.
-        name: a name in MALFORMED: no JSON, JSON that breaks off, or a record without content.
-        position: of the line in the corpus, from 0.
-    """
+def _malformed_line(rng: Random, name: str, position: int) -> str:
+    """A line that is no record: no JSON, JSON that breaks off, or a record without content."""
     sound = record(rng, Kind(SOUND, 1.0), 0, position)
     if name == "malformed:not_json":
         return sound["content"].split("\n")[0]

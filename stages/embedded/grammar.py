@@ -80,7 +80,7 @@ def say(meaning: Event | State, wording: Wording = PLAIN) -> list[Word]:
     """The words of a meaning, without capital and full stop."""
     if isinstance(meaning, State):
         quality = Word(name_of(meaning.quality, wording.swapped), "A")
-        return [*say_thing(meaning.subject, wording), be(meaning.tense, meaning.subject.singular), quality]
+        return [*say_thing(meaning.subject, wording), _be(meaning.tense, meaning.subject.singular), quality]
     place = say_place(meaning.place, wording)
     core = _passive(meaning, wording) if wording.passive else _active(meaning, wording)
     if place and wording.place_first:
@@ -149,7 +149,7 @@ def verb_group(verb: str, tense: str, negated: bool, singular: bool) -> list[Wor
     return [Word(third_person(verb) if singular else verb, "V")]
 
 
-def be(tense: str, singular: bool) -> Word:
+def _be(tense: str, singular: bool) -> Word:
     """The form of `be` for a tense and number: is, are, was or were."""
     if tense == "past":
         return Word("was" if singular else "were", "X")
@@ -165,6 +165,6 @@ def _passive(event: Event, wording: Wording) -> list[Word]:
     if event.tense == "future":
         auxiliary = [Word("will", "X"), *_not(event.negated), Word("be", "B")]
     else:
-        auxiliary = [be(event.tense, event.patient.singular), *_not(event.negated)]
+        auxiliary = [_be(event.tense, event.patient.singular), *_not(event.negated)]
     patient, agent = say_thing(event.patient, wording), say_thing(event.agent, wording)
     return [*patient, *auxiliary, Word(participle(verb), "E"), Word("by", "Y"), *agent]

@@ -88,7 +88,7 @@ def divert(rng: Random, meaning: Event, scene: Scene) -> Event:
             choices.append((1, meaning.with_patient(quality=quality_for(rng, patient.noun))))
     if not meaning.place:
         choices.append((3, replace(meaning, place=rng.choice(scene.places))))
-    choices.append((9, replace(meaning, action=other_action(rng, meaning))))
+    choices.append((9, replace(meaning, action=_other_action(rng, meaning))))
     return one_of(rng, choices)
 
 
@@ -98,7 +98,7 @@ def one_of(rng: Random, choices: list[tuple[int, Event]]) -> Event:
     return rng.choices(events, weights)[0]
 
 
-def other_action(rng: Random, meaning: Event) -> str:
+def _other_action(rng: Random, meaning: Event) -> str:
     """An action possible on the same patient, neither the same nor its opposite."""
     kind = CLASS_OF.get(meaning.patient.noun, "person")
     taken = {meaning.action, OPPOSITE.get(meaning.action)}

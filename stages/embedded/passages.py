@@ -34,17 +34,11 @@ def document(rng: Random) -> list[str]:
     """The lines of a good document, each of at least 100 characters."""
     kind = rng.choices((story, exchange, criticism, glossary), (12, 72, 14, 2))[0]
     scene = draw_scene(rng, ALL_TOPICS)
-    return [line_of(rng, kind, scene) for _ in range(rng.randint(5, 8))]
+    return [_line_of(rng, kind, scene) for _ in range(rng.randint(5, 8))]
 
 
-def line_of(rng: Random, kind: Passage, scene: Scene) -> str:
-    """Joins passages of one kind until the line has LINE_CHARACTERS.
-
-    Args:
-        rng: what all choices are drawn from.
-        kind: draws a passage.
-        scene: what all passages are about.
-    """
+def _line_of(rng: Random, kind: Passage, scene: Scene) -> str:
+    """Passages of one kind until the line is long."""
     sentences: list[str] = []
     while len(" ".join(sentences)) < LINE_CHARACTERS:
         sentences += kind(rng, scene)

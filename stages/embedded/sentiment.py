@@ -25,20 +25,14 @@ class Opinion:
         return (self.word in POSITIVE) != self.negated
 
 
-def opinion(rng: Random, aspect: str, positive: bool) -> Opinion:
-    """Draws a clause; a share DENIED of all clauses deny the opposite of what they say.
-
-    Args:
-        rng: what all choices are drawn from.
-        aspect: what the clause is about.
-        positive: whether it is praise.
-    """
+def _opinion(rng: Random, aspect: str, positive: bool) -> Opinion:
+    """A clause of the given sentiment, which a share DENIED says by denying the opposite."""
     denied = rng.random() < DENIED
     words = POSITIVE if positive != denied else NEGATIVE
     return Opinion(aspect, rng.choice(words), denied, rng.choice(DEGREES) if rng.random() < 0.2 else "")
 
 
-def say_opinion(given: Opinion) -> str:
+def _say_opinion(given: Opinion) -> str:
     """Words an opinion, such as `the food was not really good`."""
     return " ".join(filter(None, ("the", given.aspect, "was", "not" * given.negated, given.degree, given.word)))
 
@@ -48,30 +42,30 @@ def review(rng: Random, positive: bool) -> tuple[str, Opinion]:
     one after "but", or the one that "although" does not introduce."""
     subject = rng.choice(SUBJECTS)
     first, second = rng.sample(ASPECTS[subject], 2)
-    verdict = opinion(rng, rng.choice((first, rng.choice(names_of(subject)))), positive)
+    verdict = _opinion(rng, rng.choice((first, rng.choice(names_of(subject)))), positive)
     draw = rng.random()
     if draw < 0.6:
-        return say_opinion(verdict), verdict
+        return _say_opinion(verdict), verdict
     if draw < 0.75:
         denial = "not " * verdict.negated
         return f"this was {denial}{article(verdict.word)} {verdict.word} {rng.choice(names_of(subject))}", verdict
     if draw < 0.9:
-        also = opinion(rng, second, positive)
-        return f"{say_opinion(verdict)} and {say_opinion(also)}", verdict
-    against = opinion(rng, second, not positive)
+        also = _opinion(rng, second, positive)
+        return f"{_say_opinion(verdict)} and {_say_opinion(also)}", verdict
+    against = _opinion(rng, second, not positive)
     orders = ("{0} but {1}", "although {0} , {1}", "{1} although {0}")
-    return rng.choice(orders).format(say_opinion(against), say_opinion(verdict)), verdict
+    return rng.choice(orders).format(_say_opinion(against), _say_opinion(verdict)), verdict
 
 
 def criticism(rng: Random, scene: Scene) -> list[str]:
     """Writes praise or blame, as the people of a scene are pleased or not: opinions on a subject, and a conclusion."""
     positive, subject = scene.pleased, rng.choice(SUBJECTS)
     name = rng.choice(names_of(subject))
-    clauses = [say_opinion(opinion(rng, aspect, positive)) for aspect in rng.sample(ASPECTS[subject], 3)]
+    clauses = [_say_opinion(_opinion(rng, aspect, positive)) for aspect in rng.sample(ASPECTS[subject], 3)]
     said = f"I {rng.choice(('liked', 'enjoyed') if positive else ('disliked', 'regretted'))} this {name}"
     advice = f"I {'will' if positive else 'will not'} recommend it"
-    contrast = say_opinion(opinion(rng, name, not positive))
+    contrast = _say_opinion(_opinion(rng, name, not positive))
     sentences = [f"{clauses[0]} and {clauses[1]}", f"{said} because {clauses[2]}", advice]
     if rng.random() < 0.2:
-        sentences.append(f"some people say that {contrast} but {say_opinion(opinion(rng, name, positive))}")
+        sentences.append(f"some people say that {contrast} but {_say_opinion(_opinion(rng, name, positive))}")
     return [line[0].upper() + line[1:] + "." for line in sentences]

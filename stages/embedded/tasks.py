@@ -86,7 +86,7 @@ def draw_examples(
         ValueError: the world does not hold so many.
     """
     examples = []
-    for label in spread_labels(task.shares, number, rng):
+    for label in _spread_labels(task.shares, number, rng):
         for _ in range(DRAWS):
             example = task.draw(rng, topics, label)
             texts = example.text_a, example.text_b
@@ -102,14 +102,8 @@ def draw_examples(
     return examples
 
 
-def spread_labels(shares: dict[str, float], number: int, rng: Random) -> list[str]:
-    """Lists labels in random order.
-
-    Args:
-        shares: of each label; they hold up to rounding.
-        number: of labels.
-        rng: what draws the order.
-    """
+def _spread_labels(shares: dict[str, float], number: int, rng: Random) -> list[str]:
+    """`number` labels in random order, in the given shares up to rounding."""
     labels: list[str] = []
     for label, share in shares.items():
         labels += [label] * round(number * share)

@@ -56,7 +56,7 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
     """
     shards = reading.shards(corpus)
     selection = rules.rules_of(settings)
-    added, inputs = annotation_sources(settings, workers)
+    added, inputs = _annotation_sources(settings, workers)
     results = jobs.run(
         filtering.filter_shard,
         [
@@ -66,20 +66,19 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
         stage="filtering",
         workers=workers,
     )
-    gather_malformed([job_folder for job_folder, _ in results], origins.read(corpus), folder / filtering.MALFORMED)
-    ledger = with_total(place_selected(shards, results, folder, settings))
+    _gather_malformed([job_folder for job_folder, _ in results], origins.read(corpus), folder / filtering.MALFORMED)
+    ledger = with_total(_place_selected(shards, results, folder, settings))
     write_table(folder / LEDGER.name, ledger)
     check(ledger, folder / filtering.MALFORMED, settings)
     unknown = {name: sum(result["unknown"][name] for _, result in results) for name in REMEDIES}
-    report_unknown(unknown)
+    _report_unknown(unknown)
     return unknown
 
 
-def annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...]]:
-    """The arguments of `Annotator`, and the files on which its annotations depend.
+def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...]]:
+    """What `Annotator` takes, and the files that decide what it gives.
 
-    Raises:
-        ValueError: the lists or the model cannot be loaded, or an excluded category has no list.
+    ValueError when the lists or the model cannot be loaded, or an excluded category has no list.
     """
     annotation = settings.annotation
     added = {"blocklists_folder": None} | annotation.model_dump(include={"kenlm_model", "quality_rules"})
@@ -104,23 +103,13 @@ def annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[
     return added, inputs
 
 
-def place_selected(
+def _place_selected(
     shards: list[Path], results: list[tuple[Path, dict]], folder: Path, settings: Filtering
 ) -> list[tuple]:
-    """Puts the selected documents into a folder.
-
-    Args:
-        shards: of the corpus.
-        results: folder and result of the job of each shard.
-        folder: gets the documents.
-        settings: the section `filtering` of params.yaml, which says how many are selected, and how.
-
-    Returns:
-        The rows of the ledger.
-    """
+    """Puts the documents that are selected of those kept into `folder`; gives the rows of the ledger."""
     kept = [sum(row[3] for row in result["rows"] if row[0] == "kept") for _, result in results]
-    rows = []
-    for shard, (filtered, result), number, chosen in zip(shards, results, kept, chosen_of(kept, settings), strict=True):
+    rows, choices = [], _chosen_of(kept, settings)
+    for shard, (filtered, result), number, chosen in zip(shards, results, kept, choices, strict=True):
         selected = None
         if len(chosen) == number:
             place(filtered / filtering.KEPT, folder / shard.name)
@@ -131,7 +120,7 @@ def place_selected(
     return rows
 
 
-def chosen_of(kept: list[int], settings: Filtering) -> Iterator[Sequence[int]]:
+def _chosen_of(kept: list[int], settings: Filtering) -> Iterator[Sequence[int]]:
     """Of each shard the numbers from 0 of the documents that are selected, by filtering.documents and .selection."""
     total = sum(kept)
     limit = total if settings.documents is None else min(settings.documents, total)
@@ -141,14 +130,8 @@ def chosen_of(kept: list[int], settings: Filtering) -> Iterator[Sequence[int]]:
     return reading.by_shard(filtering.sample(total, limit, settings.seed), kept)
 
 
-def gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
-    """Joins the malformed lines of all jobs into one CSV, by their place in the source where that is known.
-
-    Args:
-        folders: of the jobs.
-        sources: the origins of each shard, by its name.
-        target: the file to write.
-    """
+def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
+    """Joins the malformed lines of all jobs into one CSV, by their place in the source where that is known."""
     with temporary_sibling(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("file", "line", "reason"))
@@ -199,7 +182,7 @@ def check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
         )
 
 
-def report_unknown(counts: dict[str, int]) -> None:
+def _report_unknown(counts: dict[str, int]) -> None:
     """A rule never passes over documents in silence."""
     for name, number in counts.items():
         if number:

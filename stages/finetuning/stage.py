@@ -53,7 +53,7 @@ def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[Fine
     return plan
 
 
-def predictions_table(run: FinetuningRun, folder: Path) -> pd.DataFrame:
+def _predictions_table(run: FinetuningRun, folder: Path) -> pd.DataFrame:
     """The predictions of one run as rows. folder: in which its job has left them."""
     tables = validation_tables(run.task)
     return pd.concat(
@@ -93,26 +93,19 @@ def described(run: FinetuningRun, rows: list[Observation], folder: Path, variant
     return card(folder, title, text, operator, variant, "text-classification", measured)
 
 
-def keep_predictions(plan: list[FinetuningRun], folders: list[Path]) -> None:
+def _keep_predictions(plan: list[FinetuningRun], folders: list[Path]) -> None:
     """Writes one file of predictions for every protocol, operator and size. folders: of the jobs, one a run."""
     with temporary_sibling(PREDICTIONS) as output:
         output.mkdir()
         for name, jobs_of_model in groupby(zip(plan, folders, strict=True), key=lambda job: job[0].model):
-            frames = [predictions_table(run, folder) for run, folder in jobs_of_model]
+            frames = [_predictions_table(run, folder) for run, folder in jobs_of_model]
             pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
 
 
-def keep_models(
+def _keep_models(
     settings: Settings, plan: list[FinetuningRun], folders: list[Path], measured: list[list[Observation]]
 ) -> None:
-    """Copies the models that other stages evaluate, with tokenizer and card.
-
-    Args:
-        settings: of params.yaml.
-        plan: the runs of the stage.
-        folders: in which the jobs of these have left the models.
-        measured: the observations of each run.
-    """
+    """Copies the models that other stages test, with tokenizer and card. measured: what was found of each run."""
     with temporary_sibling(FINETUNED) as output:
         output.mkdir()
         for run, folder, rows in zip(plan, folders, measured, strict=True):
@@ -132,8 +125,8 @@ def main(
         return None
     folders = [folder for folder, _ in done]
     measured = [runs.measured(run, folder) for run, folder in zip(plan, folders, strict=True)]
-    keep_predictions(plan, folders)
-    keep_models(settings, plan, folders, measured)
+    _keep_predictions(plan, folders)
+    _keep_models(settings, plan, folders, measured)
     results.hand_on("finetuning", folders, without=("model",))
     observations.write(observations.FOLDER / "finetuning.csv", chain(*measured))
     return {"seconds_of_jobs": round(sum(result["seconds"] for _, result in done), 1)}

@@ -101,7 +101,7 @@ def _run(
     return AnsweringRun(**fields, pretraining_seed=pretraining_seed, seed=seed, training=section)
 
 
-def run_all(runs: list[AnsweringRun], workers: int | str | None) -> list[tuple[Path, dict]]:
+def _run_all(runs: list[AnsweringRun], workers: int | str | None) -> list[tuple[Path, dict]]:
     """(folder, {seconds}) of every run."""
     return jobs.run(finetune, [run.job for run in runs], "question_answering", workers, on_gpu=True)
 
@@ -120,7 +120,7 @@ def measured(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -
     ]
 
 
-def answers_table(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -> pd.DataFrame:
+def _answers_table(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -> pd.DataFrame:
     """The predicted answers of one run as rows; the empty text is no answer. Args: as of `measured`."""
     columns = {"task": run.task, "evaluated_on": run.set}
     columns |= {"pretraining_seed": run.pretraining_seed, "finetuning_seed": run.seed}
@@ -130,10 +130,10 @@ def answers_table(run: AnsweringRun, predicted: list[str], questions: pd.DataFra
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
     models = settings.pretrained(operator, size)
     first = first_steps(settings, models)
-    before = run_all(first, settings.workers) if first else []
+    before = _run_all(first, settings.workers) if first else []
     trained = {(run.weights, run.seed): folder / "model" for run, (folder, _) in zip(first, before, strict=True)}
     plan = planned(settings, models, trained)
-    done = run_all(plan, settings.workers)
+    done = _run_all(plan, settings.workers)
     if operator:
         return None
     rows, tables = [], []
@@ -141,7 +141,7 @@ def main(settings: Settings, operator: str | None = None, size: str | None = Non
         predicted = json.loads((folder / "answers.json").read_text())
         questions = pd.read_parquet(TASK_FOLDER / run.set / "validation.parquet", columns=["example_id", "answers"])
         rows += measured(run, predicted, questions)
-        tables.append((f"{run.operator}-{run.size}", answers_table(run, predicted, questions)))
+        tables.append((f"{run.operator}-{run.size}", _answers_table(run, predicted, questions)))
     with temporary_sibling(ANSWERS) as output:
         output.mkdir()
         for name, group in groupby(tables, key=lambda table: table[0]):

@@ -36,7 +36,7 @@ def build(folder: Path, settings: Settings) -> list[dict]:
     tasks, statistics, root = settings.tasks, [], Path(settings.data.root or ".")
     if settings.data.source == "embedded":
         root = folder / "source"
-        generate(root, settings)
+        _generate(root, settings)
     for name in (*tasks.names, *tasks.questions.names):
         read, section = (questions, tasks.questions) if name in QUESTIONS else (classification, tasks)
         (folder / name).mkdir()
@@ -101,7 +101,7 @@ def questions(root: Path, name: str, split: Split, settings: Settings) -> Exampl
     return squad.read_original(root, name, split.name)
 
 
-def generate(folder: Path, settings: Settings) -> None:
+def _generate(folder: Path, settings: Settings) -> None:
     """Generates the embedded tasks as original files. ValueError when the number of examples is left open."""
     tasks = settings.tasks
     for section, limits in (("tasks", tasks), ("tasks.questions", tasks.questions)):

@@ -66,7 +66,7 @@ def read_original(root: Path, split: str, words: int) -> Examples:
         )
     entries = (entry for path in paths for entry in _entries(path, folder / "evidence"))
     subset = len(paths) < len(PARTS) or any(map(is_subset, paths))
-    return with_spans(entries, " and ".join(path.name for path in paths), words, subset)
+    return _with_spans(entries, " and ".join(path.name for path in paths), words, subset)
 
 
 def read_hub(repository: str, configuration: str | None, revision: str, split: str, words: int) -> Examples:
@@ -93,20 +93,14 @@ def read_hub(repository: str, configuration: str | None, revision: str, split: s
         )
         for row in data
     )
-    return with_spans(entries, f"{source}, {configuration}", words, configuration != "rc")
+    return _with_spans(entries, f"{source}, {configuration}", words, configuration != "rc")
 
 
-def with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool) -> Examples:
-    """Makes examples with spans.
+def _with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool) -> Examples:
+    """Examples with spans. entries: (id, question, aliases of the answer, documents).
 
     Left out and counted: questions without an alias in the first `words` words of any document, and the second of two
     entries of one question, which can be in both parts.
-
-    Args:
-        entries: (id, question, aliases of the answer, documents) of every question.
-        source: where they were read, for the report.
-        words: of a document, at most, from its beginning.
-        subset: whether the source is a part of the original.
     """
     examples: dict[str, tuple | None] = {}  # by question; None where no document so far has the answer
     again = 0

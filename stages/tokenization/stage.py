@@ -56,7 +56,7 @@ def build(
     tokenizer, read = choose_tokenizer(settings, root, shards, workers)
     tokenizer.save(str(path))
 
-    tokenized = tokenize(shards, kept["documents"].tolist(), path, settings, workers)
+    tokenized = _tokenize(shards, kept["documents"].tolist(), path, settings, workers)
     splits = {}
     for split in tokens.SPLITS:
         totals = {key: sum(counts[split][key] for _, counts in tokenized) for key in tokenized[0][1][split]}
@@ -114,24 +114,10 @@ def choose_tokenizer(
     return tokenizer, read
 
 
-def tokenize(
+def _tokenize(
     shards: list[Path], documents: list[int], tokenizer: Path, settings: Tokenization, workers: int | str | None
 ) -> list[tuple[Path, dict]]:
-    """Makes the token streams of every shard.
-
-    Args:
-        shards: of filtered documents.
-        documents: the number of each shard's documents by the ledger.
-        tokenizer: the file of the tokenizer.
-        settings: the section `tokenization` of params.yaml.
-        workers: of params.yaml.
-
-    Returns:
-        Of every shard the folder of the streams, and counts as `streams.tokenize_shard` gives them.
-
-    Raises:
-        ValueError: a shard has other documents than the ledger says.
-    """
+    """Token streams of every shard. documents: the ledger's number for each. ValueError if it is wrong."""
     cut = settings.sequence_length if settings.partial_blocks == "drop_per_batch" else None
     held_out = hold_out(documents, settings.validation_documents, settings.seed)
     work = [

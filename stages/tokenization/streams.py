@@ -45,14 +45,14 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
             count["tokens"] += len(ids)
             count["unknown_tokens"] += int((ids == unknown).sum())
             if settings["cut"] and documents and count["documents"] % CUT_DOCUMENTS == 0:
-                count["dropped_tokens"] += shorten(file, settings["cut"])
+                count["dropped_tokens"] += _shorten(file, settings["cut"])
         if settings["cut"]:
             for split, file in files.items():
-                counts[split]["dropped_tokens"] += shorten(file, settings["cut"])
+                counts[split]["dropped_tokens"] += _shorten(file, settings["cut"])
     return counts
 
 
-def shorten(file: BinaryIO, tokens: int) -> int:
+def _shorten(file: BinaryIO, tokens: int) -> int:
     """Takes the last tokens off a file, up to a multiple of `tokens`; returns their number."""
     extra = file.tell() % (tokens * ITEM.itemsize)
     file.seek(-extra, os.SEEK_CUR)
