@@ -14,9 +14,8 @@ from stages.timing import peers, speed
 from stages.tools.benchmarks import training as benchmark
 from stages.training import machine
 from tests import toy
-from tests.toy import FINETUNING
+from tests.toy import FINETUNING, TOY
 
-SIZE = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
 RECIPE = benchmark.TRAINING | {"maximum_length": 16}
 
 
@@ -73,7 +72,7 @@ def test_stock_pretraining_computes_in_the_precision_asked_for_in_any_order(prep
         return forward(self, *arguments, **others)
 
     monkeypatch.setattr(BertSelfAttention, "forward", watched)
-    stock = peers.Pretraining(SIZE, benchmark.TRAINING, corpus.vocabulary_size, corpus.train[range(8)], tokenizer)
+    stock = peers.Pretraining(TOY, benchmark.TRAINING, corpus.vocabulary_size, corpus.train[range(8)], tokenizer)
     for precision in ("float32", "bfloat16", "float32"):
         seen.clear()
         stock.seconds(4, precision, 1)
@@ -82,7 +81,7 @@ def test_stock_pretraining_computes_in_the_precision_asked_for_in_any_order(prep
 
 def test_stock_fine_tuning_pads_every_example_to_the_maximum(prepared):
     _, corpus, (examples, _) = prepared
-    stock = peers.Finetuning(SIZE, RECIPE, corpus.vocabulary_size, 2, "float32", 1)
+    stock = peers.Finetuning(TOY, RECIPE, corpus.vocabulary_size, 2, "float32", 1)
     data = stock.padded(examples)
     assert {len(row["input_ids"]) for row in data} == {16}
     assert [sum(row["attention_mask"]) for row in data] == [len(ids) for ids in examples.ids]
@@ -91,7 +90,7 @@ def test_stock_fine_tuning_pads_every_example_to_the_maximum(prepared):
 
 def test_stock_bert_and_ours_predict_alike_from_equal_weights(prepared):
     _, corpus, (examples, validation) = prepared
-    stock = peers.Finetuning(SIZE, RECIPE, corpus.vocabulary_size, 2, "float32", 1)
+    stock = peers.Finetuning(TOY, RECIPE, corpus.vocabulary_size, 2, "float32", 1)
     stock.train(examples, 8, 1, 1e-3)
     recipe = Finetuning.model_validate(FINETUNING)
     ours = speed.Finetuning("sst2", recipe, {"operator": "original"}, SIZE, corpus.vocabulary_size)

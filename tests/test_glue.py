@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from stages.benchmarks.glue import TASKS
 from stages.benchmarks.metrics import scores
-from stages.plumbing.sections import Data, Hub, HubRepository, Questions, Tasks
 from stages.tasks import glue
 from stages.tasks import stage as tasks
 from stages.tasks.examples import Examples
+from tests.toy_tasks import hub, settings
 
 REAL = {  # examples of every split in the shared data, and whether the file is a subset
     "cola": {"train": (8551, False), "validation": (1043, False)},
@@ -31,29 +31,6 @@ REAL = {  # examples of every split in the shared data, and whether the file is 
     "qnli": {"train": (10475, True), "validation": (5463, False)},
     "rte": {"train": (2490, False), "validation": (277, False)},
 }
-
-
-def settings(source="files", root=None, names=tuple(TASKS), train=None, validation=None, seed=1, hub="-"):
-    repository = HubRepository(repository=str(hub), revision="main")
-    questions = Questions(
-        names=["squad1"],
-        train_examples=8,
-        validation_examples=4,
-        squad2_training="original",
-        triviaqa_words=60,
-        hub=dict.fromkeys(("squad1", "squad2", "triviaqa"), Hub(repository="-", configuration=None, revision="main")),
-    )
-    return SimpleNamespace(
-        data=Data(source=source, root=str(root) if root else None),
-        tasks=Tasks(
-            names=list(names),
-            train_examples=train,
-            validation_examples=validation,
-            seed=seed,
-            hub=repository,
-            questions=questions,
-        ),
-    )
 
 
 def statistics_of(folder: Path) -> pd.DataFrame:
@@ -96,17 +73,6 @@ def test_embedded_tasks_need_their_number(tmp_path):
         tasks.build(tmp_path, settings("embedded", train=60))
 
 
-def test_equal_settings_give_equal_bytes(tmp_path):
-    made = []
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        tasks.build(tmp_path / name, settings("embedded", train=40, validation=20))
-        files = sorted(path for path in (tmp_path / name).rglob("*") if path.is_file())
-        made.append([path.read_bytes() for path in files])
-    assert made[0] == made[1]
-    assert len(made[0]) == 18 + 2  # and two of SQuAD
-
-
 @pytest.mark.parametrize("task", TASKS)
 def test_real_tasks_have_their_official_counts_and_labels(shared_data, task):
     for split in TASKS[task].splits:
@@ -144,9 +110,9 @@ def test_both_layouts_are_accepted_and_whole_files_go_first(tmp_path):
     assert len(read(tmp_path, "sst2").frame) == 3
 
 
-def test_quotes_line_separators_and_other_line_ends_are_text_as_it_stands(tmp_path):
+def test_a_text_is_as_it_stands_and_a_byte_order_mark_and_blank_last_lines_are_none(tmp_path):
     lines = ["\ufeffsentence\tlabel\r", '"never closed\t1\r', "a\u2028b \u0085c\x0bd\t0\r", "NA\t1", " \t0"]
-    write(tmp_path, "SST-2/train.tsv", *lines)
+    write(tmp_path, "SST-2/train.tsv", *lines, "", " ", "")
     frame = read(tmp_path, "sst2").frame
     assert frame["text_a"].tolist() == ['"never closed', "a\u2028b \u0085c\x0bd", "NA", " "]
     assert frame["label"].tolist() == [1, 0, 1, 0]
@@ -176,12 +142,6 @@ def test_a_fault_is_named_with_its_file_and_line(tmp_path, task, lines, message)
     write(tmp_path, f"{TASKS[task].folder}/train.tsv", *lines)
     with pytest.raises(ValueError, match=message):
         read(tmp_path, task)
-
-
-def test_a_byte_order_mark_and_blank_last_lines_do_no_harm(tmp_path):
-    path = write(tmp_path, "SST-2/train.tsv", "\ufeffsentence\tlabel", "a\t1", "", " ", "")
-    assert read(tmp_path, "sst2").frame["text_a"].tolist() == ["a"]
-    assert path.read_bytes().startswith(b"\xef\xbb\xbf")
 
 
 def test_other_faults_of_files_are_named(tmp_path):
@@ -240,46 +200,25 @@ def test_a_dataset_in_the_layout_of_the_hub_gives_the_same_tables(tmp_path, shar
 
     task, split = TASKS["rte"], TASKS["rte"].splits[1]
     ours = glue.read_original(shared_data, task, split).frame
-    features = datasets.Features(
-        sentence1=datasets.Value("string"),
-        sentence2=datasets.Value("string"),
-        label=datasets.ClassLabel(names=list(task.classes)),
-    )
-    columns = {"sentence1": ours["text_a"], "sentence2": ours["text_b"], "label": ours["label"]}
-    repository = tmp_path / "glue"
-    data = datasets.Dataset.from_dict({name: list(values) for name, values in columns.items()}, features=features)
-    (repository / "rte").mkdir(parents=True)
-    data.to_parquet(repository / "rte" / "validation-00000-of-00001.parquet")
-    card = "---\nconfigs:\n- config_name: rte\n  data_files:\n  - split: validation\n    path: rte/validation-*\n---\n"
-    (repository / "README.md").write_text(card)
-    theirs = glue.read_hub(str(repository), "main", task, split).frame
+    text, label = datasets.Value("string"), datasets.ClassLabel(names=list(task.classes))
+    features = datasets.Features(sentence1=text, sentence2=text, label=label)
+    rows = ours.rename(columns={"text_a": "sentence1", "text_b": "sentence2"})[list(features)].to_dict("records")
+    theirs = glue.read_hub(hub(tmp_path / "glue", rows, "rte", features), "main", task, split).frame
     pd.testing.assert_frame_equal(theirs, ours)
 
 
 def test_two_folders_of_one_name_and_layout_are_told_apart(tmp_path):
     """The cache of datasets knows a folder by the last part of its name."""
-    card = "---\nconfigs:\n- config_name: rte\n  data_files:\n  - split: validation\n    path: rte/validation-*\n---\n"
     for text in ("first", "second"):
-        repository = tmp_path / text / "glue"
-        (repository / "rte").mkdir(parents=True)
-        table = pd.DataFrame({"sentence1": [text], "sentence2": ["b"], "label": [0]})
-        table.to_parquet(repository / "rte" / "validation-00000-of-00001.parquet")
-        (repository / "README.md").write_text(card)
-        read = glue.read_hub(str(repository), "main", TASKS["rte"], TASKS["rte"].splits[1]).frame
-        assert read["text_a"].tolist() == [text]
+        repository = hub(tmp_path / text / "glue", [{"sentence1": text, "sentence2": "b", "label": 0}], "rte")
+        frame = glue.read_hub(repository, "main", TASKS["rte"], TASKS["rte"].splits[1]).frame
+        assert frame["text_a"].tolist() == [text]
 
 
 def test_a_repository_without_a_column_of_the_task_is_one_error_that_names_both(tmp_path):
-    import datasets
-
-    repository = tmp_path / "glue"
-    (repository / "rte").mkdir(parents=True)
-    data = datasets.Dataset.from_dict({"sentence1": ["a"], "text": ["b"], "label": [0]})
-    data.to_parquet(repository / "rte" / "validation-00000-of-00001.parquet")
-    card = "---\nconfigs:\n- config_name: rte\n  data_files:\n  - split: validation\n    path: rte/validation-*\n---\n"
-    (repository / "README.md").write_text(card)
+    repository = hub(tmp_path / "glue", [{"sentence1": "a", "text": "b", "label": 0}], "rte")
     with pytest.raises(ValueError, match=r"tasks\.hub: .* \(rte\): no column sentence2 among sentence1, text"):
-        glue.read_hub(str(repository), "main", TASKS["rte"], TASKS["rte"].splits[1])
+        glue.read_hub(repository, "main", TASKS["rte"], TASKS["rte"].splits[1])
 
 
 def test_the_hub_is_read_at_one_commit_which_the_statistics_name(tmp_path, monkeypatch):

@@ -12,16 +12,17 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from stages.attention.bert import OperatorBertForSequenceClassification
 from stages.attention.configuration import configuration
 from stages.attention.operators import OPERATORS
-from stages.classification.training import Encoded, encode, predict
+from stages.classification.training import Encoded, encoded, predict
 from stages.finetuning import stage as finetuning
 from stages.noise import embeddings as noise
 from stages.noise import probes, stage
 from stages.noise.text import KINDS, perturbed
 from stages.plumbing.settings import load_settings
 from stages.plumbing.testing_sections import Noise
+from tests.toy import TOY
 
-TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
 CLS, SEP, PAD = 2, 3, 0
+FRAME = pd.DataFrame({"text_a": ["one two three four five"] * 20, "text_b": ["six seven", None] * 10, "label": 0})
 
 
 def model_of(operator="original", labels=3):
@@ -139,12 +140,11 @@ def test_every_model_that_finetuning_keeps_is_evaluated_and_no_other():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_noise_repeats_itself_and_leaves_clean_text_at_level_zero(kind):
-    frame = pd.DataFrame({"text_a": ["one two three four five"] * 20, "text_b": ["six seven", None] * 10, "label": 0})
-    assert perturbed(frame, kind, 0.0, 1).equals(frame)
-    noised = perturbed(frame, kind, 0.4, 1)
-    assert noised.equals(perturbed(frame, kind, 0.4, 1))
-    assert not noised["text_a"].equals(frame["text_a"])
-    assert noised["text_b"].isna().equals(frame["text_b"].isna())
+    assert perturbed(FRAME, kind, 0.0, 1).equals(FRAME)
+    noised = perturbed(FRAME, kind, 0.4, 1)
+    assert noised.equals(perturbed(FRAME, kind, 0.4, 1))
+    assert not noised["text_a"].equals(FRAME["text_a"])
+    assert noised["text_b"].isna().equals(FRAME["text_b"].isna())
     assert (noised["text_a"].str.strip() != "").all()
 
 
@@ -166,13 +166,6 @@ def test_no_text_becomes_empty(kind, text):
 
 
 @pytest.fixture
-def table(tmp_path):
-    frame = pd.DataFrame({"text_a": ["one two three four five"] * 20, "text_b": ["six seven", None] * 10, "label": 0})
-    frame.to_parquet(tmp_path / "table.parquet")
-    return tmp_path / "table.parquet"
-
-
-@pytest.fixture
 def tokenizer(tmp_path):
     names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "one", "two", "three", "four", "five", "six", "seven"]
     words = Tokenizer(models.WordLevel({name: number for number, name in enumerate(names)}, unk_token="[UNK]"))
@@ -181,16 +174,13 @@ def tokenizer(tmp_path):
     return tmp_path / "tokenizer.json"
 
 
-def test_noise_in_the_text_gives_predictions_by_kind_level_and_seed(table, tokenizer, tmp_path):
+def test_noise_in_the_text_gives_predictions_by_kind_level_and_seed(tokenizer):
     model, settings = model_of(), settings_of(text=["typos", "dropped_words"])
-
-    def predicted(path):
-        return predict(model, encode(path, tokenizer, 16), "float32")
-
-    made = noise.predictions_under_text_noise(table, settings, predicted, tmp_path)
-    assert list(made) == ["typos=0.4", "dropped_words=0.4"]
-    assert all(len(drawn) == 2 and all(len(one) == 20 for one in drawn) for drawn in made.values())
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["table.parquet", "tokenizer.json"]
+    predictions = noise.predictions_under_text_noise(
+        FRAME, settings, lambda frame: predict(model, encoded(frame, tokenizer, 16), "float32")
+    )
+    assert list(predictions) == ["typos=0.4", "dropped_words=0.4"]
+    assert all(len(drawn) == 2 and all(len(one) == 20 for one in drawn) for drawn in predictions.values())
 
 
 # probes

@@ -2,17 +2,16 @@
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 from stages.benchmarks.answers import exact_match, f1, normalised, scores
 from stages.embedded.comprehension import write_squad, write_triviaqa
-from stages.plumbing.sections import Data, Hub, Questions
 from stages.tasks import squad, triviaqa
 from stages.tasks import stage as tasks
 from stages.tasks.examples import Examples
+from tests.toy_tasks import hub, settings
 
 CONTEXT = "The Seine flows through Paris. Paris is old."
 QAS = r"\$\.data\[0\]\.paragraphs\[0\]\.qas"  # as an error names the questions of the only paragraph
@@ -160,33 +159,25 @@ def test_a_byte_order_mark_and_blank_last_lines_do_no_harm(tmp_path):
 
 
 UNREADABLE = {
-    "deep nesting": b"[" * 100_000,
-    "latin-1": '{"data": "é"}'.encode("latin-1"),
-    "a number without end": b'{"data": ' + b"1" * 5000 + b"}",
-    "half of a surrogate pair": json.dumps({"data": "\ud800"}).encode(),
-    "nothing": b"",
+    "deep nesting": (b"[" * 100_000, "not whole JSON in UTF-8"),
+    "latin-1": ('{"data": "é"}'.encode("latin-1"), "not whole JSON in UTF-8"),
+    "a number without end": (b'{"data": ' + b"1" * 5000 + b"}", "not whole JSON in UTF-8"),
+    "half of a surrogate pair": (json.dumps({"data": "\ud800"}).encode(), "not whole JSON in UTF-8"),
+    "nothing": (b"", "not whole JSON in UTF-8"),
+    "cut short": (b'{"version": "1.1", "data": [{"title": "T", "par', "not whole JSON in UTF-8"),
+    "a list": (b"[]", "Expected `object`, got `array`"),
+    "a number": (b'{"data": 1}', r"Expected `array`, got `int` - at `\$\.data`"),
 }
 
 
-@pytest.mark.parametrize("content", UNREADABLE.values(), ids=list(UNREADABLE))
-def test_a_file_that_cannot_be_read_is_named(content, tmp_path):
+@pytest.mark.parametrize(("content", "message"), UNREADABLE.values(), ids=list(UNREADABLE))
+def test_a_file_that_cannot_be_read_is_named(content, message, tmp_path):
     squad_file(tmp_path, entry()).write_bytes(content)
-    with pytest.raises(ValueError, match=r"train-v1\.1\.json: not whole JSON in UTF-8.*fetch the file again"):
+    with pytest.raises(ValueError, match=rf"train-v1\.1\.json: .*{message}.*fetch the file again"):
         squad.read_original(tmp_path, "squad1", "train")
 
 
-def test_files_that_are_cut_short_or_missing_are_named(tmp_path):
-    path = squad_file(tmp_path, entry())
-    whole = path.read_text()
-    path.write_text(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match=r"train-v1\.1\.json: not whole JSON"):
-        squad.read_original(tmp_path, "squad1", "train")
-    path.write_text("[]")
-    with pytest.raises(ValueError, match=r"train-v1\.1\.json: .*Expected `object`, got `array`"):
-        squad.read_original(tmp_path, "squad1", "train")
-    path.write_text('{"data": 1}')
-    with pytest.raises(ValueError, match=r"train-v1\.1\.json: .*Expected `array`, got `int` - at `\$\.data`"):
-        squad.read_original(tmp_path, "squad1", "train")
+def test_a_missing_file_is_named_with_the_remedies(tmp_path):
     with pytest.raises(ValueError, match=r"neither train-v2\.0\.json nor .*squad2_training: derived"):
         squad.read_original(tmp_path, "squad2", "train")
 
@@ -318,18 +309,6 @@ def test_an_odd_entry_of_triviaqa_is_named(change, message, tmp_path):
 # the hub's layout
 
 
-def hub(folder: Path, rows: list[dict], configuration: str, features=None) -> str:
-    import datasets
-
-    data = datasets.Dataset.from_list(rows, features=features)
-    (folder / configuration).mkdir(parents=True)
-    data.to_parquet(folder / configuration / "validation-00000-of-00001.parquet")
-    files = f"  data_files:\n  - split: validation\n    path: {configuration}/validation-*\n"
-    card = f"configs:\n- config_name: {configuration}\n{files}"
-    (folder / "README.md").write_text(f"---\n{card}---\n")
-    return str(folder)
-
-
 def test_squad_in_the_layout_of_the_hub_gives_the_same_rows(tmp_path):
     unanswered = entry("q2", is_impossible=True) | {"answers": []}
     squad_file(tmp_path, entry(), unanswered, name="dev-v2.0.json")
@@ -383,28 +362,12 @@ def test_embedded_questions_are_read_like_real_ones(tmp_path):
 # the stage
 
 
-def settings(source="files", root=None, names=("squad1", "squad2"), train=None, validation=None, training="original"):
-    nowhere = {
-        name: Hub(repository="-", configuration=None, revision="main") for name in ("squad1", "squad2", "triviaqa")
-    }
-    questions = Questions(
-        names=list(names),
-        train_examples=train,
-        validation_examples=validation,
-        squad2_training=training,
-        triviaqa_words=60,
-        hub=nowhere,
-    )
-    return SimpleNamespace(
-        data=Data(source=source, root=str(root)), tasks=SimpleNamespace(names=(), questions=questions, seed=1)
-    )
-
-
 def test_the_stage_writes_tables_and_statistics(tmp_path):
     files = tmp_path / "files"
     write_squad(files, 60, 30, 1)
     write_triviaqa(files, 60, 30, 1)
-    given = settings(root=files, names=("squad2", "triviaqa"), train=40, training="derived")
+    questions = {"names": ("squad2", "triviaqa"), "squad2_training": "derived", "triviaqa_words": 60}
+    given = settings(root=files, train=40, names=(), questions=questions)
     rows = pd.DataFrame(tasks.build(tmp_path, given))
     assert rows[["examples", "available", "dropped"]].to_numpy().tolist() == [
         *([40, 60, 0], [30, 30, 0]),

@@ -16,30 +16,24 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, pre_tokenizers
 
 from stages.corpus import sources
-from stages.filtering import stage as filtering
-from stages.plumbing.sections import Filtering, Tokenization
+from stages.plumbing.sections import Tokenization
+from stages.plumbing.settings import load_settings
 from stages.records import reading, records
 from stages.records.records import PlainDocument
 from stages.sequences import packing
 from stages.tokenization import encoding, vocabulary
 from stages.tokenization import stage as tokenization
 from stages.tokenization import streams as tokens
+from tests import toy_shards
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "dogs", "bark", "at", "night", "while", "rain", "falls"]
 ROOT = Path(__file__).parents[1]
+LAPTOP = load_settings(ROOT / "stages/scales/laptop.yaml").tokenization
 
 
 def settings(**changes) -> Tokenization:
-    values = {
-        "vocabulary": None,
-        "vocabulary_revision": "main",
-        "vocabulary_size": 150,
-        "sequence_length": 8,
-        "partial_blocks": "keep",
-        "validation_documents": 5,
-        "seed": 1,
-    }
-    return Tokenization(**(values | changes))
+    small = {"vocabulary_size": 150, "sequence_length": 8, "validation_documents": 5}
+    return Tokenization.model_validate(LAPTOP.model_dump() | small | changes)
 
 
 def documents(count: int, seed: int = 0) -> list[str]:
@@ -53,12 +47,8 @@ def filtered(texts: list[str], shards: int) -> Path:
     for number, part in enumerate(np.array_split(np.array(texts, dtype=object), shards), 1):
         with reading.zstd_writer(Path(f"corpus/part_{number}.jsonl.zst")) as file:
             file.writelines(records.record(PlainDocument(text)) + b"\n" for text in part)
-    keep = {"above": 1.0, "below": 2.0}
-    rules = {"excluded_categories": ["adult"], "harmful_pp": keep, "quality_warnings": "keep"}
-    rules |= {"missing_harmful_pp": "keep", "documents": None, "selection": "first", "seed": 1, "malformed_share": 0.0}
-    rules |= {"annotation": {"blocklists": None, "kenlm_model": None, "quality_rules": False}}
     Path("filtered").mkdir()
-    filtering.build(Path("corpus"), Path("filtered"), Filtering(**rules), workers=1)
+    toy_shards.build(Path("filtered"), quality_warnings="keep", missing_harmful_pp="keep")
     return Path("filtered")
 
 
@@ -213,7 +203,7 @@ def test_forgotten_words_are_learnt_again_and_long_ones_not_kept(monkeypatch, be
     for text in ("one two three four five", "six one " + "long" * 100, "two seven"):
         [ids] = encode([text])
         assert np.frombuffer(ids, packing.ITEM).tolist() == bert.encode(text, add_special_tokens=False).ids
-        assert len(encode._known) <= 5
+        assert len(encode._ids_of) <= 5
 
 
 def test_a_tokenizer_of_another_kind_encodes_whole_texts(bert):

@@ -2,27 +2,26 @@
 
 from pathlib import Path
 
-from stages.plumbing.sections import Filtering
-from stages.records import reading
-from stages.records.ledger import TOTAL, Row, read_ledger
+import pandas as pd
 
-EXCLUDED = ["agressif", "adult", "cryptojacking", "dangerous_material", "phishing", "warez", "ddos"]
-EXCLUDED += ["hacking", "malware", "mixed_adult", "sect"]
+from stages.filtering import stage as filtering
+from stages.plumbing.sections import Filtering
+from stages.plumbing.settings import load_settings
+from stages.records import reading
+from stages.records.ledger import TOTAL, read_ledger
+
+LAPTOP = load_settings(Path(__file__).parents[1] / "stages/scales/laptop.yaml").filtering
+EXCLUDED = LAPTOP.excluded_categories
 
 
 def settings(**changes) -> Filtering:
-    values = {
-        "excluded_categories": EXCLUDED,
-        "harmful_pp": {"above": 5.0, "below": 100_000.0},
-        "missing_harmful_pp": "drop",
-        "quality_warnings": "drop",
-        "annotation": {"blocklists": None, "kenlm_model": None, "quality_rules": False},
-        "documents": None,
-        "selection": "first",
-        "seed": 1,
-        "malformed_share": 0.99,
-    }
-    return Filtering(**(values | changes))
+    """Those of laptop with others, under which hardly any number of malformed lines stops the stage."""
+    return Filtering.model_validate(LAPTOP.model_dump() | {"malformed_share": 0.99} | changes)
+
+
+def build(folder: Path, **changes) -> None:
+    """Filters the folder `corpus` in one process, under `settings` with these changes."""
+    filtering.build(Path("corpus"), folder, settings(**changes), workers=1)
 
 
 def write_shard(path: Path, lines: list[bytes]) -> None:
@@ -31,8 +30,9 @@ def write_shard(path: Path, lines: list[bytes]) -> None:
         file.write(b"\n".join(lines))
 
 
-def totals(folder: Path) -> list[Row]:
-    return [row for row in read_ledger(folder / "ledger.csv") if row.shard == TOTAL]
+def totals(folder: Path) -> pd.DataFrame:
+    ledger = read_ledger(folder / "ledger.csv")
+    return ledger[ledger["shard"] == TOTAL]
 
 
 def kept_lines(folder: Path) -> list[bytes]:

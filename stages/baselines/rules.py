@@ -63,11 +63,11 @@ def predictions(task: str, train: pd.DataFrame, examples: pd.DataFrame) -> np.nd
     labels, best, predicted = train["label"].reset_index(drop=True), -np.inf, np.empty(0)
     constant = labels.agg(typical)
     for value_of in PROPERTIES.values():
-        seen, asked = (pd.Series([value_of(*texts) for texts in part], dtype=object) for part in split)
+        seen, unseen = (pd.Series([value_of(*texts) for texts in part], dtype=object) for part in split)
         groups = labels.groupby(seen)
         answers = groups.agg(typical)[groups.size() >= SEEN]
-        refitted, other = (np.array([answers.get(value, constant) for value in part]) for part in (seen, asked))
-        score = np.mean([*scores(task, refitted, labels.to_numpy()).values()])
+        fitted, answered = (np.array([answers.get(value, constant) for value in part]) for part in (seen, unseen))
+        score = np.mean([*scores(task, fitted, labels.to_numpy()).values()])
         if score > best:
-            best, predicted = score, other
+            best, predicted = score, answered
     return predicted

@@ -42,7 +42,7 @@ def classification(task: str) -> Iterator[Observation]:
     for evaluated_on, split in splits.items():
         truth, place = split["label"].to_numpy(), slice(start, start := start + len(split))
         scored = {"most_frequent": constant_scores(task, train["label"].to_numpy(), truth)}
-        scored |= {name: scores(task, given[place], truth) for name, given in predicted.items()}
+        scored |= {name: scores(task, answered[place], truth) for name, answered in predicted.items()}
         for operator, metrics in scored.items():
             yield from _rows(operator, task, evaluated_on, metrics, len(truth))
 
@@ -77,7 +77,7 @@ def question_answering(task: str, questions: str) -> Iterator[Observation]:
         pd.read_parquet(TASK_FOLDER / questions / f"{split}.parquet", columns=["answers"])["answers"]
         for split in ("train", "validation")
     )
-    counts = pd.Series([answers.normalised(own[0]) if len(own) else "" for own in train]).value_counts()
+    counts = pd.Series([answers.normalised(gold[0]) if len(gold) else "" for gold in train]).value_counts()
     most = min(counts.index[counts == counts.max()])  # of several equally frequent ones, the first by name
     yield from _rows("most_frequent", task, questions, answers.scores([most] * len(examples), examples), len(examples))
 

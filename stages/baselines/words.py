@@ -72,9 +72,9 @@ def neighbours(texts: Texts) -> Iterator[str]:
     """The words of each text and the pairs of neighbours in it, the text's ends among them."""
     for side, text in zip(("first", "second"), texts, strict=True):
         if text is not None:
-            found = ["", *words(text), ""]
-            yield from (f"{side} {word}" for word in found[1:-1])
-            yield from (f"{side} {one} {other}" for one, other in pairwise(found))
+            bounded = ["", *words(text), ""]
+            yield from (f"{side} {word}" for word in bounded[1:-1])
+            yield from (f"{side} {one} {other}" for one, other in pairwise(bounded))
 
 
 FEATURES = {

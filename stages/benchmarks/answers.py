@@ -23,10 +23,10 @@ def scores(predictions: Sequence[str], answers: Sequence[Sequence[str]]) -> dict
     """
     if len(predictions) != len(answers) or not len(answers):
         raise ValueError(f"{len(predictions)} predictions for {len(answers)} questions; give one for each, and some")
-    gold = [[answer for answer in own if normalised(answer)] or [""] for own in answers]
+    gold = [[answer for answer in alternatives if normalised(answer)] or [""] for alternatives in answers]
     pairs = list(zip(predictions, gold, strict=True))
     return {
-        name: sum(max(measure(prediction, answer) for answer in own) for prediction, own in pairs) / len(pairs)
+        name: sum(max(measure(prediction, answer) for answer in right) for prediction, right in pairs) / len(pairs)
         for name, measure in (("exact_match", exact_match), ("f1", f1))
     }
 

@@ -14,12 +14,18 @@ from stages.benchmarks.glue import TASKS
 
 
 def scores(task: str, predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Every metric of the task, by name.
+    """Every metric of the task, by name; F1 is that of class 1.
 
-    predictions, labels: [examples]; classes, or for stsb real numbers on any scale, of which the correlations
-    take no notice. F1 is that of class 1. A model that gives one answer to everything has no correlation by
-    definition; it gets 0.0, as one that knows nothing, and its F1 is 0.0 where no positive is predicted.
-    ValueError for an unknown task, different or empty shapes, or values that are not finite.
+    A model that gives one answer to everything has no correlation by definition; it gets 0.0, as one that knows
+    nothing, and its F1 is 0.0 where no positive is predicted.
+
+    Args:
+        task: a name in TASKS.
+        predictions: [examples], classes, or for stsb real numbers, whose scale no correlation depends on.
+        labels: [examples], the same.
+
+    Raises:
+        ValueError: the task is unknown, the shapes differ or are empty, or a value is not finite.
     """
     if task not in TASKS:
         raise ValueError(f"task {task}: unknown; known are {', '.join(TASKS)}")

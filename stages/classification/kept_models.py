@@ -34,13 +34,13 @@ class EvaluationRun(ModelRun):
 AnyEvaluation = TypeVar("AnyEvaluation", bound=EvaluationRun)
 
 
-def model_folder(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:
+def _model_folder(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:
     """Where one model stands. model: protocol, operator and size."""
     return FINETUNED / "-".join(model) / f"{task}-pretraining-{pretraining_seed}-finetuning-{seed}"
 
 
 def kept(settings: Settings, model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path | None:
-    """Where stage finetuning keeps a model; None where no stage evaluates it, or the stage does not make it.
+    """Where stage finetuning keeps a model; None where no stage evaluates it, or the stage does not train it.
 
     Args:
         settings: of params.yaml.
@@ -50,8 +50,8 @@ def kept(settings: Settings, model: tuple[str, str, str], task: str, pretraining
         seed: of its fine-tuning.
     """
     evaluated = task in (*settings.noise.tasks, *settings.cross_domain.tasks) and task in settings.tasks.names
-    made = model[0] in settings.protocols and seed in settings.finetuning[model[0]].seeds
-    return model_folder(model, task, pretraining_seed, seed) if evaluated and made else None
+    trained = model[0] in settings.protocols and seed in settings.finetuning[model[0]].seeds
+    return _model_folder(model, task, pretraining_seed, seed) if evaluated and trained else None
 
 
 def planned(
@@ -80,11 +80,11 @@ def planned(
         recipe = settings.finetuning[model[0]]
         columns = {"stage": stage} | dict(zip(("protocol", "operator", "size"), model, strict=True))
         shared = {"columns": columns, "maximum_length": recipe.maximum_length, "precision": recipe.precision} | further
-        seeds = product(tasks, settings.pretraining.seeds, recipe.seeds)
-        found = {str(model_folder(model, *each)): each for each in seeds}
+        trained = product(tasks, settings.pretraining.seeds, recipe.seeds)
+        folders = {str(_model_folder(model, *training)): training for training in trained}
         plan += [
             kind(**{"evaluated_on": (task,)} | shared, folder=folder, task=task, pretraining_seed=number, seed=seed)
-            for folder, (task, number, seed) in sorted(found.items())
+            for folder, (task, number, seed) in sorted(folders.items())
         ]
     return plan
 

@@ -13,7 +13,7 @@ import pandas as pd
 from stages.benchmarks.glue import validation_tables
 from stages.benchmarks.metrics import scores
 from stages.classification.run import FinetuningRun
-from stages.plumbing.files import TASK_FOLDER, TOKENIZER, write_atomically
+from stages.plumbing.files import TASK_FOLDER, TOKENIZER, read_once, write_atomically
 from stages.plumbing.observations import Observation
 
 
@@ -28,31 +28,21 @@ def finetune(run: FinetuningRun, folder: Path) -> dict:
 
 
 def predictions_of(folder: Path) -> dict[str, list]:
-    """What `finetune` has left: predictions by validation split."""
+    """The predictions that `finetune` has written, by validation split."""
     return json.loads((folder / "predictions.json").read_text())
 
 
-def examples(tasks: tuple[str, ...]) -> dict[str, dict[str, pd.DataFrame]]:
-    """Validation tables (example_id, label) of every task, by what the papers call them."""
-    return {
-        task: {
-            evaluated_on: pd.read_parquet(table, columns=["example_id", "label"])
-            for evaluated_on, table in validation_tables(task).items()
-        }
-        for task in tasks
-    }
+@read_once(16)
+def examples(table: Path) -> pd.DataFrame:
+    """The examples (example_id, label) of a table of a task."""
+    return pd.read_parquet(table, columns=["example_id", "label"])
 
 
-def measured(run: FinetuningRun, predictions: dict[str, list], tables: dict[str, pd.DataFrame]) -> list[Observation]:
-    """Every metric of one run on every validation split.
-
-    Args:
-        run: of fine-tuning.
-        predictions: what it has left.
-        tables: of its task, as `examples` gives them.
-    """
+def measured(run: FinetuningRun, folder: Path) -> list[Observation]:
+    """Every metric of one run on every validation split. folder: in which its job has left the predictions."""
+    tables = validation_tables(run.task)
     return [
         run.observed(evaluated_on, metric, value, len(predicted))
-        for evaluated_on, predicted in predictions.items()
-        for metric, value in scores(run.task, np.array(predicted), tables[evaluated_on]["label"]).items()
+        for evaluated_on, predicted in predictions_of(folder).items()
+        for metric, value in scores(run.task, np.array(predicted), examples(tables[evaluated_on])["label"]).items()
     ]

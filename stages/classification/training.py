@@ -40,7 +40,7 @@ from stages.training.optimisation import (
     update,
 )
 
-EVALUATION_BATCH = 128  # examples
+EVALUATION_BATCH = 128  # examples, or windows of questions
 
 logging.set_verbosity_error()  # the library warns of the fresh pooler and classifier at every load
 logging.disable_progress_bar()
@@ -66,9 +66,18 @@ class Encoded:
 def finetune(
     run: FinetuningRun, tokenizer: Path, train: Path, validation: dict[str, Path], kept: Path | None = None
 ) -> tuple[dict[str, list], float]:
-    """Trains on the table `train`; gives the predictions for every table of `validation`, and the seconds of training.
+    """Trains a classifier, or a regression, and predicts validation examples.
 
-    Predictions are class indices, or scores of a regression. kept: where to save the fine-tuned model.
+    Args:
+        run: says what is trained, and how.
+        tokenizer: the file of the tokenizer.
+        train: the table of examples to train on.
+        validation: the tables of examples to predict, by name.
+        kept: the folder to save the fine-tuned model in, if it is to be saved.
+
+    Returns:
+        By the names of `validation`, the class index of every example, or its score where the task is a regression;
+        and the seconds of training.
     """
     recipe, task = run.training, TASKS[run.task]
     model = loaded(OperatorBertForSequenceClassification, run, num_labels=task.outputs)
@@ -91,9 +100,16 @@ def finetune(
 def encode(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
     """Reads a task table (text_a, text_b or null, label) and tokenises it.
 
-    Longer examples are cut to `maximum_length` tokens, the longer text first.
+    Args:
+        table: the file of the table.
+        tokenizer: the file of the tokenizer.
+        maximum_length: tokens, to which longer examples are cut, the longer text first.
     """
-    frame = pd.read_parquet(table)
+    return encoded(pd.read_parquet(table), tokenizer, maximum_length)
+
+
+def encoded(frame: pd.DataFrame, tokenizer: Path, maximum_length: int) -> Encoded:
+    """Tokenises examples. frame: text_a, text_b and label of these; other arguments as of `encode`."""
     words = Tokenizer.from_file(str(tokenizer))
     words.enable_truncation(maximum_length)
     words.no_padding()
@@ -135,7 +151,13 @@ def import_operator(weights: Path) -> None:
 
 
 def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
-    """Trains a classifier of `examples`, or a regression where it has one output."""
+    """Trains a classifier, or a regression.
+
+    Args:
+        model: is trained in place; one of one output is a regression.
+        examples: that it is trained on.
+        run: whose recipe and seed count.
+    """
 
     def loss_of(indices: np.ndarray) -> torch.Tensor:
         with autocast(run.training.precision):
@@ -189,14 +211,30 @@ def _logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:
     return model(ids, attention_mask=mask, token_type_ids=types).logits
 
 
+def evaluation_batches(lengths: list[int]) -> list[np.ndarray]:
+    """Indices of all examples in batches of like length, for models that are not trained."""
+    order = np.argsort(lengths, kind="stable")
+    return np.split(order, range(EVALUATION_BATCH, len(order), EVALUATION_BATCH))
+
+
 @torch.no_grad()
 def predict(model, examples: Encoded, precision: str) -> np.ndarray:
-    """Class index [n] of every example, or its score where the model has one output."""
+    """Predicts examples, without dropout, in batches of like length.
+
+    Args:
+        model: a classifier, or a regression of one output.
+        examples: n of them.
+        precision: float32 or bfloat16.
+
+    Returns:
+        [n], the class index of every example, or its score.
+
+    Raises:
+        ValueError: a prediction is not finite.
+    """
     model.eval()
-    order = np.argsort(examples.lengths, kind="stable")
     predictions = np.empty(len(examples), dtype=np.float64)
-    for start in range(0, len(order), EVALUATION_BATCH):
-        indices = order[start : start + EVALUATION_BATCH]
+    for indices in evaluation_batches(examples.lengths):
         with autocast(precision):
             logits = _logits(model, examples, indices).float().cpu()
         require_finite(logits, f"example {indices[0]}, or another of its batch")

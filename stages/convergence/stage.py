@@ -26,17 +26,18 @@ def planned(settings: Settings, models: list[tuple[str, str]]) -> list[Finetunin
         settings: of params.yaml.
         models: operator and size of each.
     """
-    asked, protocol = settings.convergence, settings.convergence.protocol
+    section, protocol = settings.convergence, settings.convergence.protocol
+    pretraining_seeds = settings.pretraining.seeds
     plan = []
     for operator, size in models:
         columns = {"stage": "convergence", "protocol": protocol, "operator": operator, "size": size}
-        for task, number, step, seed in product(asked.tasks, settings.pretraining.seeds, asked.steps, asked.seeds):
+        for task, number, step, seed in product(section.tasks, pretraining_seeds, section.steps, section.seeds):
             final = step == settings.pretraining.steps
             weights = pretrained(operator, size, number) if final else checkpoint(operator, size, number, step)
             keep = kept(settings, (protocol, operator, size), task, number, seed) if final else None
-            own = {"task": task, "pretraining_seed": number, "seed": seed, "weights": str(weights), "keep": keep}
-            own |= {"training": settings.finetuning[protocol], "columns": columns | {"condition": f"step={step}"}}
-            plan.append(FinetuningRun(**own))
+            fields = {"task": task, "pretraining_seed": number, "seed": seed, "weights": str(weights), "keep": keep}
+            fields |= {"training": settings.finetuning[protocol], "columns": columns | {"condition": f"step={step}"}}
+            plan.append(FinetuningRun(**fields))
     return plan
 
 
@@ -45,10 +46,7 @@ def main(settings: Settings, operator: str | None = None, size: str | None = Non
     done = jobs.run(runs.finetune, [run.job for run in plan], "convergence", settings.workers, on_gpu=True)
     if operator:
         return None
-    tables = runs.examples(settings.convergence.tasks)
-    rows = []
-    for run, (folder, _) in zip(plan, done, strict=True):
-        rows += runs.measured(run, runs.predictions_of(folder), tables[run.task])
+    rows = [row for run, (folder, _) in zip(plan, done, strict=True) for row in runs.measured(run, folder)]
     results.hand_on("convergence", [folder for folder, _ in done], without=("model",))
     observations.write(observations.FOLDER / "convergence.csv", rows)
     return {}

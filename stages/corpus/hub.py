@@ -20,7 +20,12 @@ METADATA = ("identification", "harmful_pp", "tlsh", "quality_warnings", "annotat
 
 
 def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> list[str]:
-    """Files of a repository, by pattern, then in natural order.
+    """Lists files of a repository, by pattern, then in natural order.
+
+    Args:
+        repository: the name on the hub, or a folder of the same layout.
+        revision: a commit.
+        patterns: of the names.
 
     Raises:
         ValueError: a pattern matches none, or one of no known form.
@@ -31,16 +36,16 @@ def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
     from huggingface_hub import HfFileSystem
 
     system, root = HfFileSystem(), f"datasets/{repository}@{revision}/"
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}  # a file counts once, where the first pattern that it matches has it
     for pattern in patterns:
         with explained(f"corpus.hub: {repository} ({revision})"):
             matches = [Path(match.removeprefix(root)) for match in system.glob(root + pattern)]
         if not matches:
             raise ValueError(f"{KEY}: `{pattern}` matches no file of {repository} ({revision}); mend it")
-        found |= dict.fromkeys(reading.in_natural_order(matches))
-    for path in found:
+        paths |= dict.fromkeys(reading.in_natural_order(matches))
+    for path in paths:
         sources.form(path, KEY)
-    return [path.as_posix() for path in found]
+    return [path.as_posix() for path in paths]
 
 
 @contextmanager
@@ -72,7 +77,7 @@ def fetched(repository: str, revision: str, name: str, above: Path | None = None
 
 
 def write_shard(settings: dict, folder: Path) -> dict:
-    """Job. settings: repository, revision, name (of a file). Leaves and gives what sources.write_shard does."""
+    """Job. settings: repository, revision, name (of a file). Leaves and returns what sources.write_shard does."""
     repository, revision = settings["repository"], settings["revision"]
     with fetched(repository, revision, settings["name"], folder) as file:
         result = sources.write_shard({"parts": [[str(file), 0, None]]}, folder)
@@ -81,7 +86,13 @@ def write_shard(settings: dict, folder: Path) -> dict:
 
 
 def file_records(repository: str, revision: str, names: list[str]) -> Iterator[bytes]:
-    """The records of some files, one after the other; one of them at a time is on the disk."""
+    """The records of some files, one after the other; one of them at a time is on the disk.
+
+    Args:
+        repository: the name on the hub, or a folder of the same layout.
+        revision: a commit.
+        names: of the files in the repository.
+    """
     for name in names:
         with fetched(repository, revision, name) as file:
             yield from sources.file_records(file)
@@ -98,7 +109,16 @@ def _streamed(rows: Iterator[dict], what: str) -> Iterator[dict]:
 
 
 def row_records(repository: str, configuration: str | None, revision: str) -> Iterator[bytes]:
-    """Rows of the split `train`, streamed, as OSCAR records. ValueError for a dataset without texts."""
+    """Streams the rows of the split `train` as OSCAR records.
+
+    Args:
+        repository: the name on the hub, or a folder of the same layout.
+        configuration: one of the dataset's; None where it has one only.
+        revision: a commit.
+
+    Raises:
+        ValueError: the dataset cannot be had, or a row has no text.
+    """
     import datasets
 
     what = f"corpus.hub: {repository} ({configuration}, {revision})"
@@ -116,5 +136,4 @@ def row_records(repository: str, configuration: str | None, revision: str) -> It
             headers = row.get("warc_headers") or metadata.get("warc_headers") or {}
             yield records.oscar_record(text, headers, {name: metadata[name] for name in METADATA if name in metadata})
         else:
-            known = {name: row.get(name) for name in ("url", "id")}
-            yield records.record(records.PlainDocument(text, **known))
+            yield records.record(records.PlainDocument(text, row.get("url"), row.get("id")))

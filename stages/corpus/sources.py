@@ -9,7 +9,7 @@ one first-level heading to the next. Each may be compressed (.zst, .gz).
 import glob
 import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 
 from stages.plumbing.files import temporary_sibling
@@ -19,12 +19,17 @@ HEADING = re.compile(r" = [^=].* = ")  # of an article; sections have more signs
 
 
 def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -> list[Path]:
-    """Files below `root`, by pattern, then in natural order. key: of params.yaml that has the patterns.
+    """Lists files, by pattern, then in natural order.
+
+    Args:
+        root: the folder below which they lie.
+        patterns: of their names.
+        key: of params.yaml that has the patterns, for the message of an error.
 
     Raises:
         ValueError: a pattern matches no file, or something that can be no file, such as a link that leads nowhere.
     """
-    found: dict[Path, None] = {}
+    paths: dict[Path, None] = {}  # a file counts once, where the first pattern that it matches has it
     for pattern in patterns:
         matches = [path for path in _matches(root, pattern) if not path.is_dir()]
         if odd := [path for path in matches if not path.is_file()]:
@@ -32,10 +37,10 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
             raise ValueError(f"{key}: {odd[0]}: {kind}; mend it, delete it or narrow the pattern `{pattern}`")
         if not matches:
             raise ValueError(f"{key}: `{pattern}` matches no file below {root.absolute()}; mend one of them")
-        found |= dict.fromkeys(reading.in_natural_order(matches))
-    for path in found:
+        paths |= dict.fromkeys(reading.in_natural_order(matches))
+    for path in paths:
         form(path, key)
-    return list(found)
+    return list(paths)
 
 
 def _matches(root: Path, pattern: str) -> set[Path]:
@@ -47,7 +52,7 @@ def _matches(root: Path, pattern: str) -> set[Path]:
 
 
 def count(settings: dict, folder: Path) -> dict:
-    """Job. settings: path; limit (int or None). Gives the number of documents, counted up to the limit."""
+    """Job. settings: path; limit (int or None). Returns the number of documents, counted up to the limit."""
     path = Path(settings["path"])
     units = _numbered_lines(path) if form(path) == ".jsonl" else _texts(path)
     return {"documents": sum(1 for _ in islice(units, settings["limit"]))}
@@ -56,7 +61,7 @@ def count(settings: dict, folder: Path) -> dict:
 def write_shard(settings: dict, folder: Path) -> dict:
     """Job. settings: parts, a list of [path, first, last]: documents [first, last) of each file.
 
-    Leaves shard.jsonl.zst in `folder`; gives the number of documents in it, and `origins` (records/origins.py).
+    Leaves shard.jsonl.zst in `folder`; returns the number of documents in it, and `origins` (records/origins.py).
     """
     documents, origins = 0, []
     with (
@@ -75,7 +80,16 @@ def write_shard(settings: dict, folder: Path) -> dict:
 
 
 def file_records(path: Path, first: int = 0, last: int | None = None) -> Iterator[bytes]:
-    """Documents [first, last) of a file as OSCAR records. ValueError: file and line of what is none."""
+    """The documents of a file as OSCAR records.
+
+    Args:
+        path: the file.
+        first: number of the first document, from 0.
+        last: number of the document before which to stop; None for all.
+
+    Raises:
+        ValueError: a line is no document; the message names file and line.
+    """
     return (line for _, line in _numbered_records(path, first, last))
 
 
@@ -134,20 +148,14 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def _paragraphs(path: Path) -> Iterator[str]:
-    """Runs of lines between blank lines."""
-    run: list[str] = []
-    for line in reading.texts(path):
-        if line.strip():
-            run.append(line)
-        elif run:
-            yield "\n".join(run)
-            run = []
-    if run:
-        yield "\n".join(run)
+    """The lines between blank lines, joined."""
+    for blank, lines in groupby(reading.texts(path), key=lambda line: not line.strip()):
+        if not blank:
+            yield "\n".join(lines)
 
 
 def _articles(path: Path) -> Iterator[str]:
-    """From heading to heading; a heading stands after a blank line, which tells it from a formula."""
+    """From heading to heading. A heading stands after a blank line, and a formula of the same form does not."""
     article: list[str] = []
     for line in reading.texts(path):
         if HEADING.fullmatch(line) and article and not article[-1]:

@@ -56,28 +56,31 @@ def write_files(folder: Path, settings: Settings) -> None:
     if not total:
         raise ValueError(f"corpus.files: no document in the {len(files)} files below {root}; name others")
     writing = []
-    for number, (first, last) in enumerate(ranges(total, corpus.shards), 1):
-        parts = list(parts_of(files, counts, first, last))
+    for number, (first, last) in enumerate(_ranges(total, corpus.shards), 1):
+        parts = list(_parts_of(files, counts, first, last))
         inputs = tuple(Path(path) for path, _, _ in parts)
         writing.append(jobs.Job(f"part_{number}", {"parts": parts}, inputs))
-    place_shards(folder, jobs.run(sources.write_shard, writing, stage="corpus", workers=settings.workers))
+    _place_shards(folder, jobs.run(sources.write_shard, writing, stage="corpus", workers=settings.workers))
 
 
-def place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
-    """Puts what jobs have made into `folder`, in their order, with the origins of all lines."""
-    left = {}
-    for number, (made, result) in enumerate(results, 1):
+def _place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
+    """Puts the shards of jobs into `folder`, in their order, with the origins of all lines."""
+    origins_of = {}
+    for number, (job_folder, result) in enumerate(results, 1):
         name = f"part_{number}.jsonl.zst"
-        place(made / "shard.jsonl.zst", folder / name)
-        left[name] = result["origins"]
-    origins.write(folder, left)
+        place(job_folder / "shard.jsonl.zst", folder / name)
+        origins_of[name] = result["origins"]
+    origins.write(folder, origins_of)
 
 
 def write_hub(folder: Path, settings: Settings) -> list[str]:
     """Datasets of the hub, one after the other: corpus.documents documents, or (null) the files, each a shard.
 
-    Gives REPOSITORY@COMMIT of each, as they were read.
-    ValueError when their number is left open for a dataset without files.
+    Returns:
+        REPOSITORY@COMMIT of each, as they were read.
+
+    Raises:
+        ValueError: the number of documents is left open for a dataset without files.
     """
     corpus = settings.corpus
     pinned = [
@@ -86,7 +89,7 @@ def write_hub(folder: Path, settings: Settings) -> list[str]:
     ]
     names = [commits.named(dataset.repository, dataset.revision) for dataset in pinned]
     if corpus.documents is not None:
-        write_stream(folder, chain.from_iterable(map(hub_records, pinned)), corpus.documents, corpus.shards)
+        _write_stream(folder, chain.from_iterable(map(_hub_records, pinned)), corpus.documents, corpus.shards)
         return names
     if rows := [dataset.repository for dataset in pinned if dataset.files is None]:
         raise ValueError(
@@ -99,11 +102,11 @@ def write_hub(folder: Path, settings: Settings) -> list[str]:
             source = {"repository": dataset.repository, "revision": dataset.revision, "name": name}
             local = Path(dataset.repository) / name  # a commit's files never change, those of a folder may
             fetching.append(jobs.Job(name, source, (local,) if local.exists() else ()))
-    place_shards(folder, jobs.run(hub.write_shard, fetching, stage="corpus", workers=settings.workers))
+    _place_shards(folder, jobs.run(hub.write_shard, fetching, stage="corpus", workers=settings.workers))
     return names
 
 
-def hub_records(dataset: CorpusHub) -> Iterator[bytes]:
+def _hub_records(dataset: CorpusHub) -> Iterator[bytes]:
     """Yields the documents of a hub dataset as OSCAR records: of its rows, or of the OSCAR files that it keeps."""
     if dataset.files is None:
         return hub.row_records(dataset.repository, dataset.configuration, dataset.revision)
@@ -111,9 +114,9 @@ def hub_records(dataset: CorpusHub) -> Iterator[bytes]:
     return hub.file_records(dataset.repository, dataset.revision, names)
 
 
-def write_stream(folder: Path, rows: Iterator[bytes], documents: int, shards: int) -> None:
+def _write_stream(folder: Path, rows: Iterator[bytes], documents: int, shards: int) -> None:
     """The first `documents` records in `shards` files; fewer files when there are fewer records."""
-    for number, (first, last) in enumerate(ranges(documents, shards), 1):
+    for number, (first, last) in enumerate(_ranges(documents, shards), 1):
         selected = islice(rows, last - first)
         head = next(selected, None)
         if head is None:
@@ -122,14 +125,14 @@ def write_stream(folder: Path, rows: Iterator[bytes], documents: int, shards: in
             file.writelines(line + b"\n" for line in chain([head], selected))
 
 
-def ranges(total: int, parts: int) -> list[tuple[int, int]]:
-    """[first, last) of each part; sizes differ by one at most, and no part is empty."""
+def _ranges(total: int, parts: int) -> list[tuple[int, int]]:
+    """Divides `total` documents: [first, last) of each part. Sizes differ by one at most, and no part is empty."""
     parts = min(parts, total)
     bounds = [total * i // parts for i in range(parts + 1)]
     return list(pairwise(bounds))
 
 
-def parts_of(files: list[Path], counts: list[int], first: int, last: int) -> Iterator[list]:
+def _parts_of(files: list[Path], counts: list[int], first: int, last: int) -> Iterator[list]:
     """Finds in which files the documents of a shard lie, where documents are numbered through all files from 0.
 
     Args:

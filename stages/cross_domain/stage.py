@@ -65,13 +65,13 @@ def rows(run: EvaluationRun, predictions: dict[str, list], positive: dict[str, s
         predictions: what it has predicted, by table.
         positive: by task, the classes that say yes.
     """
-    found = []
+    observed = []
     for task in run.evaluated_on:
         for name, table in validation_tables(task).items():
             gold = pd.read_parquet(table, columns=["label"])["label"].to_numpy()
             values = measures(np.array(predictions[name]), gold, run.task, task, positive)
-            found += [run.observed(name, metric, value, len(gold)) for metric, value in values.items()]
-    return found
+            observed += [run.observed(name, metric, value, len(gold)) for metric, value in values.items()]
+    return observed
 
 
 def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[EvaluationRun]:

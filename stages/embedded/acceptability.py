@@ -15,15 +15,15 @@ from stages.embedded.lexicon import (
     CLASS_OF,
     NUMERALS,
     PLACES,
-    SYNONYMS,
     TIMES,
     VERBS,
+    names_of,
     participle,
     past,
     plural,
     third_person,
 )
-from stages.embedded.world import ALL_TOPICS, Scene, any_wording, happening, imagine
+from stages.embedded.world import ALL_TOPICS, Scene, draw_event, draw_scene, draw_wording
 
 RULES = {"voice": 5, "tense": 4, "agreement": 4, "determiner": 3, "form": 3, "order": 3}  # rule: how often it is broken
 CORRECT = 5000  # sentences that say which words may stand next to each other
@@ -31,11 +31,11 @@ NOUN_PHRASE = "(?:M|D+A?N)"
 START, END = f"(?:PDNC|WC)?{NOUN_PHRASE}(?:PDN|RV{NOUN_PHRASE})?", f"{NOUN_PHRASE}(?:PDN)?W?"
 SHAPE = re.compile(f"{START}(?:W?V|XT?W?B|XT?W?EY|XT?BEY){END}")
 MIXED_VOICE = re.compile(f"{START}(?:W?VY|XT?W?V|XT?W?E|XT?BE|W?EY){END}")
-NOUNS = {name for noun in CLASS_OF for name in SYNONYMS.get(noun, (noun,))} | {"person", *CLASS_OF.values()}
-NOUNS |= {name for places in PLACES.values() for place in places for name in SYNONYMS.get(place, (place,))}
+NOUNS = {name for noun in CLASS_OF for name in names_of(noun)} | {"person", *CLASS_OF.values()}
+NOUNS |= {name for places in PLACES.values() for place in places for name in names_of(place)}
 PLURAL_OF = {noun: plural(noun) for noun in sorted(NOUNS)}
 SINGULAR_OF = {many: one for one, many in PLURAL_OF.items()}
-SINGULAR_DETERMINERS, PLURAL_DETERMINERS = {"a", "an"}, {"some", *NUMERALS[2:]}
+DETERMINER_IS_SINGULAR = {"a": True, "an": True} | dict.fromkeys(("some", *NUMERALS[2:]), False)  # "the" is either
 OTHER_FINITE = {"was": "were", "is": "are", "does": "do"} | {third_person(verb): verb for verb in VERBS}
 OTHER_FINITE |= {plural_form: singular_form for singular_form, plural_form in OTHER_FINITE.items()}
 SINGULAR_FINITE = {"was", "is", "does"} | {third_person(verb) for verb in VERBS}
@@ -55,15 +55,15 @@ def elaborate(rng: Random, scene: Scene) -> list[Word]:
     Returns:
         The words of the sentence with their roles (grammar.py lists these).
     """
-    event = happening(rng, scene, negated=0.15, place=0.2, social=0.4)
+    event = draw_event(rng, scene, negated=0.15, place=0.2, social=0.4)
     event = replace(event, tense=rng.choice(("past", "past", "present", "future")))
     if not event.agent.named and rng.random() < 0.4:
         event = replace(event, agent=replace(event.agent, count=0))
-    wording = any_wording(rng, event, passive=0.3)
+    wording = draw_wording(rng, event, passive=0.3)
     words = say(event, wording)
     if not wording.passive and not event.agent.named and rng.random() < 0.1:
-        start = words.index(next(word for word in words if word.role == "N" and not _in_front(words, word))) + 1
-        words = [*words[:start], *_modifier(rng, scene, event.agent), *words[start:]]
+        end = _subject(words) + 1
+        words = [*words[:end], *_modifier(rng, scene, event.agent), *words[end:]]
     return _with_adverbs(rng, words, event.tense)
 
 
@@ -77,23 +77,19 @@ def broken_rules(words: list[Word]) -> set[str]:
         Names out of RULES; an empty set for a correct sentence. Where the order of the roles is wrong, `order` or
         `voice` stands alone, for the other rules are looked at in sentences of the right shape only.
     """
-    broken = set()
     roles = "".join(word.role for word in words)
     if not SHAPE.fullmatch(roles):
         return {"voice" if MIXED_VOICE.fullmatch(roles) else "order"}
-    singular = _subject_is_singular(words)
-    for word in words:
-        if word.role in "VX" and word.text in OTHER_FINITE and (word.text in SINGULAR_FINITE) != singular:
-            broken.add("agreement")
-    broken |= {"determiner"} if not _determiners_agree(words) else set()
-    bare = [word.text for word in words if word.role == "B"]
-    participles = [word.text for word in words if word.role == "E"]
-    if not set(bare) <= {*VERBS, "be"} or not set(participles) <= PARTICIPLES:
-        broken.add("form")
+    texts = {role: {word.text for word in words if word.role in role} for role in ("VX", "B", "E")}
+    singular = words[_subject(words)].text not in SINGULAR_OF
     times = {TIME_WORDS[word.text] for word in words if word.text in TIME_WORDS}
-    if times and times != {_tense(words)}:
-        broken.add("tense")
-    return broken
+    broken = {
+        "agreement": any((text in SINGULAR_FINITE) != singular for text in texts["VX"] & OTHER_FINITE.keys()),
+        "determiner": not _determiners_agree(words),
+        "form": not (texts["B"] <= {*VERBS, "be"} and texts["E"] <= PARTICIPLES),
+        "tense": bool(times) and times != {_tense(words)},
+    }
+    return {rule for rule, applies in broken.items() if applies}
 
 
 def violate(rng: Random, words: list[Word], rule: str) -> list[Word] | None:
@@ -108,15 +104,7 @@ def violate(rng: Random, words: list[Word], rule: str) -> list[Word] | None:
         The changed sentence, or None where no change that belongs to the rule breaks it. But for `order`, every two
         neighbours in it stand next to each other in correct sentences, too: one has to read more than two words.
     """
-    changes = {
-        "voice": _mix_voices,
-        "agreement": _break_agreement,
-        "determiner": _break_determiner,
-        "order": _break_order,
-        "form": _break_form,
-        "tense": _break_tense,
-    }[rule](words)
-    candidates = [change for change in changes if rule in broken_rules(change)]
+    candidates = [change for change in _changes(words, rule) if rule in broken_rules(change)]
     if rule != "order":
         candidates = [change for change in candidates if _neighbours(change) <= _possible_neighbours()]
     return rng.choice(candidates) if candidates else None
@@ -126,17 +114,11 @@ def violate(rng: Random, words: list[Word], rule: str) -> list[Word] | None:
 def _possible_neighbours() -> frozenset[tuple[str, str]]:
     """The words that stand next to each other in correct sentences."""
     rng = Random(0)
-    return frozenset().union(*(_neighbours(elaborate(rng, imagine(rng, ALL_TOPICS))) for _ in range(CORRECT)))
+    return frozenset().union(*(_neighbours(elaborate(rng, draw_scene(rng, ALL_TOPICS))) for _ in range(CORRECT)))
 
 
 def _neighbours(words: list[Word]) -> set[tuple[str, str]]:
     return set(pairwise(["", *(word.text for word in words), ""]))
-
-
-def _in_front(words: list[Word], word: Word) -> bool:
-    """Whether the word stands in a place put before the subject."""
-    commas = [position for position, other in enumerate(words) if other.role == "C"]
-    return bool(commas) and words.index(word) < commas[0]
 
 
 def _modifier(rng: Random, scene: Scene, agent: Thing) -> list[Word]:
@@ -158,20 +140,18 @@ def _with_adverbs(rng: Random, words: list[Word], tense: str) -> list[Word]:
     return words
 
 
-def _subject_is_singular(words: list[Word]) -> bool:
+def _subject(words: list[Word]) -> int:
+    """The position of the subject's noun or name, which follows whatever is put before it with a comma."""
     start = next((position + 1 for position, word in enumerate(words) if word.role == "C"), 0)
-    subject = next(word for word in words[start:] if word.role in "NM")
-    return subject.text not in SINGULAR_OF
+    return next(position for position in range(start, len(words)) if words[position].role in "NM")
 
 
 def _determiners_agree(words: list[Word]) -> bool:
     for position, word in enumerate(words):
-        number = SINGULAR_DETERMINERS if word.text in SINGULAR_DETERMINERS else PLURAL_DETERMINERS
-        if word.role != "D" or word.text not in number:
-            continue
-        noun = next(other.text for other in words[position:] if other.role == "N")
-        if (noun in SINGULAR_OF) != (number is PLURAL_DETERMINERS):
-            return False
+        if word.role == "D" and word.text in DETERMINER_IS_SINGULAR:
+            noun = next(other.text for other in words[position:] if other.role == "N")
+            if (noun in SINGULAR_OF) == DETERMINER_IS_SINGULAR[word.text]:
+                return False
     return True
 
 
@@ -183,45 +163,35 @@ def _tense(words: list[Word]) -> str:
     return "present" if finite in OTHER_FINITE and finite not in ("was", "were") else "past"
 
 
-def _replaced(words: list[Word], position: int, text: str) -> list[Word]:
-    return [*words[:position], Word(text, words[position].role), *words[position + 1 :]]
+def _changes(words: list[Word], rule: str) -> list[list[Word]]:
+    """The sentence with each change that belongs to a rule; not every one of them breaks it."""
+    positions = range(len(words))
+    if rule == "order":
+        swaps = [i for i in positions[:-1] if words[i].role not in "CW"]
+        return [[*words[:i], words[i + 1], words[i], *words[i + 2 :]] for i in swaps]
+    if rule == "voice":  # leaves out "by" or "was", or adds one of them
+        changed = [[*words[:i], *words[i + 1 :]] for i in positions if words[i].role == "Y" or words[i].text == "was"]
+        for i in positions:
+            if words[i].role == "V":
+                changed.append([*words[: i + 1], Word("by", "Y"), *words[i + 1 :]])
+                changed.append([*words[:i], Word("was", "X"), *words[i:]])
+        return changed
+    return [
+        [*words[:i], Word(text, words[i].role), *words[i + 1 :]] for i in positions for text in _others(words[i], rule)
+    ]
 
 
-def _mix_voices(words: list[Word]) -> list[list[Word]]:
-    """Leaves out "by" or "was", or adds one of them."""
-    changed = [[*words[:i], *words[i + 1 :]] for i, word in enumerate(words) if word.role == "Y" or word.text == "was"]
-    for position, word in enumerate(words):
-        if word.role == "V":
-            changed.append([*words[: position + 1], Word("by", "Y"), *words[position + 1 :]])
-            changed.append([*words[:position], Word("was", "X"), *words[position:]])
-    return changed
-
-
-def _break_agreement(words: list[Word]) -> list[list[Word]]:
-    finite = [(position, word.text) for position, word in enumerate(words) if word.role in "VX"]
-    return [_replaced(words, position, OTHER_FINITE[text]) for position, text in finite if text in OTHER_FINITE]
-
-
-def _break_determiner(words: list[Word]) -> list[list[Word]]:
-    other = SINGULAR_OF | PLURAL_OF
-    return [_replaced(words, position, other[word.text]) for position, word in enumerate(words) if word.role == "N"]
-
-
-def _break_order(words: list[Word]) -> list[list[Word]]:
-    swaps = range(len(words) - 1)
-    return [[*words[:i], words[i + 1], words[i], *words[i + 2 :]] for i in swaps if words[i].role not in "CW"]
-
-
-def _break_form(words: list[Word]) -> list[list[Word]]:
-    changed = []
-    for position, word in enumerate(words):
-        if word.role == "B" and word.text != "be":
-            changed.append(_replaced(words, position, past(word.text)))
-        if word.role == "E":
-            changed += [_replaced(words, position, verb) for verb in VERBS if participle(verb) == word.text]
-    return changed
-
-
-def _break_tense(words: list[Word]) -> list[list[Word]]:
-    times = [position for position, word in enumerate(words) if word.text in TIME_WORDS]
-    return [_replaced(words, position, other) for position in times for other in TIME_WORDS]
+def _others(word: Word, rule: str) -> list[str]:
+    """What stands in place of a word in sentences that break the rule agreement, determiner, form or tense."""
+    match rule, word.role:
+        case "agreement", "V" | "X" if word.text in OTHER_FINITE:
+            return [OTHER_FINITE[word.text]]
+        case "determiner", "N":
+            return [(SINGULAR_OF | PLURAL_OF)[word.text]]
+        case "form", "B" if word.text != "be":
+            return [past(word.text)]
+        case "form", "E":
+            return [verb for verb in VERBS if participle(verb) == word.text]
+        case "tense", _ if word.text in TIME_WORDS:
+            return list(TIME_WORDS)
+    return []

@@ -12,10 +12,10 @@ from pathlib import Path
 from random import Random
 
 from stages.embedded.grammar import Event, Wording, say_place, say_thing, sentence
-from stages.embedded.lexicon import NUMERALS, SYNONYMS
+from stages.embedded.lexicon import NUMERALS, names_of
 from stages.embedded.pairs import alter
 from stages.embedded.questions import SLOTS, answers, ask
-from stages.embedded.world import ALL_TOPICS, Scene, any_wording, happening, imagine, reworded
+from stages.embedded.world import ALL_TOPICS, Scene, draw_event, draw_scene, draw_wording, reworded
 from stages.plumbing.files import write_atomically
 
 SENTENCES = (2, 3)  # in a passage, at least and at most
@@ -44,12 +44,20 @@ class Passage:
 
 
 def write_squad(folder: Path, train_questions: int, validation_questions: int, seed: int) -> None:
-    """Writes `folder`/squad/{train,dev}-{v1.1,v2.0}.json with that many questions each."""
+    """Writes generated questions as SQuAD is distributed.
+
+    Args:
+        folder: gets squad/{train,dev}-{v1.1,v2.0}.json.
+        train_questions: in each training file.
+        validation_questions: in each of the files that SQuAD calls dev.
+        seed: equal seeds give equal bytes.
+    """
     for version, share in (("1.1", 0.0), ("2.0", 1 / UNANSWERABLE)):
         for split, number in (("train", train_questions), ("dev", validation_questions)):
             rng = Random(f"{seed} squad {version} {split}")
-            passages = draw(rng, number, share)
-            write_json(folder / "squad" / f"{split}-v{version}.json", as_squad(passages, version, split))
+            passages = _draw_passages(rng, number, share)
+            content = json.dumps(_as_squad(passages, version, split), sort_keys=True)
+            write_atomically(folder / "squad" / f"{split}-v{version}.json", content)
 
 
 def write_triviaqa(folder: Path, train_questions: int, validation_questions: int, seed: int) -> None:
@@ -65,38 +73,39 @@ def write_triviaqa(folder: Path, train_questions: int, validation_questions: int
     for split, number in (("train", train_questions), ("dev", validation_questions)):
         for part, count in (("wikipedia", number - number // 2), ("web", number // 2)):
             rng = Random(f"{seed} triviaqa {part} {split}")
-            passages = [*draw(rng, count, 0.0), *draw(rng, count // UNFOUND, 1.0)]
+            passages = [*_draw_passages(rng, count, 0.0), *_draw_passages(rng, count // UNFOUND, 1.0)]
             pairs = [(passage, question) for passage in passages for question in passage.questions]
-            write_json(folder / "triviaqa" / "qa" / f"{part}-{split}.json", as_triviaqa(pairs, part, split))
+            content = json.dumps(_as_triviaqa(pairs, part, split), sort_keys=True)
+            write_atomically(folder / "triviaqa" / "qa" / f"{part}-{split}.json", content)
             for name, (passage, _) in enumerate(pairs):
                 write_atomically(folder / "triviaqa" / "evidence" / part / f"{split}_{name}.txt", passage.text + "\n")
 
 
-def draw(rng: Random, number: int, unanswerable: float) -> list[Passage]:
+def _draw_passages(rng: Random, number: int, unanswerable: float) -> list[Passage]:
     """Passages with `number` questions together. unanswerable: the share of those without an answer."""
-    kinds = [i < round(number * unanswerable) for i in range(number)]
-    rng.shuffle(kinds)
+    lacking = [i < round(number * unanswerable) for i in range(number)]
+    rng.shuffle(lacking)
     passages = []
-    while kinds:
-        passage = tell(rng, kinds[:QUESTIONS])
+    while lacking:
+        passage = _draw_passage(rng, lacking[:QUESTIONS])
         passages.append(passage)
-        kinds = kinds[len(passage.questions) :]
+        lacking = lacking[len(passage.questions) :]
     return passages
 
 
-def tell(rng: Random, kinds: list[bool]) -> Passage:
-    """A passage with a question for each of `kinds`: whether it lacks an answer. All questions differ."""
+def _draw_passage(rng: Random, lacking: list[bool]) -> Passage:
+    """A passage with different questions. lacking: of each of them, whether it has no answer."""
     while True:
-        scene = imagine(rng, ALL_TOPICS)
-        events = [happening(rng, scene, place=0.5, social=0.3) for _ in range(rng.randint(*SENTENCES))]
-        wordings = [any_wording(rng, event, passive=0.1) for event in events]
+        scene = draw_scene(rng, ALL_TOPICS)
+        events = [draw_event(rng, scene, place=0.5, social=0.3) for _ in range(rng.randint(*SENTENCES))]
+        wordings = [draw_wording(rng, event, passive=0.1) for event in events]
         lines = [sentence(event, wording) for event, wording in zip(events, wordings, strict=True)]
-        found = [_question(rng, scene, events, wordings, lines, kind) for kind in kinds]
-        if all(found) and len({question.text for question in found}) == len(found):
-            return Passage(" ".join(lines), tuple(found))
+        questions = [_question(rng, scene, events, wordings, lines, unanswerable) for unanswerable in lacking]
+        if all(questions) and len({question.text for question in questions}) == len(questions):
+            return Passage(" ".join(lines), tuple(questions))
 
 
-def as_squad(passages: list[Passage], version: str, split: str) -> dict:
+def _as_squad(passages: list[Passage], version: str, split: str) -> dict:
     """The JSON of SQuAD. Development questions have two gold answers, the second without its article."""
     paragraphs = []
     for number, passage in enumerate(passages):
@@ -114,7 +123,7 @@ def as_squad(passages: list[Passage], version: str, split: str) -> dict:
     return {"version": version, "data": articles}
 
 
-def as_triviaqa(pairs: list[tuple[Passage, Question]], part: str, split: str) -> dict:
+def _as_triviaqa(pairs: list[tuple[Passage, Question]], part: str, split: str) -> dict:
     """The JSON of TriviaQA; the documents of a Wikipedia part are entity pages, those of a web part search results."""
     pages = {"wikipedia": "EntityPages", "web": "SearchResults"}
     data = []
@@ -127,11 +136,6 @@ def as_triviaqa(pairs: list[tuple[Passage, Question]], part: str, split: str) ->
     return {"Data": data, "Domain": part.capitalize(), "VerifiedEval": False, "Version": 1.0}
 
 
-def write_json(path: Path, content: dict) -> None:
-    """Writes JSON with sorted keys, so that equal content gives equal bytes."""
-    write_atomically(path, json.dumps(content, sort_keys=True))
-
-
 def _question(
     rng: Random, scene: Scene, events: list[Event], wordings: list[Wording], lines: list[str], unanswerable: bool
 ) -> Question | None:
@@ -140,7 +144,9 @@ def _question(
     asked, wording = events[place], wordings[place]
     if unanswerable:
         near = rng.random() < NEAR
-        asked = alter(rng, asked, scene) if near else happening(rng, imagine(rng, ALL_TOPICS), place=0.6, social=0.1)
+        asked = (
+            alter(rng, asked, scene) if near else draw_event(rng, draw_scene(rng, ALL_TOPICS), place=0.6, social=0.1)
+        )
         asked = replace(asked, negated=False)
     slot = rng.choice(SLOTS)
     if (slot == "where" and asked.place is None) or (slot == "how many" and asked.patient.count <= 1):
@@ -153,9 +159,9 @@ def _question(
         return Question(text)
     i = answering[0]
     phrase = _phrase(events[i], slot, wordings[i])
-    found = re.search(rf"\b{re.escape(phrase)}\b", lines[i], re.IGNORECASE)
-    start = sum(len(line) + 1 for line in lines[:i]) + found.start()
-    return Question(text, found[0], start, _aliases(events[i], slot))
+    answer = re.search(rf"\b{re.escape(phrase)}\b", lines[i], re.IGNORECASE)
+    start = sum(len(line) + 1 for line in lines[:i]) + answer.start()
+    return Question(text, answer[0], start, _aliases(events[i], slot))
 
 
 def _phrase(event: Event, slot: str, wording: Wording) -> str:
@@ -170,8 +176,7 @@ def _phrase(event: Event, slot: str, wording: Wording) -> str:
 def _aliases(event: Event, slot: str) -> tuple[str, ...]:
     if slot == "how many":
         return (NUMERALS[event.patient.count],)
-    noun = event.agent.noun if slot == "who" else event.place
-    return tuple(SYNONYMS.get(noun, (noun,)))
+    return names_of(event.agent.noun if slot == "who" else event.place)
 
 
 def _gold(question: Question, split: str) -> list[dict]:

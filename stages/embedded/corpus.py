@@ -31,9 +31,16 @@ CRAWL_START = datetime(2022, 11, 26)  # the crawl behind OSCAR 23.01 is that of 
 
 
 def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
-    """Write `documents` lines over `shards` files. The same arguments give the same bytes.
+    """Writes the corpus; the same arguments give the same bytes.
 
-    Raises ValueError unless there are enough documents for every kind (defects.plan) and 1 <= shards <= documents.
+    Args:
+        folder: gets part_1.jsonl.zst, part_2.jsonl.zst and so on.
+        documents: number of lines.
+        shards: number of files.
+        seed: of all draws.
+
+    Raises:
+        ValueError: there are too few documents for every kind (defects.plan), or not 1 <= shards <= documents.
     """
     lines = corpus_lines(documents, seed)
     if not 1 <= shards <= documents:
@@ -52,14 +59,21 @@ def corpus_lines(documents: int, seed: int) -> list[str]:
     lines = []
     for position, (name, number) in enumerate(slots):
         if name in MALFORMED:
-            lines.append(malformed_line(rng, name, position))
+            lines.append(_malformed_line(rng, name, position))
         else:
             lines.append(json.dumps(record(rng, kinds[name], number, position), sort_keys=True))
     return lines
 
 
 def record(rng: Random, kind: Kind, number: int, position: int) -> dict[str, Any]:
-    """A record. number: among those of its kind; position: in the corpus."""
+    """Draws a record.
+
+    Args:
+        rng: what all choices are drawn from.
+        kind: that the record is of.
+        number: of the record among those of its kind, from 0.
+        position: of the record in the corpus, from 0.
+    """
     lines = lines_for(rng, kind.warnings)
     categories = list(kind.categories)
     if kind.name == SOUND and rng.random() < 0.1:
@@ -79,15 +93,15 @@ def record(rng: Random, kind: Kind, number: int, position: int) -> dict[str, Any
     }
 
 
-def malformed_line(rng: Random, name: str, position: int) -> str:
+def _malformed_line(rng: Random, name: str, position: int) -> str:
     """A line that is no record: no JSON, JSON that breaks off, or a record without content."""
-    whole = record(rng, Kind(SOUND, 1.0), 0, position)
+    sound = record(rng, Kind(SOUND, 1.0), 0, position)
     if name == "malformed:not_json":
-        return whole["content"].split("\n")[0]
+        return sound["content"].split("\n")[0]
     if name == "malformed:no_content":
-        del whole["content"]
-        return json.dumps(whole, sort_keys=True)
-    text = json.dumps(whole, sort_keys=True)
+        del sound["content"]
+        return json.dumps(sound, sort_keys=True)
+    text = json.dumps(sound, sort_keys=True)
     return text[: rng.randint(len(text) // 4, len(text) // 2)]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 
 from stages.embedded.passages import document, glossary
-from stages.embedded.world import ALL_TOPICS, imagine
+from stages.embedded.world import ALL_TOPICS, draw_scene
 
 HARMFUL_CATEGORIES = (
     *("agressif", "adult", "cryptojacking", "dangerous_material", "phishing", "warez", "ddos", "hacking", "malware"),
@@ -75,7 +75,7 @@ def lines_for(rng: Random, warnings: tuple[str, ...]) -> list[str]:
     if "footer" in warnings:
         lines = lines + [rng.choice(MENU) for _ in range(4)]
     if "short_sentences" in warnings:
-        scene = imagine(rng, ALL_TOPICS)
+        scene = draw_scene(rng, ALL_TOPICS)
         short = [glossary(rng, scene)[0] for _ in range(len(lines) + 2)]
         middle = len(lines) // 2
         lines = lines[:middle] + short + lines[middle:]
@@ -85,7 +85,13 @@ def lines_for(rng: Random, warnings: tuple[str, ...]) -> list[str]:
 
 
 def perplexity_for(rng: Random, level: str, number: int) -> float | None:
-    """A harmful_pp of the level. The first low and the first high one lie exactly on the paper's bounds."""
+    """Draws a harmful_pp. The first low and the first high one lie exactly on the paper's bounds.
+
+    Args:
+        rng: what draws it.
+        level: that of a `Kind`.
+        number: of the document among those of its kind, from 0.
+    """
     if level in ("null", "zero"):
         return None if level == "null" else 0.0
     if level == "low":

@@ -7,9 +7,10 @@ Roles: D determiner, A adjective, N noun, M name, V finite verb, X finite auxili
 P preposition, Y "by", R relative pronoun, W adverb, C comma.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from stages.embedded.lexicon import NUMERALS, ON_PLACES, name_of, participle, past, plural, third_person
+from stages.embedded.lexicon import NUMERALS, ON_PLACES, article, name_of, participle, past, plural, third_person
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,10 @@ class Event:
     tense: str = "past"
     negated: bool = False
 
+    def with_patient(self, **changes: Any) -> "Event":
+        """The event with fields of its patient changed."""
+        return replace(self, patient=replace(self.patient, **changes))
+
 
 @dataclass(frozen=True)
 class State:
@@ -51,7 +56,6 @@ class State:
     subject: Thing
     quality: str
     tense: str = "past"
-    negated: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,8 @@ PLAIN = Wording()
 def say(meaning: Event | State, wording: Wording = PLAIN) -> list[Word]:
     """The words of a meaning, without capital and full stop."""
     if isinstance(meaning, State):
-        return _say_state(meaning, wording)
+        quality = Word(name_of(meaning.quality, wording.swapped), "A")
+        return [*say_thing(meaning.subject, wording), _be(meaning.tense, meaning.subject.singular), quality]
     place = say_place(meaning.place, wording)
     core = _passive(meaning, wording) if wording.passive else _active(meaning, wording)
     if place and wording.place_first:
@@ -119,7 +124,7 @@ def _determiner(thing: Thing, following: str) -> list[Word]:
     if thing.definite:
         return [Word("the", "D")] + ([Word(NUMERALS[thing.count], "D")] if thing.count > 1 else [])
     if thing.count == 1:
-        return [Word("an" if following[0] in "aeiou" else "a", "D")]
+        return [Word(article(following), "D")]
     return [Word(NUMERALS[thing.count] if thing.count else "some", "D")]
 
 
@@ -144,7 +149,7 @@ def verb_group(verb: str, tense: str, negated: bool, singular: bool) -> list[Wor
     return [Word(third_person(verb) if singular else verb, "V")]
 
 
-def be(tense: str, singular: bool) -> Word:
+def _be(tense: str, singular: bool) -> Word:
     """The form of `be` for a tense and number: is, are, was or were."""
     if tense == "past":
         return Word("was" if singular else "were", "X")
@@ -160,16 +165,6 @@ def _passive(event: Event, wording: Wording) -> list[Word]:
     if event.tense == "future":
         auxiliary = [Word("will", "X"), *_not(event.negated), Word("be", "B")]
     else:
-        auxiliary = [be(event.tense, event.patient.singular), *_not(event.negated)]
+        auxiliary = [_be(event.tense, event.patient.singular), *_not(event.negated)]
     patient, agent = say_thing(event.patient, wording), say_thing(event.agent, wording)
     return [*patient, *auxiliary, Word(participle(verb), "E"), Word("by", "Y"), *agent]
-
-
-def _say_state(state: State, wording: Wording) -> list[Word]:
-    quality = Word(name_of(state.quality, wording.swapped), "A")
-    return [
-        *say_thing(state.subject, wording),
-        be(state.tense, state.subject.singular),
-        *_not(state.negated),
-        quality,
-    ]

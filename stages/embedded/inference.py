@@ -7,24 +7,21 @@ The convention is that of sentence pairs written about one occasion: both senten
 from dataclasses import replace
 from random import Random
 
-from stages.embedded.grammar import Event, State, Thing
-from stages.embedded.lexicon import ACTIONS_ON, CLASS_OF, COLORS, OPPOSITE, is_kind_of, opposites
+from stages.embedded.grammar import Event, Thing
+from stages.embedded.lexicon import ACTIONS_ON, CLASS_OF, COLORS, OPPOSITE, opposites
 from stages.embedded.world import Scene, quality_for
 
 SAME, WEAKER, OTHER, OPPOSED = "same", "weaker", "other", "opposed"
 COMPONENT_WEIGHTS = {"agent": 1.0, "action": 3.5, "patient": 1.0, "place": 0.5}
 
 
-def relation(premise: Event | State, hypothesis: Event | State) -> str:
-    """How a hypothesis stands to a premise: "entailment", "contradiction" or "neutral"."""
-    if type(premise) is not type(hypothesis) or premise.tense != hypothesis.tense:
-        return "neutral"
-    compare = _compare_states if isinstance(premise, State) else _compare
+def relation(premise: Event, hypothesis: Event) -> str:
+    """How a hypothesis stands to a premise of the same tense: "entailment", "contradiction" or "neutral"."""
     if premise.negated:
         # what a denied statement follows from is denied with it
-        follows = set(compare(hypothesis, premise)) <= {SAME, WEAKER}
+        follows = set(_compare(hypothesis, premise)) <= {SAME, WEAKER}
         return "neutral" if not follows else "entailment" if hypothesis.negated else "contradiction"
-    verdicts = compare(premise, hypothesis)
+    verdicts = _compare(premise, hypothesis)
     if OTHER in verdicts:
         return "neutral"
     return "contradiction" if (OPPOSED in verdicts) != hypothesis.negated else "entailment"
@@ -47,12 +44,12 @@ def weaken(rng: Random, meaning: Event) -> Event:
     patient = meaning.patient
     choices = [meaning, *([replace(meaning, place=None)] if meaning.place else ())]
     if patient.quality:
-        choices.append(replace(meaning, patient=replace(patient, quality=None)))
+        choices.append(meaning.with_patient(quality=None))
     if CLASS_OF.get(patient.noun, "person") != "person":
-        choices.append(replace(meaning, patient=replace(patient, noun=CLASS_OF[patient.noun], quality=None)))
+        choices.append(meaning.with_patient(noun=CLASS_OF[patient.noun], quality=None))
     if patient.count > 2:
-        bound, low = rng.choice((("over", -1), ("under", 1)))
-        choices.append(replace(meaning, patient=replace(patient, bound=bound, count=patient.count + low)))
+        bound, difference = rng.choice((("over", -1), ("under", 1)))
+        choices.append(meaning.with_patient(bound=bound, count=patient.count + difference))
     return rng.choice(choices)
 
 
@@ -62,28 +59,36 @@ def oppose(rng: Random, meaning: Event) -> Event:
     choices = [(9, replace(meaning, action=OPPOSITE[meaning.action])), (3, replace(meaning, negated=True))]
     if patient.count > 1:
         count = rng.choice([count for count in range(2, 6) if count != patient.count])
-        choices.append((1, replace(meaning, patient=replace(patient, count=count))))
+        choices.append((1, meaning.with_patient(count=count)))
     if patient.quality:
-        quality = opposite_quality(rng, patient.quality)
-        choices.append((1, replace(meaning, patient=replace(patient, quality=quality))))
+        choices.append((1, meaning.with_patient(quality=opposite_quality(rng, patient.quality))))
     return one_of(rng, choices)
 
 
 def divert(rng: Random, meaning: Event, scene: Scene) -> Event:
-    """An event of the same scene that neither follows nor is excluded: most often another action, or a place that was
-    not named; else another object, person or detail, or the same two people with their parts exchanged."""
+    """An event of the same scene that neither follows nor is excluded.
+
+    Most often it is another action, or names a place where none was named; else it has another object, person or
+    detail, or the same two people with their parts exchanged.
+
+    Args:
+        rng: what draws one of these changes.
+        meaning: a positive event.
+        scene: has the people, things and places that may take the place of those of the event.
+    """
     patient, agent = meaning.patient, meaning.agent
     things = [thing for thing in scene.things if thing.noun != patient.noun]
-    choices = [(1, replace(meaning, agent=rng.choice([p for p in scene.people if p not in (agent, patient)])))]
+    others = [person for person in scene.people if person not in (agent, patient)]
+    choices = [(1, replace(meaning, agent=rng.choice(others)))]
     if patient.definite:
         choices.append((1, replace(meaning, agent=patient, patient=agent)))
     else:
         choices.append((2, replace(meaning, patient=replace(rng.choice(things), count=patient.count, quality=None))))
         if not patient.quality:
-            choices.append((1, replace(meaning, patient=replace(patient, quality=quality_for(rng, patient.noun)))))
+            choices.append((1, meaning.with_patient(quality=quality_for(rng, patient.noun))))
     if not meaning.place:
         choices.append((3, replace(meaning, place=rng.choice(scene.places))))
-    choices.append((9, replace(meaning, action=other_action(rng, meaning))))
+    choices.append((9, replace(meaning, action=_other_action(rng, meaning))))
     return one_of(rng, choices)
 
 
@@ -93,7 +98,7 @@ def one_of(rng: Random, choices: list[tuple[int, Event]]) -> Event:
     return rng.choices(events, weights)[0]
 
 
-def other_action(rng: Random, meaning: Event) -> str:
+def _other_action(rng: Random, meaning: Event) -> str:
     """An action possible on the same patient, neither the same nor its opposite."""
     kind = CLASS_OF.get(meaning.patient.noun, "person")
     taken = {meaning.action, OPPOSITE.get(meaning.action)}
@@ -107,21 +112,15 @@ def opposite_quality(rng: Random, quality: str) -> str:
 
 def _compare(premise: Event, hypothesis: Event) -> list[str]:
     """For each component of a positive hypothesis: does a positive premise give it, leave it open or exclude it?"""
-    actions = (premise.action, hypothesis.action)
-    place = SAME if premise.place == hypothesis.place else WEAKER if hypothesis.place is None else OTHER
+    actions, patients = (premise.action, hypothesis.action), (premise.patient, hypothesis.patient)
+    nouns = {patients[0].noun, CLASS_OF.get(patients[0].noun)}  # every cart is a vehicle
     return [
         SAME if premise.agent == hypothesis.agent else OTHER,
         SAME if actions[0] == actions[1] else OPPOSED if opposites(*actions) else OTHER,
-        place,
-        *_compare_things(premise.patient, hypothesis.patient),
-    ]
-
-
-def _compare_things(premise: Thing, hypothesis: Thing) -> list[str]:
-    return [
-        SAME if is_kind_of(premise.noun, hypothesis.noun) else OTHER,
-        _compare_counts(premise, hypothesis),
-        _compare_qualities(premise.quality, hypothesis.quality),
+        SAME if premise.place == hypothesis.place else WEAKER if hypothesis.place is None else OTHER,
+        SAME if patients[1].noun in nouns else OTHER,
+        _compare_counts(*patients),
+        _compare_qualities(patients[0].quality, patients[1].quality),
     ]
 
 
@@ -142,11 +141,6 @@ def _compare_qualities(premise: str | None, hypothesis: str | None) -> str:
     if hypothesis is None:
         return WEAKER
     return OPPOSED if premise and opposites(premise, hypothesis) else OTHER
-
-
-def _compare_states(premise: State, hypothesis: State) -> list[str]:
-    same = SAME if premise.subject == hypothesis.subject else OTHER
-    return [same, _compare_qualities(premise.quality, hypothesis.quality)]
 
 
 def _thing_similarity(one: Thing, other: Thing) -> float:

@@ -34,6 +34,11 @@ ON_PLACES = {"street"}
 VOWELS = "aeiou"
 
 
+def article(following: str) -> str:
+    """The indefinite article before a word."""
+    return "an" if following[0] in VOWELS else "a"
+
+
 def plural(noun: str) -> str:
     """The plural of a noun's name; a noun outside the lexicon is inflected by the regular rules."""
     return _TABLES["plural"].get(noun) or _with_s(noun)
@@ -54,20 +59,19 @@ def participle(verb: str) -> str:
     return _TABLES["participle"].get(verb) or _with_ed(verb)
 
 
+def names_of(concept: str) -> tuple[str, ...]:
+    """All names of a concept: one or two."""
+    return SYNONYMS.get(concept, (concept,))
+
+
 def name_of(concept: str, swapped: frozenset[str] = frozenset()) -> str:
     """The concept's first name, or its second where the concept is in `swapped` and has one."""
-    names = SYNONYMS.get(concept, (concept,))
-    return names[-1] if concept in swapped else names[0]
+    return names_of(concept)[-1 if concept in swapped else 0]
 
 
 def opposites(one: str, other: str) -> bool:
     """Whether two qualities, or two actions, exclude each other. Two colours do."""
     return OPPOSITE.get(one) == other or (one != other and one in COLORS and other in COLORS)
-
-
-def is_kind_of(noun: str, other: str) -> bool:
-    """Whether every `noun` is an `other`: the same concept, or its class."""
-    return noun == other or CLASS_OF.get(noun) == other
 
 
 def _with_s(word: str) -> str:

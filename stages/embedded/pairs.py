@@ -12,7 +12,7 @@ from stages.embedded.grammar import Event, sentence
 from stages.embedded.inference import divert, one_of, oppose, opposite_quality, relation, weaken
 from stages.embedded.lexicon import ACTIONS, OPPOSITE, SYNONYMS
 from stages.embedded.questions import SLOTS, answers, ask, request, say_request
-from stages.embedded.world import Scene, any_wording, happening, reworded
+from stages.embedded.world import Scene, draw_event, draw_wording, reworded
 
 HELD_OUT = 5  # one in so many pairs
 
@@ -26,43 +26,63 @@ def held_out(first: str, second: str) -> bool:
     return zlib.crc32("\n".join(sorted((first, second))).encode()) % HELD_OUT == 0
 
 
-def restated(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event, str, str]:
-    """Two events and their sentences, differently worded: one meaning, or two that differ in one component."""
-    first = happening(rng, scene, place=0.05, social=0.8)
+def statement_pair(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event, str, str]:
+    """Draws two statements on one scene.
+
+    Args:
+        rng: what all choices are drawn from.
+        scene: the people, things and places of the statements.
+        same: whether both have one meaning; otherwise their meanings differ in one component.
+
+    Returns:
+        The two events and their sentences, which are worded differently.
+    """
+    first = draw_event(rng, scene, place=0.05, social=0.8)
     second = first if same else alter(rng, first, scene)
     return first, second, *say_pair(rng, first, second)
 
 
 def alter(rng: Random, event: Event, scene: Scene) -> Event:
-    """The event with one component changed, most often its action, or with its two people exchanged, or denied."""
+    """Changes one component of an event, most often its action, exchanges its two people, or denies it.
+
+    Args:
+        rng: what draws the change.
+        event: that is changed.
+        scene: has the people and things that may take the place of those of the event.
+    """
     patient, agent = event.patient, event.agent
     changes = [
         (10, replace(event, action=OPPOSITE[event.action])),
-        (1, replace(event, agent=rng.choice([one for one in scene.people if one not in (agent, patient)]))),
+        (1, replace(event, agent=rng.choice([person for person in scene.people if person not in (agent, patient)]))),
         (1, replace(event, negated=not event.negated)),
     ]
     if patient.definite:
         changes.append((2, replace(event, agent=patient, patient=agent)))
     else:
         other = rng.choice([thing for thing in scene.things if thing.noun != patient.noun])
-        changes.append((1, replace(event, patient=replace(patient, noun=other.noun))))
+        changes.append((1, event.with_patient(noun=other.noun)))
     if patient.count > 1:
-        changes.append((1, replace(event, patient=replace(patient, count=1))))
+        changes.append((1, event.with_patient(count=1)))
     if patient.quality:
-        quality = opposite_quality(rng, patient.quality)
-        changes.append((1, replace(event, patient=replace(patient, quality=quality))))
+        changes.append((1, event.with_patient(quality=opposite_quality(rng, patient.quality))))
     return one_of(rng, changes)
 
 
-def inferred(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
-    """A premise and a hypothesis in the wanted relation: "entailment", "neutral" or "contradiction"."""
+def inference_pair(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
+    """Draws a premise and a hypothesis.
+
+    Args:
+        rng: what all choices are drawn from.
+        scene: the people, things and places of both.
+        wanted: the relation of the hypothesis to the premise: "entailment", "neutral" or "contradiction".
+    """
     makers: dict[str, tuple[Callable[..., Event], ...]] = {
         "entailment": (*[weaken] * 8, *[oppose] * 2),
         "contradiction": (oppose,),
         "neutral": (divert,),
     }
     while True:
-        premise = happening(rng, scene, negated=0.1, place=0.1, social=0.7)
+        premise = draw_event(rng, scene, negated=0.1, place=0.1, social=0.7)
         maker = rng.choice(makers[wanted])
         base = replace(premise, negated=False)
         hypothesis = maker(rng, base, scene) if maker is divert else maker(rng, base)
@@ -76,28 +96,45 @@ def inferred(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
 
 
 def say_pair(rng: Random, first: Event, second: Event) -> tuple[str, str]:
-    """The two sentences, the second reworded, so that shared words tell little of whether both say the same."""
-    wording = any_wording(rng, first)
+    """Words two events, the second otherwise than the first, so that shared words say little on whether both are one.
+
+    Args:
+        rng: what draws the wordings.
+        first: the event of the first sentence.
+        second: the event of the second.
+    """
+    wording = draw_wording(rng, first)
     return sentence(first, wording), sentence(second, reworded(rng, first, wording))
 
 
-def questioned(rng: Random, scene: Scene, answered: bool) -> tuple[str, str]:
-    """A question, and a sentence that does or does not answer it."""
+def question_and_statement(rng: Random, scene: Scene, answered: bool) -> tuple[str, str]:
+    """Draws a question and a sentence.
+
+    Args:
+        rng: what all choices are drawn from.
+        scene: the people, things and places of both.
+        answered: whether the sentence answers the question.
+    """
     while True:
-        asked = happening(rng, scene, place=0.4, social=0.6)
+        asked = draw_event(rng, scene, place=0.4, social=0.6)
         (slot,) = rng.choices(SLOTS, (8, 1, 1))
         if (slot == "where" and asked.place is None) or (slot == "how many" and asked.patient.count == 1):
             continue
-        found = asked if answered else _beside_the_point(rng, asked, slot, scene)
-        if answers(found, asked, slot) == answered:
-            wording = any_wording(rng, asked)
-            return ask(asked, slot, wording), sentence(found, reworded(rng, asked, wording, passive=0.1))
+        stated = asked if answered else _beside_the_point(rng, asked, slot, scene)
+        if answers(stated, asked, slot) == answered:
+            wording = draw_wording(rng, asked)
+            return ask(asked, slot, wording), sentence(stated, reworded(rng, asked, wording, passive=0.1))
 
 
-def requested(rng: Random, topics: tuple[str, ...], same: bool) -> tuple[str, str]:
-    """Two everyday questions that ask the same, or differ in purpose, action or thing; no frame or verb in both.
+def question_pair(rng: Random, topics: tuple[str, ...], same: bool) -> tuple[str, str]:
+    """Draws two everyday questions, which share neither frame nor verb.
 
-    Half of those that differ have one purpose: its words alone do not tell whether two questions ask the same.
+    Half of those that differ have one purpose: its words alone do not say whether two questions ask the same.
+
+    Args:
+        rng: what all choices are drawn from.
+        topics: what the questions may be about.
+        same: whether both ask the same; otherwise they differ in purpose, action or thing.
     """
     first = request(rng, topics)
     second = first
@@ -117,6 +154,6 @@ def _beside_the_point(rng: Random, asked: Event, slot: str, scene: Scene) -> Eve
     if slot == "where" and rng.random() < 0.5:
         return replace(asked, place=None)
     if slot == "how many" and rng.random() < 0.5:
-        return replace(asked, patient=replace(asked.patient, count=0))
-    other = happening(rng, scene, place=0.4)
+        return asked.with_patient(count=0)
+    other = draw_event(rng, scene, place=0.4)
     return other if rng.random() < 0.2 else alter(rng, asked, scene)

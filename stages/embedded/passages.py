@@ -13,9 +13,16 @@ from stages.embedded.acceptability import elaborate
 from stages.embedded.grammar import sentence, text_of
 from stages.embedded.inference import relation
 from stages.embedded.lexicon import CLASS_OF, NAMES, OPPOSITE, SYNONYMS
-from stages.embedded.pairs import held_out, inferred, questioned, requested, restated, say_pair
-from stages.embedded.sentiment import appraisal
-from stages.embedded.world import ALL_TOPICS, Scene, any_wording, condition, imagine
+from stages.embedded.pairs import (
+    held_out,
+    inference_pair,
+    question_and_statement,
+    question_pair,
+    say_pair,
+    statement_pair,
+)
+from stages.embedded.sentiment import criticism
+from stages.embedded.world import ALL_TOPICS, Scene, draw_scene, draw_state, draw_wording
 
 REPLY = {"entailment": "Yes", "contradiction": "No", "neutral": "Perhaps"}
 Passage = Callable[[Random, Scene], list[str]]
@@ -26,11 +33,11 @@ LINE_CHARACTERS = 100  # OSCAR's producer calls a line shorter than this short (
 def document(rng: Random) -> list[str]:
     """The lines of a good document, each of at least 100 characters."""
     kind = rng.choices((story, exchange, criticism, glossary), (12, 72, 14, 2))[0]
-    scene = imagine(rng, ALL_TOPICS)
-    return [line_of(rng, kind, scene) for _ in range(rng.randint(5, 8))]
+    scene = draw_scene(rng, ALL_TOPICS)
+    return [_line_of(rng, kind, scene) for _ in range(rng.randint(5, 8))]
 
 
-def line_of(rng: Random, kind: Passage, scene: Scene) -> str:
+def _line_of(rng: Random, kind: Passage, scene: Scene) -> str:
     """Passages of one kind until the line is long."""
     sentences: list[str] = []
     while len(" ".join(sentences)) < LINE_CHARACTERS:
@@ -42,8 +49,8 @@ def story(rng: Random, scene: Scene) -> list[str]:
     """Writes a sentence on what happens in a scene, or on how one of its things is."""
     if rng.random() < 0.8:
         return [text_of(elaborate(rng, scene))]
-    meaning = condition(rng, scene)
-    return [sentence(meaning, any_wording(rng, meaning))]
+    meaning = draw_state(rng, scene)
+    return [sentence(meaning, draw_wording(rng, meaning))]
 
 
 def exchange(rng: Random, scene: Scene) -> list[str]:
@@ -56,28 +63,23 @@ def exchange(rng: Random, scene: Scene) -> list[str]:
 
 
 def _statements(rng: Random, scene: Scene) -> tuple[str, str, str]:
-    one, other, first, second = restated(rng, scene, rng.random() < 0.75)
+    one, other, first, second = statement_pair(rng, scene, rng.random() < 0.75)
     return first, second, REPLY[relation(one, other)]
 
 
 def _inference(rng: Random, scene: Scene) -> tuple[str, str, str]:
     wanted = rng.choice(sorted(REPLY))
-    return *say_pair(rng, *inferred(rng, scene, wanted)), REPLY[wanted]
+    return *say_pair(rng, *inference_pair(rng, scene, wanted)), REPLY[wanted]
 
 
 def _answer(rng: Random, scene: Scene) -> tuple[str, str, str]:
     answered = rng.random() < 0.5
-    return *questioned(rng, scene, answered), REPLY["entailment" if answered else "contradiction"]
+    return *question_and_statement(rng, scene, answered), REPLY["entailment" if answered else "contradiction"]
 
 
 def _questions(rng: Random, scene: Scene) -> tuple[str, str, str]:
     same = rng.random() < 0.5
-    return *requested(rng, (scene.topic,), same), REPLY["entailment" if same else "contradiction"]
-
-
-def criticism(rng: Random, scene: Scene) -> list[str]:
-    """Writes sentences of praise or blame, as the people of a scene are pleased or not."""
-    return appraisal(rng, scene.pleased)
+    return *question_pair(rng, (scene.topic,), same), REPLY["entailment" if same else "contradiction"]
 
 
 def glossary(rng: Random, scene: Scene) -> list[str]:

@@ -25,7 +25,13 @@ class Request:
 
 
 def ask(event: Event, slot: str, wording: Wording) -> str:
-    """A question about a positive event that leaves out what it asks for."""
+    """Words a question about a positive event, which leaves out what it asks for.
+
+    Args:
+        event: what the question is about.
+        slot: a name in SLOTS, which says what it asks for.
+        wording: how the rest of the event is said.
+    """
     verb = name_of(event.action, wording.swapped)
     if slot == "who":
         words = [*verb_group(verb, event.tense, False, True), *say_thing(event.patient, wording)]
@@ -39,7 +45,13 @@ def ask(event: Event, slot: str, wording: Wording) -> str:
 
 
 def answers(event: Event, asked: Event, slot: str) -> bool:
-    """Whether the statement of a positive event answers the question about `asked`."""
+    """Whether a statement answers a question.
+
+    Args:
+        event: what is stated.
+        asked: the positive event that the question is about.
+        slot: a name in SLOTS, which says what it asks for.
+    """
     if event.negated or (event.action, event.tense) != (asked.action, asked.tense):
         return False
     same_noun = event.patient.noun == asked.patient.noun
@@ -58,7 +70,13 @@ def request(rng: Random, topics: tuple[str, ...]) -> Request:
 
 
 def say_request(wanted: Request, manner: int, swapped: frozenset[str]) -> str:
-    """The question. manner: 0 the short form, 1 the long form."""
+    """Words an everyday question.
+
+    Args:
+        wanted: what is asked.
+        manner: 0 for the short form, 1 for the long one.
+        swapped: the concepts that are called by their second name.
+    """
     thing = say_thing(Thing(wanted.noun), Wording(swapped))
     doing = " ".join([name_of(wanted.action, swapped), *(word.text for word in thing)])
     line = PURPOSES[wanted.purpose][manner].format(doing)

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from random import Random
 
-from stages.embedded.lexicon import ASPECTS, NEGATIVE, POSITIVE, SYNONYMS
+from stages.embedded.lexicon import ASPECTS, NEGATIVE, POSITIVE, article, names_of
+from stages.embedded.world import Scene
 
 DEGREES = ("very", "really")
 SUBJECTS = tuple(ASPECTS)
@@ -24,14 +25,14 @@ class Opinion:
         return (self.word in POSITIVE) != self.negated
 
 
-def opinion(rng: Random, aspect: str, positive: bool) -> Opinion:
+def _opinion(rng: Random, aspect: str, positive: bool) -> Opinion:
     """A clause of the given sentiment, which a share DENIED says by denying the opposite."""
     denied = rng.random() < DENIED
     words = POSITIVE if positive != denied else NEGATIVE
     return Opinion(aspect, rng.choice(words), denied, rng.choice(DEGREES) if rng.random() < 0.2 else "")
 
 
-def say_opinion(given: Opinion) -> str:
+def _say_opinion(given: Opinion) -> str:
     """Words an opinion, such as `the food was not really good`."""
     return " ".join(filter(None, ("the", given.aspect, "was", "not" * given.negated, given.degree, given.word)))
 
@@ -41,32 +42,30 @@ def review(rng: Random, positive: bool) -> tuple[str, Opinion]:
     one after "but", or the one that "although" does not introduce."""
     subject = rng.choice(SUBJECTS)
     first, second = rng.sample(ASPECTS[subject], 2)
-    verdict = opinion(rng, rng.choice((first, rng.choice(SYNONYMS.get(subject, (subject,))))), positive)
+    verdict = _opinion(rng, rng.choice((first, rng.choice(names_of(subject)))), positive)
     draw = rng.random()
     if draw < 0.6:
-        return say_opinion(verdict), verdict
+        return _say_opinion(verdict), verdict
     if draw < 0.75:
-        word = verdict.word
-        article = "an" if word[0] in "aeiou" else "a"
-        kind = rng.choice(SYNONYMS.get(subject, (subject,)))
-        return " ".join(filter(None, ("this", "was", "not" * verdict.negated, article, word, kind))), verdict
+        denial = "not " * verdict.negated
+        return f"this was {denial}{article(verdict.word)} {verdict.word} {rng.choice(names_of(subject))}", verdict
     if draw < 0.9:
-        also = opinion(rng, second, positive)
-        return f"{say_opinion(verdict)} and {say_opinion(also)}", verdict
-    against = opinion(rng, second, not positive)
+        also = _opinion(rng, second, positive)
+        return f"{_say_opinion(verdict)} and {_say_opinion(also)}", verdict
+    against = _opinion(rng, second, not positive)
     orders = ("{0} but {1}", "although {0} , {1}", "{1} although {0}")
-    return rng.choice(orders).format(say_opinion(against), say_opinion(verdict)), verdict
+    return rng.choice(orders).format(_say_opinion(against), _say_opinion(verdict)), verdict
 
 
-def appraisal(rng: Random, positive: bool) -> list[str]:
-    """A passage of one sentiment: opinions on the aspects of one subject, and the conclusion drawn from them."""
-    subject = rng.choice(SUBJECTS)
-    name = rng.choice(SYNONYMS.get(subject, (subject,)))
-    clauses = [say_opinion(opinion(rng, aspect, positive)) for aspect in rng.sample(ASPECTS[subject], 3)]
+def criticism(rng: Random, scene: Scene) -> list[str]:
+    """Writes praise or blame, as the people of a scene are pleased or not: opinions on a subject, and a conclusion."""
+    positive, subject = scene.pleased, rng.choice(SUBJECTS)
+    name = rng.choice(names_of(subject))
+    clauses = [_say_opinion(_opinion(rng, aspect, positive)) for aspect in rng.sample(ASPECTS[subject], 3)]
     said = f"I {rng.choice(('liked', 'enjoyed') if positive else ('disliked', 'regretted'))} this {name}"
     advice = f"I {'will' if positive else 'will not'} recommend it"
-    contrast = say_opinion(opinion(rng, name, not positive))
+    contrast = _say_opinion(_opinion(rng, name, not positive))
     sentences = [f"{clauses[0]} and {clauses[1]}", f"{said} because {clauses[2]}", advice]
     if rng.random() < 0.2:
-        sentences.append(f"some people say that {contrast} but {say_opinion(opinion(rng, name, positive))}")
+        sentences.append(f"some people say that {contrast} but {_say_opinion(_opinion(rng, name, positive))}")
     return [line[0].upper() + line[1:] + "." for line in sentences]

@@ -7,7 +7,7 @@ topics are one half of the world's, its mismatched topics (and names) the other 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from random import Random
 
@@ -15,9 +15,17 @@ from stages.embedded.acceptability import RULES, elaborate, violate
 from stages.embedded.grammar import Event, sentence, text_of
 from stages.embedded.inference import similarity
 from stages.embedded.lexicon import MATCHED_TOPICS, MISMATCHED_TOPICS
-from stages.embedded.pairs import alter, held_out, inferred, questioned, requested, restated, say_pair
+from stages.embedded.pairs import (
+    alter,
+    held_out,
+    inference_pair,
+    question_and_statement,
+    question_pair,
+    say_pair,
+    statement_pair,
+)
 from stages.embedded.sentiment import review
-from stages.embedded.world import ALL_TOPICS, any_wording, happening, imagine, reworded
+from stages.embedded.world import ALL_TOPICS, draw_event, draw_scene, draw_wording, reworded
 from stages.plumbing.files import write_atomically
 
 Topics = tuple[str, ...]
@@ -35,9 +43,16 @@ class Example:
 
 
 def write_glue(folder: Path, train_examples: int, validation_examples: int, seed: int) -> None:
-    """Write `folder`/TASK/*.tsv for the eight tasks, with that many examples in each training and validation file.
+    """Writes the eight tasks.
 
-    Raises ValueError unless both numbers are at least 10.
+    Args:
+        folder: gets TASK/*.tsv.
+        train_examples: in each training file.
+        validation_examples: in each validation file.
+        seed: equal seeds give equal bytes.
+
+    Raises:
+        ValueError: a number is below 10.
     """
     if min(train_examples, validation_examples) < 10:
         raise ValueError(
@@ -47,10 +62,7 @@ def write_glue(folder: Path, train_examples: int, validation_examples: int, seed
     sizes = {"train": train_examples, "dev": validation_examples}
     for task in TASKS:
         seen: set[tuple[str, str]] = set()
-        for split in ("train", "dev_matched", "dev_mismatched") if task.name == "MNLI" else ("train", "dev"):
-            topics = ALL_TOPICS
-            if task.name == "MNLI":
-                topics = MISMATCHED_TOPICS if split == "dev_mismatched" else MATCHED_TOPICS
+        for split, topics in task.topics.items():
             rng = Random(f"{seed} {task.name} {split}")
             examples = draw_examples(task, sizes[split.split("_")[0]], topics, rng, seen, split != "train")
             lines = ["\t".join(row) for row in rows(task, examples, split)]
@@ -60,12 +72,21 @@ def write_glue(folder: Path, train_examples: int, validation_examples: int, seed
 def draw_examples(
     task: "Task", number: int, topics: Topics, rng: Random, seen: set[tuple[str, str]], validation: bool
 ) -> list[Example]:
-    """Distinct examples in random order, none of them in `seen` (which grows), with the task's share of each label.
+    """Draws different examples in random order, with the task's share of each label.
 
-    Pairs for a validation file are those that are held out. Raises ValueError where the world does not hold so many.
+    Args:
+        task: that the examples are of.
+        number: of examples.
+        topics: what they are about.
+        rng: what all choices are drawn from.
+        seen: texts that no example may have; those of the examples are added.
+        validation: whether they are for a validation file; pairs of these alone are those that are held out.
+
+    Raises:
+        ValueError: the world does not hold so many.
     """
     examples = []
-    for label in spread_labels(task.shares, number, rng):
+    for label in _spread_labels(task.shares, number, rng):
         for _ in range(DRAWS):
             example = task.draw(rng, topics, label)
             texts = example.text_a, example.text_b
@@ -81,7 +102,7 @@ def draw_examples(
     return examples
 
 
-def spread_labels(shares: dict[str, float], number: int, rng: Random) -> list[str]:
+def _spread_labels(shares: dict[str, float], number: int, rng: Random) -> list[str]:
     """`number` labels in random order, in the given shares up to rounding."""
     labels: list[str] = []
     for label, share in shares.items():
@@ -91,69 +112,75 @@ def spread_labels(shares: dict[str, float], number: int, rng: Random) -> list[st
     return labels
 
 
-def draw_cola(rng: Random, topics: Topics, label: str) -> Example:
+def _cola(rng: Random, topics: Topics, label: str) -> Example:
     """Draws a sentence; for label 0 with one rule of grammar broken."""
     if label == "1":
-        return Example(text_of(elaborate(rng, imagine(rng, topics))), "", label)
+        return Example(text_of(elaborate(rng, draw_scene(rng, topics))), "", label)
     (rule,) = rng.choices(tuple(RULES), tuple(RULES.values()))
     broken = None
     while broken is None:
-        broken = violate(rng, elaborate(rng, imagine(rng, topics)), rule)
+        broken = violate(rng, elaborate(rng, draw_scene(rng, topics)), rule)
     return Example(text_of(broken), "", label, rule)
 
 
-def draw_sst2(rng: Random, topics: Topics, label: str) -> Example:
+def _sst2(rng: Random, topics: Topics, label: str) -> Example:
     """Draws a sentence of praise (label 1) or blame (label 0)."""
     return Example(review(rng, label == "1")[0] + " .", "", label)
 
 
-def draw_mrpc(rng: Random, topics: Topics, label: str) -> Example:
+def _mrpc(rng: Random, topics: Topics, label: str) -> Example:
     """Draws two sentences on one scene that say the same (label 1) or not."""
-    return Example(*restated(rng, imagine(rng, topics), label == "1")[2:], label)
+    return Example(*statement_pair(rng, draw_scene(rng, topics), label == "1")[2:], label)
 
 
-def draw_qqp(rng: Random, topics: Topics, label: str) -> Example:
+def _qqp(rng: Random, topics: Topics, label: str) -> Example:
     """Draws two questions that ask the same (label 1) or not."""
-    return Example(*requested(rng, topics, label == "1"), label)
+    return Example(*question_pair(rng, topics, label == "1"), label)
 
 
-def draw_qnli(rng: Random, topics: Topics, label: str) -> Example:
+def _qnli(rng: Random, topics: Topics, label: str) -> Example:
     """Draws a question and a sentence that answers it (label entailment) or not."""
-    return Example(*questioned(rng, imagine(rng, topics), label == "entailment"), label)
+    return Example(*question_and_statement(rng, draw_scene(rng, topics), label == "entailment"), label)
 
 
-def draw_mnli(rng: Random, topics: Topics, label: str) -> Example:
+def _mnli(rng: Random, topics: Topics, label: str) -> Example:
     """Draws a premise and a hypothesis that stand in the relation of the label."""
-    scene = imagine(rng, topics)
-    return Example(*say_pair(rng, *inferred(rng, scene, label)), label, scene.topic)
+    scene = draw_scene(rng, topics)
+    return Example(*say_pair(rng, *inference_pair(rng, scene, label)), label, scene.topic)
 
 
-def draw_rte(rng: Random, topics: Topics, label: str) -> Example:
+def _rte(rng: Random, topics: Topics, label: str) -> Example:
     """Draws a premise and a hypothesis that follows (label entailment) or does not."""
     wanted = label if label == "entailment" else rng.choice(("neutral", "contradiction"))
-    return Example(*say_pair(rng, *inferred(rng, imagine(rng, topics), wanted)), label)
+    return Example(*say_pair(rng, *inference_pair(rng, draw_scene(rng, topics), wanted)), label)
 
 
-def draw_stsb(rng: Random, topics: Topics, label: str) -> Example:
+def _stsb(rng: Random, topics: Topics, label: str) -> Example:
     """label: in how many components two meanings differ, 4 for any two of one scene; the score follows from them."""
-    scene = imagine(rng, topics)
-    first = second = happening(rng, scene, place=0.4)
+    scene = draw_scene(rng, topics)
+    first = second = draw_event(rng, scene, place=0.4)
     while label != "4" and _differing(first, second) != int(label):  # a change may undo another
         second = alter(rng, second, scene)
     if label == "4":
-        second = happening(rng, scene, place=0.4)
-    wording = any_wording(rng, first, passive=0.0)
+        second = draw_event(rng, scene, place=0.4)
+    wording = draw_wording(rng, first, passive=0.0)
     texts = sentence(first, wording), sentence(second, reworded(rng, first, wording, passive=0.1))
     return Example(*texts, f"{similarity(first, second):.3f}")
 
 
 def _differing(one: Event, other: Event) -> int:
     """The number of components in which two events differ."""
-    return sum(getattr(one, field.name) != getattr(other, field.name) for field in fields(Event))
+    return sum(getattr(one, part.name) != getattr(other, part.name) for part in fields(Event))
 
 
 def rows(task: "Task", examples: list[Example], split: str) -> Iterator[list[str]]:
-    """The lines of a task's file, the names of its columns first; CoLA's has none."""
+    """The lines of a task's file as cells, the names of its columns first; CoLA's has none.
+
+    Args:
+        task: of the file.
+        examples: in their order.
+        split: the file's name, such as dev_matched.
+    """
     columns = {name: cell for name, cell in task.columns.items() if split != "train" or name not in LATER_VOTES}
     if task.name != "CoLA":
         yield [*columns]
@@ -166,13 +193,16 @@ def rows(task: "Task", examples: list[Example], split: str) -> Iterator[list[str
 class Task:
     """shares: the labels to draw and their frequency, about as skewed as in the real training set.
 
+    draw: draws an example on one of the topics, with a label.
     columns: those of its file, with what stands in them: fields of `Example`, its number from 0 and what `rows` adds.
+    topics: what the sentences of each of its files are about.
     """
 
     name: str
     shares: dict[str, float]
     draw: Callable[[Random, Topics, str], Example]
     columns: dict[str, str]
+    topics: dict[str, Topics] = field(default_factory=lambda: {"train": ALL_TOPICS, "dev": ALL_TOPICS})
 
 
 HALVES = {"entailment": 0.5, "not_entailment": 0.5}
@@ -182,37 +212,38 @@ PARSES = ("sentence1_binary_parse", "sentence2_binary_parse", "sentence1_parse",
 SENTENCES = {"sentence1": "{text_a}", "sentence2": "{text_b}"}
 TASKS = (
     Task(
-        "CoLA", {"1": 0.7, "0": 0.3}, draw_cola,
+        "CoLA", {"1": 0.7, "0": 0.3}, _cola,
         {"source": "emb", "label": "{label}", "star": "{star}", "sentence": "{text_a}"},
     ),
-    Task("SST-2", {"1": 0.55, "0": 0.45}, draw_sst2, {"sentence": "{text_a} ", "label": "{label}"}),
+    Task("SST-2", {"1": 0.55, "0": 0.45}, _sst2, {"sentence": "{text_a} ", "label": "{label}"}),
     Task(
-        "MRPC", {"1": 0.67, "0": 0.33}, draw_mrpc,
+        "MRPC", {"1": 0.67, "0": 0.33}, _mrpc,
         {
             "Quality": "{label}", "#1 ID": "{even}", "#2 ID": "{odd}",
             "#1 String": "{text_a}", "#2 String": "{text_b}",
         },
     ),
     Task(
-        "STS-B", {str(changes): 0.2 for changes in range(5)}, draw_stsb,
+        "STS-B", {str(changes): 0.2 for changes in range(5)}, _stsb,
         {"index": "{n}", "genre": "embedded", "filename": "embedded", "year": "none", "old_index": "{n:04d}"}
         | {"source1": "none", "source2": "none", **SENTENCES, "score": "{label}"},
     ),
     Task(
-        "QQP", {"0": 0.63, "1": 0.37}, draw_qqp,
+        "QQP", {"0": 0.63, "1": 0.37}, _qqp,
         {
             "id": "{n}", "qid1": "{even}", "qid2": "{odd}",
             "question1": "{text_a}", "question2": "{text_b}", "is_duplicate": "{label}",
         },
     ),
     Task(
-        "MNLI", dict.fromkeys(("entailment", "neutral", "contradiction"), 1 / 3), draw_mnli,
+        "MNLI", dict.fromkeys(("entailment", "neutral", "contradiction"), 1 / 3), _mnli,
         {"index": "{n}", "promptID": "{n}", "pairID": "{n}{label[0]}", "genre": "{note}", **dict.fromkeys(PARSES, "")}
         | SENTENCES | dict.fromkeys((*VOTES, "gold_label"), "{label}"),
+        {"train": MATCHED_TOPICS, "dev_matched": MATCHED_TOPICS, "dev_mismatched": MISMATCHED_TOPICS},
     ),
     Task(
-        "QNLI", HALVES, draw_qnli,
+        "QNLI", HALVES, _qnli,
         {"index": "{n}", "question": "{text_a}", "sentence": "{text_b}", "label": "{label}"},
     ),
-    Task("RTE", HALVES, draw_rte, {"index": "{n}", **SENTENCES, "label": "{label}"}),
+    Task("RTE", HALVES, _rte, {"index": "{n}", **SENTENCES, "label": "{label}"}),
 )  # fmt: skip

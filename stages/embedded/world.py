@@ -35,7 +35,7 @@ class Scene:
     pleased: bool
 
 
-def imagine(rng: Random, topics: tuple[str, ...]) -> Scene:
+def draw_scene(rng: Random, topics: tuple[str, ...]) -> Scene:
     """A scene of one of the topics: three people (one by role, two by name) and two things."""
     topic = rng.choice(topics)
     names = next(names for group, names in NAMES.items() if topic in group)
@@ -50,9 +50,16 @@ def quality_for(rng: Random, noun: str) -> str:
     return rng.choice(COLORS) if rng.random() < 0.25 else rng.choice(QUALITIES_OF[CLASS_OF[noun]])
 
 
-def happening(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0.2, social: float = 0.5) -> Event:
-    """An event among the scene's people and things. negated, place, social: probabilities of a negation, of a place,
-    and of something done to a person."""
+def draw_event(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0.2, social: float = 0.5) -> Event:
+    """Draws an event among the people and things of a scene.
+
+    Args:
+        rng: what all choices are drawn from.
+        scene: the people, things and places that the event may have.
+        negated: probability of a negation.
+        place: probability that the event names a place.
+        social: probability that something is done to a person, and not to a thing.
+    """
     agent = rng.choice(scene.people)
     if rng.random() < social:
         patient = rng.choice([person for person in scene.people if person != agent])
@@ -71,48 +78,54 @@ def happening(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0.
     )
 
 
-def condition(rng: Random, scene: Scene) -> State:
+def draw_state(rng: Random, scene: Scene) -> State:
     """A state of one of the scene's things."""
     thing = rng.choice(scene.things)
     subject = replace(thing, quality=None, definite=True)
     return State(subject, thing.quality or quality_for(rng, thing.noun), rng.choice(("past", "present")))
 
 
-def concepts(meaning: Event | State) -> set[str]:
-    """The concepts in a meaning that have two names, without its action: all verbs are named together, below."""
-    if isinstance(meaning, State):
-        found = {meaning.subject.noun, meaning.quality}
-    else:
-        found = {meaning.agent.noun, meaning.patient.noun, meaning.patient.quality, meaning.place}
-    return {concept for concept in found if concept in SYNONYMS}
+def draw_wording(rng: Random, meaning: Event | State, passive: float = 0.05) -> Wording:
+    """Draws a wording: all verbs plain or all formal, every other word by either of its names.
 
-
-def any_wording(rng: Random, meaning: Event | State, passive: float = 0.05) -> Wording:
-    """A random wording: all verbs plain or all formal, every other word by either of its names.
-
-    passive: probability of the passive, for an event.
+    Args:
+        rng: what all choices are drawn from.
+        meaning: what is to be said.
+        passive: probability of the passive, for an event.
     """
-    swapped = frozenset(concept for concept in sorted(concepts(meaning)) if rng.random() < 0.5)
+    swapped = _some_concepts(rng, meaning)
     if isinstance(meaning, State):
         return Wording(swapped)
     swapped |= rng.choice((frozenset(), ACTIONS))  # every verb at once: "bought" or "purchased", "sold" or "vended"
     return Wording(swapped, rng.random() < passive, rng.random() < 0.1)
 
 
-def reworded(rng: Random, meaning: Event | State, wording: Wording, passive: float = 0.1) -> Wording:
-    """Another wording: verbs change between plain and formal, and so does about half of what else has two names.
+def reworded(rng: Random, meaning: Event, wording: Wording, passive: float = 0.1) -> Wording:
+    """Draws another wording: verbs change between plain and formal, and so does about half of what else has two names.
 
     Two sentences therefore never share a verb, whether they say the same or not: if one verb is plain, the other is
-    formal, also where they are different verbs. passive: probability that active and passive change, for an event.
+    formal, also where they are different verbs.
+
+    Args:
+        rng: what all choices are drawn from.
+        meaning: what is to be said.
+        wording: that of the first sentence.
+        passive: probability that active and passive change.
     """
-    changed = {concept for concept in sorted(concepts(meaning)) if rng.random() < 0.5}
-    swapped = wording.swapped.symmetric_difference(changed)
-    if isinstance(meaning, State):
-        return Wording(swapped)
-    swapped ^= ACTIONS
+    swapped = wording.swapped ^ _some_concepts(rng, meaning) ^ ACTIONS
     turned = rng.random() < passive
     moved = meaning.place is not None and rng.random() < 0.3
     return Wording(swapped, wording.passive != turned, wording.place_first != moved)
+
+
+def _some_concepts(rng: Random, meaning: Event | State) -> frozenset[str]:
+    """About half of the concepts of a meaning that have two names. Its action is not among them: all verbs change at
+    once."""
+    if isinstance(meaning, State):
+        concepts = {meaning.subject.noun, meaning.quality}
+    else:
+        concepts = {meaning.agent.noun, meaning.patient.noun, meaning.patient.quality, meaning.place}
+    return frozenset(concept for concept in sorted(concepts & SYNONYMS.keys()) if rng.random() < 0.5)
 
 
 def _thing(rng: Random, noun: str) -> Thing:

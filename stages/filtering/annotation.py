@@ -40,21 +40,21 @@ class Annotator:
 
     def __call__(self, line: bytes, document: Annotations) -> Annotations:
         """The metadata of a record with what could be added. ValueError: what it would follow from cannot be read."""
-        found = {}
+        added = {}
         text, address = records.source(line) if self._adds else ("", None)
         if document.categories is UNSET:
             if self._blocklist and address is not None:
-                found["categories"] = self._blocklist.categories(address)
+                added["categories"] = self._blocklist.categories(address)
             else:
                 self.unknown["categories"] += 1
         if not document.harmful_pp:
             if self._model:
-                found["harmful_pp"] = perplexity.score(self._model, text)
+                added["harmful_pp"] = perplexity.score(self._model, text)
             else:
                 self.unknown["harmful_pp"] += 1
         if document.quality_warnings is UNSET and document.annotation is UNSET:
             if self._quality_rules:
-                found["quality_warnings"] = quality.warnings(text)
+                added["quality_warnings"] = quality.warnings(text)
             else:
                 self.unknown["quality_warnings"] += 1
-        return replace(document, **found) if found else document
+        return replace(document, **added) if added else document

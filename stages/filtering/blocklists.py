@@ -18,7 +18,7 @@ import numpy as np
 from stages.plumbing.files import write_atomically
 from stages.records import reading
 
-CATEGORIES = 256  # at most: an entry keeps the number of its own in one byte
+CATEGORIES = 256  # at most: an entry keeps the number of its category in one byte
 LISTS = ("domains", "urls")
 HASHES, NUMBERS, NAMES = "hashes.npy", "numbers.npy", "names.json"
 SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
@@ -26,28 +26,32 @@ PORT = re.compile(r":\d*$")
 
 
 def folders(root: Path) -> dict[str, list[Path]]:
-    """Category -> its list files, links (second names of a category) left out. ValueError: there is none."""
-    found = {}
+    """The files of the lists by category. Links are left out: they are second names of a category.
+
+    Raises:
+        ValueError: there is no category, or there are more than CATEGORIES.
+    """
+    categories = {}
     for folder in sorted(root.iterdir()) if root.is_dir() else ():
-        if folder.is_dir() and not folder.is_symlink():
-            files = [folder / f"{name}{suffix}" for name in LISTS for suffix in ("", *reading.DECOMPRESSION)]
-            found[folder.name] = [file for file in files if file.is_file()]
-    found = {category: files for category, files in found.items() if files}
-    if not found:
+        files = [folder / f"{name}{suffix}" for name in LISTS for suffix in ("", *reading.DECOMPRESSION)]
+        files = [file for file in files if file.is_file()]
+        if files and not folder.is_symlink():
+            categories[folder.name] = files
+    if not categories:
         raise ValueError(
             f"filtering.annotation.blocklists: {root} has no folder with a file `domains` or `urls`; unpack the UT1 "
             "lists there (one folder a category), or say null"
         )
-    if len(found) > CATEGORIES:
+    if len(categories) > CATEGORIES:
         raise ValueError(
-            f"filtering.annotation.blocklists: {root} has {len(found)} categories, more than {CATEGORIES}; leave there "
-            "those that filtering.excluded_categories names"
+            f"filtering.annotation.blocklists: {root} has {len(categories)} categories, more than {CATEGORIES}; leave "
+            "there those that filtering.excluded_categories names"
         )
-    return found
+    return categories
 
 
 def compile_lists(settings: dict, folder: Path) -> dict:
-    """Job. settings: root. Leaves in `folder` what `Blocklist` reads; gives the number of entries by category."""
+    """Job. settings: root. Leaves in `folder` what `Blocklist` reads; returns the number of entries by category."""
     categories = folders(Path(settings["root"]))
     parts = []
     for files in categories.values():

@@ -18,7 +18,7 @@ ALIASES = {"agressif": ("aggressive",), "adult": ("porn",)}
 Reason = tuple[str, str]  # rule, and what of it applied
 
 
-def asked(settings: Filtering) -> dict:
+def rules_of(settings: Filtering) -> dict:
     """The fields of `Rules` as params.yaml has them, in the form in which a job takes them."""
     return {
         "excluded_categories": settings.excluded_categories,
@@ -65,11 +65,10 @@ class Rules:
 
         @lru_cache(maxsize=1 << 14)
         def reasons(categories: tuple[str, ...], level: str | None, warnings: tuple[str, ...]):
-            found = [("categories", spellings[name]) for name in categories if name in spellings]
-            if level:
-                found.append(("harmful_pp", level))
-            if not self.keep_warned:
-                found += [("quality_warnings", name if name in WARNINGS else "other") for name in warnings]
-            return tuple(dict.fromkeys(found))
+            listed = [("categories", spellings[name]) for name in categories if name in spellings]
+            scored = [("harmful_pp", level)] if level else []
+            counted = () if self.keep_warned else warnings
+            warned = [("quality_warnings", name if name in WARNINGS else "other") for name in counted]
+            return tuple(dict.fromkeys(listed + scored + warned))
 
         return reasons

@@ -15,7 +15,6 @@ from stages.filtering.annotation import Annotator, is_complete
 from stages.filtering.rules import Rules
 from stages.plumbing.files import temporary_sibling
 from stages.records import reading, records
-from stages.records.ledger import Row
 from stages.records.records import Annotations
 
 FEED = ord("\n")
@@ -28,7 +27,7 @@ def filter_shard(settings: dict, folder: Path) -> dict:
     """Job. settings: shard (path), rules (the fields of Rules), annotation (the arguments of Annotator).
 
     Leaves the kept lines, byte for byte, in `folder`/kept.jsonl.zst and the malformed ones (file, line,
-    reason) in malformed.csv. Gives `rows`, [fate, rule, reason, documents, bytes, all_documents, all_bytes] of
+    reason) in malformed.csv. Returns `rows`, [fate, rule, reason, documents, bytes, all_documents, all_bytes] of
     all but `not_selected`, and `unknown`, the number of documents without this or that metadata.
     """
     rules, annotate = Rules(**settings["rules"]), Annotator(**settings["annotation"])
@@ -88,7 +87,16 @@ def _tallies(fates: dict[tuple | None, list[int]]) -> list[list]:
 
 
 def select(kept: Path, target: Path, chosen: Iterable[int]) -> int:
-    """Writes lines of a shard of kept documents, by their numbers from 0, to `target`; gives their bytes."""
+    """Copies lines of a shard of kept documents.
+
+    Args:
+        kept: the shard.
+        target: the file to write.
+        chosen: sorted numbers of the lines, from 0.
+
+    Returns:
+        The bytes of the lines, without line feeds.
+    """
     size, previous = 0, -1
     lines = reading.lines(kept)
     with reading.zstd_writer(target, LEVEL) as file:
@@ -100,26 +108,40 @@ def select(kept: Path, target: Path, chosen: Iterable[int]) -> int:
 
 
 def sample(total: int, count: int, seed: int) -> np.ndarray:
-    """`count` of the numbers below `total`, each set as likely, sorted; memory goes by `count`, not by `total`."""
+    """Draws numbers without replacement, each set of them as likely; memory grows with `count`, not with `total`.
+
+    Args:
+        total: the number below which they are.
+        count: how many are drawn.
+        seed: of the draw.
+
+    Returns:
+        [count], sorted.
+    """
     random = np.random.default_rng(seed)
     left_out = count > total / 2
-    wanted = total - count if left_out else count
+    drawn = total - count if left_out else count
     chosen = np.array([], dtype=np.int64)
-    while len(chosen) < wanted:
-        chosen = np.union1d(chosen, random.integers(total, size=wanted - len(chosen)))
+    while len(chosen) < drawn:
+        chosen = np.union1d(chosen, random.integers(total, size=drawn - len(chosen)))
     return np.setdiff1d(np.arange(total), chosen, assume_unique=True) if left_out else chosen
 
 
-def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None) -> list[Row]:
-    """The ledger of one shard. selected: documents and bytes taken of those kept; None for all of them."""
-    rows = [Row(shard, *tally) for tally in tallies if tally[0] != "kept"]
-    kept = next((tally[3:5] for tally in tallies if tally[0] == "kept"), [0, 0])
+def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None) -> list[tuple]:
+    """The rows of one shard in the ledger.
+
+    Args:
+        shard: its name.
+        tallies: `rows` as `filter_shard` returns them.
+        selected: documents and bytes that are selected of those kept; None for all of them.
+    """
+    counts = {tuple(tally[:3]): tally[3:] for tally in tallies}
+    kept = counts.pop(("kept", "", ""), [0, 0, 0, 0])[:2]
     taken = kept if selected is None else selected
-    left = [kept[0] - taken[0], kept[1] - taken[1]]
-    everything = [sum(row.documents for row in rows) + kept[0], sum(row.bytes for row in rows) + kept[1]]
+    sums = [kept[i] + sum(numbers[i] for numbers in counts.values()) for i in (0, 1)]
+    not_selected = [kept[i] - taken[i] for i in (0, 1)]
+    rows = {"in": sums, "kept": taken, "not_selected": not_selected}
     return [
-        Row(shard, "in", "", "", *everything, *everything),
-        Row(shard, "kept", "", "", *taken, *taken),
-        Row(shard, "not_selected", "", "", *left, *left),
-        *rows,
+        *((shard, fate, "", "", *numbers, *numbers) for fate, numbers in rows.items()),
+        *((shard, *what, *numbers) for what, numbers in counts.items()),
     ]

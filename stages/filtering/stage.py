@@ -9,19 +9,19 @@ malformed than filtering.malformed_share.
 
 import csv
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 
-import numpy as np
+import pandas as pd
 
 from stages.filtering import blocklists, perplexity, rules
 from stages.filtering import shards as filtering
 from stages.plumbing import jobs
-from stages.plumbing.files import CORPUS, FILTERED, LEDGER, place, temporary_sibling
+from stages.plumbing.files import CORPUS, FILTERED, LEDGER, place, temporary_sibling, write_table
 from stages.plumbing.sections import Filtering
 from stages.plumbing.settings import Settings
 from stages.records import origins, reading
-from stages.records.ledger import TOTAL, Row, with_total, write_ledger
+from stages.records.ledger import TOTAL, with_total
 
 REMEDIES = {  # what would give the metadata that a rule reads, in filtering.annotation
     "categories": "blocklists",
@@ -39,7 +39,13 @@ def main(settings: Settings) -> dict:
 
 
 def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | None = None) -> dict[str, int]:
-    """Filters `corpus` into `folder`.
+    """Filters a corpus.
+
+    Args:
+        corpus: the folder of its shards.
+        folder: gets the kept documents, ledger.csv and malformed.csv.
+        settings: the section `filtering` of params.yaml.
+        workers: of params.yaml.
 
     Returns:
         How many documents lack the metadata that a rule reads, by the rule's name; the rule lets them pass, unless
@@ -49,8 +55,8 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
         ValueError: too many lines are malformed, or no document is kept.
     """
     shards = reading.shards(corpus)
-    selection = rules.asked(settings)
-    added, inputs = annotation_sources(settings, workers)
+    selection = rules.rules_of(settings)
+    added, inputs = _annotation_sources(settings, workers)
     results = jobs.run(
         filtering.filter_shard,
         [
@@ -60,28 +66,28 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
         stage="filtering",
         workers=workers,
     )
-    gather_malformed([made for made, _ in results], origins.read(corpus), folder / filtering.MALFORMED)
-    ledger = with_total(place_selected(shards, results, folder, settings))
-    write_ledger(ledger, folder / LEDGER.name)
+    _gather_malformed([job_folder for job_folder, _ in results], origins.read(corpus), folder / filtering.MALFORMED)
+    ledger = with_total(_place_selected(shards, results, folder, settings))
+    write_table(folder / LEDGER.name, ledger)
     check(ledger, folder / filtering.MALFORMED, settings)
     unknown = {name: sum(result["unknown"][name] for _, result in results) for name in REMEDIES}
-    tell_unknown(unknown)
+    _report_unknown(unknown)
     return unknown
 
 
-def annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...]]:
+def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...]]:
     """What `Annotator` takes, and the files that decide what it gives.
 
     ValueError when the lists or the model cannot be loaded, or an excluded category has no list.
     """
-    wanted = settings.annotation
-    added = {"blocklists_folder": None, "kenlm_model": wanted.kenlm_model, "quality_rules": wanted.quality_rules}
+    annotation = settings.annotation
+    added = {"blocklists_folder": None} | annotation.model_dump(include={"kenlm_model", "quality_rules"})
     inputs = ()
-    if wanted.kenlm_model:
-        perplexity.load(Path(wanted.kenlm_model))
-        inputs += (Path(wanted.kenlm_model),)
-    if wanted.blocklists:
-        root = Path(wanted.blocklists)
+    if annotation.kenlm_model:
+        perplexity.load(Path(annotation.kenlm_model))
+        inputs += (Path(annotation.kenlm_model),)
+    if annotation.blocklists:
+        root = Path(annotation.blocklists)
         lists = blocklists.folders(root)
         missing = [name for name in settings.excluded_categories if not {name, *rules.ALIASES.get(name, ())} & {*lists}]
         if missing:
@@ -91,60 +97,65 @@ def annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[
             )
         files = tuple(file for category in lists.values() for file in category)
         job = jobs.Job("blocklists", {"root": str(root)}, files)
-        [(made, _)] = jobs.run(blocklists.compile_lists, [job], stage="filtering", workers=workers)
-        added["blocklists_folder"] = str(made)
+        [(compiled, _)] = jobs.run(blocklists.compile_lists, [job], stage="filtering", workers=workers)
+        added["blocklists_folder"] = str(compiled)
         inputs += files
     return added, inputs
 
 
-def place_selected(
+def _place_selected(
     shards: list[Path], results: list[tuple[Path, dict]], folder: Path, settings: Filtering
-) -> list[Row]:
+) -> list[tuple]:
     """Puts the documents that are selected of those kept into `folder`; gives the rows of the ledger."""
     kept = [sum(row[3] for row in result["rows"] if row[0] == "kept") for _, result in results]
-    rows = []
-    for shard, (made, result), number, chosen in zip(shards, results, kept, chosen_of(kept, settings), strict=True):
+    rows, choices = [], _chosen_of(kept, settings)
+    for shard, (filtered, result), number, chosen in zip(shards, results, kept, choices, strict=True):
         selected = None
         if len(chosen) == number:
-            place(made / filtering.KEPT, folder / shard.name)
+            place(filtered / filtering.KEPT, folder / shard.name)
         else:
-            size = filtering.select(made / filtering.KEPT, folder / shard.name, chosen) if len(chosen) else 0
+            size = filtering.select(filtered / filtering.KEPT, folder / shard.name, chosen) if len(chosen) else 0
             selected = (len(chosen), size)
         rows += filtering.shard_rows(shard.name, result["rows"], selected)
     return rows
 
 
-def chosen_of(kept: list[int], settings: Filtering) -> Iterator[Sequence[int]]:
+def _chosen_of(kept: list[int], settings: Filtering) -> Iterator[Sequence[int]]:
     """Of each shard the numbers from 0 of the documents that are selected, by filtering.documents and .selection."""
     total = sum(kept)
     limit = total if settings.documents is None else min(settings.documents, total)
-    ends = np.cumsum(kept)
     if settings.selection == "first" or limit == total:
-        return (
-            range(min(max(limit - end + number, 0), number)) for end, number in zip(ends.tolist(), kept, strict=True)
-        )
-    chosen = filtering.sample(total, limit, settings.seed)
-    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
-    return ((part - end + number).tolist() for part, end, number in zip(parts, ends, kept, strict=True))
+        ends = accumulate(kept)
+        return (range(min(max(limit - end + number, 0), number)) for end, number in zip(ends, kept, strict=True))
+    return reading.by_shard(filtering.sample(total, limit, settings.seed), kept)
 
 
-def gather_malformed(made: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
+def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
     """Joins the malformed lines of all jobs into one CSV, by their place in the source where that is known."""
     with temporary_sibling(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("file", "line", "reason"))
-        for folder in made:
+        for folder in folders:
             with (folder / filtering.MALFORMED).open(encoding="utf-8", newline="") as part:
                 for shard, line, reason in csv.reader(part):
                     place = origins.locate(int(line), sources.get(Path(shard).name, []))
                     writer.writerow((*(place or (shard, line)), reason))
 
 
-def check(ledger: list[Row], malformed: Path, settings: Filtering) -> None:
-    """ValueError when too many lines are malformed, no document has a score, or none is left."""
+def check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
+    """Checks that the corpus is one, and that something of it is kept.
+
+    Args:
+        ledger: of all shards, with their total.
+        malformed: the file of malformed lines.
+        settings: the section `filtering` of params.yaml.
+
+    Raises:
+        ValueError: too many lines are malformed, no document has a score, or none is kept.
+    """
     share = settings.malformed_share
-    total = [row for row in ledger if row.shard == TOTAL]
-    counts = {fate: sum(row.documents for row in total if row.fate == fate) for fate in ("in", "kept", "malformed")}
+    total = ledger[ledger["shard"] == TOTAL]
+    counts = total.groupby("fate")["documents"].sum().reindex(["in", "kept", "malformed"], fill_value=0)
     if counts["malformed"] > share * counts["in"]:
         with malformed.open(encoding="utf-8", newline="") as file:
             examples = "".join(
@@ -156,22 +167,22 @@ def check(ledger: list[Row], malformed: Path, settings: Filtering) -> None:
             f"filtering.malformed_share ({share}) allows; mend the source or raise the share. "
             f"The first of them:{examples}"
         )
-    unscored = sum(row.all_documents for row in total if row.reason == "missing")
+    unscored = total.loc[total["reason"] == "missing", "all_documents"].sum()
     if 0 < unscored == counts["in"] - counts["malformed"]:
         raise ValueError(
             f"none of {unscored} documents has a harmful_pp score, and filtering.missing_harmful_pp: drop drops them "
             "all; name a KenLM model in filtering.annotation.kenlm_model, or say filtering.missing_harmful_pp: keep"
         )
     if not counts["kept"]:
-        dropped = sorted((row for row in total if row.fate == "dropped"), key=lambda row: -row.all_documents)
-        why = ", ".join(f"{row.rule} {row.reason} ({row.all_documents})" for row in dropped[:SHOWN])
+        dropped = total[total["fate"] == "dropped"].sort_values("all_documents", ascending=False, kind="stable")
+        why = ", ".join(f"{row.rule} {row.reason} ({row.all_documents})" for row in dropped[:SHOWN].itertuples())
         raise ValueError(
             f"none of {counts['in']} documents passed the rules: {why or 'the corpus is empty'}; relax them, "
             "or add documents"
         )
 
 
-def tell_unknown(counts: dict[str, int]) -> None:
+def _report_unknown(counts: dict[str, int]) -> None:
     """A rule never passes over documents in silence."""
     for name, number in counts.items():
         if number:

@@ -13,19 +13,12 @@ from pathlib import Path
 
 import pandas as pd
 
+from stages.benchmarks.glue import validation_tables
 from stages.classification import runs
 from stages.classification.kept_models import kept
 from stages.classification.run import FinetuningRun
 from stages.plumbing import jobs, observations, results
-from stages.plumbing.files import (
-    FINETUNED,
-    PREDICTIONS,
-    TOKENIZER,
-    checkpoint,
-    place,
-    pretrained,
-    temporary_sibling,
-)
+from stages.plumbing.files import FINETUNED, PREDICTIONS, TOKENIZER, checkpoint, place, pretrained, temporary_sibling
 from stages.plumbing.model_folders import card, complete
 from stages.plumbing.observations import NOT_PRETRAINED, Observation
 from stages.plumbing.settings import REFERENCE, Settings
@@ -53,15 +46,16 @@ def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[Fine
         for task, number, seed in product(settings.tasks.names, settings.pretraining.seeds, recipe.seeds):
             weights = pretrained(operator, size, number) if trained else checkpoint(REFERENCE, size, number, 0)
             keep = kept(settings, (protocol, operator, size), task, number, seed) if trained else None
-            own = {"task": task, "pretraining_seed": number, "seed": seed, "weights": str(weights), "keep": keep}
-            plan.append(FinetuningRun(**own, training=recipe, columns=columns))
+            seeds = {"pretraining_seed": number, "seed": seed}
+            plan.append(
+                FinetuningRun(task=task, **seeds, weights=str(weights), keep=keep, training=recipe, columns=columns)
+            )
     return plan
 
 
-def predictions_table(
-    run: FinetuningRun, predictions: dict[str, list], tables: dict[str, pd.DataFrame]
-) -> pd.DataFrame:
-    """The predictions of one run as rows."""
+def _predictions_table(run: FinetuningRun, folder: Path) -> pd.DataFrame:
+    """The predictions of one run as rows. folder: in which its job has left them."""
+    tables = validation_tables(run.task)
     return pd.concat(
         pd.DataFrame(
             {
@@ -69,11 +63,11 @@ def predictions_table(
                 "evaluated_on": evaluated_on,
                 "pretraining_seed": run.pretraining_seed,
                 "finetuning_seed": run.seed,
-                "example_id": tables[evaluated_on]["example_id"],
+                "example_id": runs.examples(tables[evaluated_on])["example_id"],
                 "prediction": predicted,
             }
         )
-        for evaluated_on, predicted in predictions.items()
+        for evaluated_on, predicted in runs.predictions_of(folder).items()
     )
 
 
@@ -99,26 +93,26 @@ def described(run: FinetuningRun, rows: list[Observation], folder: Path, variant
     return card(folder, title, text, operator, variant, "text-classification", measured)
 
 
-def keep_predictions(plan: list[FinetuningRun], folders: list[Path], tables: dict) -> None:
-    """Writes one file of predictions for every protocol, operator and size. tables: of `runs.examples`, by task."""
+def _keep_predictions(plan: list[FinetuningRun], folders: list[Path]) -> None:
+    """Writes one file of predictions for every protocol, operator and size. folders: of the jobs, one a run."""
     with temporary_sibling(PREDICTIONS) as output:
         output.mkdir()
-        for name, group in groupby(zip(plan, folders, strict=True), key=lambda each: each[0].model):
-            frames = [predictions_table(run, runs.predictions_of(folder), tables[run.task]) for run, folder in group]
+        for name, jobs_of_model in groupby(zip(plan, folders, strict=True), key=lambda job: job[0].model):
+            frames = [_predictions_table(run, folder) for run, folder in jobs_of_model]
             pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
 
 
-def keep_models(
+def _keep_models(
     settings: Settings, plan: list[FinetuningRun], folders: list[Path], measured: list[list[Observation]]
 ) -> None:
     """Copies the models that other stages test, with tokenizer and card. measured: what was found of each run."""
     with temporary_sibling(FINETUNED) as output:
         output.mkdir()
         for run, folder, rows in zip(plan, folders, measured, strict=True):
-            if final := run.keep:
-                target = output / final.relative_to(FINETUNED)
+            if run.keep:
+                target = output / run.keep.relative_to(FINETUNED)
                 shutil.copytree(folder / "model", target, copy_function=place)
-                text = described(run, rows, final, settings.variant(rows[0].operator))
+                text = described(run, rows, run.keep, settings.variant(run.operator))
                 complete(target, TOKENIZER, run.training.maximum_length, text)
 
 
@@ -130,13 +124,9 @@ def main(
     if operator:
         return None
     folders = [folder for folder, _ in done]
-    tables = runs.examples(settings.tasks.names)
-    measured = [
-        runs.measured(run, runs.predictions_of(folder), tables[run.task])
-        for run, folder in zip(plan, folders, strict=True)
-    ]
-    keep_predictions(plan, folders, tables)
-    keep_models(settings, plan, folders, measured)
+    measured = [runs.measured(run, folder) for run, folder in zip(plan, folders, strict=True)]
+    _keep_predictions(plan, folders)
+    _keep_models(settings, plan, folders, measured)
     results.hand_on("finetuning", folders, without=("model",))
     observations.write(observations.FOLDER / "finetuning.csv", chain(*measured))
     return {"seconds_of_jobs": round(sum(result["seconds"] for _, result in done), 1)}

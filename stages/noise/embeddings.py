@@ -26,7 +26,7 @@ from stages.training.optimisation import device
 
 
 def predictions_under_noise(
-    model: OperatorBertForSequenceClassification, examples: Encoded, tokenizer: Path, wanted: Noise, precision: str
+    model: OperatorBertForSequenceClassification, examples: Encoded, tokenizer: Path, setting: Noise, precision: str
 ) -> dict[str, list[np.ndarray]]:
     """Predicts examples under noise on their embeddings.
 
@@ -34,42 +34,38 @@ def predictions_under_noise(
         model: that is evaluated.
         examples: that it predicts.
         tokenizer: the file of the tokenizer.
-        wanted: kinds, levels and seeds of noise.
+        setting: kinds, levels and seeds of noise, as params.yaml has them.
         precision: float32 or bfloat16.
 
     Returns:
         Predictions [examples] by `noise=LEVEL`, one array a noise seed; level 0 has one, the plain predictions.
     """
-    spared = spared_ids(tokenizer, wanted.special_tokens)
-    norm, result = average_norm(model, examples, wanted.place, spared), {}
-    for level in wanted.levels:
-        drawn = result[f"noise={level:g}"] = []
-        for seed in wanted.seeds if level else wanted.seeds[:1]:
-            with noise(model, wanted.kind, wanted.place, level, norm, seed, spared) if level else nullcontext():
-                drawn.append(predict(model, examples, precision))
+    spared = spared_ids(tokenizer, setting.special_tokens)
+    norm, result = average_norm(model, examples, setting.place, spared), {}
+    for level in setting.levels:
+        by_seed = result[f"noise={level:g}"] = []
+        for seed in setting.seeds if level else setting.seeds[:1]:
+            with noise(model, setting.kind, setting.place, level, norm, seed, spared) if level else nullcontext():
+                by_seed.append(predict(model, examples, precision))
     return result
 
 
 def predictions_under_text_noise(
-    table: Path, wanted: Noise, predicted: Callable[[Path], np.ndarray], folder: Path
+    frame: pd.DataFrame, setting: Noise, predicted: Callable[[pd.DataFrame], np.ndarray]
 ) -> dict[str, list[np.ndarray]]:
-    """Predicts the examples of a table with noise in their text.
+    """Predicts examples with noise in their text.
 
     Args:
-        table: of the examples.
-        wanted: kinds, levels and seeds of noise.
-        predicted: gives the predictions [examples] for a table.
-        folder: for tables with noise, which are deleted again.
+        frame: of the examples.
+        setting: kinds, levels and seeds of noise, as params.yaml has them.
+        predicted: gives the predictions [examples] for such a frame.
 
     Returns:
         Predictions by `KIND=LEVEL`, such as `typos=0.1`, of every level above 0, one array a noise seed.
     """
-    frame, result = pd.read_parquet(table), {}
-    for kind, level, seed in product(wanted.text, filter(None, wanted.levels), wanted.seeds):
-        path = folder / f"{table.stem}-{kind}-{level:g}-{seed}.parquet"
-        perturbed(frame, kind, level, seed).to_parquet(path, index=False)
-        result.setdefault(f"{kind}={level:g}", []).append(predicted(path))
-        path.unlink()
+    result = {}
+    for kind, level, seed in product(setting.text, filter(None, setting.levels), setting.seeds):
+        result.setdefault(f"{kind}={level:g}", []).append(predicted(perturbed(frame, kind, level, seed)))
     return result
 
 
@@ -88,7 +84,14 @@ def noised_module(model: nn.Module, place: str) -> nn.Module:
 
 @torch.no_grad()
 def average_norm(model: nn.Module, examples: Encoded, place: str, spared: tuple[int, ...]) -> float:
-    """Mean L2 norm of the embeddings of all tokens of the examples that take noise."""
+    """Mean L2 norm of the embeddings of all tokens that take noise.
+
+    Args:
+        model: a fine-tuned model.
+        examples: whose tokens count.
+        place: where the noise enters, word_embeddings or embedding_output.
+        spared: ids of the tokens that take no noise.
+    """
     ignored = torch.tensor(spared, device=device())
     total, count = 0.0, 0
     for rows in _of_one_length(examples):
@@ -119,7 +122,17 @@ def _of_one_length(examples: Encoded) -> Iterator[np.ndarray]:
 def noise(
     model: nn.Module, kind: str, place: str, level: float, norm: float, seed: int, spared: tuple[int, ...]
 ) -> Iterator[None]:
-    """Adds noise of `level` times the average norm `norm` to the embeddings while the body runs."""
+    """Adds noise to the embeddings of a model while the body runs.
+
+    Args:
+        model: a fine-tuned model.
+        kind: the reading of the paper's words, as `factor` has it.
+        place: where the noise enters, word_embeddings or embedding_output.
+        level: of the noise, as a share of the norm.
+        norm: the average norm of the embeddings.
+        seed: of the noise.
+        spared: ids of the tokens that take no noise.
+    """
     generator = torch.Generator(device()).manual_seed(seed)
     ignored = torch.tensor(spared, device=device())
 
@@ -137,10 +150,17 @@ def noise(
 
 
 def factor(G: Tensor, kind: str, level: float, norm: float) -> Tensor:
-    """What standard Gaussian vectors G [..., h] are multiplied by to be the noise, [..., 1].
+    """What standard Gaussian vectors are multiplied by to be the noise.
 
-    expected_norm: Gaussian, of expected norm level x norm. exact_norm: a uniformly random direction, of just that norm.
-    unit: the standard Gaussian times the level.
+    Args:
+        G: [..., h], standard Gaussian vectors.
+        kind: expected_norm, Gaussian noise of expected norm level x norm; exact_norm, noise in a uniformly random
+            direction, of exactly that norm; unit, standard Gaussian noise times the level.
+        level: of the noise, as a share of the norm.
+        norm: the average norm of the embeddings.
+
+    Returns:
+        [..., 1]
     """
     if kind == "exact_norm":
         return level * norm / G.norm(dim=-1, keepdim=True)

@@ -17,7 +17,15 @@ STEP = 1e-3  # of the finite difference, as a share of the embeddings' norm
 
 @torch.no_grad()
 def probe(model: nn.Module, examples: Encoded, seed: int) -> dict[str, dict[str, float]]:
-    """Probes on the first EXAMPLES examples by layer: {"layer=1": {name: value}, ...}; "model" for the whole model's.
+    """Measures a model on the first EXAMPLES examples.
+
+    Args:
+        model: a fine-tuned model.
+        examples: the first of which are taken, one by one, so without padding.
+        seed: draws the directions in which sensitivity is measured.
+
+    Returns:
+        By layer, {"layer=1": {probe: value}, ...}, and for the whole model under "model".
 
     attention_entropy: of the weights over keys, as a share of the uniform one's, in [0, 1]. self_weight: weight of a
     token on itself. score_asymmetry: |A - A^T| / 2 |A| (Frobenius) of the scores, in [0, 1]. negative_diagonal_share:

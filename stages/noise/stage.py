@@ -33,40 +33,39 @@ class NoiseRun(EvaluationRun):
 
 
 def evaluate(run: NoiseRun, folder: Path) -> dict:
-    """Job: one fine-tuned model. Gives, by what it was evaluated on and by condition, the metrics and n."""
-    from stages.classification.training import encode, predict
+    """Job: evaluates one fine-tuned model. Returns the metrics and n, by validation split and condition."""
+    from stages.classification.training import encode, encoded, predict
     from stages.noise.embeddings import predictions_under_noise, predictions_under_text_noise
     from stages.noise.probes import probe
 
     model, result = kept_models.load(run.folder), {}
 
-    def predicted(table: Path) -> np.ndarray:
-        return predict(model, encode(table, TOKENIZER, run.maximum_length), run.precision)
+    def predicted(frame: pd.DataFrame) -> np.ndarray:
+        return predict(model, encoded(frame, TOKENIZER, run.maximum_length), run.precision)
 
     for evaluated_on, table in validation_tables(run.task).items():
         examples = encode(table, TOKENIZER, run.maximum_length)
         conditions = predictions_under_noise(model, examples, TOKENIZER, run.noise, run.precision)
-        conditions |= predictions_under_text_noise(table, run.noise, predicted, folder)
-        labels = pd.read_parquet(table)["label"].to_numpy()
+        conditions |= predictions_under_text_noise(pd.read_parquet(table), run.noise, predicted)
         result[evaluated_on] = {
-            "n": len(labels),
-            "conditions": {name: mean_scores(run.task, drawn, labels) for name, drawn in conditions.items()},
+            "n": len(examples),
+            "conditions": {name: mean_scores(run.task, drawn, examples.labels) for name, drawn in conditions.items()},
             # the first noise seed draws the direction in which sensitivity is measured
             "probes": probe(model, examples, run.noise.seeds[0]) if run.noise.probes else {},
         }
     return result
 
 
-def mean_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> dict[str, float]:
+def mean_scores(task: str, by_noise_seed: list[np.ndarray], labels: np.ndarray) -> dict[str, float]:
     """Every metric, the mean over the noise seeds.
 
     Args:
         task: of GLUE.
-        drawn: predictions [examples], one array a noise seed.
+        by_noise_seed: predictions [examples], one array a noise seed.
         labels: [examples].
     """
-    by_seed = [scores(task, predictions, labels) for predictions in drawn]
-    return {metric: float(np.mean([one[metric] for one in by_seed])) for metric in by_seed[0]}
+    by_seed = [scores(task, predictions, labels) for predictions in by_noise_seed]
+    return {metric: float(np.mean([metrics[metric] for metrics in by_seed])) for metric in by_seed[0]}
 
 
 def rows(run: NoiseRun, result: dict) -> list[Observation]:

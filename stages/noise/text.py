@@ -11,9 +11,13 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def perturbed(frame: pd.DataFrame, kind: str, level: float, seed: int) -> pd.DataFrame:
-    """The examples with each text perturbed at strength `level`, the share of characters or words that are hit.
+    """Perturbs each text of some examples; none becomes empty.
 
-    The draws of an example follow from seed, kind, level and its number in the frame. No text becomes empty.
+    Args:
+        frame: text_a and text_b (null for single sentences) of the examples.
+        kind: a name in KINDS.
+        level: the share of characters or words that are hit.
+        seed: the draws of an example follow from it, kind, level and the example's number in the frame.
     """
     perturb = KINDS[kind]
     columns = {
@@ -26,7 +30,7 @@ def perturbed(frame: pd.DataFrame, kind: str, level: float, seed: int) -> pd.Dat
     return frame.assign(**columns)
 
 
-def typos(text: str, level: float, draw: random.Random) -> str:
+def _typos(text: str, level: float, draw: random.Random) -> str:
     """Each letter, with probability `level`, is left out, doubled, exchanged with the next or replaced."""
     characters, result, i = list(text), [], 0
     while i < len(characters):
@@ -44,14 +48,13 @@ def typos(text: str, level: float, draw: random.Random) -> str:
     return "".join(result) if "".join(result).strip() else text
 
 
-def dropped_words(text: str, level: float, draw: random.Random) -> str:
+def _dropped_words(text: str, level: float, draw: random.Random) -> str:
     """Each word is left out with probability `level`; where all would be, the first stays."""
     words = text.split()
-    left = [word for word in words if draw.random() >= level]
-    return " ".join(left or words[:1])
+    return " ".join([word for word in words if draw.random() >= level] or words[:1])
 
 
-def swapped_words(text: str, level: float, draw: random.Random) -> str:
+def _swapped_words(text: str, level: float, draw: random.Random) -> str:
     """Each word, with probability `level`, changes places with the next; a word moves once."""
     words, i = text.split(), 0
     while i + 1 < len(words):
@@ -62,4 +65,4 @@ def swapped_words(text: str, level: float, draw: random.Random) -> str:
     return " ".join(words)
 
 
-KINDS = {"typos": typos, "dropped_words": dropped_words, "swapped_words": swapped_words}
+KINDS = {"typos": _typos, "dropped_words": _dropped_words, "swapped_words": _swapped_words}

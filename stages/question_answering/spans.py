@@ -15,12 +15,10 @@ from torch.nn import functional
 
 from stages.attention.bert import OperatorBertForQuestionAnswering
 from stages.classification.run import TunedRun
-from stages.classification.training import loaded, train_epochs
+from stages.classification.training import evaluation_batches, loaded, train_epochs
 from stages.plumbing.training_sections import QuestionAnswering
 from stages.question_answering.windows import Windows, encode, padded
 from stages.training.optimisation import autocast, device, require_finite
-
-EVALUATION_BATCH = 128  # windows
 
 
 def finetune(run: TunedRun, tokenizer: Path, train: Path, kept: Path | None = None) -> tuple:
@@ -111,16 +109,14 @@ def score(model, windows: Windows, answer_length: int, precision: str) -> np.nda
         in the window. null: the same sum for [CLS], which stands for no answer.
     """
     model.eval()
-    order = np.argsort(windows.lengths, kind="stable")
-    found = np.empty(len(windows), dtype=[("score", "f4"), ("first", "i4"), ("last", "i4"), ("null", "f4")])
-    for begin in range(0, len(order), EVALUATION_BATCH):
-        indices = order[begin : begin + EVALUATION_BATCH]
+    best = np.empty(len(windows), dtype=[("score", "f4"), ("first", "i4"), ("last", "i4"), ("null", "f4")])
+    for indices in evaluation_batches(windows.lengths):
         starts, ends, context = _logits(model, windows, indices, precision)
         value, first, last = best_span(starts, ends, context, answer_length)
         shift = torch.from_numpy(windows.begins[indices])
-        found["score"][indices], found["null"][indices] = value, starts[:, 0] + ends[:, 0]
-        found["first"][indices], found["last"][indices] = first - shift, last - shift
-    return found
+        best["score"][indices], best["null"][indices] = value, starts[:, 0] + ends[:, 0]
+        best["first"][indices], best["last"][indices] = first - shift, last - shift
+    return best
 
 
 def best_span(
@@ -171,8 +167,8 @@ def _logits(model, windows: Windows, indices: np.ndarray, precision: str) -> tup
     batch, where = padded(windows, indices), device()
     mask = batch.mask.to(where)
     with autocast(precision):
-        given = model(batch.ids.to(where), attention_mask=mask, token_type_ids=batch.types.to(where))
-    for scores in () if model.training else (given.start_logits, given.end_logits):
+        output = model(batch.ids.to(where), attention_mask=mask, token_type_ids=batch.types.to(where))
+    for scores in () if model.training else (output.start_logits, output.end_logits):
         require_finite(scores, f"window {indices[0]}, or another of its batch")
-    logits = [scores.float().masked_fill(mask == 0, -torch.inf) for scores in (given.start_logits, given.end_logits)]
+    logits = [scores.float().masked_fill(mask == 0, -torch.inf) for scores in (output.start_logits, output.end_logits)]
     return (*logits, batch.context) if model.training else (*(scores.cpu() for scores in logits), batch.context)

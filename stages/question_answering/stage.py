@@ -18,14 +18,7 @@ from pydantic import SkipValidation
 from stages.benchmarks.answers import scores
 from stages.classification.run import TunedRun
 from stages.plumbing import jobs, observations, results
-from stages.plumbing.files import (
-    ANSWERS,
-    TASK_FOLDER,
-    TOKENIZER,
-    pretrained,
-    temporary_sibling,
-    write_atomically,
-)
+from stages.plumbing.files import ANSWERS, TASK_FOLDER, TOKENIZER, pretrained, temporary_sibling, write_atomically
 from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
 from stages.plumbing.training_sections import QuestionAnswering
@@ -72,12 +65,12 @@ def finetune(run: AnsweringRun, folder: Path) -> dict:
 
 def first_steps(settings: Settings, models: list[tuple[str, str]]) -> list[AnsweringRun]:
     """Runs on TriviaQA, where a task needs them: one for every model, pre-training seed and seed, for all tasks."""
-    asked = settings.question_answering
-    if not any(task.endswith(BEFORE) for task in asked.tasks):
+    section = settings.question_answering
+    if not any(task.endswith(BEFORE) for task in section.tasks):
         return []
-    seeds = product(settings.pretraining.seeds, asked.seeds)
+    seeds = product(settings.pretraining.seeds, section.seeds)
     return [
-        _run(asked, model, BEFORE, pretrained(*model, number), number, seed)
+        _run(section, model, BEFORE, pretrained(*model, number), number, seed)
         for model, (number, seed) in product(models, [*seeds])
     ]
 
@@ -92,23 +85,23 @@ def planned(
         models: operator and size of each.
         trained: models after TriviaQA, by the weights that they began with and the seed.
     """
-    asked, plan = settings.question_answering, []
-    for model, task, number, seed in product(models, asked.tasks, settings.pretraining.seeds, asked.seeds):
+    section, plan = settings.question_answering, []
+    for model, task, number, seed in product(models, section.tasks, settings.pretraining.seeds, section.seeds):
         weights = pretrained(*model, number)
         weights = trained[str(weights), seed] if task.endswith(BEFORE) else weights
-        plan.append(_run(asked, model, task, weights, number, seed))
+        plan.append(_run(section, model, task, weights, number, seed))
     return plan
 
 
 def _run(
-    asked: QuestionAnswering, model: tuple[str, str], task: str, weights: Path, pretraining_seed: int, seed: int
+    section: QuestionAnswering, model: tuple[str, str], task: str, weights: Path, pretraining_seed: int, seed: int
 ) -> AnsweringRun:
     columns = {"stage": "question_answering", "protocol": PROTOCOL, "operator": model[0], "size": model[1]}
-    own = {"task": task, "set": task.removesuffix(f"_{BEFORE}"), "weights": str(weights), "columns": columns}
-    return AnsweringRun(**own, pretraining_seed=pretraining_seed, seed=seed, training=asked)
+    fields = {"task": task, "set": task.removesuffix(f"_{BEFORE}"), "weights": str(weights), "columns": columns}
+    return AnsweringRun(**fields, pretraining_seed=pretraining_seed, seed=seed, training=section)
 
 
-def run_all(runs: list[AnsweringRun], workers: int | str | None) -> list[tuple[Path, dict]]:
+def _run_all(runs: list[AnsweringRun], workers: int | str | None) -> list[tuple[Path, dict]]:
     """(folder, {seconds}) of every run."""
     return jobs.run(finetune, [run.job for run in runs], "question_answering", workers, on_gpu=True)
 
@@ -127,20 +120,20 @@ def measured(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -
     ]
 
 
-def kept(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -> pd.DataFrame:
-    """The predicted answers of one run as rows; the empty text is no answer. Arguments as of `measured`."""
-    names = {"task": "task", "evaluated_on": "set", "pretraining_seed": "pretraining_seed", "finetuning_seed": "seed"}
-    own = {name: getattr(run, field) for name, field in names.items()}
-    return questions[["example_id"]].assign(**own, prediction=predicted)[[*names, "example_id", "prediction"]]
+def _answers_table(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -> pd.DataFrame:
+    """The predicted answers of one run as rows; the empty text is no answer. Args: as of `measured`."""
+    columns = {"task": run.task, "evaluated_on": run.set}
+    columns |= {"pretraining_seed": run.pretraining_seed, "finetuning_seed": run.seed}
+    return pd.DataFrame(columns | {"example_id": questions["example_id"], "prediction": predicted})
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
     models = settings.pretrained(operator, size)
     first = first_steps(settings, models)
-    before = run_all(first, settings.workers) if first else []
+    before = _run_all(first, settings.workers) if first else []
     trained = {(run.weights, run.seed): folder / "model" for run, (folder, _) in zip(first, before, strict=True)}
     plan = planned(settings, models, trained)
-    done = run_all(plan, settings.workers)
+    done = _run_all(plan, settings.workers)
     if operator:
         return None
     rows, tables = [], []
@@ -148,10 +141,10 @@ def main(settings: Settings, operator: str | None = None, size: str | None = Non
         predicted = json.loads((folder / "answers.json").read_text())
         questions = pd.read_parquet(TASK_FOLDER / run.set / "validation.parquet", columns=["example_id", "answers"])
         rows += measured(run, predicted, questions)
-        tables.append((f"{run.operator}-{run.size}", kept(run, predicted, questions)))
+        tables.append((f"{run.operator}-{run.size}", _answers_table(run, predicted, questions)))
     with temporary_sibling(ANSWERS) as output:
         output.mkdir()
-        for name, group in groupby(tables, key=lambda each: each[0]):
+        for name, group in groupby(tables, key=lambda table: table[0]):
             pd.concat(frame for _, frame in group).to_parquet(output / f"{name}.parquet", index=False)
     results.hand_on("question_answering", [folder for folder, _ in [*before, *done]])
     observations.write(observations.FOLDER / "question_answering.csv", rows)

@@ -53,7 +53,12 @@ class Windows:
 def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: int, stride: int) -> Windows:
     """Reads a table of questions (context, question, answers, starts) and tokenises it.
 
-    maximum_length, question_length, stride: in tokens; longer questions are cut at question_length.
+    Args:
+        table: the file of the table.
+        tokenizer: the file of the tokenizer.
+        maximum_length: tokens of a window at most.
+        question_length: tokens, at which longer questions are cut.
+        stride: tokens by which a window of a context begins after the one before.
     """
     frame = pd.read_parquet(table)
     words = Tokenizer.from_file(str(tokenizer))
@@ -61,9 +66,9 @@ def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: i
     words.no_padding()
     first, between = (words.token_to_id(token) for token in ("[CLS]", "[SEP]"))
     contexts = dict(_contexts(words, frame["context"].unique().tolist()))
-    asked = words.encode_batch(frame["question"].tolist(), add_special_tokens=False)
+    encodings = words.encode_batch(frame["question"].tolist(), add_special_tokens=False)
     ids, begins, offsets, questions, spans = [], [], [], [], []
-    for number, (row, question) in enumerate(zip(frame.itertuples(), asked, strict=True)):
+    for number, (row, question) in enumerate(zip(frame.itertuples(), encodings, strict=True)):
         tokens, places = contexts[row.context]
         before = np.array([first, *question.ids[:question_length], between], dtype=np.int32)
         answer = token_span(places, row.starts[0], row.starts[0] + len(row.answers[0])) if len(row.starts) else None
@@ -78,7 +83,16 @@ def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: i
 
 
 def cuts(tokens: int, room: int, stride: int) -> Iterator[tuple[int, int]]:
-    """(start, end) of every window over `tokens` tokens: `room` long, `stride` apart, up to the one that ends them."""
+    """Cuts a context into windows, up to the one that holds its last token.
+
+    Args:
+        tokens: of the context.
+        room: tokens of a window at most.
+        stride: tokens by which a window begins after the one before.
+
+    Yields:
+        The first token of a window, and the one after its last.
+    """
     start = 0
     while True:
         yield start, min(start + room, tokens)
@@ -88,9 +102,15 @@ def cuts(tokens: int, room: int, stride: int) -> Iterator[tuple[int, int]]:
 
 
 def token_span(places: np.ndarray, start: int, end: int) -> tuple[int, int] | None:
-    """First and last of the tokens at `places` that reach into the characters from start to end (excluded).
+    """Finds the tokens that reach into a part of a text.
 
-    None where no token does, as for signs that the tokenizer leaves out.
+    Args:
+        places: [tokens, 2], where each begins and ends in the text.
+        start: the first character of the part.
+        end: the character after its last.
+
+    Returns:
+        The first and the last of them; None where there is none, as for signs that the tokenizer leaves out.
     """
     first = int(np.searchsorted(places[:, 1], start, side="right"))
     last = int(np.searchsorted(places[:, 0], end, side="left")) - 1

@@ -1,4 +1,4 @@
-"""The ledger of filtering: what became of every document and byte.
+"""The ledger of filtering, which accounts for every document and byte.
 
 A row is (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes). Fates: `in` = `kept`
 + `not_selected` + `malformed` + `dropped`, in documents and bytes, for each shard and for the shard `total`.
@@ -6,58 +6,27 @@ A dropped document counts in `documents` under the first reason that applies to 
 every one.
 """
 
-import csv
-import io
-from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from stages.plumbing.files import write_atomically
+import pandas as pd
 
 TOTAL = "total"
+COUNTS = ["documents", "bytes", "all_documents", "all_bytes"]
+COLUMNS = ["shard", "fate", "rule", "reason", *COUNTS]
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of the ledger."""
-
-    shard: str
-    fate: str
-    rule: str
-    reason: str
-    documents: int
-    bytes: int
-    all_documents: int
-    all_bytes: int
+def with_total(rows: list[tuple]) -> pd.DataFrame:
+    """A ledger of rows (COLUMNS) and, after them, of their sums over shards, as rows of the shard `total`."""
+    ledger = pd.DataFrame(rows, columns=COLUMNS)
+    total = ledger.groupby(["fate", "rule", "reason"], sort=False, as_index=False)[COUNTS].sum()
+    return pd.concat([ledger, total.assign(shard=TOTAL)[COLUMNS]], ignore_index=True)
 
 
-COLUMNS = tuple(field.name for field in fields(Row))
-
-
-def write_ledger(rows: list[Row], path: Path) -> None:
-    """Writes the rows of a ledger as CSV, in the given order."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(astuple(row) for row in rows)
-    write_atomically(path, text.getvalue())
-
-
-def with_total(rows: list[Row]) -> list[Row]:
-    """The rows and, after them, their sums over shards as rows of the shard `total`."""
-    sums: dict[tuple, list[int]] = {}
-    for row in rows:
-        _, *what, documents, size, all_documents, all_bytes = astuple(row)
-        entry = sums.setdefault(tuple(what), [0, 0, 0, 0])
-        sums[tuple(what)] = [a + b for a, b in zip(entry, (documents, size, all_documents, all_bytes), strict=True)]
-    return [*rows, *(Row(TOTAL, *what, *numbers) for what, numbers in sums.items())]
-
-
-def read_ledger(path: Path) -> list[Row]:
+def read_ledger(path: Path) -> pd.DataFrame:
     """ValueError when the file is missing or not a ledger."""
     if not path.exists():
         raise ValueError(f"{path}: no such file; run `dvc repro filtering` to make it")
-    with path.open(encoding="utf-8", newline="") as file:
-        lines = list(csv.reader(file))
-    if not lines or tuple(lines[0]) != COLUMNS:
+    ledger = pd.read_csv(path, keep_default_na=False) if path.stat().st_size else pd.DataFrame()
+    if list(ledger.columns) != COLUMNS:
         raise ValueError(f"{path}: not a ledger, its first line is not {','.join(COLUMNS)}; run `dvc repro filtering`")
-    return [Row(*line[:4], *map(int, line[4:])) for line in lines[1:]]
+    return ledger

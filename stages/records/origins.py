@@ -5,37 +5,33 @@ A row says that, from `line` of `shard` on and up to the next row of this shard,
 no row: they are sound records, and nobody looks for them.
 """
 
-import csv
-import io
 from bisect import bisect_right
-from itertools import groupby
 from pathlib import Path
+
+import pandas as pd
 
 from stages.plumbing.files import write_atomically
 
 NAME = "origins.csv"
-COLUMNS = ("shard", "line", "file", "source_line")
+COLUMNS = ["shard", "line", "file", "source_line"]
 Origin = tuple[int, str, int]  # line, file, source_line
 
 
 def write(folder: Path, origins: dict[str, list[Origin]]) -> None:
     """Leaves the table in a folder of shards. origins: of every shard, by its name, in the order of its lines."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows((shard, *origin) for shard, found in origins.items() for origin in found)
-    write_atomically(folder / NAME, text.getvalue().encode(errors="backslashreplace"))  # any name that a disk may have
+    rows = [(shard, *origin) for shard, origins_of_shard in origins.items() for origin in origins_of_shard]
+    text = pd.DataFrame(rows, columns=COLUMNS).to_csv(index=False, lineterminator="\n")
+    write_atomically(folder / NAME, text.encode(errors="backslashreplace"))  # any name that a disk may have
 
 
 def read(folder: Path) -> dict[str, list[Origin]]:
     """What `write` has left in a folder of shards; nothing where there is no table."""
     if not (folder / NAME).exists():
         return {}
-    with (folder / NAME).open(encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file))[1:]
+    table = pd.read_csv(folder / NAME, dtype={"shard": str, "file": str}, keep_default_na=False)
     return {
-        shard: [(int(line), name, int(source_line)) for _, line, name, source_line in found]
-        for shard, found in groupby(rows, key=lambda row: row[0])
+        shard: list(rows[COLUMNS[1:]].itertuples(index=False, name=None))
+        for shard, rows in table.groupby("shard", sort=False)
     }
 
 

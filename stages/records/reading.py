@@ -11,9 +11,12 @@ import io
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
+
+import numpy as np
 
 from stages.plumbing.compression import zstd
 
@@ -96,29 +99,19 @@ def blocks(path: Path) -> Iterator[bytes]:
         if path.suffix in (".zst", ".gz") and not file.peek(1):
             raise ValueError(f"{path}: empty, not a compressed file; {REMEDY}")
         try:
-            yield from DECOMPRESSION.get(path.suffix, _plain_blocks)(file)
+            with DECOMPRESSION.get(path.suffix, nullcontext)(file) as content:
+                while block := content.read(BLOCK):
+                    yield block
         except EOFError:
             raise ValueError(f"{path}: truncated, its last compressed frame is not complete; {REMEDY}") from None
         except (zstd.ZstdError, gzip.BadGzipFile, zlib.error) as error:
             raise ValueError(f"{path}: not a sound {path.suffix} file ({error}); {REMEDY}") from None
 
 
-def _plain_blocks(file: BinaryIO) -> Iterator[bytes]:
-    while block := file.read(BLOCK):
-        yield block
-
-
-def _gzip_blocks(file: BinaryIO) -> Iterator[bytes]:
-    with gzip.open(file) as content:
-        yield from _plain_blocks(content)
-
-
-def _zstd_blocks(file: BinaryIO) -> Iterator[bytes]:
-    with zstd.open(file, options={zstd.DecompressionParameter.window_log_max: LARGEST_WINDOW}) as content:
-        yield from _plain_blocks(content)
-
-
-DECOMPRESSION: dict[str, Callable[[BinaryIO], Iterator[bytes]]] = {".zst": _zstd_blocks, ".gz": _gzip_blocks}
+DECOMPRESSION: dict[str, Callable] = {
+    ".zst": partial(zstd.open, options={zstd.DecompressionParameter.window_log_max: LARGEST_WINDOW}),
+    ".gz": gzip.open,
+}
 
 
 @contextmanager
@@ -144,18 +137,26 @@ def in_natural_order(paths: list[Path]) -> list[Path]:
 
 
 def _natural(path: Path) -> tuple[list[tuple[int, int, str]], str]:
-    """The name decides where numbers are equal: otherwise the order in which the paths were given would."""
-    name = path.as_posix()
-    return [_number_or_text(part) for part in re.split(r"(\d+)", name)], name
-
-
-def _number_or_text(part: str) -> tuple[int, int, str]:
-    return (0, int(part), "") if part.isdecimal() else (1, 0, part)
+    """Numbers stand before texts. The name decides where numbers are equal: else the order of the paths would."""
+    parts = re.split(r"(\d+)", path.as_posix())
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts], path.as_posix()
 
 
 def shards(folder: Path) -> list[Path]:
     """The files *.jsonl.zst of a folder, in natural order. ValueError when there is none."""
-    found = in_natural_order(list(folder.glob("*.jsonl.zst")))
-    if not found:
+    paths = in_natural_order(list(folder.glob("*.jsonl.zst")))
+    if not paths:
         raise ValueError(f"{folder}: no shard *.jsonl.zst; run `dvc repro` to make them")
-    return found
+    return paths
+
+
+def by_shard(numbers: np.ndarray, sizes: list[int]) -> Iterator[list[int]]:
+    """Splits numbers of documents, counted from 0 through all shards, into those of each shard, counted within it.
+
+    Args:
+        numbers: [documents], sorted.
+        sizes: the number of documents of each shard.
+    """
+    ends = np.cumsum(sizes)
+    parts = np.split(numbers, np.searchsorted(numbers, ends[:-1]))
+    return ((part - end + size).tolist() for part, end, size in zip(parts, ends, sizes, strict=True))

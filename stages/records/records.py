@@ -55,7 +55,7 @@ class PlainDocument(msgspec.Struct):
 
 NO_ANNOTATIONS = Annotations()
 QUOTE, OPENING, CLOSING = b'"{}'
-PARTS = 16  # of a block with an unsound line
+PARTS = 16  # into which a block with an unsound line is cut
 _record = msgspec.json.Decoder(_Record)
 _source = msgspec.json.Decoder(_Source)
 _text = msgspec.json.Decoder(_Text)
@@ -80,16 +80,16 @@ def annotations(line: bytes) -> Annotations:
     """
     if not _is_utf8(line):
         raise ValueError("not UTF-8")
-    found = _decode(_record, line)
-    _check_content(found.content)
-    return found.metadata or NO_ANNOTATIONS
+    record = _decode(_record, line)
+    _check_content(record.content)
+    return record.metadata or NO_ANNOTATIONS
 
 
 def annotations_of(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | ValueError]:
     """Reads the metadata of every record in a block of lines.
 
-    Sound lines are decoded together, which is faster than one by one. A block with an unsound line is cut into PARTS
-    parts, and only the part that holds this line is decoded line by line.
+    Sound lines are decoded together, which is faster than one by one. Where one is unsound, the block is cut into PARTS
+    parts, and these again, until it stands alone.
 
     Args:
         block: lines of JSON.
@@ -99,25 +99,16 @@ def annotations_of(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[A
     Returns:
         For every line what `annotations` gives, or the ValueError that it raises.
     """
-    found = _decoded_together(block, starts, ends)
-    if found is None:
-        parts = np.array_split(np.arange(len(starts)), PARTS)
-        found = [
-            document for part in parts if len(part) for document in _annotations_of(block, starts[part], ends[part])
-        ]
-    return found
-
-
-def _annotations_of(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | ValueError]:
-    found = _decoded_together(block, starts, ends) if len(starts) > 1 else None
-    return found or [_annotations_or_error(block[start:end]) for start, end in zip(starts, ends, strict=True)]
-
-
-def _annotations_or_error(line: bytes) -> Annotations | ValueError:
+    documents = _decoded_together(block, starts, ends)
+    if documents is not None:
+        return documents
+    if len(starts) > 1:
+        parts = [part for part in np.array_split(np.arange(len(starts)), PARTS) if len(part)]
+        return [document for part in parts for document in annotations_of(block, starts[part], ends[part])]
     try:
-        return annotations(line)
+        return [annotations(block[starts[0] : ends[0]])]
     except ValueError as error:
-        return error
+        return [error]
 
 
 def _decoded_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations] | None:
@@ -131,16 +122,16 @@ def _decoded_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> lis
         return None
     lines = block[starts[0] : ends[-1]]
     try:
-        found = _record.decode_lines(lines) if _is_utf8(lines) else []
+        records = _record.decode_lines(lines) if _is_utf8(lines) else []
     except (msgspec.MsgspecError, RecursionError):
         return None
-    if len(found) != len(starts) or any(memoryview(record.content)[0] != QUOTE for record in found):
+    if len(records) != len(starts) or any(memoryview(record.content)[0] != QUOTE for record in records):
         return None
-    return [record.metadata or NO_ANNOTATIONS for record in found]
+    return [record.metadata or NO_ANNOTATIONS for record in records]
 
 
 def _is_utf8(text: bytes) -> bool:
-    """What str(text, "utf-8") would tell, without making the string."""
+    """Whether str(text, "utf-8") would succeed: Arrow validates faster than Python makes the string."""
     ends = pa.py_buffer(np.array([0, len(text)], dtype=np.int64))
     try:
         pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, pa.py_buffer(text)]).cast(pa.large_string())
@@ -151,9 +142,9 @@ def _is_utf8(text: bytes) -> bool:
 
 def content(line: bytes) -> str:
     """Reads the text of a record. Raises ValueError as `annotations` does, but looks at nothing else."""
-    found = _decode(_text, line)
-    _check_content(found.content)
-    return _string.decode(found.content)
+    record = _decode(_text, line)
+    _check_content(record.content)
+    return _string.decode(record.content)
 
 
 def source(line: bytes) -> tuple[str, str | None]:
@@ -161,13 +152,13 @@ def source(line: bytes) -> tuple[str, str | None]:
 
     Raises ValueError as `annotations` does.
     """
-    found = _decode(_source, line)
-    _check_content(found.content)
-    return _string.decode(found.content), found.warc_headers and found.warc_headers.target
+    record = _decode(_source, line)
+    _check_content(record.content)
+    return _string.decode(record.content), record.warc_headers and record.warc_headers.target
 
 
 def _check_content(value: msgspec.Raw) -> None:
-    """Raises ValueError unless a JSON value that was left undecoded is a string, which its first byte tells."""
+    """Raises ValueError unless a JSON value that was left undecoded is a string, which its first byte shows."""
     if memoryview(value)[0] != QUOTE:
         raise ValueError("`content` is not a string")
 
@@ -181,7 +172,7 @@ def plain_document(line: bytes) -> PlainDocument:
 
 
 def columns(line: bytes) -> set[str]:
-    """Gives the names that a JSON object has at its top level. Raises ValueError for a line that is no object."""
+    """The names that a JSON object has at its top level. Raises ValueError for a line that is no object."""
     return set(_decode(_object, line))
 
 

@@ -48,6 +48,30 @@ def find_file(folders: Iterable[Path], stem: str, suffix: str) -> Path | None:
     return next(filter(Path.is_file, paths), None)
 
 
+def require_file(folders: list[Path], stem: str, suffix: str, what: str, remedy: str) -> Path:
+    """Finds a file as `find_file` does, with the same first arguments.
+
+    Args:
+        what: task and split, for the message of an error.
+        remedy: how to do without the file.
+
+    Raises:
+        ValueError: there is no such file.
+    """
+    path = find_file(folders, stem, suffix)
+    if path is None:
+        raise ValueError(
+            f"{what}: neither {stem}{suffix} nor {stem}.subset{suffix} is in {' or '.join(map(str, folders))}; put the "
+            f"original files below data.root, or {remedy}"
+        )
+    return path
+
+
+def is_subset(path: Path) -> bool:
+    """Whether a file that `find_file` gives stands in for the whole one."""
+    return path.suffixes[-2:-1] == [".subset"]
+
+
 def decoded(path: Path, form: type[T]) -> T:
     """Reads a file of JSON; a byte order mark before it and blank lines around it do no harm.
 

@@ -15,22 +15,26 @@ import pandas as pd
 from stages.benchmarks.glue import HIGHEST_SIMILARITY, Split, Task
 from stages.plumbing import commits
 from stages.records import reading
-from stages.tasks.examples import Examples, find_file
+from stages.tasks.examples import Examples, is_subset, require_file
 
 COLUMNS = ("example_id", "text_a", "text_b", "label")
 DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")  # Python would read more as a number, such as 0_4
 
 
 def read_original(root: Path, task: Task, split: Split) -> Examples:
-    """A split from `root`/glue/FOLDER or `root`/FOLDER. ValueError: file and line of a fault."""
+    """Reads a split of a task from its original file.
+
+    Args:
+        root: the folder that has the folder of the task, in itself or in its folder `glue`.
+        task: of GLUE.
+        split: one of the task's.
+
+    Raises:
+        ValueError: there is no such file, or it has a fault; the message names file and line.
+    """
     folders = [root / "glue" / task.folder, root / task.folder]
-    path = find_file(folders, split.stem, ".tsv")
-    if path is None:
-        raise ValueError(
-            f"task {task.name}, split {split.name}: neither {split.stem}.tsv nor {split.stem}.subset.tsv is in "
-            f"{' or '.join(map(str, folders))}; put GLUE's original files below data.root, or take the task from "
-            "tasks.names"
-        )
+    what = f"task {task.name}, split {split.name}"
+    path = require_file(folders, split.stem, ".tsv", what, "take the task from tasks.names")
     table = _numbered_rows(path)
     header = list(task.header) or next(table, (1, []))[1]
     places = reading.places(path, header, (*task.texts, task.label), "restore GLUE's header")
@@ -49,11 +53,21 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
     if not rows:
         raise ValueError(f"{path}: no example; fetch the file again")
     reason = "wrong number of columns" if corrupt else ""
-    return Examples(as_frame(rows, task), path.name, path.name.endswith(".subset.tsv"), corrupt, reason)
+    return Examples(as_frame(rows, task), path.name, is_subset(path), corrupt, reason)
 
 
 def read_hub(repository: str, revision: str, task: Task, split: Split) -> Examples:
-    """A split from the Hugging Face hub (nyu-mll/glue), or a local folder of the same layout."""
+    """Reads a split of a task from the Hugging Face hub (nyu-mll/glue).
+
+    Args:
+        repository: the dataset's name on the hub, or a folder of the same layout.
+        revision: a commit, branch or tag.
+        task: of GLUE, whose name is that of the configuration.
+        split: one of the task's.
+
+    Raises:
+        ValueError: the dataset cannot be had, or has other classes than GLUE.
+    """
     columns = task.hub_texts or task.texts
     data, source = commits.dataset(repository, task.name, revision, split.name, "tasks.hub", (*columns, "label"))
     names = getattr(data.features["label"], "names", None)

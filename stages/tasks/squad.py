@@ -5,7 +5,7 @@ as a subset. Read, a split is a frame of example_id, context, question, answers 
 characters of the context), both empty for an unanswerable question, and article, its title.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ import pandas as pd
 
 from stages.benchmarks.answers import normalised
 from stages.plumbing import commits
-from stages.tasks.examples import Examples, decoded, find_file
+from stages.tasks.examples import Examples, decoded, is_subset, require_file
 
 COLUMNS = ("example_id", "context", "question", "answers", "starts")
 VERSIONS = {"squad1": "v1.1", "squad2": "v2.0"}
@@ -63,16 +63,11 @@ def read_original(root: Path, name: str, split: str) -> Examples:
     Raises:
         ValueError: there is no such file, or it has a fault; the message names the file and the place in it.
     """
-    stem = f"{STEMS[split]}-{VERSIONS[name]}"
-    path = find_file([root / "squad", root], stem, ".json")
-    if path is None:
-        remedy = "; `tasks.questions.squad2_training: derived` makes it of 1.1's" if stem == "train-v2.0" else ""
-        raise ValueError(
-            f"{name}, split {split}: neither {stem}.json nor {stem}.subset.json is in {root / 'squad'} or {root}; put "
-            f"SQuAD's original files below data.root, or take {name} from tasks.questions.names{remedy}"
-        )
-    rows = as_rows(_questions(path), str(path), name == "squad2")
-    return Examples(rows, path.name, path.name.endswith(".subset.json"))
+    stem, remedy = f"{STEMS[split]}-{VERSIONS[name]}", f"take {name} from tasks.questions.names"
+    if stem == "train-v2.0":
+        remedy += "; `tasks.questions.squad2_training: derived` makes it of 1.1's"
+    path = require_file([root / "squad", root], stem, ".json", f"{name}, split {split}", remedy)
+    return Examples(as_rows(_questions(path), str(path), name == "squad2"), path.name, is_subset(path))
 
 
 def read_hub(repository: str, configuration: str | None, revision: str, name: str, split: str) -> Examples:
@@ -117,8 +112,7 @@ def as_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.DataFra
     if frame.empty:
         raise ValueError(f"{where}: no question; fetch the file again")
     for row in frame.itertuples():
-        fault = _fault(row, unanswerable)
-        if fault:
+        if fault := _fault(row, unanswerable):
             raise ValueError(f"{where}, question {row.example_id}: {fault}; mend the file or fetch it again")
     repeated = frame["example_id"][frame["example_id"].duplicated()]
     if len(repeated):
@@ -144,23 +138,21 @@ def without_answer(questions: Examples, seed: list[int]) -> Examples:
         ValueError: no paragraph is left for a question.
     """
     frame = questions.frame.copy()
-    texts = {context: f" {normalised(context)} " for context in dict.fromkeys(frame["context"])}
+    texts = {context: f" {normalised(context)} " for context in frame["context"].unique()}
     words = {context: set(text.split()) for context, text in texts.items()}
-    holders = Counter(word for own in words.values() for word in own)
-    of_article = defaultdict(list)
-    for row in frame.drop_duplicates("context").itertuples():
-        of_article[row.article].append(row.context)
+    holders = Counter(word for words_of_context in words.values() for word in words_of_context)
+    of_article = frame.drop_duplicates("context").groupby("article")["context"].agg(list)
     for i in np.random.default_rng(seed).permutation(len(frame))[: len(frame) // MOVED]:
         row = frame.iloc[i].to_dict()
-        found = _elsewhere(row, of_article[row["article"]], texts) or _elsewhere(row, list(texts), texts)
-        if not found:
+        candidates = _elsewhere(row, of_article[row["article"]], texts) or _elsewhere(row, list(texts), texts)
+        if not candidates:
             raise ValueError(
                 f"{questions.source}, question {row['example_id']}: every paragraph holds its answer, so none can be "
                 "derived for SQuAD 2.0; give more paragraphs"
             )
-        asked = dict.fromkeys(normalised(row["question"]).split())
-        weights = [sum(1 / holders[word] for word in asked if word in words[context]) for context in found]
-        frame.at[i, "context"] = found[int(np.argmax(weights))]
+        question = dict.fromkeys(normalised(row["question"]).split())
+        weights = [sum(1 / holders[word] for word in question if word in words[context]) for context in candidates]
+        frame.at[i, "context"] = candidates[int(np.argmax(weights))]
         frame.at[i, "answers"], frame.at[i, "starts"] = [], []
     source = f"derived of {questions.source}: one question in {MOVED} moved to a paragraph without its answer"
     return replace(questions, frame=frame, source=source, subset=True)
@@ -182,15 +174,15 @@ def _questions(path: Path) -> Iterator[tuple]:
                     raise ValueError(
                         f"{path}, question {question.id}: neither an answer nor is_impossible: true; mend the file"
                     )
-                texts, starts = [answer.text for answer in answers], [answer.answer_start for answer in answers]
-                yield question.id, paragraph.context, question.question, texts, starts, article.title
+                spans = [answer.text for answer in answers], [answer.answer_start for answer in answers]
+                yield question.id, paragraph.context, question.question, *spans, article.title
 
 
 def _fault(row, unanswerable: bool) -> str | None:
     if not row.answers and not unanswerable:
         return "no answer, which SQuAD 1.1 does not know"
     for text, start in zip(row.answers, row.starts, strict=True):
-        found = row.context[start : start + len(text)] if start >= 0 else ""
-        if not text or found != text:
-            return f"the context has {found!r} at answer_start {start}, not the answer {text!r}"
+        there = row.context[start : start + len(text)] if start >= 0 else ""
+        if not text or there != text:
+            return f"the context has {there!r} at answer_start {start}, not the answer {text!r}"
     return None

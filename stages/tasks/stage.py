@@ -32,11 +32,11 @@ def main(settings: Settings) -> dict:
 
 
 def build(folder: Path, settings: Settings) -> list[dict]:
-    """Writes every split of the named tasks, and the statistics; gives these, a row a split."""
+    """Writes every split of the named tasks, and the statistics, which it returns, a row a split."""
     tasks, statistics, root = settings.tasks, [], Path(settings.data.root or ".")
     if settings.data.source == "embedded":
         root = folder / "source"
-        generate(root, settings)
+        _generate(root, settings)
     for name in (*tasks.names, *tasks.questions.names):
         read, section = (questions, tasks.questions) if name in QUESTIONS else (classification, tasks)
         (folder / name).mkdir()
@@ -64,7 +64,14 @@ def majority_share(frame: pd.DataFrame, name: str) -> float | None:
 
 
 def classification(root: Path, name: str, split: Split, settings: Settings) -> Examples:
-    """A split of a GLUE task from the data source."""
+    """Reads a split of a GLUE task from the data source.
+
+    Args:
+        root: the folder of original files, where the source has such.
+        name: of the task.
+        split: one of the task's.
+        settings: of params.yaml.
+    """
     if settings.data.source == "hub":
         hub = settings.tasks.hub
         return glue.read_hub(hub.repository, hub.revision, TASKS[name], split)
@@ -72,23 +79,30 @@ def classification(root: Path, name: str, split: Split, settings: Settings) -> E
 
 
 def questions(root: Path, name: str, split: Split, settings: Settings) -> Examples:
-    """A split of SQuAD or TriviaQA from the data source; for SQuAD 2.0's training split, a stand-in if so set."""
-    wanted = settings.tasks.questions
-    if name == "squad2" and split.name == "train" and wanted.squad2_training == "derived":
+    """Reads a split of SQuAD or TriviaQA from the data source; for SQuAD 2.0's training split, a stand-in if so set.
+
+    Args:
+        root: the folder of original files, where the source has such.
+        name: a name in QUESTIONS.
+        split: one of SPLITS.
+        settings: of params.yaml.
+    """
+    section = settings.tasks.questions
+    if name == "squad2" and split.name == "train" and section.squad2_training == "derived":
         return squad.without_answer(questions(root, "squad1", split, settings), [settings.tasks.seed])
     if settings.data.source == "hub":
-        hub = wanted.hub[name]
+        hub = section.hub[name]
         where = (hub.repository, hub.configuration, hub.revision)
         if name == "triviaqa":
-            return triviaqa.read_hub(*where, split.name, wanted.triviaqa_words)
+            return triviaqa.read_hub(*where, split.name, section.triviaqa_words)
         return squad.read_hub(*where, name, split.name)
     if name == "triviaqa":
-        return triviaqa.read_original(root, split.name, wanted.triviaqa_words)
+        return triviaqa.read_original(root, split.name, section.triviaqa_words)
     return squad.read_original(root, name, split.name)
 
 
-def generate(folder: Path, settings: Settings) -> None:
-    """The embedded tasks as original files. ValueError when the number of examples is left open."""
+def _generate(folder: Path, settings: Settings) -> None:
+    """Generates the embedded tasks as original files. ValueError when the number of examples is left open."""
     tasks = settings.tasks
     for section, limits in (("tasks", tasks), ("tasks.questions", tasks.questions)):
         for key in ("train_examples", "validation_examples"):

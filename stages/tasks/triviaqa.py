@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from stages.plumbing import commits
-from stages.tasks.examples import Examples, decoded, find_file
+from stages.tasks.examples import Examples, decoded, find_file, is_subset
 from stages.tasks.squad import STEMS, as_rows
 
 PARTS = ("wikipedia", "web")
@@ -46,25 +46,42 @@ class File(msgspec.Struct):
 
 
 def read_original(root: Path, split: str, words: int) -> Examples:
-    """A split from `root`/triviaqa, of the parts that are there. words: of a document, at most, from its beginning.
+    """Reads a split of TriviaQA from its original files, of the parts that are there.
 
-    ValueError: file, and question, of a fault.
+    Args:
+        root: the folder that has the folder `triviaqa`.
+        split: a key of STEMS, `train` or `validation`.
+        words: of a document, at most, from its beginning.
+
+    Raises:
+        ValueError: there is no such file, or one has a fault; the message names file and question.
     """
     folder = root / "triviaqa"
-    found = [find_file([folder / "qa"], f"{part}-{STEMS[split]}", ".json") for part in PARTS]
-    paths = [path for path in found if path]
+    stems = [f"{part}-{STEMS[split]}" for part in PARTS]
+    paths = [path for stem in stems if (path := find_file([folder / "qa"], stem, ".json"))]
     if not paths:
         raise ValueError(
             f"triviaqa, split {split}: {folder / 'qa'} has neither wikipedia-{STEMS[split]}.json nor "
             f"web-{STEMS[split]}.json; unpack TriviaQA's RC data there, or take triviaqa from tasks.questions.names"
         )
     entries = (entry for path in paths for entry in _entries(path, folder / "evidence"))
-    subset = len(paths) < len(PARTS) or any(path.name.endswith(".subset.json") for path in paths)
-    return with_spans(entries, " and ".join(path.name for path in paths), words, subset)
+    subset = len(paths) < len(PARTS) or any(map(is_subset, paths))
+    return _with_spans(entries, " and ".join(path.name for path in paths), words, subset)
 
 
 def read_hub(repository: str, configuration: str | None, revision: str, split: str, words: int) -> Examples:
-    """A split from the Hugging Face hub (mandarjoshi/trivia_qa, rc), or a local folder of the same layout."""
+    """Reads a split of TriviaQA from the Hugging Face hub (mandarjoshi/trivia_qa).
+
+    Args:
+        repository: the dataset's name on the hub, or a folder of the same layout.
+        configuration: one of its configurations; another than `rc` counts as a subset.
+        revision: a commit, branch or tag.
+        split: a key of STEMS, `train` or `validation`.
+        words: of a document, at most, from its beginning.
+
+    Raises:
+        ValueError: the dataset cannot be had.
+    """
     columns = ("question_id", "question", "answer", *HUB_PAGES)
     data, source = commits.dataset(repository, configuration, revision, split, "tasks.questions.hub.triviaqa", columns)
     entries = (
@@ -76,30 +93,27 @@ def read_hub(repository: str, configuration: str | None, revision: str, split: s
         )
         for row in data
     )
-    return with_spans(entries, f"{source}, {configuration}", words, configuration != "rc")
+    return _with_spans(entries, f"{source}, {configuration}", words, configuration != "rc")
 
 
-def with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool) -> Examples:
+def _with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool) -> Examples:
     """Examples with spans. entries: (id, question, aliases of the answer, documents).
 
     Left out and counted: questions without an alias in the first `words` words of any document, and the second of two
     entries of one question, which can be in both parts.
     """
-    kept: dict[str, tuple] = {}
-    failed: set[str] = set()  # so far: the other part may have a document with the answer
+    examples: dict[str, tuple | None] = {}  # by question; None where no document so far has the answer
     again = 0
     for name, question, aliases, documents in entries:
-        again += name in kept or name in failed
-        if name in kept:
-            continue
-        if row := _example(name, question, aliases, documents, words):
-            kept[name] = row
-        else:
-            failed.add(name)
-    without = len(failed - kept.keys())
+        again += name in examples
+        if not examples.get(name):
+            examples.pop(name, None)  # so that it stands where it is found
+            examples[name] = _example(name, question, aliases, documents, words)
+    kept = list(filter(None, examples.values()))
+    without = len(examples) - len(kept)
     counts = {f"no answer in the first {words} words of a document": without, "in both parts": again}
     reason = "; ".join(f"{count} {text}" for text, count in counts.items() if count)
-    return Examples(as_rows(kept.values(), source, False), source, subset, without + again, reason)
+    return Examples(as_rows(kept, source, False), source, subset, without + again, reason)
 
 
 def first_words(text: str, count: int) -> str:
@@ -119,8 +133,8 @@ def first_alias(text: str, aliases: Iterable[str]) -> re.Match | None:
 def _example(name: str, question: str, aliases: list[str], documents: Iterable[str], words: int) -> tuple | None:
     for document in documents:
         context = first_words(document, words)
-        if found := first_alias(context, aliases):
-            return name, context, question, [found[0]], [found.start()], name
+        if answer := first_alias(context, aliases):
+            return name, context, question, [answer[0]], [answer.start()], name
     return None
 
 

@@ -1,4 +1,4 @@
-"""Texts to token ids, as a tokenizer gives them without special tokens, several times faster.
+"""Encodes texts as a tokenizer does without special tokens, several times faster.
 
 BERT's normalizer and pre-tokenizer look at no character across a space or a line feed, so the ids of a text are those
 of its words, one after the other; and words come again. A tokenizer of another kind encodes whole texts.
@@ -25,34 +25,34 @@ class Encoder:
         self._tokenizer = tokenizer
         self._by_words = splits_at_spaces(tokenizer)
         self._separator = tokenizer.token_to_id(SEPARATOR)
-        self._known: dict[str, bytes] = {}
+        self._ids_of: dict[str, bytes] = {}
 
     def __call__(self, texts: list[str]) -> list[bytes]:
         """The ids of each text, as the bytes of uint16."""
         if not self._by_words:
             return self._encode(texts)
         texts_words = [text.replace("\n", " ").split(" ") for text in texts]
-        if len(self._known) > KNOWN_WORDS:
-            self._known.clear()
-        new = list(set(filterfalse(self._known.__contains__, chain.from_iterable(texts_words))))
+        if len(self._ids_of) > KNOWN_WORDS:
+            self._ids_of.clear()
+        new = list(set(filterfalse(self._ids_of.__contains__, chain.from_iterable(texts_words))))
         self._learn(new)
-        ids = [b"".join(map(self._known.__getitem__, words)) for words in texts_words]
+        ids = [b"".join(map(self._ids_of.__getitem__, words)) for words in texts_words]
         for word in new:
             if len(word) > LONG_WORD:
-                del self._known[word]
+                del self._ids_of[word]
         return ids
 
     def _learn(self, words: list[str]) -> None:
-        """A text of many words costs less than as many texts; where a word holds the separator, the count tells."""
+        """Encodes words in groups, as one text costs less than many; a group with too many separators word by word."""
         groups = [words[start : start + GROUP] for start in range(0, len(words), GROUP)]
         for group, ids in zip(groups, self._encode([f" {SEPARATOR} ".join(group) for group in groups]), strict=True):
             bounds = np.flatnonzero(np.frombuffer(ids, dtype=ITEM) == self._separator) * ITEM.itemsize
             if len(bounds) != len(group) - 1:
-                self._known.update(zip(group, self._encode(group), strict=True))
+                self._ids_of.update(zip(group, self._encode(group), strict=True))
                 continue
             starts, ends = [0, *(bounds + ITEM.itemsize).tolist()], [*bounds.tolist(), len(ids)]
             for word, start, end in zip(group, starts, ends, strict=True):
-                self._known[word] = ids[start:end]
+                self._ids_of[word] = ids[start:end]
 
     def _encode(self, texts: list[str]) -> list[bytes]:
         encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)

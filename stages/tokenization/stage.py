@@ -16,6 +16,7 @@ from stages.plumbing import jobs
 from stages.plumbing.files import FILTERED, LEDGER, TOKENS, delete, write_atomically
 from stages.plumbing.sections import Tokenization
 from stages.plumbing.settings import Settings
+from stages.records import reading
 from stages.records.ledger import TOTAL, read_ledger
 from stages.sequences import packing
 from stages.tokenization import streams as tokens
@@ -31,22 +32,31 @@ def main(settings: Settings) -> dict:
 def build(
     filtered: Path, folder: Path, settings: Tokenization, root: Path | None, workers: int | str | None = None
 ) -> str:
-    """Tokenizes and packs the shards of `filtered` into `folder`, anew; the index is written last.
+    """Tokenizes and packs documents anew; the index is written last.
 
-    root: where a vocabulary file is looked for. Gives where the vocabulary is from. ValueError: too few documents, or
-    shards that the ledger contradicts.
+    Args:
+        filtered: the folder of filtered shards and their ledger.
+        folder: gets the tokenizer, the sequences and the index.
+        settings: the section `tokenization` of params.yaml.
+        root: where a vocabulary file is looked for.
+        workers: of params.yaml.
+
+    Returns:
+        Where the vocabulary is from.
+
+    Raises:
+        ValueError: there are too few documents, or a shard has other documents than the ledger says.
     """
     ledger = read_ledger(filtered / LEDGER.name)
-    kept = {row.shard: row.documents for row in ledger if row.fate == "kept" and row.documents}
-    kept.pop(TOTAL)
-    shards = [filtered / name for name in kept]
+    kept = ledger[(ledger["fate"] == "kept") & (ledger["shard"] != TOTAL) & (ledger["documents"] > 0)]
+    shards = [filtered / name for name in kept["shard"]]
     delete(folder)
     path = folder / "tokenizer" / "tokenizer.json"
     path.parent.mkdir(parents=True)
     tokenizer, read = choose_tokenizer(settings, root, shards, workers)
     tokenizer.save(str(path))
 
-    tokenized = tokenize(shards, list(kept.values()), path, settings, workers)
+    tokenized = _tokenize(shards, kept["documents"].tolist(), path, settings, workers)
     splits = {}
     for split in tokens.SPLITS:
         totals = {key: sum(counts[split][key] for _, counts in tokenized) for key in tokenized[0][1][split]}
@@ -73,7 +83,20 @@ def build(
 def choose_tokenizer(
     settings: Tokenization, root: Path | None, shards: list[Path], workers: int | str | None
 ) -> tuple[Tokenizer, str]:
-    """By tokenization.vocabulary, and where it is from. ValueError when 16 bits cannot number its pieces."""
+    """Trains or loads the tokenizer that tokenization.vocabulary names.
+
+    Args:
+        settings: the section `tokenization` of params.yaml.
+        root: where a vocabulary file is looked for.
+        shards: of the documents to train on.
+        workers: of params.yaml.
+
+    Returns:
+        The tokenizer, and where its vocabulary is from.
+
+    Raises:
+        ValueError: it cannot be loaded, or has more pieces than 16 bits can number.
+    """
     if settings.vocabulary is None:
         work = {"shards": [str(shard) for shard in shards], "size": settings.vocabulary_size}
         job = jobs.Job("vocabulary", work, tuple(shards))
@@ -91,7 +114,7 @@ def choose_tokenizer(
     return tokenizer, read
 
 
-def tokenize(
+def _tokenize(
     shards: list[Path], documents: list[int], tokenizer: Path, settings: Tokenization, workers: int | str | None
 ) -> list[tuple[Path, dict]]:
     """Token streams of every shard. documents: the ledger's number for each. ValueError if it is wrong."""
@@ -114,13 +137,23 @@ def tokenize(
 
 
 def hold_out(documents: list[int], count: int, seed: int) -> list[list[int]]:
-    """Draws `count` documents without replacement; of each shard, the sorted numbers from 0."""
+    """Draws documents without replacement.
+
+    Args:
+        documents: the number of each shard's documents.
+        count: how many are drawn, from all shards together.
+        seed: of the draw.
+
+    Returns:
+        The sorted numbers of the drawn documents of each shard, from 0.
+
+    Raises:
+        ValueError: none would be left.
+    """
     total = sum(documents)
     if count >= total:
         raise ValueError(
             f"tokenization.validation_documents: {count} of {total} filtered documents leave none to train on; lower it"
         )
     chosen = np.sort(np.random.default_rng(seed).choice(total, size=count, replace=False))
-    ends = np.cumsum(documents)
-    parts = np.split(chosen, np.searchsorted(chosen, ends[:-1]))
-    return [(part - end + size).tolist() for part, end, size in zip(parts, ends, documents, strict=True)]
+    return list(reading.by_shard(chosen, documents))

@@ -27,8 +27,8 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
     """Job. settings: shard, tokenizer (paths); validation (numbers of the documents to hold out); cut (tokens,
     or None): each batch of CUT_DOCUMENTS is shortened to a multiple of it, as the authors' code does.
 
-    Leaves train.bin and validation.bin (uint16, little endian) in `folder`; gives documents, tokens, and unknown
-    and dropped tokens of each.
+    Leaves train.bin and validation.bin (uint16, little endian) in `folder`; returns documents, tokens, and
+    unknown and dropped tokens of each.
     """
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the jobs are parallel already
     tokenizer = Tokenizer.from_file(settings["tokenizer"])
@@ -45,15 +45,15 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
             count["tokens"] += len(ids)
             count["unknown_tokens"] += int((ids == unknown).sum())
             if settings["cut"] and documents and count["documents"] % CUT_DOCUMENTS == 0:
-                count["dropped_tokens"] += shorten(file, settings["cut"])
+                count["dropped_tokens"] += _shorten(file, settings["cut"])
         if settings["cut"]:
             for split, file in files.items():
-                counts[split]["dropped_tokens"] += shorten(file, settings["cut"])
+                counts[split]["dropped_tokens"] += _shorten(file, settings["cut"])
     return counts
 
 
-def shorten(file: BinaryIO, tokens: int) -> int:
-    """Takes the last tokens off a file, up to a multiple of `tokens`; gives their number."""
+def _shorten(file: BinaryIO, tokens: int) -> int:
+    """Takes the last tokens off a file, up to a multiple of `tokens`; returns their number."""
     extra = file.tell() % (tokens * ITEM.itemsize)
     file.seek(-extra, os.SEEK_CUR)
     file.truncate()
@@ -61,7 +61,16 @@ def shorten(file: BinaryIO, tokens: int) -> int:
 
 
 def encoded(shard: Path, tokenizer: Tokenizer, validation: set[int]) -> Iterator[tuple[str, np.ndarray, int]]:
-    """Batches in the order of the shard: the split, ids [tokens], and how many documents end in the batch."""
+    """Encodes the documents of a shard, in batches.
+
+    Args:
+        shard: of filtered documents.
+        tokenizer: of BERT's kind, with [CLS] and [SEP].
+        validation: numbers of the documents that are held out, from 0.
+
+    Yields:
+        In the order of the shard: the split, ids [tokens], and how many documents end in the batch.
+    """
     first, last = (np.array(tokenizer.token_to_id(name), ITEM).tobytes() for name in ("[CLS]", "[SEP]"))
     encode = Encoder(tokenizer)
     for split, batch in _batches(shard, validation):

@@ -1,0 +1,37 @@
+"""Settings of the stage `tasks`, and a repository in the layout of the hub, for the tests of reading tasks."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+from stages.benchmarks.glue import TASKS
+from stages.plumbing.sections import Data
+from stages.plumbing.settings import load_settings
+
+LAPTOP = load_settings(Path(__file__).parents[1] / "stages/scales/laptop.yaml")
+CARD = """---
+configs:
+- config_name: {0}
+  data_files:
+  - split: validation
+    path: {0}/validation-*
+---
+"""
+
+
+def settings(source="files", root=None, names=tuple(TASKS), train=None, validation=None, seed=1, questions=None):
+    """Those of laptop with other tasks. questions: what that section has otherwise; None: SQuAD 1.1 alone."""
+    sizes = {"train_examples": train, "validation_examples": validation}
+    section = LAPTOP.tasks.questions.model_copy(update=sizes | (questions or {"names": ("squad1",)}))
+    tasks = LAPTOP.tasks.model_copy(update=sizes | {"names": names, "seed": seed, "questions": section})
+    return SimpleNamespace(data=Data(source=source, root=str(root) if root else None), tasks=tasks)
+
+
+def hub(folder: Path, rows: list[dict], configuration: str, features=None) -> str:
+    """A repository with these rows as the split `validation` of a configuration."""
+    import datasets
+
+    data = datasets.Dataset.from_list(rows, features=features)
+    (folder / configuration).mkdir(parents=True)
+    data.to_parquet(folder / configuration / "validation-00000-of-00001.parquet")
+    (folder / "README.md").write_text(CARD.format(configuration))
+    return str(folder)
