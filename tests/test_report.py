@@ -128,12 +128,12 @@ def test_the_first_screen_has_a_row_an_operator_with_a_verdict_its_number_and_a_
     words = {name: " ".join(re.sub("<[^>]+>", "", row[row.index("<td") :]).split()) for name, row in rows.items()}
     words = {name: said.replace("\N{NO-BREAK SPACE}", " ") for name, said in words.items()}
     assert "saves parameters 5.9 % of BERT-base" in words["pairwise"]
-    assert "released: scores higher +0.63 points (0.05 to 1.20), BERT-base; scores higher +0.66" in words["pairwise"]
-    assert "released: scores lower −3.92 points (−5.05 to −2.79), BERT-base" in words["symmetric"]
-    assert "released: has no raw results" in words["shared"]
+    assert "released: scores higher +0.63 points (0.05 to 1.20) at BERT-base; +0.66" in words["pairwise"]
+    assert "released: scores lower −3.92 points (−5.05 to −2.79) at BERT-base" in words["symmetric"]
+    assert "released: no raw results" in words["shared"]
     assert "own study: leaves the plateau later +176 steps (158 to 195)" in words["shared"]
     assert re.search(
-        r"this run: too few seeds [−+][\d.]+ points, BERT-tiny", words["shared"]
+        r"this run: too few seeds [−+][\d.]+ points at BERT-tiny", words["shared"]
     )  # two: no interval, either
     for address in ("#courtois2024_table2_model_parameters", "#against_original", "#loss_differences", "#studies"):
         assert f'href="{address}"' in rows["pairwise"]
@@ -342,12 +342,21 @@ def test_a_tiny_run_has_a_report_under_the_settings_of_every_scale(reports, tmp_
 @pytest.mark.parametrize("page", ["report", "appendix"])
 def test_a_figure_with_nothing_to_draw_stands_on_no_page(page):
     empty, drawn = (
-        Drawing(name, "Appendix A", "", "filtering", "", (), {}, pieces, pd.DataFrame())
+        Drawing(
+            name=name,
+            place="A",
+            title="",
+            stage="filtering",
+            alternative="",
+            files={},
+            pieces=pieces,
+            csv=pd.DataFrame(),
+        )
         for name, pieces in (("empty", ()), ("drawn", (b"<svg/>",)))
     )
     section = {"id": "data", "title": "Data", "text": [], "tables": [], "figures": ["empty", "drawn"]}
     made = laid_out({"pages": [{"file": page, "sections": [section]}]}, {}, {"empty": empty, "drawn": drawn}, {})
-    assert [item.name for part in made[0]["sections"] for item in part["items"]] == ["drawn"]
+    assert [item.name for part in made[0]["sections"] for item in part["shown"]] == ["drawn"]
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 
 from stages.evidence.scores import GLUE_SCORE
 from stages.report import names
-from stages.report.drawing import INK, Drawing, panels, style
+from stages.report.drawing import INK, Drawing, drawing, style
 from stages.report.first_screen import BIGGEST, RELEASED, of_run, saving
 from stages.report.tables import number, probability, signed
 from stages.report.words import content, sentence
@@ -14,7 +14,7 @@ from stages.report.words import content, sentence
 NOTHING = "no results released"
 
 
-def drawing(compared: pd.DataFrame, summaries: pd.DataFrame, settings) -> Drawing:
+def answer(compared: pd.DataFrame, summaries: pd.DataFrame, settings) -> Drawing:
     """The figure of the first screen: difference in GLUE score by operator and size, with what each saves.
 
     Args:
@@ -30,22 +30,13 @@ def drawing(compared: pd.DataFrame, summaries: pd.DataFrame, settings) -> Drawin
     own = rows[rows["source"] == "reproduced"]
     notes = sentence(
         "answer_note",
-        confidence=f"{settings.analysis.confidence:.0%}",
+        confidence=f"{100 * settings.analysis.confidence:g} %",
         own=(frame["source"] == "reproduced").any(),
         generated=settings.data.source == "embedded",
         p=probability(own["p_holm"].min()) if own["p_holm"].notna().any() else "",
     )
-    parts = [f"{_label(row).replace(chr(10), ' ')} {_numbers(row)}" for row in frame.itertuples()]
-    return Drawing(
-        name="answer",
-        place="",
-        title="What it costs in GLUE score: the difference to the original operator",
-        stage="analysis",
-        alternative="; ".join(parts) + ".",
-        notes=(notes,),
-        **panels([("", frame)], answer, 4.4, 0.95 + 0.44 * len(frame)),
-        csv=frame,
-    )
+    title, size = "Difference in GLUE score from the original operator", (4.4, 0.95 + 0.44 * len(frame))
+    return drawing("answer", title, "analysis", [("", frame)], draw, _in_words, size, frame, notes=(notes,))
 
 
 def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
@@ -68,7 +59,7 @@ def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
     return made
 
 
-def answer(axes: Axes, frame: pd.DataFrame) -> None:
+def draw(axes: Axes, frame: pd.DataFrame) -> None:
     """Differences with their intervals, one below the other; a row without one says so at its end.
 
     The released differences give the scale: an interval of a small run that goes beyond it ends in a triangle, and an
@@ -105,6 +96,10 @@ def _label(row) -> str:
     saved = "" if np.isnan(row.saved_percent) else f" (saves {row.saved_percent:.1f} %)"
     own = ", this run" if row.source == "reproduced" else ""
     return f"{names.operator(row.operator)},\nBERT-{row.size}{own}{saved}"
+
+
+def _in_words(frame: pd.DataFrame) -> str:
+    return "; ".join(f"{_label(row)} {_numbers(row)}".replace("\n", " ") for row in frame.itertuples())
 
 
 def _numbers(row) -> str:

@@ -27,13 +27,12 @@ from stages.report import (
     inputs,
     latex,
     names,
+    own_figures,
     own_tables,
     pages,
     paper_tables,
     robustness_figures,
-    translation_figure,
     verdicts,
-    waiting_figure,
 )
 from stages.report.drawing import Drawing
 from stages.report.figures import draw, shares
@@ -87,7 +86,7 @@ def statistics_of(settings: Settings) -> dict[str, object]:
     """How this run's numbers are judged, for texts to name."""
     options = settings.analysis
     return {
-        "confidence": f"{options.confidence:.0%}",
+        "confidence": f"{100 * options.confidence:g} %",
         "alpha": options.alpha,
         "resamples": options.resamples,
         "fewest": statistics.FEWEST,
@@ -123,7 +122,7 @@ def checklist_facts(settings: Settings) -> dict[str, object]:
         "corpus_seed": settings.corpus.seed,
         "pretraining_seeds": len(settings.pretraining.seeds),
         "finetuning_seeds": " and ".join(str(len(settings.finetuning[name].seeds)) for name in settings.protocols),
-        "confidence": f"{settings.analysis.confidence:.0%}",
+        "confidence": f"{100 * settings.analysis.confidence:g} %",
     }
 
 
@@ -142,9 +141,9 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     filled = inputs.read("cells", dtype=cells.TYPES)
     made += robustness_figures.noise(inputs.read("noise_curves"), filled, inputs.constant_answers("accuracy"))
     made += robustness_figures.transfer(inputs.read("transfer"), filled)
-    made += translation_figure.drawings(inputs.read("translation_curves"))
-    made += waiting_figure.drawings(inputs.read("waiting"))
-    made.append(answer_figure.drawing(contrasts.frame(), inputs.summaries(), settings))
+    made += own_figures.translation(inputs.read("translation_curves"))
+    made += own_figures.waiting(inputs.read("waiting"))
+    made.append(answer_figure.answer(contrasts.frame(), inputs.summaries(), settings))
     return {drawing.name: drawing for drawing in made}
 
 
@@ -163,6 +162,7 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
         "banner": sentence("banner", **facts),
         "columns": layout["matrix"],
         "matrix": matrix,
+        "one_a_source": first_screen.one_a_source,
         "places": pages.places(made),
         "sentences": first_screen.sentences(settings, summaries, inputs.audited()),
         "more": sentence("data", **data_facts(settings)),
@@ -176,7 +176,7 @@ def texts(settings: Settings, matrix: list[dict], compared: pd.DataFrame) -> dic
     """What the texts of the sections name: options of the analysis, and the answers that this run gives."""
     totals = frames.reader(settings, {})("audit_totals")
     return statistics_of(settings) | {
-        "answer": lambda place: sentence("answer", matrix=matrix, place=place, said=content("sentences")["said"]),
+        "answer": lambda column: first_screen.answer(column, matrix),
         "differs": sentence("differs", **first_screen.differing(compared)),
         "studied": sentence("studied", rows=inputs.studies().to_dict("records")),
         "squad": sentence("squad", scores=first_screen.questions(inputs.read("cells", dtype=cells.TYPES))),

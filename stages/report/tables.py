@@ -7,6 +7,7 @@ all others.
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, isnan
+from typing import ClassVar
 
 import pandas as pd
 
@@ -70,7 +71,7 @@ class Heading:
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """name: of its files. place: where it stands in a paper, empty for tables of our own; links: to that place.
+    """A table. name: of its files. place: where it stands in a paper, empty for our own; links: to that place.
 
     stage: the pipeline stage whose numbers it shows. labelled: whether its lines have labels. measured: whether this
     run, or what the authors released, has a number in it. parts: tables whose files hold the same by edition.
@@ -89,6 +90,8 @@ class Grid:
     links: tuple[tuple[str, str], ...] = ()
     parts: tuple[str, ...] = ()
     csv: pd.DataFrame
+    kind: ClassVar[str] = "table"
+    empty: ClassVar[bool] = False
 
     @property
     def kinds(self) -> list[str]:
