@@ -1,32 +1,20 @@
-"""Files beside the report: a model card for every pre-trained operator and size, and the page of results.parquet."""
+"""Files beside the report: a model card for every pre-trained operator and size, and the page of results.parquet.
+
+Their templates are Markdown, which may hold HTML: values such as `report.data` and `report.remark` are escaped for it.
+"""
 
 from pathlib import Path
 
-import jinja2
 import pandas as pd
 
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.plumbing.files import PRETRAINED
 from stages.plumbing.model_folders import card
 from stages.plumbing.operators import described
-from stages.report import first_screen, names
+from stages.report import first_screen, html, names
 from stages.report.paper_lines import CHANCE
 from stages.report.tables import number, spread
 from stages.report.words import content, sentence
-
-
-def environment(folder: Path) -> jinja2.Environment:
-    """Makes the Jinja environment that renders the Markdown templates of a folder.
-
-    Values are escaped as in HTML, which Markdown may hold: `report.data` and `report.remark` are any text.
-    """
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
-        undefined=jinja2.StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
 
 def cards(folder: Path, settings, summaries: pd.DataFrame) -> dict[str, str]:
@@ -40,7 +28,7 @@ def cards(folder: Path, settings, summaries: pd.DataFrame) -> dict[str, str]:
     Returns:
         By `OPERATOR-SIZE`, the card in Markdown.
     """
-    template = environment(folder).get_template("model_card.md")
+    template = html.environment(folder).get_template("model_card.md")
     made = {}
     for size in settings.sizes:
         for operator in settings.operators:
@@ -111,5 +99,5 @@ def results_page(folder: Path, results: pd.DataFrame) -> str:
         The page in Markdown.
     """
     stages = list(results["stage"].value_counts(sort=False).items())
-    template = environment(folder).get_template("results.md")
+    template = html.environment(folder).get_template("results.md")
     return template.render(rows=len(results), stages=stages, columns=list(results.columns))

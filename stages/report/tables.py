@@ -15,7 +15,6 @@ from stages.evidence.cell_verdicts import NOT_RUN
 
 MISSING = "–"
 PHRASE = 45  # characters, from which a cell is a text
-PORTRAIT = 118  # characters of 8 points that fit an upright page
 LONG, WIDE, GAP = 36, 90, 0.4  # lines that no longer fit a page; characters that fill one; space between groups
 
 
@@ -112,18 +111,6 @@ class Grid:
             for menu, choice in group.words:
                 menus.setdefault(menu, {})[choice] = None
         return {menu: list(choices) for menu, choices in menus.items()}
-
-    @property
-    def wide(self) -> bool:
-        """Whether a page on its side is needed to print it at a legible size."""
-        lines = [line.values for group in self.groups for line in group.lines if line.values]
-        columns = list(zip(*lines, strict=True))
-        cells = [
-            max((len(v.text) + len(v.spread) for v in column if v.kind == "number"), default=8) for column in columns
-        ]
-        words = [max(map(len, heading.label.split()), default=0) for heading in self.headings]
-        first = max((min(len(group.label), 24) for group in self.groups), default=0) + 14 * self.labelled
-        return first + sum(max(pair) + 2 for pair in zip(cells, words, strict=False)) > PORTRAIT
 
     @property
     def long(self) -> bool:
