@@ -27,13 +27,13 @@ def answer(compared: pd.DataFrame, summaries: pd.DataFrame, settings) -> Drawing
         rows = rows[rows["source"] == RELEASED]
     columns = ["operator", "size", "source", "difference", "low", "high", "saved_percent"]
     frame = pd.DataFrame(marks(rows, summaries), columns=columns)
-    own = rows[rows["source"] == "reproduced"]
+    reproduced = rows[rows["source"] == "reproduced"]
     notes = sentence(
         "answer_note",
         confidence=f"{100 * settings.analysis.confidence:g} %",
-        own=(frame["source"] == "reproduced").any(),
+        reproduced=len(reproduced) > 0,
         generated=settings.data.source == "embedded",
-        p=probability(own["p_holm"].min()) if own["p_holm"].notna().any() else "",
+        p=probability(reproduced["p_holm"].min()) if reproduced["p_holm"].notna().any() else "",
     )
     title, size = "Difference in GLUE score from the original operator", (4.4, 0.95 + 0.44 * len(frame))
     return drawing("answer", title, "analysis", [("", frame)], draw, _in_words, size, frame, notes=(notes,))
@@ -43,12 +43,14 @@ def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
     """One row a mark: the released results by size, then this run; without numbers where nothing is released."""
     made = []
     for operator in dict.fromkeys([*content("sections")["operators"], *rows["arm"]]):
-        own = rows[rows["arm"] == operator].rename(columns={"size": "model"})
-        own = own.sort_values(["source", "model"], key=lambda keys: ~keys.isin((RELEASED, BIGGEST)), kind="stable")
-        if not (own["source"] == RELEASED).any():
+        models = rows[rows["arm"] == operator].rename(columns={"size": "model"})
+        models = models.sort_values(
+            ["source", "model"], key=lambda keys: ~keys.isin((RELEASED, BIGGEST)), kind="stable"
+        )
+        if not (models["source"] == RELEASED).any():
             made.append({"operator": operator, "size": BIGGEST, "source": NOTHING})
-        several = own.loc[own["source"] == "reproduced", "protocol"].nunique() > 1
-        for row in own.itertuples():
+        several = models.loc[models["source"] == "reproduced", "protocol"].nunique() > 1
+        for row in models.itertuples():
             released = row.source == RELEASED
             recipe = f", {names.protocol(row.protocol)}" if several and not released else ""
             entry = {"operator": operator, "size": row.model + recipe, "source": row.source}
@@ -73,14 +75,14 @@ def draw(axes: Axes, frame: pd.DataFrame) -> None:
         if np.isnan(row.difference):
             axes.text(0.97 * reach, place, NOTHING, ha="right", va="center", fontsize=8.5, style="italic")
             continue
-        own = row.source == "reproduced"
+        face = "none" if row.source == "reproduced" else colour
         axes.hlines(place, row.low, row.high, color=colour, linewidth=2)
         if abs(row.difference) > reach:
             side = "right" if row.difference > 0 else "left"
             edge = np.copysign(0.97 * reach, row.difference)
             axes.text(edge, place - 0.17, signed(row.difference, 1), ha=side, va="bottom", fontsize=8.5, color=colour)
         else:
-            axes.plot(row.difference, place, "o", color=colour, markersize=6, markerfacecolor="none" if own else colour)
+            axes.plot(row.difference, place, "o", color=colour, markersize=6, markerfacecolor=face)
         for end, marker in ((row.low, "<"), (row.high, ">")):
             if abs(end) > reach:
                 axes.plot(np.copysign(0.97 * reach, end), place, marker, color=colour, markersize=5)
@@ -94,8 +96,8 @@ def draw(axes: Axes, frame: pd.DataFrame) -> None:
 
 def _label(row) -> str:
     saved = "" if np.isnan(row.saved_percent) else f" (saves {row.saved_percent:.1f} %)"
-    own = ", this run" if row.source == "reproduced" else ""
-    return f"{names.operator(row.operator)},\nBERT-{row.size}{own}{saved}"
+    source = ", this run" if row.source == "reproduced" else ""
+    return f"{names.operator(row.operator)},\nBERT-{row.size}{source}{saved}"
 
 
 def _in_words(frame: pd.DataFrame) -> str:

@@ -42,9 +42,9 @@ def cards(folder: Path, settings, summaries: pd.DataFrame) -> dict[str, str]:
 
 
 def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict:
-    own = summaries[(summaries["operator"] == operator) & (summaries["size"] == size)]
+    rows = summaries[(summaries["operator"] == operator) & (summaries["size"] == size)]
     facts = first_screen.of_run(settings, summaries)
-    counts = own.set_index("metric")["mean"]
+    counts = rows.set_index("metric")["mean"]
     variant = settings.variant(operator)
     description = described(Path(settings.operators_file))[variant.pop("operator")]
     generated = settings.data.source == "embedded"
@@ -62,17 +62,17 @@ def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict
         "seeds": ", ".join(map(str, settings.pretraining.seeds)),
         "training": sentence("description", **facts),
         "source": content("sentences")["sources"][settings.data.source],
-        "rows": _rows(own),
-        "chance": own["at_chance"].eq(True).any(),
+        "rows": _rows(rows),
+        "chance": rows["at_chance"].eq(True).any(),
         "caution": "They were trained on generated text and know nothing of English." if generated else "",
     }
 
 
-def _rows(own: pd.DataFrame) -> list[tuple[str, str, str]]:
+def _rows(measured: pd.DataFrame) -> list[tuple[str, str, str]]:
     """What was measured, its mean and spread, and how many units of what they are over."""
-    loss = own[own["metric"] == "final_validation_loss"]
+    loss = measured[measured["metric"] == "final_validation_loss"]
     rows = [("Validation loss, nats a masked token", _mean(row, 3, 1), _over(row)) for row in loss.itertuples()]
-    scores = own[(own["metric"] == "score") & (own["stage"] == "finetuning")]
+    scores = measured[(measured["metric"] == "score") & (measured["stage"] == "finetuning")]
     for column in (GLUE_SCORE, *COLUMNS):
         for row in scores[scores["evaluated_on"] == column].itertuples():
             label = f"{names.task(column)}, protocol of {names.protocol(row.protocol)}"

@@ -35,7 +35,7 @@ def table(name: str, read: Callable[[str], pd.DataFrame], like: str = "", **fact
         made for column in entry["columns"] for made in _each(facts | forms.get(column.get("form"), {}) | column, rows)
     ]
     columns = [column for column in columns if not column.get("optional") or (rows[column["optional"]] != "").any()]
-    groups = [_group(entry, columns, own.to_dict("records"), facts) for own in _lines(rows, entry.get("line"))]
+    groups = [_group(entry, columns, line.to_dict("records"), facts) for line in _lines(rows, entry.get("line"))]
     notes = [say(note, rows=rows.to_dict("records"), **facts) for note in entry.get("notes", ())]
     return Grid(
         name=name,
@@ -55,8 +55,8 @@ def table(name: str, read: Callable[[str], pd.DataFrame], like: str = "", **fact
 def _wide(rows: pd.DataFrame, line: list[str], across: str, of: list[str]) -> pd.DataFrame:
     """One row a line, a column for every value of `across`; of the second number of `of`, with its name behind."""
     first, *others = [
-        rows.pivot_table(own, line, across, sort=False).rename(columns=lambda name, own=own: f"{name}_{own}")
-        for own in of
+        rows.pivot_table(value, line, across, sort=False).rename(columns=lambda name, value=value: f"{name}_{value}")
+        for value in of
     ]
     return first.rename(columns=lambda name: name.removesuffix(f"_{of[0]}")).join(others).reset_index()
 
@@ -65,7 +65,7 @@ def _frames(named: str | list[str], read: Callable[[str], pd.DataFrame]) -> pd.D
     """A frame, or several one below the other, with a field `frame` that tells them apart."""
     if isinstance(named, str):
         return read(named)
-    frames = [own.assign(frame=name) for name in named if len(own := read(name))]
+    frames = [frame.assign(frame=name) for name in named if len(frame := read(name))]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
@@ -78,18 +78,18 @@ def _selected(rows: pd.DataFrame, where: dict) -> pd.DataFrame:
 def _lines(rows: pd.DataFrame, fields: list[str] | None) -> list[pd.DataFrame]:
     if rows.empty:
         return []
-    return [own for _, own in rows.groupby(fields or [*range(len(rows))], sort=False)]
+    return [line for _, line in rows.groupby(fields or [*range(len(rows))], sort=False)]
 
 
 def _each(column: dict, rows: pd.DataFrame) -> list[dict]:
     """The column, or one for every combination of values that its rows have of the fields named in `each`."""
     if "each" not in column:
         return [column]
-    own = _selected(rows, column.get("where", {}))
-    if own.empty:
+    selected = _selected(rows, column.get("where", {}))
+    if selected.empty:
         return []
-    found = own[column["each"]].drop_duplicates().to_dict("records")
-    return [column | values | {"where": column.get("where", {}) | values} for values in found]
+    combinations = selected[column["each"]].drop_duplicates().to_dict("records")
+    return [column | values | {"where": column.get("where", {}) | values} for values in combinations]
 
 
 def _group(entry: dict, columns: list[dict], rows: list[dict], facts: dict) -> Group:
@@ -98,10 +98,9 @@ def _group(entry: dict, columns: list[dict], rows: list[dict], facts: dict) -> G
 
 
 def _value(column: dict, rows: list[dict]) -> Value:
-    wanted = {field: own if isinstance(own, list) else [own] for field, own in column.get("where", {}).items()}
-    found = next((row for row in rows if all(row[field] in own for field, own in wanted.items())), None)
+    selected = _selected(pd.DataFrame(rows, dtype=object), column.get("where", {}))
     kind = column.get("kind", "number")
-    if found is None:
+    if selected.empty:
         return Value(MISSING, kind=kind)
-    said = {part: say(column[part], **column | found) for part in PARTS if part in column}
-    return Value(**said | {"text": said["text"] or MISSING, "kind": kind})
+    parts = {part: say(column[part], **column | selected.iloc[0].to_dict()) for part in PARTS if part in column}
+    return Value(**parts | {"text": parts["text"] or MISSING, "kind": kind})

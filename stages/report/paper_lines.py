@@ -119,8 +119,8 @@ def _against(verdict: str) -> str:
 
 
 def _with_n(label: str, counts: list) -> str:
-    known = [str(n) for n in dict.fromkeys(counts) if pd.notna(n)]
-    return f"{label}, n = {' or '.join(known)}" if known else label
+    numbers = [str(n) for n in dict.fromkeys(counts) if pd.notna(n)]
+    return f"{label}, n = {' or '.join(numbers)}" if numbers else label
 
 
 def _speaks(unit: str, n: int) -> str:

@@ -155,10 +155,10 @@ def _published_transfer(cells: pd.DataFrame) -> pd.DataFrame:
     return rows[["source", "size", "operator", "trained", "evaluated_on", "mean"]]
 
 
-def _with_priors(own: pd.DataFrame) -> pd.DataFrame:
+def _with_priors(run: pd.DataFrame) -> pd.DataFrame:
     """Accuracies, and for every operator below them what the more frequent answer scores."""
-    accuracy = own[own["metric"] == "accuracy"]
-    majority = own[own["metric"] == "majority_accuracy"].drop_duplicates(["operator", "evaluated_on"])
+    accuracy = run[run["metric"] == "accuracy"]
+    majority = run[run["metric"] == "majority_accuracy"].drop_duplicates(["operator", "evaluated_on"])
     majority = majority.assign(trained="majority", sd=float("nan"), n=None)
     return pd.concat([accuracy, majority])
 
@@ -175,9 +175,9 @@ def _noise_title(size: str, kind: str, evaluated_on: str, rows: pd.DataFrame) ->
     return f"{_label(evaluated_on)}, {words_of_kind(kind)}, {published}BERT-{size}"
 
 
-def _units(own: pd.DataFrame) -> str:
+def _units(run: pd.DataFrame) -> str:
     """What lines and bands are."""
-    counts = " or ".join(f"{n} {unit}" for n, unit in own[["n", "unit"]].drop_duplicates().itertuples(index=False))
+    counts = " or ".join(f"{n} {unit}" for n, unit in run[["n", "unit"]].drop_duplicates().itertuples(index=False))
     return f"Lines are means over {counts}, with bands from the lowest to the highest; dots mark the measured levels."
 
 

@@ -76,9 +76,9 @@ def selected_tables(settings: Settings) -> list[Grid]:
     grids = [own_tables.table(name, read, **facts) for name in content("tables") if name not in by_source]
     for source, paper in verdicts.PAPERS.items():
         code = "Authors' code, where the paper is silent" if source == "courtois2024" else "Setup that it follows"
-        known = facts | {"paper": paper, "code_heading": code}
-        grids.append(own_tables.table(frames.of_settings(source), read, "settings", **known))
-        grids.append(own_tables.table(f"open_{source}", read, "open", **known))
+        of_source = facts | {"paper": paper, "code_heading": code}
+        grids.append(own_tables.table(frames.of_settings(source), read, "settings", **of_source))
+        grids.append(own_tables.table(f"open_{source}", read, "open", **of_source))
     return grids
 
 

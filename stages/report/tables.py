@@ -135,7 +135,7 @@ def number(value: float, decimals: int) -> str:
     return MISSING if isnan(value) else f"{value:,.{decimals}f}".replace("-", "−")
 
 
-def found(difference: float, unit: str = "points") -> str:
+def detectable(difference: float, unit: str = "points") -> str:
     """In words, the difference that 80 % of such runs would find; rounded up, never down."""
     tenths = ceil(round(10 * difference, 6))  # 11.000000000000002 is 11
     return f"{number(tenths / 10, 1)} {unit} would be found in 80 % of such runs, at the first step of Holm's method"

@@ -44,7 +44,7 @@ def _environment() -> jinja2.Environment:
             _number(low) * scale, _number(high) * scale, decimals
         ),
         "p": lambda value: tables.probability(_number(value)),
-        "found": tables.found,
+        "detectable": tables.detectable,
         "task": names.task,
         "operator": names.operator,
         "protocol": names.protocol,
