@@ -62,6 +62,9 @@ class Group:
     words: tuple[tuple[str, str], ...] = ()
 
 
+NOTHING = (Group("This run", (Line("", (), note=NOT_RUN),)),)  # in place of rows
+
+
 @dataclass(frozen=True)
 class Heading:
     label: str
@@ -190,16 +193,14 @@ def plain(
         values = [form(row[column]) for column, (_, form) in others]
         values = tuple(value if isinstance(value, Value) else Value(value) for value in values)
         groups.append(Group(label(row[first]), (Line("", values),)))
-    measured = bool(groups)
-    groups = groups or [Group("This run", (Line("", (), note=NOT_RUN),))]
     return Grid(
-        measured=measured,
+        measured=bool(groups),
         name=name,
         title=title,
         stage=stage,
         first=heading.label,
         headings=tuple(heading for _, (heading, _) in others),
-        groups=tuple(groups),
+        groups=tuple(groups) or NOTHING,
         csv=frame,
         **more,
     )
