@@ -21,18 +21,20 @@ PAPER_OF = {"C": "courtois2024", "K": "kowsher", "K24": "kowsher", "K25": "kowsh
 WORST = (FAILS, NOT_DECIDED, TRUNCATED, HOLDS)  # a fact has the worst verdict of its checks
 HOLD, FAIL = (HOLDS, "reproduced"), (FAILS, "contradicted", "partly", "unsupported", TRUNCATED)
 LEDGERS = {  # column of the claims: heading, what it judges
-    "numbers": ("Audit", "does it follow from the printed numbers and the released results?"),
+    "numbers": ("Audit", "Does it follow from the printed numbers and the released results?"),
     "released": (
         "Released results",
-        "do their seeds show it? One checkpoint per arm, where no cell says otherwise: as it reads.",
+        "Do their seeds show it? Unless a cell says otherwise, they come from one checkpoint per operator, and the "
+        "cell says how these read.",
     ),
-    "run": ("This run", "does it find it, by counting or by training?"),
+    "run": ("This run", "Does it show it, by counting or by training?"),
 }
 COMMON = (
     "released",
     ONE_CHECKPOINT,
 )  # of nearly every cell of that column: its head says so, and the cell how it reads
 CITED = re.compile(r"\s*\[[\w.\-]+, [\w\- ]+\]")  # from here on a sentence quotes checks, which are linked instead
+LEVEL = re.compile(r" \((\d+)%\)$")  # of an interval
 MARKS = "¹²³"  # of sentences that many cells of a column share, which then stand once in its head
 END = re.compile(r"(?<=\.)\s+(?=[A-Z])")  # of a sentence
 
@@ -97,11 +99,15 @@ def side_by_side(ledger: pd.DataFrame) -> list[dict]:
 
 
 def _because(row) -> str:
-    """Why a verdict is what it is: the reason, the estimate with its interval and unit, and the power."""
-    interval = f"; interval {row.interval}" if row.interval else ""
-    unit = f"; from {row.unit_of_inference}" if row.unit_of_inference else ""
-    estimate = f"Found: {row.estimate}{interval}{unit}." if row.estimate else ""
-    return " ".join(part for part in (row.because, estimate, row.power) if part)
+    """Why a verdict is what it is: the reason, every estimate with its interval, their unit, and the power."""
+    intervals = dict(part.rpartition(": ")[::2] for part in row.interval.split("; "))
+    estimates = []
+    for name, _, value in (part.rpartition(": ") for part in row.estimate.split("; ")):
+        interval = LEVEL.sub(r", \1 %", intervals.get(name, ""))  # brackets stand around it here
+        estimates.append(f"{name}: {value}" + (f" ({interval})" if interval else ""))
+    unit = f", from {row.unit_of_inference}" if row.unit_of_inference else ""
+    found = f"Found: {'; '.join(estimates)}{unit}." if row.estimate else ""
+    return " ".join(part for part in (row.because, found, row.power) if part)
 
 
 def _shared(reasons: list[str]) -> dict[str, str]:
