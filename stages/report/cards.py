@@ -14,21 +14,20 @@ from stages.plumbing.operators import described
 from stages.report import first_screen, html, names
 from stages.report.paper_lines import CHANCE
 from stages.report.tables import number, spread
-from stages.report.words import content, sentence
+from stages.report.words import TEMPLATES, content, sentence
 
 
-def cards(folder: Path, settings, summaries: pd.DataFrame) -> dict[str, str]:
+def cards(settings, summaries: pd.DataFrame) -> dict[str, str]:
     """Renders a model card for every operator and size of the run.
 
     Args:
-        folder: where the template model_card.md is.
         settings: the Settings of the run.
         summaries: the means over seeds, as `analysis` writes them.
 
     Returns:
         By `OPERATOR-SIZE`, the card in Markdown.
     """
-    template = html.environment(folder).get_template("model_card.md")
+    template = html.environment(TEMPLATES).get_template("model_card.md")
     made = {}
     for size in settings.sizes:
         for operator in settings.operators:
@@ -88,16 +87,8 @@ def _over(row) -> str:
     return f"{row.n} {row.unit}"
 
 
-def results_page(folder: Path, results: pd.DataFrame) -> str:
-    """Renders the page that says what the columns of results.parquet mean and how many rows each stage has.
-
-    Args:
-        folder: where the template results.md is.
-        results: the content of results.parquet.
-
-    Returns:
-        The page in Markdown.
-    """
+def results_page(results: pd.DataFrame) -> str:
+    """Renders the page in Markdown that says what results.parquet, whose content this is, has in its columns."""
     stages = list(results["stage"].value_counts(sort=False).items())
-    template = html.environment(folder).get_template("results.md")
+    template = html.environment(TEMPLATES).get_template("results.md")
     return template.render(rows=len(results), stages=stages, columns=list(results.columns))

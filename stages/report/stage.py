@@ -208,7 +208,7 @@ def write(filled: dict, grids: dict[str, Grid], figures: dict[str, Drawing], set
             for form, drawn in drawing.files.items():
                 write_atomically(folder / f"{name}.{form}", drawn)
     with temporary_sibling(REPORTS / "model_cards") as folder:
-        for name, card in cards.cards(TEMPLATES, settings, inputs.summaries()).items():
+        for name, card in cards.cards(settings, inputs.summaries()).items():
             write_atomically(folder / f"{name}.md", card)
     for page in filled["pages"]:
         write_atomically(REPORTS / f"{page['file']}.html", html.render(TEMPLATES, filled | {"page": page}))
@@ -216,9 +216,7 @@ def write(filled: dict, grids: dict[str, Grid], figures: dict[str, Drawing], set
         write_atomically(REPORTS / f"{name}.tex", tex.get_template(f"{name}.tex").render(filled))
     with temporary_sibling(REPORTS / "results.parquet") as path:
         shutil.copyfile(ANALYSIS / "results.parquet", path)
-    write_atomically(
-        REPORTS / "results.md", cards.results_page(TEMPLATES, pd.read_parquet(ANALYSIS / "results.parquet"))
-    )
+    write_atomically(REPORTS / "results.md", cards.results_page(pd.read_parquet(ANALYSIS / "results.parquet")))
 
 
 def main(settings: Settings) -> None:
