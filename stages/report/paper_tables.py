@@ -5,7 +5,6 @@ table here: one published line where both print the same, two with the differenc
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import pandas as pd
 
@@ -40,37 +39,48 @@ CSV = {  # column of the file: column of the cells
 Editions = dict[str, pd.DataFrame]  # the cells of a table by edition, the later one last
 
 
-def from_cells(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> Grid:
-    """A published table with its cells as analysis filled them.
+def paper_table(tables: tuple[Table, ...], cells: tuple[pd.DataFrame, ...], sizes: Iterable[str]) -> Grid:
+    """A published table with its cells as analysis filled them; that of both editions of a paper as one.
 
     Args:
-        table: what the table is.
-        cells: its cells; columns as in stages/evidence/cells.py.
+        tables: the table, or that of each edition, the earlier one first.
+        cells: of each of them, its cells; columns as in stages/evidence/cells.py.
         sizes: those of this run; what was counted for others beside the paper's is left out.
+
+    Returns:
+        The table. That of both editions is named without the edition, and its CSV has the cells of both, told apart by
+        the column `edition`.
     """
-    by_edition = {"": _asked_for(table, cells, sizes)}
-    notes = (*table.notes, *(_edition_notes(by_edition) if table.edition else ()))
-    return _grid(replace(table, notes=notes), by_edition, links=_links(table.name))
-
-
-def editions(tables: tuple[Table, Table], cells: tuple[pd.DataFrame, pd.DataFrame], sizes: Iterable[str]) -> Grid:
-    """The same table of both editions of a paper, the earlier one first, as one; named without the edition.
-
-    The CSV has the cells of both, told apart by the column `edition`.
-    """
+    merged, table = len(tables) > 1, tables[-1]
+    labels = [EDITIONS[_edition(table.name)] if merged else "" for table in tables]
     by_edition = {
-        EDITIONS[_edition(table.name)]: _asked_for(table, printed, sizes)
-        for table, printed in zip(tables, cells, strict=True)
+        label: _asked_for(table, printed, sizes) for label, table, printed in zip(labels, tables, cells, strict=True)
     }
-    later = tables[1]
-    notes = dict.fromkeys((*tables[0].notes, *later.notes, *_edition_notes(by_edition)))
-    numbers = dict.fromkeys(table.number for table in tables)
-    grid = _grid(
-        replace(later, name=merged_name(later.name), source="Kowsher et al.", notes=tuple(notes)),
-        by_edition,
-        links=tuple(link for table in tables for link in _links(table.name, EDITIONS[_edition(table.name)])),
+    groups, headings, labelled = (_list if table.is_list else _matrix)(by_edition)
+    everything = pd.concat([cells.assign(edition=edition) for edition, cells in by_edition.items()])
+    columns = {name: everything[column] for name, column in CSV.items()}
+    notes = [note for table in tables for note in table.notes]
+    notes += _edition_notes(by_edition) if table.edition else []
+    notes += paper_lines.chance_notes(_last(by_edition)) + paper_lines.unit_notes(_last(by_edition))
+    measured = everything.loc[everything["verdict"] != NO_MODEL, ["reproduced", "released"]].notna()
+    numbers = " or ".join(dict.fromkeys(table.number for table in tables))
+    return Grid(
+        name=merged_name(table.name) if merged else table.name,
+        place=f"{'Kowsher et al.' if merged else table.source}, {numbers}",
+        title=table.title,
+        stage=table.stage,
+        first=table.first,
+        headings=headings,
+        groups=groups,
+        notes=tuple(dict.fromkeys(notes)),
+        labelled=labelled,
+        measured=bool(measured.any(axis=None)),
+        links=tuple(link for label, table in zip(labels, tables, strict=True) for link in _links(table.name, label)),
+        parts=tuple(table.name for table in tables) if merged else (),
+        csv=pd.DataFrame(({"edition": everything["edition"]} if merged else {}) | columns).assign(
+            command=command(table.stage)
+        ),
     )
-    return replace(grid, place=f"Kowsher et al., {' or '.join(numbers)}", parts=tuple(table.name for table in tables))
 
 
 def merged_name(name: str) -> str:
@@ -90,29 +100,6 @@ def _edition(name: str) -> str:
 
 def _links(name: str, label: str = "") -> tuple[tuple[str, str], ...]:
     return tuple((label or text, address) for start, (text, address) in LINKS.items() if name.startswith(start))
-
-
-def _grid(table: Table, by_edition: Editions, links: tuple[tuple[str, str], ...]) -> Grid:
-    groups, headings, labelled = (_list if table.is_list else _matrix)(by_edition)
-    everything = pd.concat([cells.assign(edition=edition) for edition, cells in by_edition.items()])
-    columns = {name: everything[column] for name, column in CSV.items()}
-    columns = columns if len(by_edition) == 1 else {"edition": everything["edition"]} | columns
-    return Grid(
-        name=table.name,
-        place=f"{table.source}, {table.number}",
-        title=table.title,
-        stage=table.stage,
-        first=table.first,
-        headings=headings,
-        groups=groups,
-        notes=(*table.notes, *paper_lines.chance_notes(_last(by_edition)), *paper_lines.unit_notes(_last(by_edition))),
-        labelled=labelled,
-        measured=bool(
-            everything.loc[everything["verdict"] != NO_MODEL, ["reproduced", "released"]].notna().any(axis=None)
-        ),
-        links=links,
-        csv=pd.DataFrame(columns).assign(command=command(table.stage)),
-    )
 
 
 def _last(by_edition: Editions) -> pd.DataFrame:

@@ -59,13 +59,17 @@ def tables(settings: Settings) -> dict[str, Grid]:
 def published_tables(filled: pd.DataFrame, settings: Settings) -> list[Grid]:
     """The papers' tables: each by itself, and those of a paper's two editions also as one."""
     specified = specifications.load()[0]
-    parts = {name: filled[filled["table"] == name] for name in specified}
-    grids = [paper_tables.from_cells(table, parts[name], settings.sizes) for name, table in specified.items()]
-    for name, table in specified.items():
-        if table.edition in specified and paper_tables.is_earlier(name):
-            pair = (table, specified[table.edition]), (parts[name], parts[table.edition])
-            grids.append(paper_tables.editions(*pair, settings.sizes))
-    return grids
+    cells_of = {name: filled[filled["table"] == name] for name in specified}
+    alone = [(table,) for table in specified.values()]
+    pairs = [
+        (table, specified[table.edition])
+        for table in specified.values()
+        if table.edition and paper_tables.is_earlier(table.name)
+    ]
+    return [
+        paper_tables.paper_table(tables, tuple(cells_of[table.name] for table in tables), settings.sizes)
+        for tables in (*alone, *pairs)
+    ]
 
 
 def selected_tables(settings: Settings) -> list[Grid]:
@@ -152,23 +156,24 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
     layout, summaries = content("sections"), inputs.summaries()
     compared, facts = contrasts.frame(), first_screen.of_run(settings, summaries)
     matrix = first_screen.matrix(settings, compared, summaries, inputs.studies())
-    below = {name: drawing for name, drawing in figures.items() if name != "answer"}
-    made = pages.pages(layout, grids, below, texts(settings, matrix, compared))
-    return {
-        "title": layout["title"],
-        "author": layout["author"],
-        "question": layout["question"],
-        "sources": layout["sources"],
+    made = pages.pages(layout, grids, figures, texts(settings, matrix, compared))
+    tasks = inputs.task_statistics()
+    more = {
+        "subsets": sorted(tasks.loc[tasks["subset"], "task"].map(names.task).unique()),
+        "differing": deviations.differing(frames.compared(settings, "courtois2024")),
+        "remark": settings.report.remark,
+    }
+    return layout | {
         "banner": sentence("banner", **facts),
         "columns": layout["matrix"],
         "matrix": matrix,
         "one_a_source": first_screen.one_a_source,
         "places": pages.places(made),
         "sentences": first_screen.sentences(settings, summaries, inputs.audited()),
-        "more": sentence("data", **data_facts(settings)),
+        "more": sentence("data", **more),
         "answer": figures["answer"],
         "pages": made,
-        "not_run": pages.not_run(made, layout, grids, below),
+        "not_run": pages.not_run(made, layout, grids, figures),
     }
 
 
@@ -182,16 +187,6 @@ def texts(settings: Settings, matrix: list[dict], compared: pd.DataFrame) -> dic
         "squad": sentence("squad", scores=first_screen.questions(inputs.read("cells", dtype=cells.TYPES))),
         "translated": sentence("translated", scores=first_screen.bleu(inputs.read("translation"))),
         "audited": sentence("audited", rows=totals.to_dict("records"), open=int(totals["not_decided"].sum())),
-    }
-
-
-def data_facts(settings: Settings) -> dict[str, object]:
-    """What a reader must know of the data and of the settings before believing a number."""
-    tasks = inputs.task_statistics()
-    return {
-        "subsets": sorted(tasks.loc[tasks["subset"], "task"].map(names.task).unique()),
-        "differing": deviations.differing(frames.compared(settings, "courtois2024")),
-        "remark": settings.report.remark,
     }
 
 
