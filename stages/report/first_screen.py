@@ -266,8 +266,8 @@ def questions(cells: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
     rows = cells[(cells["table"] == SQUAD) & (cells["column_key"] == "avg_f1") & cells["reproduced"].notna()]
     scores: dict[str, list[tuple[str, float]]] = {}
     for row in rows.itertuples():
-        model, _, condition = names.label(row.row).partition(", ")
-        scores.setdefault(condition, []).append((model, row.reproduced))
+        model, _, condition = row.row.partition(", ")  # before the label, which may have a comma of its own
+        scores.setdefault(condition, []).append((names.label(model), row.reproduced))
     return scores
 
 
