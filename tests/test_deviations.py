@@ -32,7 +32,9 @@ def params(scale: str = "laptop") -> dict:
 
 def everything(settings: dict) -> pd.DataFrame:
     """All rows of the three tables of settings; what a table has not is empty."""
-    return pd.concat([*(deviations.compare(settings, PROTOCOL, name) for name in SOURCES), deviations.own(settings)])
+    return pd.concat(
+        [*(deviations.compare(settings, PROTOCOL, name) for name in SOURCES), deviations.without_counterpart(settings)]
+    )
 
 
 def row(settings: dict, key: str, source: str = "courtois2024", **more) -> pd.Series:
@@ -94,7 +96,7 @@ def test_what_a_record_says_of_inherited_keys_is_said_of_keys_that_it_has():
 
 def test_a_new_setting_is_shown_before_anything_is_said_of_it(monkeypatch):
     monkeypatch.setattr(keys, "of", lambda record, name: None)
-    assert deviations.own({"scale": "blue"}).set_index("key").loc["scale", "run"] == "blue"
+    assert deviations.without_counterpart({"scale": "blue"}).set_index("key").loc["scale", "run"] == "blue"
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,17 @@ def test_the_accessibility_checker_finds_nothing(pages, tmp_path, scheme, name):
 
 
 @needs_browser
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("name", ["report", "claims", "audit", "appendix"])
+def test_a_page_is_not_wider_than_the_screen(pages, tmp_path, width, name):
+    (tmp_path / "inner.html").write_text(pages[name])
+    frame = f'<iframe src="inner.html" style="width:{width}px;height:900px;border:0"></iframe>'
+    ask = "<script>onload = () => document.title = frames[0].document.documentElement.scrollWidth</script>"
+    dom, _ = browse(frame + ask, tmp_path, "--window-size=1600,1000", "--allow-file-access-from-files")
+    assert f"<title>{width}</title>" in dom
+
+
+@needs_browser
 def test_tables_sort_by_numbers_with_all_lines_of_a_row(report, tmp_path):
     ask = """(() => {
       const table = document.querySelector("#courtois2024_table2_model_parameters table");

@@ -11,7 +11,7 @@ import pytest
 from stages.evidence import cells, measurements, published, specifications
 from stages.report import html, latex
 from stages.report.markup import formula
-from stages.report.paper_tables import editions, from_cells
+from stages.report.paper_tables import paper_table
 from stages.report.spreadsheets import csv_of
 from stages.report.tables import Heading, interval, mean_sd, number, plain, probability, text
 from tests.toy_evidence import FOLDER, evidence, row
@@ -21,7 +21,7 @@ TABLES = specifications.load()[0]
 
 def grid(name: str, run: list[dict]):
     table = TABLES[name]
-    return from_cells(table, cells.fill(table, published.table(name, FOLDER), evidence(run)), ["tiny"])
+    return paper_table((table,), (cells.fill(table, published.table(name, FOLDER), evidence(run)),), ["tiny"])
 
 
 def scored(operator: str, size: str, *values: float) -> list[dict]:
@@ -50,17 +50,9 @@ def column(table, line, label: str):
     return line.values[[heading.label for heading in table.headings].index(label)]
 
 
-@pytest.mark.parametrize(
-    ("value", "decimals", "shown"),
-    [(1234567, 0, "1,234,567"), (-0.126, 2, "−0.13"), (nan, 2, "–"), (0.5, 1, "0.5")],
-)
-def test_numbers(value, decimals, shown):
-    assert number(value, decimals) == shown
-
-
-def test_intervals_and_probabilities():
-    assert interval(-1, 2.25, 1) == "−1.0 to 2.2"
-    assert interval(nan, nan, 1) == "–"
+def test_numbers_intervals_and_probabilities_in_print():
+    assert [number(1234567, 0), number(-0.126, 2), number(nan, 2), number(0.5, 1)] == ["1,234,567", "−0.13", "–", "0.5"]
+    assert [interval(-1, 2.25, 1), interval(nan, nan, 1)] == ["−1.0 to 2.2", "–"]
     assert [probability(p) for p in (0.0, 0.0004, 0.0499, 1.0, nan)] == ["< 0.001", "< 0.001", "0.050", "1.000", "–"]
 
 
@@ -102,7 +94,7 @@ def test_scores_at_chance_are_marked_each_in_its_cell():
     constant = {("most_frequent", "courtois2024", "rte", "score"): (0.55, 0.6)}
     name = "courtois2024_table3_glue"
     filled = cells.fill(TABLES[name], published.table(name, FOLDER), replace(evidence(run), without_model=constant))
-    table = from_cells(TABLES[name], filled, ["tiny"])
+    table = paper_table((TABLES[name],), (filled,), ["tiny"])
     at_chance, above = (lines(table, f"BERT-base {operator}")["reproduced"] for operator in ("pairwise", "symmetric"))
     assert column(table, at_chance, "RTE").text == "50.00°"
     assert column(table, above, "RTE").text == "70.00"
@@ -139,7 +131,7 @@ def both_editions(end: str):
     pair = tuple(TABLES[f"{edition}_{end}"] for edition in ("kowsher2024_arxiv", "kowsher2025_naacl"))
     printed = [published.table(table.name, FOLDER) for table in pair]
     filled = tuple(cells.fill(t, p, evidence([]), o) for t, p, o in zip(pair, printed, printed[::-1], strict=True))
-    return editions(pair, filled, ["tiny"])
+    return paper_table(pair, filled, ["tiny"])
 
 
 HOSTILE = (
@@ -196,6 +188,7 @@ def test_long_tables_break_over_pages_and_fill_the_line():
     widths = [float(column.split("p{")[1].split("\\")[0]) for column in latex.paragraphs(made)]
     assert latex.form(made) == "paragraphs" and 0.9 < sum(widths) < 1 and widths[1] > widths[0]
     assert latex.breakable("C.REL_x") == r"C.\allowbreak{}REL\_\allowbreak{}x"
+    assert latex.breakable("0.474 of 1.5") == "0.474 of 1.5"
 
 
 @pytest.mark.parametrize(("columns", "form"), [(4, "plain"), (11, "paragraphs"), (30, "turned")])
@@ -203,10 +196,6 @@ def test_a_table_is_turned_only_where_its_words_do_not_fit_the_line(columns, for
     frame = pd.DataFrame({str(n): ["81.66"] for n in range(columns)})
     cells = {name: (Heading("pairwise"), str) for name in frame}
     assert latex.form(plain(frame, cells, name="n", title="t", stage="report")) == form
-
-
-def test_no_line_ends_inside_a_number():
-    assert latex.breakable("0.474 of 1.5") == "0.474 of 1.5"
 
 
 def test_latex_escapes_all_that_is_special_in_it():
@@ -242,13 +231,6 @@ def test_names_that_latex_cannot_take_are_errors():
     assert latex.path("courtois2024_table3_glue") == "courtois2024_table3_glue"
     with pytest.raises(ValueError, match="cannot name a file or label"):
         latex.path("a b}")
-
-
-def test_long_text_gets_a_paragraph_column():
-    frame = pd.DataFrame({"a": ["x"], "b": ["short"], "c": ["word " * 20]})
-    columns = {"a": (Heading("A"), str), "b": (Heading("B"), text), "c": (Heading("C"), text)}
-    made = plain(frame, columns, name="n", title="t", stage="report")
-    assert latex.form(made) == "paragraphs" and all("p{" in column for column in latex.paragraphs(made))
 
 
 def test_formulas_are_split_at_their_marks():

@@ -12,7 +12,7 @@ from stages.evidence import measurements, published, translation
 from stages.plumbing import scales
 from stages.plumbing.observations import COLUMNS, TYPES, Observation
 from stages.plumbing.settings import Settings
-from stages.report import own_tables, translation_figure
+from stages.report import own_figures, own_tables
 
 BY_EPOCH = {
     "training_accuracy": (0.2, 0.31, 0.3),
@@ -162,10 +162,10 @@ def test_the_tables_show_every_operator_with_its_spread_over_seeds():
 
 
 def test_the_figure_says_where_every_curve_ends():
-    [drawing] = translation_figure.drawings(translation.curves(observed(BLEU, ERRORS)))
+    [drawing] = own_figures.translation(translation.curves(observed(BLEU, ERRORS)))
     assert "original ends at 70.1" in drawing.alternative
     assert drawing.files["svg"].startswith(b"<?xml") and len(drawing.csv) == 3 * 4 * 3
-    assert translation_figure.drawings(translation.curves(observed({}, {}))) == []
+    assert own_figures.translation(translation.curves(observed({}, {}))) == []
 
 
 def test_every_sentence_pair_of_the_ledger_stands_in_the_report():

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -37,116 +38,72 @@ def write_observations(columns: tuple[str, ...], seed: int = 0) -> None:
     observations.write(observations.FOLDER / "baselines.csv", baseline_rows(columns))
     kinds = {"finetuning": [], "noise": [], "cross_domain": [], "question_answering": []}
     for operator in OPERATORS:
-        own = {"operator": operator, "size": "tiny"}
-        losses = [
-            Observation(
-                stage="pretraining",
-                metric="validation_loss",
-                condition=f"step={step}",
-                pretraining_seed=p,
-                value=7.0 - step / 200 + generator.normal() / 50,
-                **own,
-            )
-            for p in SEEDS[operator]
-            for step in (0, 400, 800)
-        ]
+        model = {"operator": operator, "size": "tiny"}
+        losses = []
+        for p in SEEDS[operator]:
+            for step in (0, 400, 800):
+                run = {"condition": f"step={step}", "value": 7.0 - step / 200 + generator.normal() / 50}
+                run |= {"metric": "validation_loss", "pretraining_seed": p}
+                losses.append(Observation(stage="pretraining", **model, **run))
         observations.write(observations.FOLDER / f"pretraining-{operator}-tiny.csv", losses)
-        kinds["finetuning"] += [
-            Observation(
-                stage="finetuning",
-                protocol="courtois2024",
-                task=TASKS[column],
-                evaluated_on=column,
-                metric=metric,
-                pretraining_seed=p,
-                finetuning_seed=f,
-                value=0.6 + generator.normal() / 50,
-                n=200,
-                **own,
-            )
-            for p in SEEDS[operator]
-            for f in (1, 2, 3)
-            for column in columns
-            for metric in scores.METRICS["courtois2024"][column]
-        ]
+        kinds["finetuning"] += score_rows(model, columns, generator)
         for stage in ("noise", "cross_domain"):
-            kinds[stage] += robustness_rows(stage, own, generator)
-        kinds["question_answering"] += answer_rows(own)
+            kinds[stage] += robustness_rows(stage, model, generator)
+        kinds["question_answering"] += answer_rows(model)
     for stage, rows in kinds.items():
         observations.write(observations.FOLDER / f"{stage}.csv", rows)
 
 
+def score_rows(model: dict[str, str], columns: tuple[str, ...], generator: np.random.Generator) -> list[Observation]:
+    """Scores of one model after fine-tuning."""
+    rows = []
+    for p in SEEDS[model["operator"]]:
+        for f in (1, 2, 3):
+            for column in columns:
+                for metric in scores.METRICS["courtois2024"][column]:
+                    run = {"task": TASKS[column], "evaluated_on": column, "metric": metric}
+                    run |= {"pretraining_seed": p, "finetuning_seed": f, "value": 0.6 + generator.normal() / 50}
+                    rows.append(Observation(stage="finetuning", protocol="courtois2024", n=200, **model, **run))
+    return rows
+
+
 def baseline_rows(columns: tuple[str, ...]) -> list[Observation]:
     """Scores that need no model, on the same columns."""
-    return [
-        Observation(
-            stage="baselines",
-            operator=operator,
-            size=None,
-            task=TASKS[column],
-            evaluated_on=column,
-            metric=metric,
-            value=value,
-            n=200,
-        )
-        for operator, value in (("most_frequent", 0.5), ("words_and_overlap", 0.7))
-        for column in columns
-        for metric in scores.METRICS["courtois2024"][column]
-    ]
+    rows = []
+    for operator, value in (("most_frequent", 0.5), ("words_and_overlap", 0.7)):
+        for column in columns:
+            for metric in scores.METRICS["courtois2024"][column]:
+                score = {"task": TASKS[column], "evaluated_on": column, "metric": metric, "value": value, "n": 200}
+                rows.append(Observation(stage="baselines", operator=operator, size=None, **score))
+    return rows
 
 
-def answer_rows(own: dict[str, str]) -> list[Observation]:
+def answer_rows(model: dict[str, str]) -> list[Observation]:
     """Both metrics of one model on every task of question answering."""
-    return [
-        Observation(
-            stage="question_answering",
-            protocol="kowsher2025",
-            task=task,
-            evaluated_on=task[:6],
-            metric=metric,
-            pretraining_seed=p,
-            finetuning_seed=1,
-            value=0.5 + p / 100,
-            n=200,
-            **own,
-        )
-        for task in ("squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa")
-        for p in (1, 2)
-        for metric in ("exact_match", "f1")
-    ]
+    rows = []
+    for task in ("squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa"):
+        for p in (1, 2):
+            for metric in ("exact_match", "f1"):
+                run = {"task": task, "evaluated_on": task[:6], "metric": metric, "value": 0.5 + p / 100, "n": 200}
+                run |= {"protocol": "kowsher2025", "pretraining_seed": p, "finetuning_seed": 1}
+                rows.append(Observation(stage="question_answering", **model, **run))
+    return rows
 
 
-def robustness_rows(stage: str, own: dict[str, str], generator: np.random.Generator) -> list[Observation]:
+def robustness_rows(stage: str, model: dict[str, str], generator: np.random.Generator) -> list[Observation]:
     """Accuracies of one model under two kinds of noise on one task, or of two tasks on each other."""
-    cells = [
-        ("noise", "sst2", "sst2", f"{kind}={level:g}", "accuracy")
-        for kind, levels in (("noise", (0, 0.2, 0.4)), ("typos", (0.2, 0.4)))
-        for level in levels
-    ]
-    cells += [
-        ("cross_domain", trained, tested, None, metric)
-        for trained in ("qqp", "mrpc")
-        for tested in ("qqp", "mrpc")
-        for metric in ("accuracy", "balanced_accuracy", "majority_accuracy")
-    ]
-    return [
-        Observation(
-            stage=stage,
-            protocol="courtois2024",
-            task=task,
-            evaluated_on=evaluated_on,
-            condition=condition,
-            metric=metric,
-            pretraining_seed=p,
-            finetuning_seed=1,
-            value=0.6 + generator.normal() / 50,
-            n=200,
-            **own,
-        )
-        for p in SEEDS[own["operator"]]
-        for name, task, evaluated_on, condition, metric in cells
-        if name == stage
-    ]
+    conditions = ("noise=0", "noise=0.2", "noise=0.4", "typos=0.2", "typos=0.4")
+    cells = [("sst2", "sst2", condition, "accuracy") for condition in conditions]
+    if stage == "cross_domain":
+        metrics = ("accuracy", "balanced_accuracy", "majority_accuracy")
+        cells = [(*tasks, None, metric) for tasks in product(("qqp", "mrpc"), repeat=2) for metric in metrics]
+    rows = []
+    for p in SEEDS[model["operator"]]:
+        for task, evaluated_on, condition, metric in cells:
+            run = {"task": task, "evaluated_on": evaluated_on, "condition": condition, "metric": metric, "n": 200}
+            run |= {"pretraining_seed": p, "finetuning_seed": 1, "value": 0.6 + generator.normal() / 50}
+            rows.append(Observation(stage=stage, protocol="courtois2024", **model, **run))
+    return rows
 
 
 def write_inputs() -> None:

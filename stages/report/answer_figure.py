@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 
 from stages.evidence.scores import GLUE_SCORE
 from stages.report import names
-from stages.report.drawing import INK, Drawing, panels, style
+from stages.report.drawing import INK, Drawing, drawing, style
 from stages.report.first_screen import BIGGEST, RELEASED, of_run, saving
 from stages.report.tables import number, probability, signed
 from stages.report.words import content, sentence
@@ -14,7 +14,7 @@ from stages.report.words import content, sentence
 NOTHING = "no results released"
 
 
-def drawing(compared: pd.DataFrame, summaries: pd.DataFrame, settings) -> Drawing:
+def answer(compared: pd.DataFrame, summaries: pd.DataFrame, settings) -> Drawing:
     """The figure of the first screen: difference in GLUE score by operator and size, with what each saves.
 
     Args:
@@ -27,37 +27,30 @@ def drawing(compared: pd.DataFrame, summaries: pd.DataFrame, settings) -> Drawin
         rows = rows[rows["source"] == RELEASED]
     columns = ["operator", "size", "source", "difference", "low", "high", "saved_percent"]
     frame = pd.DataFrame(marks(rows, summaries), columns=columns)
-    own = rows[rows["source"] == "reproduced"]
+    reproduced = rows[rows["source"] == "reproduced"]
     notes = sentence(
         "answer_note",
-        confidence=f"{settings.analysis.confidence:.0%}",
-        own=(frame["source"] == "reproduced").any(),
+        confidence=f"{100 * settings.analysis.confidence:g} %",
+        reproduced=len(reproduced) > 0,
         generated=settings.data.source == "embedded",
-        p=probability(own["p_holm"].min()) if own["p_holm"].notna().any() else "",
+        p=probability(reproduced["p_holm"].min()) if reproduced["p_holm"].notna().any() else "",
     )
-    parts = [f"{_label(row).replace(chr(10), ' ')} {_numbers(row)}" for row in frame.itertuples()]
-    return Drawing(
-        name="answer",
-        place="",
-        title="What it costs in GLUE score: the difference to the original operator",
-        stage="analysis",
-        alternative="; ".join(parts) + ".",
-        notes=(notes,),
-        **panels([("", frame)], answer, 4.4, 0.95 + 0.44 * len(frame)),
-        csv=frame,
-    )
+    title, size = "Difference in GLUE score from the original operator", (4.4, 0.95 + 0.44 * len(frame))
+    return drawing("answer", title, "analysis", [("", frame)], draw, _in_words, size, frame, notes=(notes,))
 
 
 def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
     """One row a mark: the released results by size, then this run; without numbers where nothing is released."""
     made = []
     for operator in dict.fromkeys([*content("sections")["operators"], *rows["arm"]]):
-        own = rows[rows["arm"] == operator].rename(columns={"size": "model"})
-        own = own.sort_values(["source", "model"], key=lambda keys: ~keys.isin((RELEASED, BIGGEST)), kind="stable")
-        if not (own["source"] == RELEASED).any():
+        models = rows[rows["arm"] == operator].rename(columns={"size": "model"})
+        models = models.sort_values(
+            ["source", "model"], key=lambda keys: ~keys.isin((RELEASED, BIGGEST)), kind="stable"
+        )
+        if not (models["source"] == RELEASED).any():
             made.append({"operator": operator, "size": BIGGEST, "source": NOTHING})
-        several = own.loc[own["source"] == "reproduced", "protocol"].nunique() > 1
-        for row in own.itertuples():
+        several = models.loc[models["source"] == "reproduced", "protocol"].nunique() > 1
+        for row in models.itertuples():
             released = row.source == RELEASED
             recipe = f", {names.protocol(row.protocol)}" if several and not released else ""
             entry = {"operator": operator, "size": row.model + recipe, "source": row.source}
@@ -68,7 +61,7 @@ def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
     return made
 
 
-def answer(axes: Axes, frame: pd.DataFrame) -> None:
+def draw(axes: Axes, frame: pd.DataFrame) -> None:
     """Differences with their intervals, one below the other; a row without one says so at its end.
 
     The released differences give the scale: an interval of a small run that goes beyond it ends in a triangle, and an
@@ -82,29 +75,33 @@ def answer(axes: Axes, frame: pd.DataFrame) -> None:
         if np.isnan(row.difference):
             axes.text(0.97 * reach, place, NOTHING, ha="right", va="center", fontsize=8.5, style="italic")
             continue
-        own = row.source == "reproduced"
+        face = "none" if row.source == "reproduced" else colour
         axes.hlines(place, row.low, row.high, color=colour, linewidth=2)
         if abs(row.difference) > reach:
             side = "right" if row.difference > 0 else "left"
             edge = np.copysign(0.97 * reach, row.difference)
             axes.text(edge, place - 0.17, signed(row.difference, 1), ha=side, va="bottom", fontsize=8.5, color=colour)
         else:
-            axes.plot(row.difference, place, "o", color=colour, markersize=6, markerfacecolor="none" if own else colour)
+            axes.plot(row.difference, place, "o", color=colour, markersize=6, markerfacecolor=face)
         for end, marker in ((row.low, "<"), (row.high, ">")):
             if abs(end) > reach:
                 axes.plot(np.copysign(0.97 * reach, end), place, marker, color=colour, markersize=5)
     axes.axvline(0, color=INK, linewidth=0.8)
     axes.set_yticks(range(len(frame)), [_label(row) for row in frame.itertuples()])
     axes.set_ylim(len(frame) - 0.5, -0.5)
-    axes.set_xlabel("GLUE score against original, points")
+    axes.set_xlabel("GLUE score minus that of the original, points")
     axes.grid(visible=False, axis="y")
     axes.grid(visible=True, axis="x", linewidth=0.6)
 
 
 def _label(row) -> str:
     saved = "" if np.isnan(row.saved_percent) else f" (saves {row.saved_percent:.1f} %)"
-    own = ", this run" if row.source == "reproduced" else ""
-    return f"{names.operator(row.operator)},\nBERT-{row.size}{own}{saved}"
+    source = ", this run" if row.source == "reproduced" else ""
+    return f"{names.operator(row.operator)},\nBERT-{row.size}{source}{saved}"
+
+
+def _in_words(frame: pd.DataFrame) -> str:
+    return "; ".join(f"{_label(row)} {_numbers(row)}".replace("\n", " ") for row in frame.itertuples())
 
 
 def _numbers(row) -> str:

@@ -1,46 +1,33 @@
-"""Files beside the report: a model card for every pre-trained operator and size, and the page of results.parquet."""
+"""Files beside the report: a model card for every pre-trained operator and size, and the page of results.parquet.
+
+Their templates are Markdown, which may hold HTML: values such as `report.data` and `report.remark` are escaped for it.
+"""
 
 from pathlib import Path
 
-import jinja2
 import pandas as pd
 
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.plumbing.files import PRETRAINED
 from stages.plumbing.model_folders import card
 from stages.plumbing.operators import described
-from stages.report import first_screen, names
+from stages.report import first_screen, html, names
 from stages.report.paper_lines import CHANCE
 from stages.report.tables import number, spread
-from stages.report.words import content, sentence
+from stages.report.words import TEMPLATES, content, sentence
 
 
-def environment(folder: Path) -> jinja2.Environment:
-    """Makes the Jinja environment that renders the Markdown templates of a folder.
-
-    Values are escaped as in HTML, which Markdown may hold: `report.data` and `report.remark` are any text.
-    """
-    return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
-        undefined=jinja2.StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-def cards(folder: Path, settings, summaries: pd.DataFrame) -> dict[str, str]:
+def cards(settings, summaries: pd.DataFrame) -> dict[str, str]:
     """Renders a model card for every operator and size of the run.
 
     Args:
-        folder: where the template model_card.md is.
         settings: the Settings of the run.
         summaries: the means over seeds, as `analysis` writes them.
 
     Returns:
         By `OPERATOR-SIZE`, the card in Markdown.
     """
-    template = environment(folder).get_template("model_card.md")
+    template = html.environment(TEMPLATES).get_template("model_card.md")
     made = {}
     for size in settings.sizes:
         for operator in settings.operators:
@@ -54,9 +41,9 @@ def cards(folder: Path, settings, summaries: pd.DataFrame) -> dict[str, str]:
 
 
 def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict:
-    own = summaries[(summaries["operator"] == operator) & (summaries["size"] == size)]
+    rows = summaries[(summaries["operator"] == operator) & (summaries["size"] == size)]
     facts = first_screen.of_run(settings, summaries)
-    counts = own.set_index("metric")["mean"]
+    counts = rows.set_index("metric")["mean"]
     variant = settings.variant(operator)
     description = described(Path(settings.operators_file))[variant.pop("operator")]
     generated = settings.data.source == "embedded"
@@ -74,17 +61,17 @@ def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict
         "seeds": ", ".join(map(str, settings.pretraining.seeds)),
         "training": sentence("description", **facts),
         "source": content("sentences")["sources"][settings.data.source],
-        "rows": _rows(own),
-        "chance": own["at_chance"].eq(True).any(),
+        "rows": _rows(rows),
+        "chance": rows["at_chance"].eq(True).any(),
         "caution": "They were trained on generated text and know nothing of English." if generated else "",
     }
 
 
-def _rows(own: pd.DataFrame) -> list[tuple[str, str, str]]:
+def _rows(measured: pd.DataFrame) -> list[tuple[str, str, str]]:
     """What was measured, its mean and spread, and how many units of what they are over."""
-    loss = own[own["metric"] == "final_validation_loss"]
+    loss = measured[measured["metric"] == "final_validation_loss"]
     rows = [("Validation loss, nats a masked token", _mean(row, 3, 1), _over(row)) for row in loss.itertuples()]
-    scores = own[(own["metric"] == "score") & (own["stage"] == "finetuning")]
+    scores = measured[(measured["metric"] == "score") & (measured["stage"] == "finetuning")]
     for column in (GLUE_SCORE, *COLUMNS):
         for row in scores[scores["evaluated_on"] == column].itertuples():
             label = f"{names.task(column)}, protocol of {names.protocol(row.protocol)}"
@@ -100,16 +87,8 @@ def _over(row) -> str:
     return f"{row.n} {row.unit}"
 
 
-def results_page(folder: Path, results: pd.DataFrame) -> str:
-    """Renders the page that says what the columns of results.parquet mean and how many rows each stage has.
-
-    Args:
-        folder: where the template results.md is.
-        results: the content of results.parquet.
-
-    Returns:
-        The page in Markdown.
-    """
+def results_page(results: pd.DataFrame) -> str:
+    """Renders the page in Markdown that says what results.parquet, whose content this is, has in its columns."""
     stages = list(results["stage"].value_counts(sort=False).items())
-    template = environment(folder).get_template("results.md")
+    template = html.environment(TEMPLATES).get_template("results.md")
     return template.render(rows=len(results), stages=stages, columns=list(results.columns))

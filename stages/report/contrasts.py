@@ -32,5 +32,5 @@ def finding(row: dict) -> str:
 
 def judged(rows: pd.DataFrame) -> pd.DataFrame:
     """Comparisons of GLUE scores of this run that have enough pre-training seeds for a verdict."""
-    own = rows[(rows["quantity"] == "score") & (rows["source"] == "reproduced") & (rows["at"] == GLUE_SCORE)]
-    return own[~own["verdict"].isin((ONE_CHECKPOINT, TOO_FEW))]
+    scores = rows[(rows["quantity"] == "score") & (rows["source"] == "reproduced") & (rows["at"] == GLUE_SCORE)]
+    return scores[~scores["verdict"].isin((ONE_CHECKPOINT, TOO_FEW))]

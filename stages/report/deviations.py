@@ -75,7 +75,7 @@ def differing(compared: pd.DataFrame) -> str:
     return f"{different} of {different + same}"
 
 
-def own(params: dict) -> pd.DataFrame:
+def without_counterpart(params: dict) -> pd.DataFrame:
     """Lists the settings of this run that have no counterpart in any of SOURCES.
 
     Args:

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
+from typing import ClassVar
 
 import matplotlib as mpl
 import pandas as pd
@@ -15,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from stages.plumbing.operators import described
+from stages.report import names
 from stages.report.tables import command
 
 INK = "#24292f"
@@ -51,24 +53,30 @@ SETTINGS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """alternative: in words, what the figure shows. notes: what a reader must know of it.
+    """A figure. alternative: in words, what it shows. notes: what a reader must know of it.
 
     files: its bytes by format. pieces: every panel as an SVG by itself, for pages of any width. csv: the numbers drawn.
     measured: whether this run, or what the authors released, has a number in it.
     """
 
     name: str
-    place: str
+    place: str = ""
     title: str
     stage: str
     alternative: str
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
     files: dict[str, bytes]
     pieces: tuple[bytes, ...]
     csv: pd.DataFrame
     measured: bool = True
+    kind: ClassVar[str] = "figure"
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to draw."""
+        return not self.pieces
 
     @property
     def command(self) -> str:
@@ -98,6 +106,52 @@ def panels(
         _add_legend(legend, handles, ROW)
         drawn.append(_saved(legend, "svg", bbox_inches="tight"))  # with empty sides a page would shrink it
     return {"files": {form: _saved(whole, form) for form in ("svg", "pdf")}, "pieces": tuple(drawn)}
+
+
+def drawing(
+    name: str,
+    title: str,
+    stage: str,
+    groups: list[tuple[str, pd.DataFrame]],
+    draw: Callable[[Axes, pd.DataFrame], None],
+    describe: Callable[[pd.DataFrame], str],
+    size: tuple[float, float],
+    csv: pd.DataFrame,
+    **more,
+) -> Drawing:
+    """A figure with a panel for each group of rows.
+
+    Args:
+        name: of its files.
+        title: of the figure.
+        stage: whose numbers it shows.
+        groups: the title of each panel, and its rows.
+        draw: draws the rows of a panel into its axes.
+        describe: the same in words, without a full stop.
+        size: of a panel, width and height in inches.
+        csv: the numbers drawn.
+        more: further fields of Drawing.
+    """
+    drawn = panels(groups, draw, *size) if groups else {"files": {}, "pieces": ()}
+    words = " ".join(f"{label + ': ' if label else ''}{describe(rows)}." for label, rows in groups)
+    return Drawing(name=name, title=title, stage=stage, alternative=words, csv=csv, **drawn, **more)
+
+
+def curve(axes: Axes, rows: pd.DataFrame, operator: str, across: str = "step", **look) -> None:
+    """The mean over an operator's runs as a line, with a band from the lowest to the highest where there are several.
+
+    Args:
+        axes: to draw into.
+        rows: mean, minimum, maximum and n (the number of runs) by `across`.
+        operator: whose colour, stroke and name the line has.
+        across: the column of the horizontal axis.
+        look: further properties of the line.
+    """
+    colour, stroke = style(operator)
+    if (rows["n"] > 1).any():
+        axes.fill_between(rows[across], rows["minimum"], rows["maximum"], color=colour, alpha=0.18, linewidth=0)
+    name = names.operator(operator)
+    axes.plot(rows[across], rows["mean"], color=colour, linestyle=stroke, linewidth=1.4, label=name, **look)
 
 
 def _figure(

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from stages.evidence import specifications
 from stages.report import names
-from stages.report.drawing import CONSTANT, DASHED, HEIGHT, INK, WIDTH, Drawing, panels, steps_axis, style
+from stages.report.drawing import CONSTANT, DASHED, HEIGHT, INK, WIDTH, Drawing, curve, drawing, steps_axis, style
 
 SOURCES = {"released": "released", "published": "published", "reproduced": "this run"}
 GOAL = 0.95  # share of the final score of pairwise, which Courtois et al. draw in their Figure 3
@@ -45,11 +45,7 @@ def scores(axes: Axes, frame: pd.DataFrame) -> None:
 def curves(axes: Axes, frame: pd.DataFrame) -> None:
     """Mean by step, a line an operator; a band from minimum to maximum where there are several runs."""
     for operator, rows in frame.groupby("operator", sort=False):
-        colour, stroke = style(operator)
-        if (rows["n"] > 1).any():
-            axes.fill_between(rows["step"], rows["minimum"], rows["maximum"], color=colour, alpha=0.18, linewidth=0)
-        name = names.operator(operator)
-        axes.plot(rows["step"], rows["mean"], color=colour, linestyle=stroke, linewidth=1.4, label=name)
+        curve(axes, rows, operator)
     steps_axis(axes)
 
 
@@ -136,22 +132,24 @@ def draw(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
         painter(axes, rows)
         (axes.set_xlabel if figure.kind == "bars" else axes.set_ylabel)(figure.axis)
 
-    return Drawing(
-        name=figure.name,
+    return drawing(
+        figure.name,
+        figure.title,
+        figure.stage,
+        groups,
+        paint,
+        describe,
+        _panel(figure.kind, groups),
+        pd.concat([rows for _, rows in groups]).drop(columns="quantity") if groups else frame,
         place=f"{figure.source}, {figure.number}" if figure.source else "",
-        title=figure.title,
-        stage=figure.stage,
-        alternative=" ".join(f"{title + ': ' if title else ''}{describe(rows)}." for title, rows in groups),
         notes=figure.notes,
-        **(panels(groups, paint, *_panel(figure.kind, groups)) if groups else {"files": {}, "pieces": ()}),
-        csv=pd.concat([rows for _, rows in groups]).drop(columns="quantity") if groups else frame,
         measured=any((rows["source"] != "published").any() for _, rows in groups),
     )
 
 
 def _panel(kind: str, groups: list[tuple[str, pd.DataFrame]]) -> tuple[float, float]:
     """Width and height of a panel: bars need room for every label."""
-    if kind != "bars":
+    if kind != "bars" or not groups:
         return WIDTH, HEIGHT
     bars = max(len(rows) for _, rows in groups)
     return 2 * WIDTH / min(2, len(groups)), 1.1 + 0.2 * bars

@@ -41,7 +41,7 @@ def reader(settings: Settings, facts: dict[str, object]) -> Callable[[str], pd.D
         "sentence_pairs": inputs.pairs_ledger,
         "tasks": inputs.task_statistics,
         "studies": inputs.studies,
-        "settings_own": lambda: deviations.own(settings.model_dump(mode="json")),
+        "settings_own": lambda: deviations.without_counterpart(settings.model_dump(mode="json")),
         "checklist": partial(checklist, facts),
         "environment": lambda: provenance.facts(inputs.run_records(settings), Path("dvc.lock")),
         "stages": partial(stages, settings),
@@ -63,21 +63,21 @@ def overview(settings: Settings) -> pd.DataFrame:
     asked = pd.DataFrame(
         product(settings.sizes, settings.protocols, settings.operators), columns=["size", "protocol", "operator"]
     )
-    made = asked[asked["operator"].isin(rows["operator"])]
+    models = asked[asked["operator"].isin(rows["operator"])]
     counted = {"masked_lm_parameters": "parameters", "saved_percent": "saved_percent"}
     for metric, name in (counted | {"final_validation_loss": "validation_loss"}).items():
-        own = rows.loc[rows["metric"] == metric, [*MODEL[1:], "mean", "sd"]]
-        own = own.rename(columns={"mean": name, "sd": f"{name}_sd"})
-        made = made.merge(own.drop(columns=f"{name}_sd") if metric in counted else own, on=MODEL[1:], how="left")
+        columns = {"mean": name} | ({} if metric in counted else {"sd": f"{name}_sd"})
+        means = rows.loc[rows["metric"] == metric, [*MODEL[1:], *columns]].rename(columns=columns)
+        models = models.merge(means, on=MODEL[1:], how="left")
     score = rows[(rows["stage"] == "finetuning") & (rows["metric"] == "score") & (rows["evaluated_on"] == GLUE_SCORE)]
     score = score.reindex(columns=[*MODEL, "mean", "sd", "n", "words_and_overlap", "at_chance"])
     score[["mean", "sd", "words_and_overlap"]] *= 100
-    made = made.merge(score.rename(columns={"mean": "glue_score", "sd": "glue_score_sd"}), on=MODEL, how="left")
+    models = models.merge(score.rename(columns={"mean": "glue_score", "sd": "glue_score_sd"}), on=MODEL, how="left")
     against = contrasts.frame()
     against = against[(against["source"] == "reproduced") & (against["at"] == GLUE_SCORE)]
     shown = ["estimate", "low", "high", "detectable", "verdict", "direction"]
     against = against.rename(columns={"arm": "operator"})
-    return made.merge(against.reindex(columns=[*MODEL, *shown]), on=MODEL, how="left")
+    return models.merge(against.reindex(columns=[*MODEL, *shown]), on=MODEL, how="left")
 
 
 def baselines(protocol: str) -> pd.DataFrame:
@@ -106,7 +106,7 @@ def transfer(rows: pd.DataFrame) -> pd.DataFrame:
     prior = rows[rows["metric"] == "majority_accuracy"].drop_duplicates("evaluated_on")[["evaluated_on", "mean"]]
     prior = prior.assign(operator="the more frequent answer", metric="accuracy")
     without = [prior, prior.assign(operator="chance", mean=0.5)]
-    without += [own.head(1).assign(metric="elsewhere", mean=0.5, evaluated_on=None) for own in without]
+    without += [answers.head(1).assign(metric="elsewhere", mean=0.5, evaluated_on=None) for answers in without]
     return pd.concat([rows, elsewhere.assign(metric="elsewhere"), *without], ignore_index=True)
 
 

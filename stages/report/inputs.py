@@ -54,8 +54,8 @@ def constant_answers(metric: str, protocol: str = "") -> dict[str, float]:
 
 def signatures() -> list[str]:
     """The signatures that sacrebleu gave with the scores of this run's translations."""
-    found = provenance.records(observations.RUNS, ["translation"])
-    return sorted({signature for record in found for signature in record.get("sacrebleu", ())})
+    records = provenance.records(observations.RUNS, ["translation"])
+    return sorted({signature for record in records for signature in record.get("sacrebleu", ())})
 
 
 def run_records(settings: Settings) -> list[dict]:

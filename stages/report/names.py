@@ -20,9 +20,9 @@ TASKS = {
     "glue_score": "GLUE score",
 }
 OPERATORS = {name: operator.label for name, operator in described().items() if operator.label} | {
-    "original_tied_init": "original, keys start as queries",
-    "pairwise_scaled": "pairwise, S from N(0, 1/d)",
-    "pairwise_fast": "pairwise, larger learning rate for S",
+    "original_tied_init": "original with keys that start as queries",
+    "pairwise_scaled": "pairwise with S from N(0, 1/d)",
+    "pairwise_fast": "pairwise with a larger learning rate for S",
 }
 PROTOCOLS = {"courtois2024": "Courtois et al.", "kowsher2025": "Kowsher et al."}
 MILESTONES = {

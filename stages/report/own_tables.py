@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from stages.evidence.cell_verdicts import NOT_RUN
-from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value
+from stages.report.tables import MISSING, NOTHING, Grid, Group, Heading, Line, Value
 from stages.report.words import content, say
 
 PARTS = ("text", "spread", "detail")  # of a value, those that a column may say
@@ -32,10 +31,18 @@ def table(name: str, read: Callable[[str], pd.DataFrame], like: str = "", **fact
     rows = csv.astype(object).where(csv.notna(), "")
     facts |= {"several": {str(field) for field in rows if (rows[field][rows[field] != ""]).nunique() > 1}}
     columns = [
-        made for column in entry["columns"] for made in _each(facts | forms.get(column.get("form"), {}) | column, rows)
+        repeated
+        for column in entry["columns"]
+        if "optional" not in column or (rows[column["optional"]] != "").any()
+        for repeated in _each(facts | forms.get(column.get("form"), {}) | column, rows)
     ]
-    columns = [column for column in columns if not column.get("optional") or (rows[column["optional"]] != "").any()]
-    groups = [_group(entry, columns, own.to_dict("records"), facts) for own in _lines(rows, entry.get("line"))]
+    groups = [
+        Group(
+            say(entry["label"], **facts | line.iloc[0].to_dict()),
+            (Line("", tuple(_value(column, line) for column in columns)),),
+        )
+        for _, line in (rows.groupby(entry.get("line") or [*range(len(rows))], sort=False) if len(rows) else ())
+    ]
     notes = [say(note, rows=rows.to_dict("records"), **facts) for note in entry.get("notes", ())]
     return Grid(
         name=name,
@@ -45,7 +52,7 @@ def table(name: str, read: Callable[[str], pd.DataFrame], like: str = "", **fact
         headings=tuple(
             Heading(say(column["label"], **column), say(column.get("meaning", ""), **column)) for column in columns
         ),
-        groups=tuple(groups) or (Group("This run", (Line("", (), note=NOT_RUN),)),),
+        groups=tuple(groups) or NOTHING,
         notes=tuple(filter(None, notes)),
         measured=bool(groups),
         csv=_wide(csv, entry["line"], **entry["wide"]) if "wide" in entry and len(csv) else csv,
@@ -55,8 +62,8 @@ def table(name: str, read: Callable[[str], pd.DataFrame], like: str = "", **fact
 def _wide(rows: pd.DataFrame, line: list[str], across: str, of: list[str]) -> pd.DataFrame:
     """One row a line, a column for every value of `across`; of the second number of `of`, with its name behind."""
     first, *others = [
-        rows.pivot_table(own, line, across, sort=False).rename(columns=lambda name, own=own: f"{name}_{own}")
-        for own in of
+        rows.pivot_table(value, line, across, sort=False).rename(columns=lambda name, value=value: f"{name}_{value}")
+        for value in of
     ]
     return first.rename(columns=lambda name: name.removesuffix(f"_{of[0]}")).join(others).reset_index()
 
@@ -65,7 +72,7 @@ def _frames(named: str | list[str], read: Callable[[str], pd.DataFrame]) -> pd.D
     """A frame, or several one below the other, with a field `frame` that tells them apart."""
     if isinstance(named, str):
         return read(named)
-    frames = [own.assign(frame=name) for name in named if len(own := read(name))]
+    frames = [frame.assign(frame=name) for name in named if len(frame := read(name))]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
@@ -75,33 +82,22 @@ def _selected(rows: pd.DataFrame, where: dict) -> pd.DataFrame:
     return rows
 
 
-def _lines(rows: pd.DataFrame, fields: list[str] | None) -> list[pd.DataFrame]:
-    if rows.empty:
-        return []
-    return [own for _, own in rows.groupby(fields or [*range(len(rows))], sort=False)]
-
-
 def _each(column: dict, rows: pd.DataFrame) -> list[dict]:
     """The column, or one for every combination of values that its rows have of the fields named in `each`."""
     if "each" not in column:
         return [column]
-    own = _selected(rows, column.get("where", {}))
-    if own.empty:
+    selected = _selected(rows, column.get("where", {}))
+    if selected.empty:
         return []
-    found = own[column["each"]].drop_duplicates().to_dict("records")
-    return [column | values | {"where": column.get("where", {}) | values} for values in found]
+    combinations = selected[column["each"]].drop_duplicates().to_dict("records")
+    return [column | values | {"where": column.get("where", {}) | values} for values in combinations]
 
 
-def _group(entry: dict, columns: list[dict], rows: list[dict], facts: dict) -> Group:
-    values = tuple(_value(column, rows) for column in columns)
-    return Group(say(entry["label"], **facts | rows[0]), (Line("", values),))
-
-
-def _value(column: dict, rows: list[dict]) -> Value:
-    wanted = {field: own if isinstance(own, list) else [own] for field, own in column.get("where", {}).items()}
-    found = next((row for row in rows if all(row[field] in own for field, own in wanted.items())), None)
+def _value(column: dict, line: pd.DataFrame) -> Value:
+    """What a column says of the first row of a line that has the values of its `where`."""
+    rows = _selected(line, column.get("where", {}))
     kind = column.get("kind", "number")
-    if found is None:
+    if rows.empty:
         return Value(MISSING, kind=kind)
-    said = {part: say(column[part], **column | found) for part in PARTS if part in column}
-    return Value(**said | {"text": said["text"] or MISSING, "kind": kind})
+    parts = {part: say(column[part], **column | rows.iloc[0].to_dict()) for part in PARTS if part in column}
+    return Value(**parts | {"text": parts["text"] or MISSING, "kind": kind})

@@ -97,8 +97,8 @@ def chance_notes(cells: pd.DataFrame) -> list[str]:
     if not cells["at_chance"].eq(True).any():
         return []
     return [
-        f"{CHANCE} marks scores {AT_CHANCE}: not above the interval of a constant answer (the most frequent one; for "
-        "F1, always the positive one). They are no result."
+        f"{CHANCE} marks scores {AT_CHANCE}, which are not above the interval of a constant answer (the most frequent "
+        "one, or for F1 always the positive one) and are no result."
     ]
 
 
@@ -109,7 +109,8 @@ def unit_notes(cells: pd.DataFrame) -> list[str]:
     notes = []
     for (unit, n, runs), _ in trained.groupby(["unit_of_inference", "reproduced_n", "runs"]):
         each = f", each the mean of {runs // n} fine-tuning runs" if runs > n else ""
-        notes.append(f"Reproduced: mean ± sample standard deviation over n = {n} {unit}{each}; {_speaks(unit, n)}.")
+        mean = f"mean ± sample standard deviation over n = {n} {unit}{each}"
+        notes.append(f"The reproduced numbers are the {mean}; they {_speaks(unit, n)}.")
     return notes
 
 
@@ -118,14 +119,14 @@ def _against(verdict: str) -> str:
 
 
 def _with_n(label: str, counts: list) -> str:
-    known = [str(n) for n in dict.fromkeys(counts) if pd.notna(n)]
-    return f"{label}, n = {' or '.join(known)}" if known else label
+    numbers = [str(n) for n in dict.fromkeys(counts) if pd.notna(n)]
+    return f"{label}, n = {' or '.join(numbers)}" if numbers else label
 
 
 def _speaks(unit: str, n: int) -> str:
     """What n runs of a unit can speak for."""
     if unit == REPEATS:
-        return "speaks for this machine"
+        return "speak for this machine"
     if unit not in (PRETRAINING, TRAINING) or n == 1:
-        return "speaks for this checkpoint alone"
-    return "speaks for the operator, at this size and on these data" if n >= FEWEST else "too few for a verdict"
+        return "speak for this checkpoint alone"
+    return "speak for the operator, at this size and on these data" if n >= FEWEST else "are too few for a verdict"

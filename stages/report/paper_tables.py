@@ -5,7 +5,6 @@ table here: one published line where both print the same, two with the differenc
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import pandas as pd
 
@@ -40,35 +39,48 @@ CSV = {  # column of the file: column of the cells
 Editions = dict[str, pd.DataFrame]  # the cells of a table by edition, the later one last
 
 
-def from_cells(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> Grid:
-    """A published table with its cells as analysis filled them.
+def paper_table(tables: tuple[Table, ...], cells: tuple[pd.DataFrame, ...], sizes: Iterable[str]) -> Grid:
+    """A published table with its cells as analysis filled them; that of both editions of a paper as one.
 
     Args:
-        table: what the table is.
-        cells: its cells; columns as in stages/evidence/cells.py.
+        tables: the table, or that of each edition, the earlier one first.
+        cells: of each of them, its cells; columns as in stages/evidence/cells.py.
         sizes: those of this run; what was counted for others beside the paper's is left out.
+
+    Returns:
+        The table. That of both editions is named without the edition, and its CSV has the cells of both, told apart by
+        the column `edition`.
     """
-    own = {"": _asked_for(table, cells, sizes)}
-    notes = (*table.notes, *(_edition_notes(own) if table.edition else ()))
-    return _grid(replace(table, notes=notes), own, links=_links(table.name))
-
-
-def editions(tables: tuple[Table, Table], cells: tuple[pd.DataFrame, pd.DataFrame], sizes: Iterable[str]) -> Grid:
-    """The same table of both editions of a paper, the earlier one first, as one; named without the edition.
-
-    The CSV has the cells of both, told apart by the column `edition`.
-    """
-    known = [_edition(table.name) for table in tables]
-    own = {EDITIONS[edition]: _asked_for(*pair, sizes) for edition, *pair in zip(known, tables, cells, strict=True)}
-    later = tables[1]
-    notes = dict.fromkeys((*tables[0].notes, *later.notes, *_edition_notes(own)))
-    numbers = dict.fromkeys(table.number for table in tables)
-    made = _grid(
-        replace(later, name=merged_name(later.name), source="Kowsher et al.", notes=tuple(notes)),
-        own,
-        links=tuple(link for table in tables for link in _links(table.name, EDITIONS[_edition(table.name)])),
+    merged, table = len(tables) > 1, tables[-1]
+    labels = [EDITIONS[_edition(table.name)] if merged else "" for table in tables]
+    by_edition = {
+        label: _asked_for(table, printed, sizes) for label, table, printed in zip(labels, tables, cells, strict=True)
+    }
+    groups, headings, labelled = (_list if table.is_list else _matrix)(by_edition)
+    everything = pd.concat([cells.assign(edition=edition) for edition, cells in by_edition.items()])
+    columns = {name: everything[column] for name, column in CSV.items()}
+    notes = [note for table in tables for note in table.notes]
+    notes += _edition_notes(by_edition) if table.edition else []
+    notes += paper_lines.chance_notes(_last(by_edition)) + paper_lines.unit_notes(_last(by_edition))
+    measured = everything.loc[everything["verdict"] != NO_MODEL, ["reproduced", "released"]].notna()
+    numbers = " or ".join(dict.fromkeys(table.number for table in tables))
+    return Grid(
+        name=merged_name(table.name) if merged else table.name,
+        place=f"{'Kowsher et al.' if merged else table.source}, {numbers}",
+        title=table.title,
+        stage=table.stage,
+        first=table.first,
+        headings=headings,
+        groups=groups,
+        notes=tuple(dict.fromkeys(notes)),
+        labelled=labelled,
+        measured=bool(measured.any(axis=None)),
+        links=tuple(link for label, table in zip(labels, tables, strict=True) for link in _links(table.name, label)),
+        parts=tuple(table.name for table in tables) if merged else (),
+        csv=pd.DataFrame(({"edition": everything["edition"]} if merged else {}) | columns).assign(
+            command=command(table.stage)
+        ),
     )
-    return replace(made, place=f"Kowsher et al., {' or '.join(numbers)}", parts=tuple(table.name for table in tables))
 
 
 def merged_name(name: str) -> str:
@@ -90,31 +102,8 @@ def _links(name: str, label: str = "") -> tuple[tuple[str, str], ...]:
     return tuple((label or text, address) for start, (text, address) in LINKS.items() if name.startswith(start))
 
 
-def _grid(table: Table, own: Editions, links: tuple[tuple[str, str], ...]) -> Grid:
-    groups, headings, labelled = (_list if table.is_list else _matrix)(own)
-    everything = pd.concat([cells.assign(edition=edition) for edition, cells in own.items()])
-    columns = {name: everything[column] for name, column in CSV.items()}
-    columns = columns if len(own) == 1 else {"edition": everything["edition"]} | columns
-    return Grid(
-        name=table.name,
-        place=f"{table.source}, {table.number}",
-        title=table.title,
-        stage=table.stage,
-        first=table.first,
-        headings=headings,
-        groups=groups,
-        notes=(*table.notes, *paper_lines.chance_notes(_last(own)), *paper_lines.unit_notes(_last(own))),
-        labelled=labelled,
-        measured=bool(
-            everything.loc[everything["verdict"] != NO_MODEL, ["reproduced", "released"]].notna().any(axis=None)
-        ),
-        links=links,
-        csv=pd.DataFrame(columns).assign(command=command(table.stage)),
-    )
-
-
-def _last(own: Editions) -> pd.DataFrame:
-    return list(own.values())[-1]
+def _last(by_edition: Editions) -> pd.DataFrame:
+    return list(by_edition.values())[-1]
 
 
 def _asked_for(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.DataFrame:
@@ -140,16 +129,16 @@ def _size(pattern: str, key: str) -> str | None:
     return (specifications.fields(pattern, key) or {}).get("size") if pattern else None
 
 
-def _matrix(own: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool]:
+def _matrix(by_edition: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool]:
     """Up to three lines for every row of the paper, four where its editions differ.
 
     A column is headed as in the last edition, whose cells the lines below the published ones have.
     """
-    columns = pd.concat(list(own.values())[::-1]).drop_duplicates("column_key")
+    columns = pd.concat(list(by_edition.values())[::-1]).drop_duplicates("column_key")
     keys = list(columns["column_key"])
     groups = []
-    for key in dict.fromkeys(row for cells in own.values() for row in cells["row_key"]):
-        rows = {edition: _in_order(cells, key, keys) for edition, cells in own.items()}
+    for key in dict.fromkeys(row for cells in by_edition.values() for row in cells["row_key"]):
+        rows = {edition: _in_order(cells, key, keys) for edition, cells in by_edition.items()}
         rows = {edition: row for edition, row in rows.items() if any(row)}
         latest = list(rows.values())[-1]
         printed = any(pd.notna(cell.printed) for row in rows.values() for cell in row if cell)
@@ -170,18 +159,18 @@ def _matrix(own: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool
 
 def _in_order(cells: pd.DataFrame, row: str, columns: list[str]) -> list:
     """The cells of a row, one for every column; None where it has none."""
-    found = {cell.column_key: cell for cell in cells[cells["row_key"] == row].itertuples()}
-    return [found.get(column) for column in columns]
+    by_column = {cell.column_key: cell for cell in cells[cells["row_key"] == row].itertuples()}
+    return [by_column.get(column) for column in columns]
 
 
-def _list(own: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool]:
+def _list(by_edition: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool]:
     """One line for every number; a column for each edition, one for both where they print the same throughout."""
     places = {
         edition: {(cell.row_key, cell.column_key): cell for cell in cells.itertuples()}
-        for edition, cells in own.items()
+        for edition, cells in by_edition.items()
     }
-    latest = _last(own)
-    columns = {"Where": None} | {f"Published{', ' + edition if edition else ''}": None for edition in own}
+    latest = _last(by_edition)
+    columns = {"Where": None} | {f"Published{', ' + edition if edition else ''}": None for edition in by_edition}
     columns |= {"Recomputed": None} if latest["released"].notna().any() else {}
     columns |= {"Reproduced or counted": None} if latest["reproduced"].notna().any() else {}
     groups = []
@@ -195,8 +184,8 @@ def _list(own: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool]:
     return tuple(groups), tuple(Heading(label) for label in columns), False
 
 
-def _edition_notes(own: Editions) -> list[str]:
-    changed = int(_last(own)["other_edition"].notna().sum())
+def _edition_notes(by_edition: Editions) -> list[str]:
+    changed = int(_last(by_edition)["other_edition"].notna().sum())
     if not changed:
         return ["Both editions print the same."]
     cells_are = "the one cell" if changed == 1 else f"the {changed} cells"

@@ -11,7 +11,8 @@ from matplotlib.patches import Rectangle
 from stages.evidence import specifications
 from stages.evidence.scores import MISMATCHED
 from stages.report import names
-from stages.report.drawing import CONSTANT, DASHED, HEAT, INK, WIDTH, Drawing, panels, style
+from stages.report.drawing import CONSTANT, DASHED, HEAT, INK, WIDTH, Drawing, curve, drawing, style
+from stages.report.words import content
 
 NOISE, TRANSFER = "kowsher2025_naacl_table5_noise", "kowsher2025_naacl_table6_cross_domain"
 MATCHED = {"mnli": "mnli_m"}  # the split that the papers' tables have
@@ -37,8 +38,8 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
     curves = curves.assign(source="reproduced", **{name: 100 * curves[name] for name in ("mean", "minimum", "maximum")})
     printed = _published_noise(cells)
     made = []
-    for suffix, title, own in _runs(curves):
-        frame = _in_order(pd.concat([printed, own]) if len(own) else printed)
+    for suffix, title, run in _runs(curves):
+        frame = _in_order(pd.concat([printed, run]) if len(run) else printed)
         span = frame.reindex(columns=["mean", "minimum", "maximum"]).stack()
         scale = (min(span.min(), *constant.values(), 100.0) - 2, max(span.max(), *constant.values(), 0.0) + 2)
 
@@ -51,57 +52,56 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
             for keys, rows in frame.groupby(["size", "kind", "evaluated_on"], sort=False)
         ]
         made.append(
-            Drawing(
-                name=f"noise_curves{suffix}",
-                place=_place(NOISE),
-                title=f"Accuracy under noise, published (BERT-base) and of this run{title}"
-                if len(own)
+            drawing(
+                f"noise_curves{suffix}",
+                f"Accuracy under noise, published (BERT-base) and of this run{title}"
+                if len(run)
                 else "Accuracy under noise",
-                stage="noise",
-                alternative=" ".join(f"{name}: {_ends(rows)}." for name, rows in groups),
-                notes=(
-                    *([_units(own)] if len(own) else []),
-                    "Hollow markers: published, BERT-base on the whole tasks, NAACL edition. One scale for all; the "
-                    "dashed line is a constant answer on this run's data. MNLI is the matched split.",
-                ),
-                **panels(groups, paint, WIDTH, 2.5),
-                measured=bool(len(own)),
-                csv=frame.reindex(columns=NOISE_CSV).astype({"n": "Int64"}),
+                "noise",
+                groups,
+                paint,
+                _ends,
+                (WIDTH, 2.5),
+                frame.reindex(columns=NOISE_CSV).astype({"n": "Int64"}),
+                place=_place(NOISE),
+                notes=(*([_units(run)] if len(run) else []), *content("sentences")["notes"]["noise_curves"]),
+                measured=bool(len(run)),
             )
         )
     return made
 
 
 def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
-    """means: as robustness.transfer gives them, scores as fractions. cells: of all published tables."""
+    """The figure of transfer, for every protocol and size of a run.
+
+    Args:
+        means: as robustness.transfer gives them, scores as fractions.
+        cells: of all published tables.
+    """
     means = means[means["evaluated_on"] != MISMATCHED].assign(source="reproduced")
     means = means.assign(mean=100 * means["mean"], trained=means["task"])
     printed = _published_transfer(cells)
     made = []
-    for suffix, title, own in _runs(means):
-        frame = pd.concat([printed, _with_priors(own)]) if len(own) else printed
+    for suffix, title, run in _runs(means):
+        frame = pd.concat([printed, _with_priors(run)]) if len(run) else printed
         groups = [
             (f"{names.model(size, operator)}{', published' if source == 'published' else ''}", rows)
             for (source, size, operator), rows in frame.groupby(["source", "size", "operator"], sort=False)
         ]
+        beside = f", published (BERT-base) and of this run{title}" if len(run) else ""
         made.append(
-            Drawing(
-                name=f"transfer_matrices{suffix}",
+            drawing(
+                f"transfer_matrices{suffix}",
+                f"Accuracy (%) by the task trained on and the task tested on{beside}",
+                "cross_domain",
+                groups,
+                _heat,
+                _matrix_in_words,
+                (WIDTH, 2.9),
+                frame.reindex(columns=TRANSFER_CSV).astype({"n": "Int64"}),
                 place=_place(TRANSFER),
-                title="Accuracy (%) by the task trained on and the task tested on"
-                + (f", published (BERT-base) and of this run{title}" if len(own) else ""),
-                stage="cross_domain",
-                alternative=" ".join(f"{name}: {_matrix_in_words(rows)}." for name, rows in groups),
-                notes=(
-                    "Two-class accuracy (yes or no), mean over runs; the stronger the colour, the further above 50 %. "
-                    "Framed: trained and tested on one task. Dashed and without colour: its three classes, which do "
-                    "not compare.",
-                    "Majority: always the more frequent of yes and no. Accuracy near it shows a prior, no transfer.",
-                    "Published: NAACL edition, BERT-base, with the printed columns read as the task trained on.",
-                ),
-                **panels(groups, _heat, WIDTH, 2.9),
-                measured=bool(len(own)),
-                csv=frame.reindex(columns=TRANSFER_CSV).astype({"n": "Int64"}),
+                notes=tuple(content("sentences")["notes"]["transfer_matrices"]),
+                measured=bool(len(run)),
             )
         )
     return made
@@ -155,10 +155,10 @@ def _published_transfer(cells: pd.DataFrame) -> pd.DataFrame:
     return rows[["source", "size", "operator", "trained", "evaluated_on", "mean"]]
 
 
-def _with_priors(own: pd.DataFrame) -> pd.DataFrame:
+def _with_priors(run: pd.DataFrame) -> pd.DataFrame:
     """Accuracies, and for every operator below them what the more frequent answer scores."""
-    accuracy = own[own["metric"] == "accuracy"]
-    majority = own[own["metric"] == "majority_accuracy"].drop_duplicates(["operator", "evaluated_on"])
+    accuracy = run[run["metric"] == "accuracy"]
+    majority = run[run["metric"] == "majority_accuracy"].drop_duplicates(["operator", "evaluated_on"])
     majority = majority.assign(trained="majority", sd=float("nan"), n=None)
     return pd.concat([accuracy, majority])
 
@@ -175,25 +175,22 @@ def _noise_title(size: str, kind: str, evaluated_on: str, rows: pd.DataFrame) ->
     return f"{_label(evaluated_on)}, {words_of_kind(kind)}, {published}BERT-{size}"
 
 
-def _units(own: pd.DataFrame) -> str:
+def _units(run: pd.DataFrame) -> str:
     """What lines and bands are."""
-    counts = " or ".join(f"{n} {unit}" for n, unit in own[["n", "unit"]].drop_duplicates().itertuples(index=False))
-    return f"Lines: the mean over {counts}; bands from the lowest to the highest of them. Dots: the measured levels."
+    counts = " or ".join(f"{n} {unit}" for n, unit in run[["n", "unit"]].drop_duplicates().itertuples(index=False))
+    return f"Lines are means over {counts}, with bands from the lowest to the highest; dots mark the measured levels."
 
 
 def _lines(axes: Axes, frame: pd.DataFrame, constant: dict[str, float]) -> None:
     """Score by level: reproduced as lines with a band, published as hollow markers on a thin line."""
     for (source, operator), rows in frame.groupby(["source", "operator"], sort=False):
-        colour, stroke = style(operator)
-        look = {"color": colour, "linestyle": stroke}
-        name = names.operator(operator)
-        if source == "published":
-            look |= {"marker": "o", "markersize": 4, "markerfacecolor": "none", "linewidth": 0.6, "alpha": 0.8}
-            axes.plot(rows["level"], rows["mean"], label=f"{name}, published", **look)
+        if source == "reproduced":
+            curve(axes, rows, operator, "level", marker=".")
             continue
-        if (rows["n"] > 1).any():
-            axes.fill_between(rows["level"], rows["minimum"], rows["maximum"], color=colour, alpha=0.15, linewidth=0)
-        axes.plot(rows["level"], rows["mean"], label=name, marker=".", linewidth=1.4, **look)
+        colour, stroke = style(operator)
+        look = {"marker": "o", "markersize": 4, "markerfacecolor": "none", "linewidth": 0.6, "alpha": 0.8}
+        name = f"{names.operator(operator)}, published"
+        axes.plot(rows["level"], rows["mean"], color=colour, linestyle=stroke, label=name, **look)
     split = frame["evaluated_on"].iloc[0]
     if (frame["source"] == "reproduced").any() and split in constant:
         axes.axhline(constant[split], color=INK, linewidth=0.8, linestyle=DASHED, label=CONSTANT)

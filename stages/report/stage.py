@@ -27,13 +27,12 @@ from stages.report import (
     inputs,
     latex,
     names,
+    own_figures,
     own_tables,
     pages,
     paper_tables,
     robustness_figures,
-    translation_figure,
     verdicts,
-    waiting_figure,
 )
 from stages.report.drawing import Drawing
 from stages.report.figures import draw, shares
@@ -60,13 +59,17 @@ def tables(settings: Settings) -> dict[str, Grid]:
 def published_tables(filled: pd.DataFrame, settings: Settings) -> list[Grid]:
     """The papers' tables: each by itself, and those of a paper's two editions also as one."""
     specified = specifications.load()[0]
-    parts = {name: filled[filled["table"] == name] for name in specified}
-    grids = [paper_tables.from_cells(table, parts[name], settings.sizes) for name, table in specified.items()]
-    for name, table in specified.items():
-        if table.edition in specified and paper_tables.is_earlier(name):
-            pair = (table, specified[table.edition]), (parts[name], parts[table.edition])
-            grids.append(paper_tables.editions(*pair, settings.sizes))
-    return grids
+    cells_of = {name: filled[filled["table"] == name] for name in specified}
+    alone = [(table,) for table in specified.values()]
+    pairs = [
+        (table, specified[table.edition])
+        for table in specified.values()
+        if table.edition and paper_tables.is_earlier(table.name)
+    ]
+    return [
+        paper_tables.paper_table(tables, tuple(cells_of[table.name] for table in tables), settings.sizes)
+        for tables in (*alone, *pairs)
+    ]
 
 
 def selected_tables(settings: Settings) -> list[Grid]:
@@ -77,9 +80,9 @@ def selected_tables(settings: Settings) -> list[Grid]:
     grids = [own_tables.table(name, read, **facts) for name in content("tables") if name not in by_source]
     for source, paper in verdicts.PAPERS.items():
         code = "Authors' code, where the paper is silent" if source == "courtois2024" else "Setup that it follows"
-        known = facts | {"paper": paper, "code_heading": code}
-        grids.append(own_tables.table(frames.of_settings(source), read, "settings", **known))
-        grids.append(own_tables.table(f"open_{source}", read, "open", **known))
+        of_source = facts | {"paper": paper, "code_heading": code}
+        grids.append(own_tables.table(frames.of_settings(source), read, "settings", **of_source))
+        grids.append(own_tables.table(f"open_{source}", read, "open", **of_source))
     return grids
 
 
@@ -87,7 +90,7 @@ def statistics_of(settings: Settings) -> dict[str, object]:
     """How this run's numbers are judged, for texts to name."""
     options = settings.analysis
     return {
-        "confidence": f"{options.confidence:.0%}",
+        "confidence": f"{100 * options.confidence:g} %",
         "alpha": options.alpha,
         "resamples": options.resamples,
         "fewest": statistics.FEWEST,
@@ -123,7 +126,7 @@ def checklist_facts(settings: Settings) -> dict[str, object]:
         "corpus_seed": settings.corpus.seed,
         "pretraining_seeds": len(settings.pretraining.seeds),
         "finetuning_seeds": " and ".join(str(len(settings.finetuning[name].seeds)) for name in settings.protocols),
-        "confidence": f"{settings.analysis.confidence:.0%}",
+        "confidence": f"{100 * settings.analysis.confidence:g} %",
     }
 
 
@@ -142,9 +145,9 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     filled = inputs.read("cells", dtype=cells.TYPES)
     made += robustness_figures.noise(inputs.read("noise_curves"), filled, inputs.constant_answers("accuracy"))
     made += robustness_figures.transfer(inputs.read("transfer"), filled)
-    made += translation_figure.drawings(inputs.read("translation_curves"))
-    made += waiting_figure.drawings(inputs.read("waiting"))
-    made.append(answer_figure.drawing(contrasts.frame(), inputs.summaries(), settings))
+    made += own_figures.translation(inputs.read("translation_curves"))
+    made += own_figures.waiting(inputs.read("waiting"))
+    made.append(answer_figure.answer(contrasts.frame(), inputs.summaries(), settings))
     return {drawing.name: drawing for drawing in made}
 
 
@@ -153,22 +156,24 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
     layout, summaries = content("sections"), inputs.summaries()
     compared, facts = contrasts.frame(), first_screen.of_run(settings, summaries)
     matrix = first_screen.matrix(settings, compared, summaries, inputs.studies())
-    below = {name: drawing for name, drawing in figures.items() if name != "answer"}
-    made = pages.pages(layout, grids, below, texts(settings, matrix, compared))
-    return {
-        "title": layout["title"],
-        "author": layout["author"],
-        "question": layout["question"],
-        "sources": layout["sources"],
+    made = pages.pages(layout, grids, figures, texts(settings, matrix, compared))
+    tasks = inputs.task_statistics()
+    more = {
+        "subsets": sorted(tasks.loc[tasks["subset"], "task"].map(names.task).unique()),
+        "differing": deviations.differing(frames.compared(settings, "courtois2024")),
+        "remark": settings.report.remark,
+    }
+    return layout | {
         "banner": sentence("banner", **facts),
         "columns": layout["matrix"],
         "matrix": matrix,
+        "one_a_source": first_screen.one_a_source,
         "places": pages.places(made),
         "sentences": first_screen.sentences(settings, summaries, inputs.audited()),
-        "more": sentence("data", **data_facts(settings)),
+        "more": sentence("data", **more),
         "answer": figures["answer"],
         "pages": made,
-        "not_run": pages.not_run(made, layout, grids, below),
+        "not_run": pages.not_run(made, layout, grids, figures),
     }
 
 
@@ -176,22 +181,12 @@ def texts(settings: Settings, matrix: list[dict], compared: pd.DataFrame) -> dic
     """What the texts of the sections name: options of the analysis, and the answers that this run gives."""
     totals = frames.reader(settings, {})("audit_totals")
     return statistics_of(settings) | {
-        "answer": lambda place: sentence("answer", matrix=matrix, place=place, said=content("sentences")["said"]),
+        "answer": lambda column: first_screen.answer(column, matrix),
         "differs": sentence("differs", **first_screen.differing(compared)),
         "studied": sentence("studied", rows=inputs.studies().to_dict("records")),
         "squad": sentence("squad", scores=first_screen.questions(inputs.read("cells", dtype=cells.TYPES))),
         "translated": sentence("translated", scores=first_screen.bleu(inputs.read("translation"))),
         "audited": sentence("audited", rows=totals.to_dict("records"), open=int(totals["not_decided"].sum())),
-    }
-
-
-def data_facts(settings: Settings) -> dict[str, object]:
-    """What a reader must know of the data and of the settings before believing a number."""
-    tasks = inputs.task_statistics()
-    return {
-        "subsets": sorted(tasks.loc[tasks["subset"], "task"].map(names.task).unique()),
-        "differing": deviations.differing(frames.compared(settings, "courtois2024")),
-        "remark": settings.report.remark,
     }
 
 
@@ -208,7 +203,7 @@ def write(filled: dict, grids: dict[str, Grid], figures: dict[str, Drawing], set
             for form, drawn in drawing.files.items():
                 write_atomically(folder / f"{name}.{form}", drawn)
     with temporary_sibling(REPORTS / "model_cards") as folder:
-        for name, card in cards.cards(TEMPLATES, settings, inputs.summaries()).items():
+        for name, card in cards.cards(settings, inputs.summaries()).items():
             write_atomically(folder / f"{name}.md", card)
     for page in filled["pages"]:
         write_atomically(REPORTS / f"{page['file']}.html", html.render(TEMPLATES, filled | {"page": page}))
@@ -216,9 +211,7 @@ def write(filled: dict, grids: dict[str, Grid], figures: dict[str, Drawing], set
         write_atomically(REPORTS / f"{name}.tex", tex.get_template(f"{name}.tex").render(filled))
     with temporary_sibling(REPORTS / "results.parquet") as path:
         shutil.copyfile(ANALYSIS / "results.parquet", path)
-    write_atomically(
-        REPORTS / "results.md", cards.results_page(TEMPLATES, pd.read_parquet(ANALYSIS / "results.parquet"))
-    )
+    write_atomically(REPORTS / "results.md", cards.results_page(pd.read_parquet(ANALYSIS / "results.parquet")))
 
 
 def main(settings: Settings) -> None:

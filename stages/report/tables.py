@@ -7,6 +7,7 @@ all others.
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, isnan
+from typing import ClassVar
 
 import pandas as pd
 
@@ -14,7 +15,6 @@ from stages.evidence.cell_verdicts import NOT_RUN
 
 MISSING = "–"
 PHRASE = 45  # characters, from which a cell is a text
-PORTRAIT = 118  # characters of 8 points that fit an upright page
 LONG, WIDE, GAP = 36, 90, 0.4  # lines that no longer fit a page; characters that fill one; space between groups
 
 
@@ -62,6 +62,9 @@ class Group:
     words: tuple[tuple[str, str], ...] = ()
 
 
+NOTHING = (Group("This run", (Line("", (), note=NOT_RUN),)),)  # in place of rows
+
+
 @dataclass(frozen=True)
 class Heading:
     label: str
@@ -70,7 +73,7 @@ class Heading:
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """name: of its files. place: where it stands in a paper, empty for tables of our own; links: to that place.
+    """A table. name: of its files. place: where it stands in a paper, empty for our own; links: to that place.
 
     stage: the pipeline stage whose numbers it shows. labelled: whether its lines have labels. measured: whether this
     run, or what the authors released, has a number in it. parts: tables whose files hold the same by edition.
@@ -89,6 +92,8 @@ class Grid:
     links: tuple[tuple[str, str], ...] = ()
     parts: tuple[str, ...] = ()
     csv: pd.DataFrame
+    kind: ClassVar[str] = "table"
+    empty: ClassVar[bool] = False
 
     @property
     def kinds(self) -> list[str]:
@@ -109,18 +114,6 @@ class Grid:
             for menu, choice in group.words:
                 menus.setdefault(menu, {})[choice] = None
         return {menu: list(choices) for menu, choices in menus.items()}
-
-    @property
-    def wide(self) -> bool:
-        """Whether a page on its side is needed to print it at a legible size."""
-        lines = [line.values for group in self.groups for line in group.lines if line.values]
-        columns = list(zip(*lines, strict=True))
-        cells = [
-            max((len(v.text) + len(v.spread) for v in column if v.kind == "number"), default=8) for column in columns
-        ]
-        words = [max(map(len, heading.label.split()), default=0) for heading in self.headings]
-        first = max((min(len(group.label), 24) for group in self.groups), default=0) + 14 * self.labelled
-        return first + sum(max(pair) + 2 for pair in zip(cells, words, strict=False)) > PORTRAIT
 
     @property
     def long(self) -> bool:
@@ -145,7 +138,7 @@ def number(value: float, decimals: int) -> str:
     return MISSING if isnan(value) else f"{value:,.{decimals}f}".replace("-", "−")
 
 
-def found(difference: float, unit: str = "points") -> str:
+def detectable(difference: float, unit: str = "points") -> str:
     """In words, the difference that 80 % of such runs would find; rounded up, never down."""
     tenths = ceil(round(10 * difference, 6))  # 11.000000000000002 is 11
     return f"{number(tenths / 10, 1)} {unit} would be found in 80 % of such runs, at the first step of Holm's method"
@@ -200,16 +193,14 @@ def plain(
         values = [form(row[column]) for column, (_, form) in others]
         values = tuple(value if isinstance(value, Value) else Value(value) for value in values)
         groups.append(Group(label(row[first]), (Line("", values),)))
-    measured = bool(groups)
-    groups = groups or [Group("This run", (Line("", (), note=NOT_RUN),))]
     return Grid(
-        measured=measured,
+        measured=bool(groups),
         name=name,
         title=title,
         stage=stage,
         first=heading.label,
         headings=tuple(heading for _, (heading, _) in others),
-        groups=tuple(groups),
+        groups=tuple(groups) or NOTHING,
         csv=frame,
         **more,
     )

@@ -21,18 +21,20 @@ PAPER_OF = {"C": "courtois2024", "K": "kowsher", "K24": "kowsher", "K25": "kowsh
 WORST = (FAILS, NOT_DECIDED, TRUNCATED, HOLDS)  # a fact has the worst verdict of its checks
 HOLD, FAIL = (HOLDS, "reproduced"), (FAILS, "contradicted", "partly", "unsupported", TRUNCATED)
 LEDGERS = {  # column of the claims: heading, what it judges
-    "numbers": ("Audit", "does it follow from the printed numbers and the released results?"),
+    "numbers": ("Audit", "Does it follow from the printed numbers and the released results?"),
     "released": (
         "Released results",
-        "do their seeds show it? One checkpoint per arm, where no cell says otherwise: as it reads.",
+        "Do their seeds show it? Unless a cell says otherwise, they come from one checkpoint per operator, and the "
+        "cell says how these read.",
     ),
-    "run": ("This run", "does it find it, by counting or by training?"),
+    "run": ("This run", "Does it show it, by counting or by training?"),
 }
 COMMON = (
     "released",
     ONE_CHECKPOINT,
 )  # of nearly every cell of that column: its head says so, and the cell how it reads
 CITED = re.compile(r"\s*\[[\w.\-]+, [\w\- ]+\]")  # from here on a sentence quotes checks, which are linked instead
+LEVEL = re.compile(r" \((\d+)%\)$")  # of an interval
 MARKS = "¹²³"  # of sentences that many cells of a column share, which then stand once in its head
 END = re.compile(r"(?<=\.)\s+(?=[A-Z])")  # of a sentence
 
@@ -44,12 +46,12 @@ def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
         ledger: the claims as analysis judged them, a row for each ledger that a claim belongs to.
         checks: the audit, for the verdicts of the checks that are named.
     """
-    found = dict(zip(checks["check"], checks["verdict"], strict=True))
+    verdict_of = dict(zip(checks["check"], checks["verdict"], strict=True))
     rows = side_by_side(ledger)
     shared = {column: _shared([row[f"{column}_because"] for row in rows]) for column in LEDGERS}
     groups = []
     for row in rows:
-        rests = tuple((name, found[name]) for name in str(row["audit_ids"]).split(", ") if name in found)
+        rests = tuple((name, verdict_of[name]) for name in str(row["audit_ids"]).split(", ") if name in verdict_of)
         values = [Value(names.prose(row["claim"]), because=row["where"], kind="text")]
         for column in LEDGERS:
             because = names.prose(_marked(row[f"{column}_because"], shared[column]))
@@ -82,26 +84,30 @@ def side_by_side(ledger: pd.DataFrame) -> list[dict]:
 
     A claim that the audit alone decides says nothing of the run, whose column stays empty.
     """
-    made = []
-    for _, own in ledger.groupby("id", sort=False):
-        entry = own.iloc[0].to_dict() | {"released": "", "released_because": "", "run": "", "run_because": ""}
+    entries = []
+    for _, rows in ledger.groupby("id", sort=False):
+        entry = rows.iloc[0].to_dict() | {"released": "", "released_because": "", "run": "", "run_because": ""}
         entry["numbers_because"] = CITED.split(entry["numbers_because"], maxsplit=1)[0]
-        for row in own.itertuples():
+        for row in rows.itertuples():
             column = "released" if row.ledger == "released" else "run"
             if row.ledger == "released":
                 entry["reading"] = row.reading
             if row.ledger != "counts" or row.unit_of_inference:
-                entry |= {column: row.verdict, f"{column}_because": CITED.split(_found(row), maxsplit=1)[0]}
-        made.append(entry)
-    return made
+                entry |= {column: row.verdict, f"{column}_because": CITED.split(_because(row), maxsplit=1)[0]}
+        entries.append(entry)
+    return entries
 
 
-def _found(row) -> str:
-    """Why a verdict is what it is: the reason, the estimate with its interval and unit, and the power."""
-    interval = f"; interval {row.interval}" if row.interval else ""
-    unit = f"; from {row.unit_of_inference}" if row.unit_of_inference else ""
-    estimate = f"Found: {row.estimate}{interval}{unit}." if row.estimate else ""
-    return " ".join(part for part in (row.because, estimate, row.power) if part)
+def _because(row) -> str:
+    """Why a verdict is what it is: the reason, every estimate with its interval, their unit, and the power."""
+    intervals = dict(part.rpartition(": ")[::2] for part in row.interval.split("; "))
+    estimates = []
+    for name, _, value in (part.rpartition(": ") for part in row.estimate.split("; ")):
+        interval = LEVEL.sub(r", \1 %", intervals.get(name, ""))  # brackets stand around it here
+        estimates.append(f"{name}: {value}" + (f" ({interval})" if interval else ""))
+    unit = f", from {row.unit_of_inference}" if row.unit_of_inference else ""
+    found = f"Found: {'; '.join(estimates)}{unit}." if row.estimate else ""
+    return " ".join(part for part in (row.because, found, row.power) if part)
 
 
 def _shared(reasons: list[str]) -> dict[str, str]:
@@ -120,15 +126,15 @@ def _marked(reason: str, shared: dict[str, str]) -> str:
 def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
     """How many claims of every source each ledger judges: decided, which hold or fail, and open."""
     rows = pd.DataFrame(side_by_side(ledger))
-    made = []
-    for paper, own in rows.groupby("paper", sort=False):
+    totals = []
+    for paper, of_paper in rows.groupby("paper", sort=False):
         for column, (heading, _) in LEDGERS.items():
-            verdicts = own.loc[own[column] != "", column]
+            verdicts = of_paper.loc[of_paper[column] != "", column]
             hold, fail = (int(verdicts.isin(kind).sum()) for kind in (HOLD, FAIL))
             entry = {"claims": len(verdicts), "decided": hold + fail, "hold": hold, "fail": fail}
             entry["open"] = entry["claims"] - entry["decided"]
-            made += [{"source": PAPERS[paper], "ledger": heading} | entry] if len(verdicts) else []
-    return pd.DataFrame(made)
+            totals += [{"source": PAPERS[paper], "ledger": heading} | entry] if len(verdicts) else []
+    return pd.DataFrame(totals)
 
 
 def audit(checks: pd.DataFrame) -> Grid:
@@ -163,14 +169,14 @@ def _prose(text: str) -> Value:
 
 def audit_totals(checks: pd.DataFrame) -> pd.DataFrame:
     """How the audit came out by source, in facts: checks that one reason decides are one, with the worst verdict."""
-    made = []
-    for paper, own in checks.groupby(checks["check"].str.partition(".")[0].map(PAPER_OF), sort=False):
-        computed = own[(own["by"] == "arithmetic") & own["verdict"].isin(WORST)]
+    totals = []
+    for paper, of_source in checks.groupby(checks["check"].str.partition(".")[0].map(PAPER_OF), sort=False):
+        computed = of_source[(of_source["by"] == "arithmetic") & of_source["verdict"].isin(WORST)]
         facts = computed.groupby("fact")["verdict"].agg(lambda verdicts: min(verdicts, key=WORST.index))
         counts = {verdict: int((facts == verdict).sum()) for verdict in WORST}
         entry = {"facts": len(facts) - counts[NOT_DECIDED], "holds": counts[HOLDS], "truncated": counts[TRUNCATED]}
         entry |= {"fails": counts[FAILS], "failing_checks": int((computed["verdict"] == FAILS).sum())}
         entry |= {"not_decided": counts[NOT_DECIDED]}
-        entry |= {"by_reading": int(((own["by"] == "reading") & (own["verdict"] == FAILS)).sum())}
-        made.append({"source": PAPERS[paper]} | entry)
-    return pd.DataFrame(made)
+        entry |= {"by_reading": int(((of_source["by"] == "reading") & (of_source["verdict"] == FAILS)).sum())}
+        totals.append({"source": PAPERS[paper]} | entry)
+    return pd.DataFrame(totals)

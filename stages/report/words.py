@@ -44,19 +44,24 @@ def _environment() -> jinja2.Environment:
             _number(low) * scale, _number(high) * scale, decimals
         ),
         "p": lambda value: tables.probability(_number(value)),
-        "found": tables.found,
+        "detectable": tables.detectable,
         "task": names.task,
         "operator": names.operator,
         "protocol": names.protocol,
         "milestone": names.milestone,
         "listed": listed,
     }
-    made.globals |= {"model": names.model}
+    made.globals |= {"model": names.model, "verdict_on": verdict_on}
     return made
 
 
 def _number(value: object) -> float:
     return float(value) if isinstance(value, (int, float)) else nan
+
+
+def verdict_on(quantity: str, finding: str) -> str:
+    """The words of sentences.yaml for a finding on a quantity, without what they speak for."""
+    return content("sentences")["verdicts"][quantity][finding][0]
 
 
 def listed(words: list[str]) -> str:

@@ -1,0 +1,91 @@
+"""Figures that no paper has: how many runs wait for a milestone, and the accuracy of translation by epoch."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from stages.report import frames, names
+from stages.report.drawing import HEIGHT, WIDTH, Drawing, curve, drawing, steps_axis, style
+from stages.report.words import content
+
+ACCURACIES = {
+    "training_accuracy": "training accuracy of all positions (%)",
+    "accuracy": "accuracy of held-out tokens (%)",
+}
+CEILING = "accuracy_ceiling"
+
+
+def waiting(curves: pd.DataFrame) -> list[Drawing]:
+    """Kaplan-Meier curves of this run's operators, a panel for each milestone that tells runs apart.
+
+    None where every operator has one run, and none of a milestone that all runs reach at one evaluation.
+    """
+    run = curves[curves["source"] == "reproduced"]
+    panel = run.groupby(["size", "milestone"])
+    one_step = run["step"].where(run["step"] > 0).groupby([run["size"], run["milestone"]]).transform("nunique") == 1
+    all_there = run.groupby(["size", "milestone", "operator"])["waiting"].transform("min").eq(0)
+    at_once = one_step & all_there.groupby([run["size"], run["milestone"]]).transform("all")
+    run = run[(panel["at_risk"].transform("max") > 1) & ~at_once]
+    groups = [
+        (f"{names.milestone(name)}, BERT-{size}", rows)
+        for (size, name), rows in frames.in_order(run).groupby(["size", "milestone"], sort=False)
+    ]
+    if not groups:
+        return []
+    title = "Share of this run's pre-training runs that have not yet got to a milestone (Kaplan-Meier curves)"
+    notes = tuple(content("sentences")["notes"]["waiting"])
+    return [drawing("waiting", title, "analysis", groups, _still_waiting, _left, (WIDTH, 2.3), run, notes=notes)]
+
+
+def translation(frame: pd.DataFrame) -> list[Drawing]:
+    """One figure: a panel a protocol and accuracy, a line an operator; dotted, the ceiling where there is one."""
+    groups = [
+        (f"{protocol}: {label}", rows[rows["metric"].isin((metric, CEILING))].assign(shown=metric))
+        for protocol, rows in frame.groupby("protocol", sort=False)
+        for metric, label in ACCURACIES.items()
+    ]
+    if not groups:
+        return []
+    name, title, size = "translation_curves", "Accuracy of translation by epoch", (WIDTH, HEIGHT)
+    notes = tuple(content("sentences")["notes"][name])
+    return [drawing(name, title, "translation", groups, _accuracies, _ends, size, frame, notes=notes)]
+
+
+def _still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
+    """One step curve an operator."""
+    last = frame["step"].max()
+    for operator, rows in frame.groupby("operator", sort=False):
+        colour, stroke = style(operator)
+        step, share = [*rows["step"], last], [*rows["waiting"], rows["waiting"].iloc[-1]]
+        axes.step(step, share, where="post", color=colour, linestyle=stroke, label=names.operator(operator))
+    axes.set_ylim(-0.03, 1.03)
+    axes.set_ylabel("share not there yet")
+    steps_axis(axes)
+
+
+def _left(frame: pd.DataFrame) -> str:
+    """The share of every operator's runs that never get there, and when the last of the others does."""
+    parts = []
+    for operator, rows in frame.groupby("operator", sort=False):
+        share, step = rows["waiting"].iloc[-1], rows["step"].iloc[-1]
+        others = f", the last of the others gets there at step {step:,.0f}" if share < 1 else ""
+        parts.append(f"{100 * share:.0f} % of the runs of {names.operator(operator)} never get there{others}")
+    return "; ".join(parts)
+
+
+def _accuracies(axes: Axes, frame: pd.DataFrame) -> None:
+    metric, parts = frame["shown"].iloc[0], ["mean", "minimum", "maximum"]
+    frame = frame.assign(**{part: 100 * frame[part] for part in parts})
+    for operator, rows in frame[frame["metric"] == metric].groupby("operator", sort=False):
+        curve(axes, rows, operator, "epoch")
+    if metric == "training_accuracy":
+        ceiling = frame.loc[frame["metric"] == CEILING, "mean"].mean()
+        axes.axhline(ceiling, color=style("original")[0], linestyle=":", label="ceiling")
+    axes.set_xlabel("epoch")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+
+
+def _ends(frame: pd.DataFrame) -> str:
+    """The last value of every curve, in words."""
+    shown = frame[frame["metric"] == frame["shown"].iloc[0]]
+    last = shown.groupby("operator", sort=False)["mean"].last()
+    return ", ".join(f"{names.operator(operator)} ends at {100 * value:.1f}" for operator, value in last.items())
