@@ -28,9 +28,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def checks() -> pd.DataFrame:
-    folder = ROOT / "data/released"
-    rows = pd.concat([released.glue(folder), released.checkpoints(folder), released.validation_loss(folder)])
-    return audit.checks(measurements.measurements(rows)).set_index("check")
+    return audit.checks(measurements.measurements(released.observations())).set_index("check")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Published and released numbers, and what follows from them."""
 
 from decimal import ROUND_HALF_UP, Decimal
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,18 +19,17 @@ from stages.evidence import (
     specifications,
 )
 from stages.evidence.statistics import summarise
-from tests.toy_evidence import FOLDER, MARGINS, evidence, row
+from tests.toy_evidence import MARGINS, evidence, row
 
-ROOT = Path(__file__).parents[1]
 TABLES, _ = specifications.load()
-TABLE3 = published.table("courtois2024_table3_glue", FOLDER)
-CELLS = pd.read_csv(FOLDER / "INDEX.csv").set_index("file")["cells"]
+TABLE3 = published.table("courtois2024_table3_glue")
+CELLS = pd.read_csv(published.FOLDER / "INDEX.csv").set_index("file")["cells"]
 NAMES = [name.removesuffix(".csv") for name in CELLS.index]
 
 
 @pytest.fixture(scope="module")
 def raw() -> pd.DataFrame:
-    return measurements.measurements(released.glue(ROOT / "data/released"))
+    return measurements.measurements(released.glue())
 
 
 def printed(value: float, decimals: int = 2) -> str:
@@ -62,21 +60,21 @@ def test_table_3_has_54_task_cells_and_6_scores_with_deviations():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_published_table_is_readable_and_as_long_as_the_index_says(name):
-    assert len(published.table(name, FOLDER)) == CELLS[f"{name}.csv"]
+    assert len(published.table(name)) == CELLS[f"{name}.csv"]
 
 
 def test_a_missing_table_is_an_error_that_names_the_index():
     with pytest.raises(ValueError, match=r"nothing\.csv: no such table.*INDEX"):
-        published.table("nothing", FOLDER)
+        published.table("nothing")
 
 
 def released_curves() -> pd.DataFrame:
-    losses = released.validation_loss(ROOT / "data/released")
+    losses = released.validation_loss()
     return convergence.curves(losses, measurements.measurements(losses))
 
 
 def test_released_losses_have_one_value_every_250_steps():
-    losses = convergence.validation_loss(released.validation_loss(ROOT / "data/released"))
+    losses = convergence.validation_loss(released.validation_loss())
     for _, run in losses.groupby(["size", "operator"]):
         assert list(run["step"]) == list(range(250, 200_001, 250))
 
@@ -213,7 +211,7 @@ def test_operators_that_are_only_counted_have_no_row_of_their_own():
         for operator in ("hadamard", "shared", "symmetric")
     ]
     name = "courtois2024_table2_model_parameters"
-    filled = cells.fill(TABLES[name], published.table(name, FOLDER), evidence(run))
+    filled = cells.fill(TABLES[name], published.table(name), evidence(run))
     assert list(dict.fromkeys(filled["row_key"]))[6:] == ["base.shared"]
     assert filled.set_index("row_key").loc["base.symmetric", "status"].tolist()[0] == "reproduced"
 
@@ -224,7 +222,7 @@ def test_a_column_of_counts_is_made_for_every_size():
         for size in ("tiny", "base")
     ]
     name = "courtois2024_table1_attention_param_formulas"
-    filled = cells.fill(TABLES[name], published.table(name, FOLDER), evidence(run))
+    filled = cells.fill(TABLES[name], published.table(name), evidence(run))
     assert {"counted.tiny", "counted.base"} < set(filled["column_key"])
 
 
@@ -238,7 +236,7 @@ def test_noise_of_another_size_and_operator_stands_below_and_beside_the_papers()
         for condition in ("noise=0", "noise=0.05")
     ]
     name = "kowsher2024_arxiv_table5_noise"
-    filled = cells.fill(TABLES[name], published.table(name, FOLDER), evidence(run))
+    filled = cells.fill(TABLES[name], published.table(name), evidence(run))
     own = filled[filled["row_key"] == "tiny.courtois2024.noise=0.05"].set_index("column_key")
     assert own.loc["mnli.pairwise", "reproduced"] == own.loc["mnli.original", "reproduced"] == 50.0
     assert own.loc["mnli.shared", "status"] == cells.NOT_RUN
@@ -258,9 +256,9 @@ def test_every_published_table_is_specified_and_no_other():
 @pytest.mark.parametrize("name", TABLES)
 def test_every_published_cell_of_a_table_has_its_place(name):
     table = TABLES[name]
-    other = published.table(table.edition, FOLDER) if table.edition else None
-    filled = cells.fill(table, published.table(name, FOLDER), evidence([]), other)
-    assert filled["printed"].notna().sum() == len(published.table(name, FOLDER))
+    other = published.table(table.edition) if table.edition else None
+    filled = cells.fill(table, published.table(name), evidence([]), other)
+    assert filled["printed"].notna().sum() == len(published.table(name))
     assert not (filled["verdict"] == "").any()
 
 
@@ -287,7 +285,7 @@ def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text()
         for seed in (1, 2)
     ]
     run = measurements.measurements(pd.DataFrame(rows))
-    filled = cells.fill(TABLES[name], published.table(name, FOLDER), evidence(run.to_dict("records")))
+    filled = cells.fill(TABLES[name], published.table(name), evidence(run.to_dict("records")))
     assert set(filled["status"]) == {"reproduced"} and len(filled) == 2 * 2 * 2 * 6
     cell = filled.set_index(["row_key", "column_key"])["reproduced"]
     assert cell["base.original.single", "squad1_em"] == pytest.approx(80.15)
@@ -295,13 +293,13 @@ def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text()
     assert cell["base.original.triviaqa", "avg_em"] == pytest.approx(72.15)
     assert cell["tiny.shared.single", "avg_f1"] == pytest.approx(81.15)
     text = "kowsher2024_arxiv_text_and_figure_numbers"
-    filled = cells.fill(TABLES[text], published.table(text, FOLDER), evidence(run.to_dict("records")))
+    filled = cells.fill(TABLES[text], published.table(text), evidence(run.to_dict("records")))
     gains = filled[filled["row_key"].str.startswith("squad") & (filled["status"] == "reproduced")]
     assert len(gains) == 6 and gains["reproduced"].to_numpy() == pytest.approx(1.0)
 
 
 def test_the_released_checkpoints_reach_95_percent_between_the_checkpoints_that_are_interpolated():
-    rows = released.checkpoints(ROOT / "data/released")
+    rows = released.checkpoints()
     measured = measurements.measurements(rows)
     reached = milestones.reached(measured, convergence.curves(rows, measured), 0.95)
     reached = reached[reached["milestone"] == "steps_to_95_percent"].set_index("operator")

@@ -1,26 +1,21 @@
 """Statistics of noise and transfer, on made-up observations whose answers are known."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from stages.analysis import contrasts, robustness
 from stages.evidence import baselines, cells, measurements, published, specifications
-from stages.plumbing.settings import load_settings
 from stages.report import frames, own_tables
 from stages.report import robustness_figures as figures
 from stages.report.drawing import inline
+from tests.toy_evidence import MARGINS
 
-ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "data/published"
 TABLES = [
     f"kowsher{edition}_{table}"
     for edition in ("2024_arxiv", "2025_naacl")
     for table in ("table5_noise", "table6_cross_domain")
 ]
-MARGINS = load_settings(ROOT / "stages/scales/laptop.yaml").analysis.margins
 
 
 def observed(curves: dict[str, dict[str, float]], seeds=((1, 1), (1, 2), (2, 1), (2, 2)), spread=0.0) -> pd.DataFrame:
@@ -240,7 +235,7 @@ def of_kowsher() -> pd.DataFrame:
 def filled(name: str, rows: pd.DataFrame) -> pd.DataFrame:
     run = measurements.measurements(rows)
     evidence = cells.Evidence(run, run.iloc[:0], ("original", "shared"), ("base",), 0.95, 0.05, MARGINS, True, {})
-    return cells.fill(specifications.load()[0][name], published.table(name, FOLDER), evidence)
+    return cells.fill(specifications.load()[0][name], published.table(name), evidence)
 
 
 def all_filled(rows: pd.DataFrame) -> pd.DataFrame:
@@ -251,7 +246,7 @@ def all_filled(rows: pd.DataFrame) -> pd.DataFrame:
 def test_a_run_of_bert_base_fills_every_cell_of_tables_5_and_6_in_per_cent(name):
     frame = filled(name, of_kowsher())
     printed = frame[frame["printed"].notna()]
-    assert len(printed) == len(published.table(name, FOLDER))
+    assert len(printed) == len(published.table(name))
     assert set(printed["status"]) == {"reproduced"} and set(printed["reproduced_n"]) == {2}
     if "table5" in name:
         levels = printed["row_key"].str.removeprefix("noise_").astype(float)

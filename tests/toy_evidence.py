@@ -8,7 +8,6 @@ from stages.evidence import cells, measurements
 from stages.plumbing.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "data/published"
 MARGINS = load_settings(ROOT / "stages/scales/laptop.yaml").analysis.margins
 
 

@@ -126,8 +126,6 @@ def compared(own: pd.DataFrame, other: pd.DataFrame, confidence: float, margin: 
         arms = [arm.assign(value=survival.restricted(arm, until)) for arm in events]
         never = [int((~arm["reached"]).sum()) for arm in arms]
     made = between(*arms, confidence)
-    # what noise takes tells nothing of a model that has nothing to lose
-    nothing = any if own["quantity"].iloc[0].startswith(LOST) else all
     return {
         "arm": own["operator"].iloc[0],
         "reference": REFERENCE,
@@ -146,7 +144,7 @@ def compared(own: pd.DataFrame, other: pd.DataFrame, confidence: float, margin: 
         "never": never[0],
         "never_reference": never[1],
         "horizon": until,
-        "at_chance": nothing(baselines.all_at_chance(arm["score"], arm["most_frequent_high"]) for arm in arms),
+        "at_chance": baselines.nothing_to_compare(arms, "score", lost=own["quantity"].iloc[0].startswith(LOST)),
     }
 
 

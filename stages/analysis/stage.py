@@ -110,7 +110,7 @@ def judged(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame, settings:
         comparable=settings.data.source != "embedded",
         confidence=options.confidence,
         alpha=options.alpha,
-        otherwise=claim_scope.run_otherwise(content["translation"], protocols),
+        differing=claim_scope.differing_keys(content["translation"], protocols),
     )
     return claims.ledger(published.claims(), content, checks, raw, run, scope)
 

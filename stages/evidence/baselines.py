@@ -18,7 +18,7 @@ confidence of the report. The interval is that of drawing so many examples anew:
 The model's own spread over seeds is left out: it says how sure a mean is, not whether it is a result.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isnan, nan, sqrt, tanh
 
 import pandas as pd
@@ -171,9 +171,22 @@ def at_chance(score: float, high: float) -> bool | None:
     return None if isnan(score) or isnan(high) else score <= high
 
 
-def all_at_chance(values: pd.Series, highs: pd.Series) -> bool:
-    """Whether the mean of scores is at chance; False where that is not known. highs: the end of chance beside each."""
-    return len(values) > 0 and at_chance(float(values.mean()), float(highs.iloc[0])) is True
+def nothing_to_compare(arms: Iterable[pd.DataFrame], score: str, lost: bool) -> bool:
+    """Whether the scores of arms are too low for a comparison of what was made of them.
+
+    Args:
+        arms: the runs of each, with a column `most_frequent_high`, the end of chance, where that is known.
+        score: the name of the column of scores. The mean over the runs of an arm is judged, by `at_chance`.
+        lost: whether what noise takes is compared. An arm at chance has nothing to lose, so that one is enough to leave
+            nothing to compare; otherwise all arms must be at chance.
+    """
+    at = [
+        len(arm) > 0
+        and "most_frequent_high" in arm
+        and at_chance(float(arm[score].mean()), float(arm["most_frequent_high"].iloc[0])) is True
+        for arm in arms
+    ]
+    return any(at) if lost else all(at)
 
 
 def beside(rows: pd.DataFrame, baselines: Known, value: str = "value") -> pd.DataFrame:

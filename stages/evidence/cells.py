@@ -7,12 +7,12 @@ cell_verdicts.py judges them.
 from dataclasses import dataclass, replace
 from math import isnan
 
-import numpy as np
 import pandas as pd
 
 from stages.evidence import baselines, cell_verdicts, specifications
 from stages.evidence.cell_verdicts import NO_MODEL, NOT_MEASURED, NOT_RUN
-from stages.evidence.convergence import MILESTONES, NOT_REACHED
+from stages.evidence.convergence import never_reached
+from stages.evidence.derived import matching
 from stages.evidence.specifications import Column, Row, Table
 from stages.evidence.statistics import summarise
 
@@ -201,15 +201,6 @@ def _run_rows(table: Table, columns: list[Column], run: pd.DataFrame, printed: d
     return [_patterned(table, values) for values in keys if values not in there]
 
 
-def matching(rows: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
-    """Rows with these values in these fields; None selects empty fields."""
-    mask = np.ones(len(rows), dtype=bool)
-    for field, value in select.items():
-        found = rows[field].isna() if value is None else (rows[field] == value).fillna(False)
-        mask &= found.to_numpy(bool)
-    return rows[mask]
-
-
 def _empty(table: Table, row: Row, column: Column) -> dict:
     return dict.fromkeys(TYPES) | {
         "table": table.name,
@@ -235,8 +226,8 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
     if len(released):
         made = summarise(released, evidence.confidence)
         cell |= {"released": made.mean, "released_sd": made.sd, "released_n": made.n}
-    never = _never(evidence.run, row.select | column.select)
-    if never:
+    never = len(never_reached(evidence.run, row.select | column.select))
+    if never:  # a mean over the others would mislead
         return cell | {"status": "reproduced", "verdict": f"{never} of {never + len(run)} runs never got there"}
     if run.empty:
         return cell | {"status": NOT_RUN, "verdict": NOT_RUN}
@@ -267,9 +258,3 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
 def _measured(measurements: pd.DataFrame, select: dict[str, str], scale: float) -> pd.DataFrame:
     rows = matching(measurements, select)
     return rows.assign(value=rows["value"] * scale)
-
-
-def _never(run: pd.DataFrame, select: dict[str, str]) -> int:
-    """How many runs ended before they reached a milestone; a mean over the others would mislead."""
-    metric = select.get("metric")
-    return len(matching(run, select | {"metric": metric + NOT_REACHED})) if metric in MILESTONES else 0

@@ -8,7 +8,7 @@ evaluation is not left out: it has a row of the metric with NOT_REACHED at its e
 import numpy as np
 import pandas as pd
 
-from stages.evidence.derived import FIELDS, gains
+from stages.evidence.derived import FIELDS, gains, matching
 
 LEVELS = (5.0, 3.0, 2.5, 2.0, 1.9, 1.8, 1.7)  # nats
 LAST = 10  # evaluations behind the late loss
@@ -116,6 +116,12 @@ def told(measured: pd.DataFrame) -> pd.DataFrame:
     """The `events`, without milestones that no run of a size reaches."""
     found = events(measured)
     return found[found.groupby(["size", "milestone"])["reached"].transform("any").astype(bool)]
+
+
+def never_reached(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
+    """The runs among those selected that ended before a milestone; none where `select` asks for another metric."""
+    metric = select.get("metric")
+    return matching(measured, select | {"metric": metric + NOT_REACHED}) if metric in MILESTONES else measured.iloc[:0]
 
 
 def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:

@@ -4,6 +4,7 @@ Differences and ratios are taken between runs of equal size, task and seeds, so 
 the means and every one stays one number a run.
 """
 
+import numpy as np
 import pandas as pd
 
 from stages.evidence import noise as curve_of_noise
@@ -36,6 +37,15 @@ LOUDEST = 0.4  # of the mean norm of embeddings: the strongest noise of Kowsher 
 NOISE = {"accuracy_lost": "lost", "accuracy_under_noise": "area"}  # metric: its name in noise.summary
 REFERENCES = ("original", "symmetric", "pairwise")
 QA_TASKS = {"squad1": "single", "squad2": "single", "squad1_triviaqa": "triviaqa", "squad2_triviaqa": "triviaqa"}
+
+
+def matching(rows: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
+    """Rows with these values in these fields; None selects empty fields."""
+    mask = np.ones(len(rows), dtype=bool)
+    for field, value in select.items():
+        found = rows[field].isna() if value is None else (rows[field] == value).fillna(False)
+        mask &= found.to_numpy(bool)
+    return rows[mask]
 
 
 def beside(rows: pd.DataFrame, reference: str = "original", own: str | None = None, other: str | None = None):

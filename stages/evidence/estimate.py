@@ -17,7 +17,6 @@ from stages.evidence.statistics import (
     FINETUNING,
     PRETRAINING,
     REPEATS,
-    TRAINING,
     above,
     mean_interval,
     units_by_draw,
@@ -188,22 +187,3 @@ def spreads(own: float, other: float, freedom: tuple[int, int], confidence: floa
     """The ratio of two standard deviations with these degrees of freedom, with the interval of the F distribution."""
     low, high = (own / other / sqrt(stats.f.ppf(q, *freedom)) for q in ((1 + confidence) / 2, (1 - confidence) / 2))
     return Estimate(own / other, low, high, WITHIN, freedom=freedom)
-
-
-def unit_of_inference(estimate: Estimate) -> str:
-    """What the estimate rests on, in words."""
-    if estimate.exact:
-        return "a count"
-    shown = str(estimate.n[0]) if len(set(estimate.n)) == 1 else " and ".join(map(str, estimate.n))
-    arm = " per arm" if len(estimate.n) > 1 else ""
-    if estimate.unit == REPEATS:
-        return f"{shown} timed repeats{arm} on one machine"
-    if estimate.unit == FINETUNING:
-        if max(estimate.n) == 1:
-            return f"one fine-tuning run on one checkpoint{arm}"
-        return f"{shown} fine-tuning seeds on one checkpoint{arm}"
-    if estimate.unit in (PRETRAINING, TRAINING):
-        return f"{shown} {estimate.unit}{arm}" if min(estimate.n) > 1 else f"one checkpoint{arm}"
-    seeds = estimate.checkpoints
-    runs = "one checkpoint" if seeds == 1 else f"{seeds} pre-training seeds"
-    return f"{shown} fine-tuning runs within {runs}{arm}"
