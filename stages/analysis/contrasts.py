@@ -6,6 +6,7 @@ runs are known (stages.evidence.survival). Holm's method adjusts the p values of
 every column.
 """
 
+from functools import cache
 from math import nan
 from pathlib import Path
 
@@ -17,11 +18,8 @@ from stages.analysis import robustness
 from stages.evidence import baselines, convergence, power, scores, survival
 from stages.evidence.estimate import between
 from stages.evidence.statistics import (
-    DIFFERENT,
-    EQUIVALENT,
     FEWEST,
     INCONCLUSIVE,
-    ONE_CHECKPOINT,
     TOO_FEW,
     holm,
     too_few,
@@ -35,21 +33,16 @@ KEYS = ["quantity", "source", "protocol", "size", "at"]
 RUN = ["operator", "stage", "pretraining_seed", "finetuning_seed", "value", "reached"]
 SCORE, LOSS, LOST, STEPS = "score", "loss", "lost_", "steps"  # quantities; LOST is followed by the kind of noise
 FINAL_LOSS = "validation_loss"
-REASONS = {
-    baselines.AT_CHANCE: "no better than a constant answer, so that there is nothing to compare",
-    ONE_CHECKPOINT: "a single pre-training run of an arm speaks for itself, and not for its operator",
-    TOO_FEW: f"a verdict takes {FEWEST} seeds",
-    EQUIVALENT: "after Holm, the difference is shown to be smaller than the margin",
-    DIFFERENT: "after Holm, a difference is shown",
-    INCONCLUSIVE: "after Holm, neither a difference is shown nor that it is smaller than the margin",
-}
-UNDECIDED = "after Holm, no difference is shown"  # where there is no margin
+
+
+@cache
+def _words() -> dict[str, dict[str, str]]:
+    return yaml.safe_load(DESCRIBED.read_text(encoding="utf-8"))
 
 
 def described() -> pd.DataFrame:
     """What the table holds: a row for each `column`, in order, with its `meaning`."""
-    found = yaml.safe_load(DESCRIBED.read_text(encoding="utf-8"))
-    return pd.DataFrame(found.items(), columns=["column", "meaning"])
+    return pd.DataFrame(_words()["columns"].items(), columns=["column", "meaning"])
 
 
 def quantities(rows: pd.DataFrame, measured: pd.DataFrame, known: baselines.Known) -> pd.DataFrame:
@@ -169,7 +162,7 @@ def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     ]
     signs = np.where(family["estimate"] > 0, "higher", "lower")
     shown = (family["p_holm"] < alpha) & ~family["verdict"].isin((TOO_FEW, baselines.AT_CHANCE))
-    reasons = (
-        family["verdict"].map(REASONS).mask(family["margin"].isna() & (family["verdict"] == INCONCLUSIVE), UNDECIDED)
-    )
+    undecided = family["margin"].isna() & (family["verdict"] == INCONCLUSIVE)
+    words = {name: text.format(fewest=FEWEST) for name, text in _words()["reasons"].items()}
+    reasons = family["verdict"].mask(undecided, "no margin").map(words)
     return family.assign(direction=np.where(shown, signs, ""), reason=reasons)
