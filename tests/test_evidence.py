@@ -19,7 +19,7 @@ from stages.evidence import (
     specifications,
 )
 from stages.evidence.statistics import summarise
-from tests.toy_evidence import MARGINS, evidence, row
+from tests.toy_evidence import MARGINS, evidence, filled, row
 
 TABLES, _ = specifications.load()
 TABLE3 = published.table("courtois2024_table3_glue")
@@ -186,9 +186,9 @@ def test_savings_equal_those_of_table_2():
 
 
 def test_a_table_without_a_run_says_not_run_in_every_measurable_cell():
-    filled = cells.fill(TABLES["courtois2024_table3_glue"], TABLE3, evidence([]))
-    assert len(filled) == 60
-    assert (filled["status"] == cells.NOT_RUN).all()
+    table = filled("courtois2024_table3_glue", [])
+    assert len(table) == 60
+    assert (table["status"] == cells.NOT_RUN).all()
 
 
 def test_rows_outside_the_paper_follow_the_papers_rows():
@@ -196,10 +196,10 @@ def test_rows_outside_the_paper_follow_the_papers_rows():
         row(metric="score", evaluated_on="rte", operator=operator, value=0.5, pretraining_seed=1, finetuning_seed=1)
         for operator in ("shared", "original")
     ]
-    filled = cells.fill(TABLES["courtois2024_table3_glue"], TABLE3, evidence(run))
-    keys = list(dict.fromkeys(filled["row_key"]))
+    table = filled("courtois2024_table3_glue", run)
+    keys = list(dict.fromkeys(table["row_key"]))
     assert keys[6:] == ["tiny.shared", "tiny.original"]
-    own = filled[filled["row_key"] == "tiny.shared"].set_index("column_key")
+    own = table[table["row_key"] == "tiny.shared"].set_index("column_key")
     assert own.loc["rte", "reproduced"] == 50.0
     assert own.loc["qqp", "status"] == cells.NOT_RUN
     assert own["printed"].isna().all()
@@ -210,10 +210,9 @@ def test_operators_that_are_only_counted_have_no_row_of_their_own():
         row(stage="parameters", metric="masked_lm_parameters", protocol=None, operator=operator, size="base", value=1)
         for operator in ("hadamard", "shared", "symmetric")
     ]
-    name = "courtois2024_table2_model_parameters"
-    filled = cells.fill(TABLES[name], published.table(name), evidence(run))
-    assert list(dict.fromkeys(filled["row_key"]))[6:] == ["base.shared"]
-    assert filled.set_index("row_key").loc["base.symmetric", "status"].tolist()[0] == "reproduced"
+    table = filled("courtois2024_table2_model_parameters", run)
+    assert list(dict.fromkeys(table["row_key"]))[6:] == ["base.shared"]
+    assert table.set_index("row_key").loc["base.symmetric", "status"].tolist()[0] == "reproduced"
 
 
 def test_a_column_of_counts_is_made_for_every_size():
@@ -221,9 +220,8 @@ def test_a_column_of_counts_is_made_for_every_size():
         row(stage="parameters", metric="attention_parameters", protocol=None, size=size, value=1)
         for size in ("tiny", "base")
     ]
-    name = "courtois2024_table1_attention_param_formulas"
-    filled = cells.fill(TABLES[name], published.table(name), evidence(run))
-    assert {"counted.tiny", "counted.base"} < set(filled["column_key"])
+    table = filled("courtois2024_table1_attention_param_formulas", run)
+    assert {"counted.tiny", "counted.base"} < set(table["column_key"])
 
 
 def test_noise_of_another_size_and_operator_stands_below_and_beside_the_papers():
@@ -235,12 +233,11 @@ def test_noise_of_another_size_and_operator_stands_below_and_beside_the_papers()
         for operator in ("original", "pairwise")
         for condition in ("noise=0", "noise=0.05")
     ]
-    name = "kowsher2024_arxiv_table5_noise"
-    filled = cells.fill(TABLES[name], published.table(name), evidence(run))
-    own = filled[filled["row_key"] == "tiny.courtois2024.noise=0.05"].set_index("column_key")
+    table = filled("kowsher2024_arxiv_table5_noise", run)
+    own = table[table["row_key"] == "tiny.courtois2024.noise=0.05"].set_index("column_key")
     assert own.loc["mnli.pairwise", "reproduced"] == own.loc["mnli.original", "reproduced"] == 50.0
     assert own.loc["mnli.shared", "status"] == cells.NOT_RUN
-    assert len(filled["row_key"].unique()) == 9 + 2
+    assert len(table["row_key"].unique()) == 9 + 2
 
 
 def test_a_published_cell_without_a_place_is_an_error():
@@ -274,7 +271,6 @@ def answered(operator: str, size: str, task: str, metric: str, value: float, see
 
 
 def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text():
-    name = "kowsher2024_arxiv_table2_squad"
     tasks = {"squad1": 0.8, "squad2": 0.6, "squad1_triviaqa": 0.82, "squad2_triviaqa": 0.62}
     rows = [
         answered(operator, size, task, metric, value + better + 0.1 * (metric == "f1") + seed / 1000, seed)
@@ -285,16 +281,15 @@ def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text()
         for seed in (1, 2)
     ]
     run = measurements.measurements(pd.DataFrame(rows))
-    filled = cells.fill(TABLES[name], published.table(name), evidence(run.to_dict("records")))
-    assert set(filled["status"]) == {"reproduced"} and len(filled) == 2 * 2 * 2 * 6
-    cell = filled.set_index(["row_key", "column_key"])["reproduced"]
+    table = filled("kowsher2024_arxiv_table2_squad", run.to_dict("records"))
+    assert set(table["status"]) == {"reproduced"} and len(table) == 2 * 2 * 2 * 6
+    cell = table.set_index(["row_key", "column_key"])["reproduced"]
     assert cell["base.original.single", "squad1_em"] == pytest.approx(80.15)
     assert cell["base.shared.triviaqa", "squad2_f1"] == pytest.approx(73.15)
     assert cell["base.original.triviaqa", "avg_em"] == pytest.approx(72.15)
     assert cell["tiny.shared.single", "avg_f1"] == pytest.approx(81.15)
-    text = "kowsher2024_arxiv_text_and_figure_numbers"
-    filled = cells.fill(TABLES[text], published.table(text), evidence(run.to_dict("records")))
-    gains = filled[filled["row_key"].str.startswith("squad") & (filled["status"] == "reproduced")]
+    table = filled("kowsher2024_arxiv_text_and_figure_numbers", run.to_dict("records"))
+    gains = table[table["row_key"].str.startswith("squad") & (table["status"] == "reproduced")]
     assert len(gains) == 6 and gains["reproduced"].to_numpy() == pytest.approx(1.0)
 
 

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from stages.analysis import contrasts, robustness
-from stages.evidence import baselines, cells, measurements, published, specifications
+from stages.evidence import baselines, cells, measurements, published
 from stages.report import frames, own_tables
 from stages.report import robustness_figures as figures
 from stages.report.drawing import inline
-from tests.toy_evidence import MARGINS
+from tests.toy_evidence import MARGINS, filled
 
 TABLES = [
     f"kowsher{edition}_{table}"
@@ -118,14 +118,6 @@ def test_what_is_lost_is_compared_and_not_what_the_clean_score_tells_already():
     assert set(tests["n"]) == {3} and set(tests["unit_of_inference"]) == {"pre-training seeds"}
 
 
-def test_two_pairs_of_seeds_are_described_and_not_tested():
-    rows = observed({"original": LINE, "shared": LINE})
-    rows["value"] += np.random.default_rng(0).normal(0, 0.01, len(rows))
-    tests = contrasted(robustness.levels(rows))
-    assert set(tests["n"]) == {2} and tests["estimate"].notna().all()
-    assert set(tests["verdict"]) == {"too few seeds"} and tests[["p", "low"]].isna().all(axis=None)
-
-
 def test_holm_adjusts_over_operators_and_splits():
     generator = np.random.default_rng(0)
     rows = observed({"original": LINE, "shared": LINE, "pairwise": LINE}, seeds=[(p, 1) for p in range(6)])
@@ -232,19 +224,20 @@ def of_kowsher() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def filled(name: str, rows: pd.DataFrame) -> pd.DataFrame:
-    run = measurements.measurements(rows)
-    evidence = cells.Evidence(run, run.iloc[:0], ("original", "shared"), ("base",), 0.95, 0.05, MARGINS, True, {})
-    return cells.fill(specifications.load()[0][name], published.table(name), evidence)
+def of_run(name: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """The cells of a published table after a run of two operators at BERT-base."""
+    return filled(
+        name, measurements.measurements(rows).to_dict("records"), operators=("original", "shared"), sizes=("base",)
+    )
 
 
 def all_filled(rows: pd.DataFrame) -> pd.DataFrame:
-    return pd.concat(filled(name, rows) for name in TABLES)
+    return pd.concat(of_run(name, rows) for name in TABLES)
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_run_of_bert_base_fills_every_cell_of_tables_5_and_6_in_per_cent(name):
-    frame = filled(name, of_kowsher())
+    frame = of_run(name, of_kowsher())
     printed = frame[frame["printed"].notna()]
     assert len(printed) == len(published.table(name))
     assert set(printed["status"]) == {"reproduced"} and set(printed["reproduced_n"]) == {2}
@@ -263,7 +256,7 @@ def test_a_score_of_transfer_has_the_margin_of_the_task_that_it_is_measured_on(m
         return {"verdict": ""}
 
     monkeypatch.setattr(cells.cell_verdicts, "of_cell", noted)
-    filled(TABLES[1], of_kowsher())
+    of_run(TABLES[1], of_kowsher())
     assert {split for split, _ in margins} == {"mnli_m", "mnli_mm", "qnli", "qqp", "mrpc"}
     assert all(margin == MARGINS[split] for split, margin in margins)
 

@@ -130,7 +130,7 @@ def _baseline_rows(table: Table, columns: list[Column], evidence: Evidence) -> l
 
 
 def _baseline_cell(table: Table, name: str, label: str, column: Column, evidence: Evidence) -> dict:
-    row = Row(key=f"baseline.{name}", label=label, select={}, scale=None, decimals=None)
+    row = Row(key=f"baseline.{name}", label=label, select={})
     cell = _empty(table, row, column) | {"verdict": NO_MODEL}
     score = {"protocol": None, "evaluated_on": None, "metric": None} | table.select | (column.select or {})
     value, high = (column.scale * number for number in baselines.named(name, score, evidence.without_model))
@@ -149,7 +149,7 @@ def _row(table: Table, key: str) -> Row | None:
 
 def _patterned(table: Table, fields: dict[str, str]) -> Row:
     key, label = (pattern.format(**fields) for pattern in (table.row_key, table.row_label))
-    return Row(key=key, label=label, select=fields, scale=None, decimals=None)
+    return Row(key=key, label=label, select=fields)
 
 
 def _list(table: Table, published: pd.DataFrame, evidence: Evidence) -> list[dict]:
@@ -161,14 +161,13 @@ def _list(table: Table, published: pd.DataFrame, evidence: Evidence) -> list[dic
         raise ValueError(
             f"{specifications.PATH}, {table.name}: the cell {strange[0]} is not in data/published; mend its name"
         )
-    nothing = Column(key="", label="", meaning="", select=None, scale=1, decimals=0, margin=None)
     cells, more = [], []
     for cell in published.itertuples():
         entry = entries.get((cell.row_key, cell.column_key))
-        measure = entry.measure if entry else nothing
+        measure = entry.measure if entry else Column()
         size = (measure.select or {}).get("size")
         label = entry.label if entry and entry.label else f"{cell.row}: {cell.column_key.replace('_', ' ')}"
-        row = Row(key=cell.row_key, label=label.format(size=size), select={}, scale=None, decimals=None)
+        row = Row(key=cell.row_key, label=label.format(size=size), select={})
         column = replace(measure, key=cell.column_key, label=cell.column, meaning=cell.unit or "")
         cells.append(_cell(table, row, column, cell, evidence))
         for other in evidence.sizes if size in PAPER_SIZES else ():

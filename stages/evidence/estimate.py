@@ -105,7 +105,14 @@ class Estimate:
         return float((stats.t.sf if upper else stats.t.cdf)(distance / self.error, self.freedom))
 
 
-def between(own: pd.DataFrame, other: pd.DataFrame, confidence: float, ratio: bool = False, **ends: bool) -> Estimate:
+def between(
+    own: pd.DataFrame,
+    other: pd.DataFrame,
+    confidence: float,
+    ratio: bool = False,
+    at_least: bool = False,
+    at_most: bool = False,
+) -> Estimate:
     """The difference of two arms or, with `ratio`, their ratio (of geometric means), over their units of inference.
 
     Runs of equal seed share batches and masks, and times of one round the state of the machine. Where both arms have
@@ -115,7 +122,7 @@ def between(own: pd.DataFrame, other: pd.DataFrame, confidence: float, ratio: bo
         own, other: the runs of either arm, as `statistics.units` takes them.
         confidence: of the interval.
         ratio: whether logarithms are compared.
-        ends: `at_least` and `at_most`, as `Estimate` has them.
+        at_least, at_most: as `Estimate` has them; the interval is then open at that end.
 
     Returns:
         From fewer than three seeds, the difference alone, without an interval and without a test.
@@ -124,28 +131,24 @@ def between(own: pd.DataFrame, other: pd.DataFrame, confidence: float, ratio: bo
     unit = unit if unit == other_unit else FINETUNING
     same = unit == other_unit and draws.is_unique and len(draws) == len(other_draws) and set(draws) == set(other_draws)
     if same and varies(first) and varies(second):
-        made = paired(first, second[other_draws.get_indexer(draws)], confidence, ratio, **ends)
+        made = paired(first, second[other_draws.get_indexer(draws)], confidence, ratio)
     else:
-        made = welch(first, second, confidence, ratio, **ends)
+        made = welch(first, second, confidence, ratio)
     if unit != REPEATS and min(made.n) < FEWEST:
         made = replace(made, low=nan, high=nan, error=nan, freedom=nan, sides=None)
-    return replace(made, unit=unit)
+    if made.known:
+        low = (0.0 if ratio else -inf) if at_most else made.low
+        made = replace(made, low=low, high=inf if at_least else made.high)
+    return replace(made, unit=unit, at_least=at_least, at_most=at_most)
 
 
-def welch(
-    own: np.ndarray,
-    other: np.ndarray,
-    confidence: float,
-    ratio: bool = False,
-    at_least: bool = False,
-    at_most: bool = False,
-) -> Estimate:
+def welch(own: np.ndarray, other: np.ndarray, confidence: float, ratio: bool = False) -> Estimate:
     """Two arms [n] and [m], one number for every unit of inference, by Welch's t; with `ratio` of logarithms.
 
     An arm whose runs are all equal, such as models that all give one answer, would count as known without error: there
     is no interval then, and the test is an exact permutation test.
     """
-    made = Estimate(nan, unit=PRETRAINING, n=(len(own), len(other)), log=ratio, at_least=at_least, at_most=at_most)
+    made = Estimate(nan, unit=PRETRAINING, n=(len(own), len(other)), log=ratio)
     own, other = (np.log(side) if ratio else side for side in (own, other))
     difference = float(np.mean(own) - np.mean(other))
     if not (varies(own) and varies(other)):
@@ -153,20 +156,13 @@ def welch(
         return replace(made, value=exp(difference) if ratio else difference, sides=sides)
     result = stats.ttest_ind(own, other, equal_var=False)
     interval = result.confidence_interval(confidence)
-    ends = difference, -inf if at_most else float(interval.low), inf if at_least else float(interval.high)
+    ends = difference, float(interval.low), float(interval.high)
     value, low, high = map(exp, ends) if ratio else ends
     error = float(np.sqrt(np.var(own, ddof=1) / len(own) + np.var(other, ddof=1) / len(other)))
     return replace(made, value=value, low=low, high=high, error=error, freedom=float(result.df))
 
 
-def paired(
-    own: np.ndarray,
-    other: np.ndarray,
-    confidence: float,
-    ratio: bool = False,
-    at_least: bool = False,
-    at_most: bool = False,
-) -> Estimate:
+def paired(own: np.ndarray, other: np.ndarray, confidence: float, ratio: bool = False) -> Estimate:
     """Two arms [n] with a run each of every seed, by Student's t of their differences, or of logarithms of ratios.
 
     Differences that are all equal have no interval and no test.
@@ -175,10 +171,8 @@ def paired(
     mean, sd, low, high = mean_interval(differences, confidence)
     back = exp if ratio else float
     made = Estimate(back(mean), unit=PRETRAINING, n=(len(own), len(other)), log=ratio, paired=True)
-    made = replace(made, at_least=at_least, at_most=at_most)
     if not varies(differences):
         return made
-    low, high = -inf if at_most else low, inf if at_least else high
     n = len(differences)
     return replace(made, low=back(low), high=back(high), error=sd / sqrt(n), freedom=n - 1)
 
