@@ -386,7 +386,7 @@ def test_powers_and_effects_in_several_units_are_not_ranked_against_each_other()
 def test_runs_that_are_all_equal_decide_a_claim_where_they_lie_apart():
     own, other = np.array([0.77, 0.78, 0.8, 0.81, 0.79]), np.zeros(5)
     made = welch(own, other, 0.95)
-    assert not made.known and made.tested
+    assert not made.has_interval and made.tested
     assert made.p_above(0.0) == pytest.approx(1 / 252) and made.p_below(0.0) == 1.0
     assert made.p_above(0.785) == 1.0 == made.p_below(0.785)  # some of the runs lie on either side
     verdicts = [decide([Place({"test": "difference", side: 0.0}, made)], 0.05) for side in ("above", "below")]

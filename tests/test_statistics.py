@@ -178,7 +178,7 @@ def test_finetuning_seeds_are_paired_on_one_checkpoint_and_averaged_on_several()
 
 def test_fewer_than_three_seeds_have_neither_interval_nor_test():
     made = between(runs([1.0], [2.0]), runs([3.0], [5.0], [6.0]), 0.95)
-    assert not made.known and not made.tested and isnan(made.p) and made.value == pytest.approx(1.5 - 14 / 3)
+    assert not made.has_interval and not made.tested and isnan(made.p) and made.value == pytest.approx(1.5 - 14 / 3)
 
 
 def test_holm_by_hand():

@@ -6,7 +6,7 @@ from stages.analysis.claim_estimates import bounds
 from stages.analysis.claim_tests import Place
 from stages.evidence import power
 
-SHARE, SPREAD, RATIO = "share", "spread", "ratio"  # what is told of a place; or the name of a metric
+SHARE, SPREAD, RATIO = "share", "spread", "ratio"  # what is reported of a place; or the name of a metric
 
 
 def found(place: Place, alpha: float) -> dict:

@@ -43,7 +43,7 @@ def rule(test: dict) -> str:
 
 def fields(outcome: Outcome, confidence: float, alpha: float) -> dict:
     """The columns of the ledger that describe an outcome. confidence, alpha: of the intervals and of the tests."""
-    measured, with_interval = outcome.measured, [place for place in outcome.measured if place.estimate.known]
+    measured, with_interval = outcome.measured, [place for place in outcome.measured if place.estimate.has_interval]
     return {
         "unit_of_inference": "; ".join(dict.fromkeys(unit_of_inference(place.estimate) for place in measured)),
         "estimate": "; ".join(_in_place("estimate", place) for place in measured),
@@ -55,7 +55,7 @@ def fields(outcome: Outcome, confidence: float, alpha: float) -> dict:
 
 def because(outcome: Outcome) -> str:
     """Why the verdict is what it is, in a sentence or two."""
-    interval = any(place.estimate.known for place in outcome.measured)
+    interval = any(place.estimate.has_interval for place in outcome.measured)
     reading = _reading(outcome) if outcome.reading else ""
     return say("because", outcome=outcome, reading=reading, interval=interval, fewest=FEWEST)
 
@@ -78,11 +78,11 @@ def power(places: tuple[Place, ...], alpha: float) -> str:
     """What so many runs with such a spread would find; empty for counts. places: with an estimate each."""
     kinds: dict[str, list[tuple[float, str]]] = {}
     for place in places:
-        if place.estimate.known:
+        if place.estimate.has_interval:
             unit, found = unit_of_inference(place.estimate), claim_power.found(place, alpha)
             sentence = say("power_of_place", unit=unit, test=place.test, estimate=place.estimate, power=found)
             kinds.setdefault(found["kind"], []).append((found["certainty"], sentence))
-    smallest = [min(place.estimate.n, default=1) for place in places if not place.estimate.known]
+    smallest = [min(place.estimate.n, default=1) for place in places if not place.estimate.has_interval]
     return say(
         "power",
         ended=any(place.estimate.at_least or place.estimate.at_most for place in places),

@@ -45,13 +45,13 @@ def described() -> pd.DataFrame:
     return pd.DataFrame(_words()["columns"].items(), columns=["column", "meaning"])
 
 
-def quantities(rows: pd.DataFrame, measured: pd.DataFrame, known: baselines.Known) -> pd.DataFrame:
+def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
     """All that is compared of one source: one row for every run.
 
     Args:
         rows: observations.
         measured: the measurements that were made of them, with what `baselines.beside` adds where that is known.
-        known: the scores of answers without a model, as `baselines.known` gives them.
+        without_model: the scores of answers without a model, as `baselines.without_model` returns them.
 
     Returns:
         KEYS but for the source, RUN, and `score` with `most_frequent_high`: what must be above chance for the value to
@@ -63,19 +63,21 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, known: baselines.Know
     points = {name: 100 * tuned[name] for name in ("value", "most_frequent_high")}
     tuned = tuned.assign(quantity=SCORE, at=tuned["evaluated_on"], score=points["value"], **points)
     losses = measured[measured["metric"] == "final_validation_loss"].assign(quantity=LOSS, at=FINAL_LOSS)
-    steps = convergence.told(measured).rename(columns={"seed": "pretraining_seed", "milestone": "at", "step": "value"})
-    parts = [tuned, losses, lost(rows, known), steps.assign(quantity=STEPS, stage="pretraining")]
+    steps = convergence.milestone_events(measured).rename(
+        columns={"seed": "pretraining_seed", "milestone": "at", "step": "value"}
+    )
+    parts = [tuned, losses, lost(rows, without_model), steps.assign(quantity=STEPS, stage="pretraining")]
     names = [name for name in (*KEYS, *RUN, "score", "most_frequent_high") if name != "source"]
     return pd.concat([part.reindex(columns=names).astype(object) for part in parts if len(part)] or [tuned]).astype(
         dict.fromkeys(("value", "score", "most_frequent_high"), float)
     )
 
 
-def lost(rows: pd.DataFrame, known: baselines.Known) -> pd.DataFrame:
+def lost(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
     """The points that the strongest noise takes of every run, with its score without noise and that of chance."""
     levels = robustness.levels(rows)
     keys = [*robustness.CURVE, *robustness.RUN]
-    clean = baselines.beside(levels[levels["level"] == 0], known).rename(columns={"value": "score"})
+    clean = baselines.beside(levels[levels["level"] == 0], without_model).rename(columns={"value": "score"})
     measures = robustness.measures(levels)
     taken = measures[measures["measure"] == "lost"].merge(clean[[*keys, "score", "most_frequent_high"]], on=keys)
     return taken.assign(

@@ -2,7 +2,7 @@
 
 Noise: the score by level, and a run's loss from clean to the strongest noise, area under the curve and slope. Each is
 computed for every run and then summarised over the units of inference (stages.evidence.statistics). What is lost
-is compared with `original` in contrasts.py: the score under noise would tell again what the clean score tells.
+is compared with `original` in contrasts.py: the score under noise would repeat what the clean score says.
 """
 
 import pandas as pd

@@ -56,7 +56,7 @@ class Evidence:
 
     operators: those of the run, which have rows beside the paper's; parameters are counted for more. sizes: those of
     the run. comparable: whether the run's data are of the papers' kind; scores on generated data are not compared.
-    without_model: the scores of the baselines (`baselines.known`), which have rows of their own.
+    without_model: the scores of the baselines (`baselines.without_model`), which have rows of their own.
     """
 
     run: pd.DataFrame
@@ -67,7 +67,7 @@ class Evidence:
     alpha: float
     margins: dict[str, float]
     comparable: bool
-    without_model: baselines.Known
+    without_model: baselines.WithoutModel
 
 
 def fill(table: Table, published: pd.DataFrame, evidence: Evidence, other: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -133,7 +133,7 @@ def _baseline_cell(table: Table, name: str, label: str, column: Column, evidence
     row = Row(key=f"baseline.{name}", label=label, select={})
     cell = _empty(table, row, column) | {"verdict": NO_MODEL}
     score = {"protocol": None, "evaluated_on": None, "metric": None} | table.select | (column.select or {})
-    value, high = (column.scale * number for number in baselines.named(name, score, evidence.without_model))
+    value, high = (column.scale * number for number in baselines.score_of(name, score, evidence.without_model))
     if column.select is None or isnan(value):
         return cell
     return cell | {"reproduced": value, "interval_high": high, "status": "reproduced"}
@@ -231,7 +231,9 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
     if run.empty:
         return cell | {"status": NOT_RUN, "verdict": NOT_RUN}
     made = summarise(run, evidence.confidence)
-    beside = {name: scale * value for name, value in baselines.of(run.iloc[0], evidence.without_model).items()}
+    beside = {
+        name: scale * value for name, value in baselines.beside_score(run.iloc[0], evidence.without_model).items()
+    }
     margin = None if column.margin is None else evidence.margins[column.margin.format(**row.select | column.select)]
     chance = baselines.at_chance(made.mean, beside["most_frequent_high"])
     return (

@@ -61,14 +61,14 @@ class Estimate:
         return self.unit == EXACT
 
     @property
-    def known(self) -> bool:
+    def has_interval(self) -> bool:
         """Whether there is an interval."""
         return not isnan(self.low)
 
     @property
     def tested(self) -> bool:
         """Whether there is a test, with an interval or without."""
-        return self.known or self.sides is not None
+        return self.has_interval or self.sides is not None
 
     @property
     def p(self) -> float:
@@ -78,7 +78,7 @@ class Estimate:
 
     def p_within(self, margin: float) -> float:
         """p of two one-sided tests that the true value is closer to zero than a margin; NaN without an interval."""
-        return max(self.p_above(-margin), self.p_below(margin)) if self.known else nan
+        return max(self.p_above(-margin), self.p_below(margin)) if self.has_interval else nan
 
     def p_above(self, bound: float) -> float:
         """p of the one-sided test that the true value lies above a bound; NaN without a test."""
@@ -96,7 +96,7 @@ class Estimate:
         if self.sides is not None:
             own, other = self.sides[0] - (log(bound) if self.log else bound), self.sides[1]
             return above(own, other) if upper else above(other, own)
-        if not self.known:
+        if not self.has_interval:
             return nan
         if isinstance(self.freedom, tuple):
             tail = stats.f.sf if upper else stats.f.cdf
@@ -136,7 +136,7 @@ def between(
         made = welch(first, second, confidence, ratio)
     if unit != REPEATS and min(made.n) < FEWEST:
         made = replace(made, low=nan, high=nan, error=nan, freedom=nan, sides=None)
-    if made.known:
+    if made.has_interval:
         low = (0.0 if ratio else -inf) if at_most else made.low
         made = replace(made, low=low, high=inf if at_least else made.high)
     return replace(made, unit=unit, at_least=at_least, at_most=at_most)
