@@ -8,6 +8,7 @@ an operator is decided by three pre-training runs or more: one checkpoint per ar
 does a place where all that is compared is at chance.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -111,7 +112,7 @@ def _counted(place: Place) -> str:
     return judge(str(place.test["printed"]), exact, place.test.get("word", ""))
 
 
-def decide(places: tuple[Place, ...], alpha: float, single: bool = False) -> str:
+def decide(places: Sequence[Place], alpha: float, single: bool = False) -> str:
     """HOLDS, FAILS or INCONCLUSIVE, by the rule at the head of this file; how many seeds there are is not asked here.
 
     Args:
@@ -147,7 +148,7 @@ def _p_values(place: Place, single: bool) -> tuple[float, float]:
     return min(1.0, claimed), min(1.0, against)
 
 
-def _reading(places: tuple[Place, ...], verdict: str, alpha: float) -> str:
+def _reading(places: Sequence[Place], verdict: str, alpha: float) -> str:
     """What the runs say. A direction is called opposite only where an interval excludes no effect on the other side."""
     if verdict == HOLDS:
         return AS_CLAIMED

@@ -1,5 +1,6 @@
 """What a judgement of a claim rests on, in the words of claim_words.yaml, whose templates say everything in English."""
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -74,7 +75,7 @@ def unit_of_inference(estimate: Estimate) -> str:
     return say("unit_of_inference", estimate=estimate)
 
 
-def power(places: tuple[Place, ...], alpha: float) -> str:
+def power(places: Sequence[Place], alpha: float) -> str:
     """What so many runs with such a spread would find; empty for counts. places: with an estimate each."""
     kinds: dict[str, list[tuple[float, str]]] = {}
     for place in places:
