@@ -9,18 +9,10 @@ import pytest
 
 from stages.audit import checks as audit
 from stages.audit import described
+from stages.audit.closed_formulas import bert
+from stages.audit.findings import NOTE, excludes, possible
 from stages.evidence import measurements, released
-from stages.evidence.arithmetic import (
-    FAILS,
-    HOLDS,
-    NOT_DECIDED,
-    NOTE,
-    TRUNCATED,
-    bert,
-    excludes,
-    judge,
-    possible,
-)
+from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, TRUNCATED, judge
 from stages.report.verdicts import audit_totals
 
 ROOT = Path(__file__).parents[1]
@@ -28,9 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def checks() -> pd.DataFrame:
-    folder = ROOT / "data/released"
-    rows = pd.concat([released.glue(folder), released.checkpoints(folder), released.validation_loss(folder)])
-    return audit.checks(measurements.measurements(rows)).set_index("check")
+    return audit.checks(measurements.measurements(released.observations())).set_index("check")
 
 
 @pytest.mark.parametrize(
@@ -140,7 +130,7 @@ def test_a_verdict_is_computed_or_stands_in_the_data_with_the_place_that_was_rea
     """No check in Python hands over a verdict that was typed."""
     for path in (ROOT / "stages/audit").glob("*.py"):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("whether", "Finding"):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("whether", "finding", "Finding"):
                 assert not any(
                     isinstance(part, ast.Constant) and part.value in (True, False, HOLDS, FAILS, TRUNCATED)
                     for part in call.args

@@ -151,7 +151,9 @@ def test_a_transferred_accuracy_is_at_chance_where_always_yes_or_always_no_does_
     """MNLI has three classes of its own, and two where a model of another task is tested on it."""
     own = observed({("mnli_m", "accuracy"): 1 / 3})
     away = observed({("mnli_m", "majority_accuracy"): 0.665, ("qnli", "majority_accuracy"): 0.5}, "original")
-    known = baselines.known(baselines.references(pd.concat([own, away.assign(stage="cross_domain", task="qqp")]), 0.95))
+    known = baselines.without_model(
+        baselines.references(pd.concat([own, away.assign(stage="cross_domain", task="qqp")]), 0.95)
+    )
     asked = pd.DataFrame(
         [("qqp", "mnli_m", "accuracy", 0.6), ("mnli", "mnli_m", "accuracy", 0.6)],
         columns=["task", "evaluated_on", "metric", "value"],
@@ -166,7 +168,7 @@ def test_a_transferred_accuracy_is_at_chance_where_always_yes_or_always_no_does_
 
 def test_a_score_is_at_chance_unless_it_is_above_the_interval_of_the_most_frequent_answer():
     rows = pd.concat([observed({("rte", "accuracy"): 0.5}), observed({("rte", "accuracy"): 0.7}, "words_and_overlap")])
-    known = baselines.known(baselines.references(rows, 0.95))
+    known = baselines.without_model(baselines.references(rows, 0.95))
     asked = pd.DataFrame({"protocol": "courtois2024", "evaluated_on": ["rte"] * 4 + ["qnli"], "metric": "raw_accuracy"})
     asked["value"] = [0.3, 0.54, 0.56, np.nan, 0.9]
     found = baselines.beside(asked, known)

@@ -93,6 +93,6 @@ def test_stock_bert_and_ours_predict_alike_from_equal_weights(prepared):
     stock = peers.Finetuning(TOY, RECIPE, corpus.vocabulary_size, 2, "float32", 1)
     stock.train(examples, 8, 1, 1e-3)
     recipe = Finetuning.model_validate(FINETUNING)
-    ours = speed.Finetuning("sst2", recipe, {"operator": "original"}, SIZE, corpus.vocabulary_size)
+    ours = speed.Finetuning("sst2", recipe, {"operator": "original"}, TOY, corpus.vocabulary_size)
     ours.model.load_state_dict(stock.model.state_dict())
     assert np.array_equal(stock.predict(validation), finetuning.predict(ours.model, validation, "float32"))

@@ -1,7 +1,5 @@
 """The ledger of claims: complete, decided by its rules, and honest about what a run cannot test."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,20 +7,23 @@ import yaml
 from scipy import stats
 
 from stages.analysis import claim_scope, claims
-from stages.analysis.claim_estimates import difference
-from stages.analysis.claim_tests import CHANCE, NO, NOTHING, OPEN, YES, Cell, decide, evaluate
-from stages.analysis.power_sentences import sentence
+from stages.analysis.claim_estimates import estimate
+from stages.analysis.claim_tests import Place, decide, evaluate
+from stages.analysis.claim_words import fields, power, unit_of_inference
 from stages.audit import checks as audit
-from stages.evidence import baselines, measurements, power, published, released
-from stages.evidence.estimate import spreads, unit_of_inference, welch
+from stages.evidence import baselines, measurements, published, released
+from stages.evidence import power as powers
+from stages.evidence.arithmetic import FAILS, HOLDS
+from stages.evidence.baselines import AT_CHANCE
+from stages.evidence.estimate import spreads, welch
 from stages.evidence.scores import COLUMNS, METRICS
+from stages.evidence.statistics import INCONCLUSIVE
 from stages.parameters import stage as parameters
 from stages.plumbing import scales
 from stages.plumbing.settings import load_settings
-from tests.toy_evidence import row
+from tests.toy_evidence import ROOT, row
 
-ROOT = Path(__file__).parents[1]
-ALL = published.claims(ROOT / "data/published")
+ALL = published.claims()
 RULES = claims.rules()
 SCOPE = claim_scope.Scope(("tiny",), False, 0.95, 0.05)
 AT_BASE = claim_scope.Scope(("base",), True, 0.95, 0.05)
@@ -31,10 +32,7 @@ EMPTY = pd.DataFrame(columns=measurements.FIELDS).astype({"value": float})
 
 @pytest.fixture(scope="module")
 def raw() -> pd.DataFrame:
-    folder = ROOT / "data/released"
-    return measurements.measurements(
-        pd.concat([released.glue(folder), released.checkpoints(folder), released.validation_loss(folder)])
-    )
+    return measurements.measurements(released.observations())
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +40,10 @@ def checks(raw) -> pd.DataFrame:
     return audit.checks(raw)
 
 
-def ledger(checks, run: list[dict] = (), scope: claim_scope.Scope = SCOPE, raw: pd.DataFrame = EMPTY) -> pd.DataFrame:
-    frame = measurements.measurements(pd.DataFrame(run)) if run else EMPTY
-    return claims.ledger(ALL, RULES, checks, raw, frame, scope).set_index(["ledger", "id"])
+@pytest.fixture(scope="module")
+def of_released(raw, checks) -> pd.DataFrame:
+    """The whole ledger where nothing was run."""
+    return claims.ledger(ALL, RULES, checks, raw, EMPTY, SCOPE)
 
 
 def one(name: str, checks, run: list[dict], scope: claim_scope.Scope = SCOPE, where: str = "training") -> pd.Series:
@@ -75,15 +74,14 @@ def counted(metric: str = "masked_lm_parameters", size: str = "base", **counts: 
     ]
 
 
-def test_every_claim_stands_in_a_ledger_and_each_ledger_has_words_of_its_own(raw, checks):
-    made = claims.ledger(ALL, RULES, checks, raw, EMPTY, SCOPE)
-    assert set(made["id"]) == {claim["id"] for claim in ALL} and len(ALL) == 146
-    assert not made.duplicated(["ledger", "id"]).any()
-    assert set(made["ledger"]) == {"counts", "released", "training"}
-    assert (made["verdict"] != "").all() and (made["because"] != "").all() and (made["numbers"] != "").all()
-    own = {name: set(rows["verdict"]) for name, rows in made.groupby("ledger")}
+def test_every_claim_stands_in_a_ledger_and_each_ledger_has_words_of_its_own(of_released):
+    assert set(of_released["id"]) == {claim["id"] for claim in ALL} and len(ALL) == 146
+    assert not of_released.duplicated(["ledger", "id"]).any()
+    assert set(of_released["ledger"]) == {"counts", "released", "training"}
+    assert (of_released[["verdict", "because", "numbers"]] != "").all(axis=None)
+    own = {name: set(rows["verdict"]) for name, rows in of_released.groupby("ledger")}
     assert own["training"] == {"not tested"} and own["released"] <= {"holds", "fails", "one checkpoint per arm"}
-    assert set(made["verdict"]) <= set(claims.WORST_FIRST)
+    assert set(of_released["verdict"]) <= set(claims.WORST_FIRST)
 
 
 def test_every_check_that_a_claim_names_is_in_the_audit(checks):
@@ -92,14 +90,19 @@ def test_every_check_that_a_claim_names_is_in_the_audit(checks):
             assert claims._named(checks["check"], [name]).any(), name
 
 
-def test_one_checkpoint_an_arm_decides_no_claim_about_an_operator(raw, checks):
+def test_one_checkpoint_an_arm_decides_no_claim_about_an_operator(of_released):
     """Courtois et al. released five fine-tuning seeds on one pre-training run of each operator."""
-    made = ledger(checks, raw=raw).loc["released"]
+    made = of_released[of_released["ledger"] == "released"].set_index("id")
     about_operators = made.drop(["C24-49", "C24-50"])
     assert (about_operators["verdict"] == "one checkpoint per arm").all()
     assert (made.loc["C24-50", "verdict"], made.loc["C24-49", "verdict"]) == ("holds", "fails")
     assert made.loc["C24-01", "reading"] == "as claimed" and made.loc["C24-03", "reading"] == "not as claimed"
     assert "K-01" not in made.index
+    assert "by their values alone, which have no interval." in made.loc["C24-18", "because"]
+    assert "no interval" not in made.loc["C24-23", "because"]
+    assert made.loc["C24-28", "unit_of_inference"] == "one fine-tuning run on one checkpoint per arm"
+    power_of_two = made.loc["C24-35", "power"]
+    assert "1 more of single runs has none" in power_of_two and "least certain" not in power_of_two
 
 
 @pytest.mark.parametrize("gain", [0.1, -0.1])
@@ -150,15 +153,6 @@ def test_stability_is_the_spread_within_a_pretraining_run_and_printed_as_a_ratio
     assert own["unit_of_inference"] == "9 fine-tuning runs within 3 pre-training seeds per arm"
 
 
-def test_single_runs_are_read_by_their_values_and_said_to_be(raw, checks):
-    made = ledger(checks, raw=raw).loc["released"]
-    assert "by their values alone, which have no interval." in made.loc["C24-18", "because"]
-    assert "no interval" not in made.loc["C24-23", "because"]
-    assert made.loc["C24-28", "unit_of_inference"] == "one fine-tuning run on one checkpoint per arm"
-    power_of_two = made.loc["C24-35", "power"]
-    assert "1 more of single runs has none" in power_of_two and "least certain" not in power_of_two
-
-
 def test_an_absolute_number_is_not_read_at_another_scale(checks):
     run = [
         row(stage="pretraining", protocol=None, operator="shared", metric="validation_loss", pretraining_seed=seed)
@@ -182,8 +176,9 @@ def test_counts_are_tested_at_any_scale_by_the_tolerance_of_printed_numbers(chec
 
 def test_no_status_of_a_claim_contradicts_what_the_built_models_count(checks):
     settings = load_settings(ROOT / "stages/scales/laptop.yaml")
-    operators = {test["select"].get("operator") for tests in RULES["rules"].values() for test in tests}
-    operators |= {name for tests in RULES["rules"].values() for test in tests for name in listed(test)}
+    tests = [test for tests in RULES["rules"].values() for test in tests]
+    operators = {test["select"].get("operator") for test in tests}
+    operators |= {name for test in tests for name in test.get("each", {}).get("operator", [])}
     found = parameters.small_sources() + [
         observation
         for size in ("small", "base")
@@ -192,19 +187,16 @@ def test_no_status_of_a_claim_contradicts_what_the_built_models_count(checks):
             name, settings.variant(name), size, settings.models[size].model_dump(), 0.02
         )
     ]
-    made = ledger(checks, [vars(observation) for observation in found]).loc["counts"]
+    run = measurements.measurements(pd.DataFrame([vars(observation) for observation in found]))
+    made = claims.ledger(ALL, RULES, checks, EMPTY, run, SCOPE).set_index(["ledger", "id"]).loc["counts"]
     assert not made["because"].str.contains("too little").any()
     undecided = ("not-checkable", "unsupported")
     told = made[~made["numbers"].isin(undecided)]
     assert told["verdict"].to_dict() == told["numbers"].to_dict()
 
 
-def listed(test: dict) -> list[str]:
-    return test.get("each", {}).get("operator", [])
-
-
-def test_facts_are_counted_and_not_the_claims_that_state_them(raw, checks):
-    made = claims.ledger(ALL, RULES, checks, raw, EMPTY, SCOPE)
+def test_facts_are_counted_and_not_the_claims_that_state_them(of_released):
+    made = of_released
     for names in (("K-02", "K-04", "K25-14"), ("K-03", "K-06")):
         assert made.loc[made["id"].isin(names), "fact"].nunique() == 1
     tally = claims.tally(made)
@@ -224,13 +216,13 @@ COUNT = {"test": "exact", "select": {"stage": "parameters", "size": "tiny"}, "pr
 
 
 @pytest.mark.parametrize(
-    ("operators", "verdict"), [("a", "holds"), ("b", "fails"), ("ab", "partly"), ("ac", NOTHING)], ids=str
+    ("operators", "verdict"), [("a", "holds"), ("b", "fails"), ("ab", "partly"), ("ac", "not tested")], ids=str
 )
 def test_all_counts_must_hold(operators, verdict):
     rows = pd.DataFrame(
         [row(stage="parameters", metric="count", operator=o, value=v) for o, v in (("a", 1.0), ("b", 2.0))]
     )
-    assert evaluate([COUNT | {"each": {"operator": list(operators)}}], rows, None, 0.95, 0.05).verdict == verdict
+    assert evaluate([COUNT | {"each": {"operator": list(operators)}}], rows, 0.95, 0.05).verdict == verdict
 
 
 def steps(operator: str, *reached: float | None) -> list[dict]:
@@ -251,18 +243,20 @@ EARLIER = {
 
 def test_two_of_three_earlier_and_one_never_is_not_earlier():
     original = steps("original", 500, 520, 540)
-    decided = evaluate([EARLIER], pd.DataFrame(original + steps("pairwise", 300, 310, 305)), None, 0.95, 0.05)
-    one_never = evaluate([EARLIER], pd.DataFrame(original + steps("pairwise", 300, 310, None)), None, 0.95, 0.05)
-    assert decided.verdict == "yes" and one_never.verdict == OPEN
-    assert "1 of 6 runs never got there" in one_never.estimate and one_never.interval.endswith("∞ (95%)")
+    decided = evaluate([EARLIER], pd.DataFrame(original + steps("pairwise", 300, 310, 305)), 0.95, 0.05)
+    one_never = evaluate([EARLIER], pd.DataFrame(original + steps("pairwise", 300, 310, None)), 0.95, 0.05)
+    assert (decided.verdict, one_never.verdict) == (HOLDS, INCONCLUSIVE)
+    said = fields(one_never, 0.95, 0.05)
+    assert "1 of 6 runs never got there" in said["estimate"] and said["interval"].endswith("∞ (95%)")
 
 
 def test_runs_of_the_original_that_never_get_there_do_not_hide_that_others_did():
     rows = pd.DataFrame(steps("original", 900, 950, None) + steps("pairwise", 300, 310, 305))
-    assert evaluate([EARLIER], rows, None, 0.95, 0.05).verdict == "yes"
+    assert evaluate([EARLIER], rows, 0.95, 0.05).verdict == HOLDS
     none = pd.DataFrame(steps("original", None, None, None) + steps("pairwise", None, None, None))
-    found = evaluate([EARLIER], none, None, 0.95, 0.05)
-    assert found.verdict == OPEN and found.estimate.endswith("none of 6 runs got there")
+    found = evaluate([EARLIER], none, 0.95, 0.05)
+    assert found.verdict == INCONCLUSIVE
+    assert fields(found, 0.95, 0.05)["estimate"].endswith("none of 6 runs got there")
 
 
 def test_scores_at_chance_decide_nothing():
@@ -271,11 +265,11 @@ def test_scores_at_chance_decide_nothing():
     )
     asked = {"test": "difference", "of": "pairwise", "than": "original", "above": 0, "scale": 100, "sizes": ["base"]}
     asked |= {"select": RULES["rules"]["C24-01"][0]["select"]}
-    for high, verdict in ((0.55, "yes"), (0.65, CHANCE)):
+    for high, verdict in ((0.55, HOLDS), (0.65, AT_CHANCE)):
         known = {("most_frequent", "courtois2024", column, "score"): (0.4, high) for column in (*COLUMNS, "glue_score")}
-        found = evaluate([asked], baselines.beside(run, known), None, 0.95, 0.05)
+        found = evaluate([asked], baselines.beside(run, known), 0.95, 0.05)
         assert found.verdict == verdict
-        assert (found.power == "") == (verdict == CHANCE)
+        assert (fields(found, 0.95, 0.05)["power"] == "") == (verdict == AT_CHANCE)
 
 
 def test_a_scale_with_one_pretraining_seed_says_so_in_its_head():
@@ -303,28 +297,23 @@ def verdicts(kind: str, means: list[float]) -> list[str]:
     """The rule's verdicts on simulated runs; means: of the difference in every cell (of its logarithm for a ratio)."""
     test, ratio = {"test": "difference"} | KINDS[kind][0], "ratio" in KINDS[kind][0]
     generator = np.random.default_rng([7, *kind.encode()])
-    found = []
+    decided = []
     for _ in range(RUNS):
         own, other = generator.normal(size=(2, len(means), SEEDS)) * (0.1 if ratio else 1)
         own += np.array(means)[:, None]
         sides = (np.exp(own), np.exp(other)) if ratio else (own, other)
         made = [welch(*pair, 1 - ALPHA, ratio) for pair in zip(*sides, strict=True)]
-        found.append(decide([Cell(test, "", estimate) for estimate in made], ALPHA))
-    return found
+        decided.append(decide([Place(test, found) for found in made], ALPHA))
+    return decided
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_rule_errs_at_its_boundary_no_more_often_than_alpha_and_finds_a_clear_truth(kind):
     _, boundary, inside, outside = KINDS[kind]
-    assert np.mean([verdict == YES for verdict in verdicts(kind, boundary)]) <= RARE
-    assert np.mean([verdict == YES for verdict in verdicts(kind, inside)]) > 0.7
-    assert np.mean([verdict == NO for verdict in verdicts(kind, outside)]) > 0.7
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_true_claim_at_the_boundary_of_all_its_cells_is_seldom_contradicted(kind):
-    boundary = [KINDS[kind][1][0]] * CELLS
-    assert np.mean([verdict == NO for verdict in verdicts(kind, boundary)]) <= RARE
+    assert verdicts(kind, boundary).count(HOLDS) / RUNS <= RARE
+    assert verdicts(kind, [boundary[0]] * CELLS).count(FAILS) / RUNS <= RARE  # true, and at the boundary everywhere
+    assert verdicts(kind, inside).count(HOLDS) / RUNS > 0.7
+    assert verdicts(kind, outside).count(FAILS) / RUNS > 0.7
 
 
 def test_the_spread_of_finetuning_seeds_is_compared_with_the_same_care():
@@ -334,63 +323,62 @@ def test_the_spread_of_finetuning_seeds_is_compared_with_the_same_care():
         own, other = (generator.chisquare(8, size=(RUNS, 2)) / 8) ** 0.5, (generator.chisquare(8, (RUNS, 2)) / 8) ** 0.5
         cells[name] = [
             decide(
-                [Cell({"test": "spread", "below": 1}, "", spreads(ratio * a, b, freedom, 0.95)) for a, b in pairs],
+                [Place({"test": "spread", "below": 1}, spreads(ratio * a, b, freedom, 0.95)) for a, b in pairs],
                 ALPHA,
             )
             for pairs in (zip(*sides, strict=True) for sides in zip(own, other, strict=True))
         ]
-    assert cells["equal"].count(YES) / RUNS <= RARE and cells["equal"].count(NO) / RUNS <= RARE
-    assert cells["less"].count(YES) / RUNS > 0.7 and cells["more"].count(NO) / RUNS > 0.7
+    assert cells["equal"].count(HOLDS) / RUNS <= RARE and cells["equal"].count(FAILS) / RUNS <= RARE
+    assert cells["less"].count(HOLDS) / RUNS > 0.7 and cells["more"].count(FAILS) / RUNS > 0.7
 
 
 def test_the_power_that_is_told_is_the_share_of_runs_in_which_an_effect_is_found():
-    found = verdicts("better everywhere", [2.0])
-    told = power.direction(2.0, np.sqrt(2 / SEEDS), 2 * SEEDS - 2, ALPHA)
-    assert np.mean([verdict == YES for verdict in found]) == pytest.approx(told, abs=3 * np.sqrt(0.25 / RUNS))
-    least = power.smallest_effect(np.sqrt(2 / SEEDS), 2 * SEEDS - 2, ALPHA)
-    assert power.direction(least, np.sqrt(2 / SEEDS), 2 * SEEDS - 2, ALPHA) == pytest.approx(0.8)
-    ratio = power.smallest_spread((8, 8), ALPHA)
+    error, freedom = np.sqrt(2 / SEEDS), 2 * SEEDS - 2
+    found = verdicts("better everywhere", [2.0]).count(HOLDS) / RUNS
+    assert found == pytest.approx(powers.direction(2.0, error, freedom, ALPHA), abs=3 * np.sqrt(0.25 / RUNS))
+    least = powers.smallest_effect(error, freedom, ALPHA)
+    assert powers.direction(least, error, freedom, ALPHA) == pytest.approx(0.8)
+    ratio = powers.smallest_spread((8, 8), ALPHA)
     assert stats.f.cdf(stats.f.ppf(ALPHA / 2, 8, 8) / ratio**2, 8, 8) == pytest.approx(0.8)
-    inside = np.mean([verdict == YES for verdict in verdicts("equivalent", [0.0])])
-    assert inside == pytest.approx(power.inside(4, 4, np.sqrt(2 / SEEDS), 2 * SEEDS - 2, ALPHA), abs=0.08)
+    inside = verdicts("equivalent", [0.0]).count(HOLDS) / RUNS
+    assert inside == pytest.approx(powers.inside(4, 4, error, freedom, ALPHA), abs=0.08)
 
 
 def test_models_of_translation_are_counted_by_their_training_seeds():
     select = {"stage": "translation", "size": "blog", "metric": "beam_bleu"}
-    rows = pd.DataFrame(
-        [
-            row(**select, operator=operator, pretraining_seed=seed, value=20.0 + seed + gain)
-            for operator, gain in (("original", 0.0), ("hadamard", -1.0))
-            for seed in (1, 2)
-        ],
-        columns=measurements.FIELDS,
-    )
-    made = difference({"test": "difference", "of": "hadamard", "than": "original"}, rows, select, 0.95)
+    rows = [
+        row(**select, operator=operator, pretraining_seed=seed, value=20.0 + seed)
+        for operator in ("original", "hadamard")
+        for seed in (1, 2)
+    ]
+    test = {"test": "difference", "of": "hadamard", "than": "original"}
+    made = estimate(test, pd.DataFrame(rows, columns=measurements.FIELDS), select, 0.95)
     assert unit_of_inference(made) == "2 training seeds per arm"
 
 
-@pytest.mark.parametrize(("bound", "shown"), [(-2.0, "be shown to lie above −2 in 80 %"), (0.0, "be found in 80 %")])
-def test_power_without_a_claimed_effect_is_told_against_the_bound(bound, shown):
-    made = welch(np.array([1.0, 1.2, 1.1]), np.array([1.0, 0.9, 1.1]), 0.95)
-    assert shown in sentence([({"test": "difference", "select": {"metric": "score"}, "above": bound}, made)], 0.05)
+APART = welch(np.array([1.0, 1.2, 1.1]), np.array([1.0, 0.9, 1.1]), 0.95)
+
+
+def told(*rules: dict) -> str:
+    """The power of tests of one difference; each rule: its metric, where it is not `score`, and what must hold."""
+    tests = [{"test": "difference", "metric": "score"} | rule for rule in rules]
+    return power([Place(test, APART, {"metric": test.pop("metric")}) for test in tests], 0.05)
+
+
+def test_power_without_a_claimed_effect_is_told_against_the_bound():
+    assert "be shown to lie above −2 in 80 %" in told({"above": -2.0})
+    assert "be found in 80 %" in told({"above": 0.0})
 
 
 def test_a_range_is_tested_two_sided_and_an_equivalence_one_sided():
-    made = welch(np.array([1.0, 1.2, 1.1]), np.array([1.0, 0.9, 1.1]), 0.95)
-    for test, alpha in (({"between": [-0.3, 0.3]}, 0.025), ({"within": 0.3}, 0.05)):
-        share = power.inside(0.3, 0.3, made.error, made.freedom, alpha)
-        test |= {"test": "difference", "select": {"metric": "score"}}
-        assert f" in {100 * share:.0f} % of such runs" in sentence([(test, made)], 0.05)
+    for rule, alpha in (({"between": [-0.3, 0.3]}, 0.025), ({"within": 0.3}, 0.05)):
+        share = powers.inside(0.3, 0.3, APART.error, APART.freedom, alpha)
+        assert f" in {100 * share:.0f} % of such runs" in told(rule)
 
 
 def test_powers_and_effects_in_several_units_are_not_ranked_against_each_other():
-    made = welch(np.array([1.0, 1.2, 1.1]), np.array([1.0, 0.9, 1.1]), 0.95)
-    tests = [
-        {"test": "difference", "select": {"metric": metric}, "above": bound}
-        for metric, bound in (("error", 0.0), ("error", -2.0), ("beam_bleu", 0.0))
-    ]
-    tests.append({"test": "difference", "select": {"metric": "error"}, "within": 0.05})
-    said = sentence([(test, made) for test in tests], 0.05)
+    metrics = (("error", 0.0), ("error", -2.0), ("beam_bleu", 0.0))
+    said = told(*({"metric": metric, "above": bound} for metric, bound in metrics), {"metric": "error", "within": 0.05})
     assert said.count("With ") == 3 and said.count("Of 2 places of this kind, this is the least certain one.") == 1
     assert "equivalence of equal operators within 0.05" in said
 
@@ -398,9 +386,8 @@ def test_powers_and_effects_in_several_units_are_not_ranked_against_each_other()
 def test_runs_that_are_all_equal_decide_a_claim_where_they_lie_apart():
     own, other = np.array([0.77, 0.78, 0.8, 0.81, 0.79]), np.zeros(5)
     made = welch(own, other, 0.95)
-    assert not made.known and made.tested
+    assert not made.has_interval and made.tested
     assert made.p_above(0.0) == pytest.approx(1 / 252) and made.p_below(0.0) == 1.0
     assert made.p_above(0.785) == 1.0 == made.p_below(0.785)  # some of the runs lie on either side
-    cell = Cell({"test": "difference", "above": 0.0}, "", made)
-    assert decide([cell], 0.05) == YES
-    assert decide([Cell({"test": "difference", "below": 0.0}, "", made)], 0.05) == NO
+    verdicts = [decide([Place({"test": "difference", side: 0.0}, made)], 0.05) for side in ("above", "below")]
+    assert verdicts == [HOLDS, FAILS]

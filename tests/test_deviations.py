@@ -18,7 +18,7 @@ from stages.report import deviations, open_items, stage
 from stages.report.deviations import AS_STATED, DIFFERS, DIFFERS_FROM_CODE, NO_EFFECT, NOT_STATED, SOURCES, UNKNOWN
 
 ROOT = Path(__file__).parents[1]
-PROTOCOL = published.protocol(ROOT / "data/published")
+PROTOCOL = published.protocol()
 
 
 @cache

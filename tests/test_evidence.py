@@ -1,7 +1,6 @@
 """Published and released numbers, and what follows from them."""
 
 from decimal import ROUND_HALF_UP, Decimal
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,18 +19,17 @@ from stages.evidence import (
     specifications,
 )
 from stages.evidence.statistics import summarise
-from tests.toy_evidence import FOLDER, MARGINS, evidence, row
+from tests.toy_evidence import MARGINS, evidence, filled, row
 
-ROOT = Path(__file__).parents[1]
 TABLES, _ = specifications.load()
-TABLE3 = published.table("courtois2024_table3_glue", FOLDER)
-CELLS = pd.read_csv(FOLDER / "INDEX.csv").set_index("file")["cells"]
+TABLE3 = published.table("courtois2024_table3_glue")
+CELLS = pd.read_csv(published.FOLDER / "INDEX.csv").set_index("file")["cells"]
 NAMES = [name.removesuffix(".csv") for name in CELLS.index]
 
 
 @pytest.fixture(scope="module")
 def raw() -> pd.DataFrame:
-    return measurements.measurements(released.glue(ROOT / "data/released"))
+    return measurements.measurements(released.glue())
 
 
 def printed(value: float, decimals: int = 2) -> str:
@@ -62,21 +60,21 @@ def test_table_3_has_54_task_cells_and_6_scores_with_deviations():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_published_table_is_readable_and_as_long_as_the_index_says(name):
-    assert len(published.table(name, FOLDER)) == CELLS[f"{name}.csv"]
+    assert len(published.table(name)) == CELLS[f"{name}.csv"]
 
 
 def test_a_missing_table_is_an_error_that_names_the_index():
     with pytest.raises(ValueError, match=r"nothing\.csv: no such table.*INDEX"):
-        published.table("nothing", FOLDER)
+        published.table("nothing")
 
 
 def released_curves() -> pd.DataFrame:
-    losses = released.validation_loss(ROOT / "data/released")
+    losses = released.validation_loss()
     return convergence.curves(losses, measurements.measurements(losses))
 
 
 def test_released_losses_have_one_value_every_250_steps():
-    losses = convergence.validation_loss(released.validation_loss(ROOT / "data/released"))
+    losses = convergence.validation_loss(released.validation_loss())
     for _, run in losses.groupby(["size", "operator"]):
         assert list(run["step"]) == list(range(250, 200_001, 250))
 
@@ -188,9 +186,9 @@ def test_savings_equal_those_of_table_2():
 
 
 def test_a_table_without_a_run_says_not_run_in_every_measurable_cell():
-    filled = cells.fill(TABLES["courtois2024_table3_glue"], TABLE3, evidence([]))
-    assert len(filled) == 60
-    assert (filled["status"] == cells.NOT_RUN).all()
+    table = filled("courtois2024_table3_glue", [])
+    assert len(table) == 60
+    assert (table["status"] == cells.NOT_RUN).all()
 
 
 def test_rows_outside_the_paper_follow_the_papers_rows():
@@ -198,10 +196,10 @@ def test_rows_outside_the_paper_follow_the_papers_rows():
         row(metric="score", evaluated_on="rte", operator=operator, value=0.5, pretraining_seed=1, finetuning_seed=1)
         for operator in ("shared", "original")
     ]
-    filled = cells.fill(TABLES["courtois2024_table3_glue"], TABLE3, evidence(run))
-    keys = list(dict.fromkeys(filled["row_key"]))
+    table = filled("courtois2024_table3_glue", run)
+    keys = list(dict.fromkeys(table["row_key"]))
     assert keys[6:] == ["tiny.shared", "tiny.original"]
-    own = filled[filled["row_key"] == "tiny.shared"].set_index("column_key")
+    own = table[table["row_key"] == "tiny.shared"].set_index("column_key")
     assert own.loc["rte", "reproduced"] == 50.0
     assert own.loc["qqp", "status"] == cells.NOT_RUN
     assert own["printed"].isna().all()
@@ -212,10 +210,9 @@ def test_operators_that_are_only_counted_have_no_row_of_their_own():
         row(stage="parameters", metric="masked_lm_parameters", protocol=None, operator=operator, size="base", value=1)
         for operator in ("hadamard", "shared", "symmetric")
     ]
-    name = "courtois2024_table2_model_parameters"
-    filled = cells.fill(TABLES[name], published.table(name, FOLDER), evidence(run))
-    assert list(dict.fromkeys(filled["row_key"]))[6:] == ["base.shared"]
-    assert filled.set_index("row_key").loc["base.symmetric", "status"].tolist()[0] == "reproduced"
+    table = filled("courtois2024_table2_model_parameters", run)
+    assert list(dict.fromkeys(table["row_key"]))[6:] == ["base.shared"]
+    assert table.set_index("row_key").loc["base.symmetric", "status"].tolist()[0] == "reproduced"
 
 
 def test_a_column_of_counts_is_made_for_every_size():
@@ -223,9 +220,8 @@ def test_a_column_of_counts_is_made_for_every_size():
         row(stage="parameters", metric="attention_parameters", protocol=None, size=size, value=1)
         for size in ("tiny", "base")
     ]
-    name = "courtois2024_table1_attention_param_formulas"
-    filled = cells.fill(TABLES[name], published.table(name, FOLDER), evidence(run))
-    assert {"counted.tiny", "counted.base"} < set(filled["column_key"])
+    table = filled("courtois2024_table1_attention_param_formulas", run)
+    assert {"counted.tiny", "counted.base"} < set(table["column_key"])
 
 
 def test_noise_of_another_size_and_operator_stands_below_and_beside_the_papers():
@@ -237,12 +233,11 @@ def test_noise_of_another_size_and_operator_stands_below_and_beside_the_papers()
         for operator in ("original", "pairwise")
         for condition in ("noise=0", "noise=0.05")
     ]
-    name = "kowsher2024_arxiv_table5_noise"
-    filled = cells.fill(TABLES[name], published.table(name, FOLDER), evidence(run))
-    own = filled[filled["row_key"] == "tiny.courtois2024.noise=0.05"].set_index("column_key")
+    table = filled("kowsher2024_arxiv_table5_noise", run)
+    own = table[table["row_key"] == "tiny.courtois2024.noise=0.05"].set_index("column_key")
     assert own.loc["mnli.pairwise", "reproduced"] == own.loc["mnli.original", "reproduced"] == 50.0
     assert own.loc["mnli.shared", "status"] == cells.NOT_RUN
-    assert len(filled["row_key"].unique()) == 9 + 2
+    assert len(table["row_key"].unique()) == 9 + 2
 
 
 def test_a_published_cell_without_a_place_is_an_error():
@@ -258,9 +253,9 @@ def test_every_published_table_is_specified_and_no_other():
 @pytest.mark.parametrize("name", TABLES)
 def test_every_published_cell_of_a_table_has_its_place(name):
     table = TABLES[name]
-    other = published.table(table.edition, FOLDER) if table.edition else None
-    filled = cells.fill(table, published.table(name, FOLDER), evidence([]), other)
-    assert filled["printed"].notna().sum() == len(published.table(name, FOLDER))
+    other = published.table(table.edition) if table.edition else None
+    filled = cells.fill(table, published.table(name), evidence([]), other)
+    assert filled["printed"].notna().sum() == len(published.table(name))
     assert not (filled["verdict"] == "").any()
 
 
@@ -276,7 +271,6 @@ def answered(operator: str, size: str, task: str, metric: str, value: float, see
 
 
 def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text():
-    name = "kowsher2024_arxiv_table2_squad"
     tasks = {"squad1": 0.8, "squad2": 0.6, "squad1_triviaqa": 0.82, "squad2_triviaqa": 0.62}
     rows = [
         answered(operator, size, task, metric, value + better + 0.1 * (metric == "f1") + seed / 1000, seed)
@@ -287,21 +281,20 @@ def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text()
         for seed in (1, 2)
     ]
     run = measurements.measurements(pd.DataFrame(rows))
-    filled = cells.fill(TABLES[name], published.table(name, FOLDER), evidence(run.to_dict("records")))
-    assert set(filled["status"]) == {"reproduced"} and len(filled) == 2 * 2 * 2 * 6
-    cell = filled.set_index(["row_key", "column_key"])["reproduced"]
+    table = filled("kowsher2024_arxiv_table2_squad", run.to_dict("records"))
+    assert set(table["status"]) == {"reproduced"} and len(table) == 2 * 2 * 2 * 6
+    cell = table.set_index(["row_key", "column_key"])["reproduced"]
     assert cell["base.original.single", "squad1_em"] == pytest.approx(80.15)
     assert cell["base.shared.triviaqa", "squad2_f1"] == pytest.approx(73.15)
     assert cell["base.original.triviaqa", "avg_em"] == pytest.approx(72.15)
     assert cell["tiny.shared.single", "avg_f1"] == pytest.approx(81.15)
-    text = "kowsher2024_arxiv_text_and_figure_numbers"
-    filled = cells.fill(TABLES[text], published.table(text, FOLDER), evidence(run.to_dict("records")))
-    gains = filled[filled["row_key"].str.startswith("squad") & (filled["status"] == "reproduced")]
+    table = filled("kowsher2024_arxiv_text_and_figure_numbers", run.to_dict("records"))
+    gains = table[table["row_key"].str.startswith("squad") & (table["status"] == "reproduced")]
     assert len(gains) == 6 and gains["reproduced"].to_numpy() == pytest.approx(1.0)
 
 
 def test_the_released_checkpoints_reach_95_percent_between_the_checkpoints_that_are_interpolated():
-    rows = released.checkpoints(ROOT / "data/released")
+    rows = released.checkpoints()
     measured = measurements.measurements(rows)
     reached = milestones.reached(measured, convergence.curves(rows, measured), 0.95)
     reached = reached[reached["milestone"] == "steps_to_95_percent"].set_index("operator")

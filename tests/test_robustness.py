@@ -1,26 +1,21 @@
 """Statistics of noise and transfer, on made-up observations whose answers are known."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from stages.analysis import contrasts, robustness
-from stages.evidence import baselines, cells, measurements, published, specifications
-from stages.plumbing.settings import load_settings
+from stages.evidence import baselines, cells, measurements, published
 from stages.report import frames, own_tables
 from stages.report import robustness_figures as figures
 from stages.report.drawing import inline
+from tests.toy_evidence import MARGINS, filled
 
-ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "data/published"
 TABLES = [
     f"kowsher{edition}_{table}"
     for edition in ("2024_arxiv", "2025_naacl")
     for table in ("table5_noise", "table6_cross_domain")
 ]
-MARGINS = load_settings(ROOT / "stages/scales/laptop.yaml").analysis.margins
 
 
 def observed(curves: dict[str, dict[str, float]], seeds=((1, 1), (1, 2), (2, 1), (2, 2)), spread=0.0) -> pd.DataFrame:
@@ -121,14 +116,6 @@ def test_what_is_lost_is_compared_and_not_what_the_clean_score_tells_already():
     assert tests["low"].isna().all()  # all runs of an operator lose the same: no spread to test with
     assert np.isnan(tests.loc["shared", "p"]) and tests.loc["pairwise", "p"] == pytest.approx(2 / 20)
     assert set(tests["n"]) == {3} and set(tests["unit_of_inference"]) == {"pre-training seeds"}
-
-
-def test_two_pairs_of_seeds_are_described_and_not_tested():
-    rows = observed({"original": LINE, "shared": LINE})
-    rows["value"] += np.random.default_rng(0).normal(0, 0.01, len(rows))
-    tests = contrasted(robustness.levels(rows))
-    assert set(tests["n"]) == {2} and tests["estimate"].notna().all()
-    assert set(tests["verdict"]) == {"too few seeds"} and tests[["p", "low"]].isna().all(axis=None)
 
 
 def test_holm_adjusts_over_operators_and_splits():
@@ -237,21 +224,22 @@ def of_kowsher() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def filled(name: str, rows: pd.DataFrame) -> pd.DataFrame:
-    run = measurements.measurements(rows)
-    evidence = cells.Evidence(run, run.iloc[:0], ("original", "shared"), ("base",), 0.95, 0.05, MARGINS, True, {})
-    return cells.fill(specifications.load()[0][name], published.table(name, FOLDER), evidence)
+def of_run(name: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """The cells of a published table after a run of two operators at BERT-base."""
+    return filled(
+        name, measurements.measurements(rows).to_dict("records"), operators=("original", "shared"), sizes=("base",)
+    )
 
 
 def all_filled(rows: pd.DataFrame) -> pd.DataFrame:
-    return pd.concat(filled(name, rows) for name in TABLES)
+    return pd.concat(of_run(name, rows) for name in TABLES)
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_run_of_bert_base_fills_every_cell_of_tables_5_and_6_in_per_cent(name):
-    frame = filled(name, of_kowsher())
+    frame = of_run(name, of_kowsher())
     printed = frame[frame["printed"].notna()]
-    assert len(printed) == len(published.table(name, FOLDER))
+    assert len(printed) == len(published.table(name))
     assert set(printed["status"]) == {"reproduced"} and set(printed["reproduced_n"]) == {2}
     if "table5" in name:
         levels = printed["row_key"].str.removeprefix("noise_").astype(float)
@@ -268,7 +256,7 @@ def test_a_score_of_transfer_has_the_margin_of_the_task_that_it_is_measured_on(m
         return {"verdict": ""}
 
     monkeypatch.setattr(cells.cell_verdicts, "of_cell", noted)
-    filled(TABLES[1], of_kowsher())
+    of_run(TABLES[1], of_kowsher())
     assert {split for split, _ in margins} == {"mnli_m", "mnli_mm", "qnli", "qqp", "mrpc"}
     assert all(margin == MARGINS[split] for split, margin in margins)
 

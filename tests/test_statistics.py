@@ -70,25 +70,18 @@ def test_equal_values_give_an_interval_of_no_width():
     assert (summary.low, summary.high, summary.sd) == (2.0, 2.0, 0.0)
 
 
-def test_a_count_is_exact():
-    frame = pd.DataFrame({"pretraining_seed": [None], "finetuning_seed": [None], "value": [28795194]})
-    assert summarise(frame, 0.95).unit == EXACT
-
-
-def test_times_are_repeats_and_no_counts():
-    frame = pd.DataFrame({"stage": "timing", "pretraining_seed": None, "finetuning_seed": None, "value": [1.0, 2.0]})
-    assert units(frame)[1] == REPEATS and summarise(frame, 0.95).n == 2
-
-
-def test_pretraining_measurements_have_pretraining_seeds_as_units():
-    frame = pd.DataFrame({"pretraining_seed": [1], "finetuning_seed": [None], "value": [2.5]})
-    assert units(frame)[1] == PRETRAINING
-
-
-def test_models_of_translation_have_training_seeds_as_units():
-    frame = pd.DataFrame({"value": [1.0, 2.0], "pretraining_seed": [1, 2], "finetuning_seed": [None, None]})
-    assert units(frame.assign(stage="translation"))[1] == TRAINING
-    assert units(frame.assign(stage="pretraining"))[1] == PRETRAINING
+@pytest.mark.parametrize(
+    ("stage", "pretraining_seed", "unit"),
+    [
+        ("parameters", None, EXACT),
+        ("timing", None, REPEATS),
+        ("pretraining", (1, 2), PRETRAINING),
+        ("translation", (1, 2), TRAINING),
+    ],
+)
+def test_what_was_not_fine_tuned_has_units_of_its_stage(stage, pretraining_seed, unit):
+    frame = pd.DataFrame({"stage": stage, "pretraining_seed": pretraining_seed, "value": [1.0, 2.0]})
+    assert units(frame.assign(finetuning_seed=None))[1] == unit
 
 
 def test_no_runs_are_an_error():
@@ -185,7 +178,7 @@ def test_finetuning_seeds_are_paired_on_one_checkpoint_and_averaged_on_several()
 
 def test_fewer_than_three_seeds_have_neither_interval_nor_test():
     made = between(runs([1.0], [2.0]), runs([3.0], [5.0], [6.0]), 0.95)
-    assert not made.known and not made.tested and isnan(made.p) and made.value == pytest.approx(1.5 - 14 / 3)
+    assert not made.has_interval and not made.tested and isnan(made.p) and made.value == pytest.approx(1.5 - 14 / 3)
 
 
 def test_holm_by_hand():

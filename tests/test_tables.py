@@ -1,7 +1,6 @@
 """Tables as they are shown, and their text in HTML and LaTeX."""
 
 import io
-from dataclasses import replace
 from math import nan
 
 import jinja2
@@ -14,14 +13,14 @@ from stages.report.markup import formula
 from stages.report.paper_tables import paper_table
 from stages.report.spreadsheets import csv_of
 from stages.report.tables import Heading, interval, mean_sd, number, plain, probability, text
-from tests.toy_evidence import FOLDER, evidence, row
+from tests.toy_evidence import evidence, filled, row
 
 TABLES = specifications.load()[0]
 
 
 def grid(name: str, run: list[dict]):
     table = TABLES[name]
-    return paper_table((table,), (cells.fill(table, published.table(name, FOLDER), evidence(run)),), ["tiny"])
+    return paper_table((table,), (filled(name, run),), ["tiny"])
 
 
 def scored(operator: str, size: str, *values: float) -> list[dict]:
@@ -93,8 +92,7 @@ def test_scores_at_chance_are_marked_each_in_its_cell():
     run = [*scored("pairwise", "base", 0.5), *scored("symmetric", "base", 0.7)]
     constant = {("most_frequent", "courtois2024", "rte", "score"): (0.55, 0.6)}
     name = "courtois2024_table3_glue"
-    filled = cells.fill(TABLES[name], published.table(name, FOLDER), replace(evidence(run), without_model=constant))
-    table = paper_table((TABLES[name],), (filled,), ["tiny"])
+    table = paper_table((TABLES[name],), (filled(name, run, without_model=constant),), ["tiny"])
     at_chance, above = (lines(table, f"BERT-base {operator}")["reproduced"] for operator in ("pairwise", "symmetric"))
     assert column(table, at_chance, "RTE").text == "50.00°"
     assert column(table, above, "RTE").text == "70.00"
@@ -129,9 +127,9 @@ def test_the_csv_has_one_line_a_cell_with_published_and_reproduced_values():
 
 def both_editions(end: str):
     pair = tuple(TABLES[f"{edition}_{end}"] for edition in ("kowsher2024_arxiv", "kowsher2025_naacl"))
-    printed = [published.table(table.name, FOLDER) for table in pair]
-    filled = tuple(cells.fill(t, p, evidence([]), o) for t, p, o in zip(pair, printed, printed[::-1], strict=True))
-    return paper_table(pair, filled, ["tiny"])
+    printed = [published.table(table.name) for table in pair]
+    made = tuple(cells.fill(t, p, evidence([]), o) for t, p, o in zip(pair, printed, printed[::-1], strict=True))
+    return paper_table(pair, made, ["tiny"])
 
 
 HOSTILE = (

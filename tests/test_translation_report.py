@@ -65,9 +65,9 @@ def test_a_run_counts_by_its_best_and_by_its_last_epoch():
     assert made["condition"].isna().all()
 
 
-def judged(rows: pd.DataFrame, comparable: bool, otherwise: dict | None = None) -> pd.DataFrame:
+def judged(rows: pd.DataFrame, comparable: bool, differing: dict | None = None) -> pd.DataFrame:
     made = measurements.measurements(rows)
-    scope = claim_scope.Scope(("tiny",), comparable, 0.95, 0.05, otherwise or {})
+    scope = claim_scope.Scope(("tiny",), comparable, 0.95, 0.05, differing or {})
     audit = pd.DataFrame(columns=["check", "verdict", "statement", "arithmetic"], dtype="str")
     ledger = claims.ledger(published.claims(), claims.rules(), audit, made.iloc[:0], made, scope)
     return ledger[ledger["ledger"] == claims.TRAINING].set_index("id")
@@ -96,9 +96,9 @@ def test_translation_claims_are_judged_on_real_sentences():
 def test_a_protocol_that_ran_otherwise_than_its_source_tests_no_claim_of_it():
     asked = {"blog": {"source": "pt", "layers": 4}, "draft": {"layers": 6}}
     run = {"blog": {"source": "en", "layers": 4, "heads": 8}, "draft": {"layers": 6, "heads": 8}}
-    said = claim_scope.run_otherwise(asked, run)
-    assert said == {"blog": {"source": "source en (there: pt)"}, "draft": {}}
-    ledger = judged(observed(BLEU, ERRORS), comparable=True, otherwise=said)
+    differing = claim_scope.differing_keys(asked, run)
+    assert differing == {"blog": [("source", "en", "pt")], "draft": []}
+    ledger = judged(observed(BLEU, ERRORS), comparable=True, differing=differing)
     assert ledger.loc["H-10", "verdict"] == "not tested"
     because = ledger.loc["H-10", "because"]
     assert because.startswith("The protocol is not the source's: source en (there: pt). Reading: ")
@@ -108,7 +108,7 @@ def test_a_protocol_that_ran_otherwise_than_its_source_tests_no_claim_of_it():
 def test_the_protocols_that_a_claim_asks_for_are_those_of_the_papers_own_scale():
     settings = Settings.model_validate(yaml.safe_load(scales.read("courtois")))
     protocols = {name: protocol.model_dump() for name, protocol in settings.translation.protocols.items()}
-    assert claim_scope.run_otherwise(claims.rules()["translation"], protocols) == {"blog": {}, "draft": {}}
+    assert claim_scope.differing_keys(claims.rules()["translation"], protocols) == {"blog": [], "draft": []}
 
 
 def times(seconds: dict[str, float], rounds: tuple[float, ...] = (1.0, 2.0)) -> pd.DataFrame:
@@ -145,10 +145,9 @@ def test_a_longer_step_is_told_against_the_originals_of_the_same_round():
 def test_a_step_that_is_longer_by_another_share_than_claimed_contradicts_the_claim(longer, verdict):
     rows = times({"original": 0.1, "over_parameters": longer, "over_parameters_wide": longer}, (1.0, 1.5, 2.0, 3.0))
     rows["value"] *= np.tile([1, 1.01], len(rows) // 2) ** (rows["operator"] == "original")
-    fewer_epochs = {"draft": {"epochs": "epochs 3 (there: 20)"}}
-    assert judged(rows, comparable=True, otherwise=fewer_epochs).loc["A-05", "verdict"] == verdict
-    otherwise = {"draft": {"layers": "layers 2 (there: 6)"}}
-    assert judged(rows, comparable=True, otherwise=otherwise).loc["A-05", "verdict"] == "not tested"
+    fewer_epochs, fewer_layers = {"draft": [("epochs", 3, 20)]}, {"draft": [("layers", 2, 6)]}
+    assert judged(rows, comparable=True, differing=fewer_epochs).loc["A-05", "verdict"] == verdict
+    assert judged(rows, comparable=True, differing=fewer_layers).loc["A-05", "verdict"] == "not tested"
 
 
 def test_the_tables_show_every_operator_with_its_spread_over_seeds():

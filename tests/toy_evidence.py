@@ -1,14 +1,14 @@
 """Made-up measurements, for the tests of tables and claims."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
-from stages.evidence import cells, measurements
+from stages.evidence import cells, measurements, published, specifications
 from stages.plumbing.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "data/published"
 MARGINS = load_settings(ROOT / "stages/scales/laptop.yaml").analysis.margins
 
 
@@ -25,3 +25,8 @@ def evidence(run: list[dict]) -> cells.Evidence:
     return cells.Evidence(
         frame, frame.iloc[:0], operators, ("tiny",), 0.95, 0.05, MARGINS, comparable=True, without_model={}
     )
+
+
+def filled(name: str, run: list[dict], **changes) -> pd.DataFrame:
+    """The cells of a published table after such a run. changes: of its `evidence`."""
+    return cells.fill(specifications.load()[0][name], published.table(name), replace(evidence(run), **changes))

@@ -3,90 +3,83 @@
 The measurements that the rule selects become an estimate (estimate.py); claim_tests.py makes verdicts of estimates.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import sqrt
 
 import numpy as np
 import pandas as pd
 
-from stages.evidence import baselines
-from stages.evidence.cells import matching
-from stages.evidence.convergence import MILESTONES, NOT_REACHED
+from stages.evidence import baselines, convergence
+from stages.evidence.derived import matching
 from stages.evidence.estimate import Estimate, between, spreads
-from stages.evidence.statistics import (
-    EXACT,
-    summarise,
-    units,
-    varies,
-    within_sd,
-)
+from stages.evidence.statistics import EXACT, summarise, units, varies, within_sd
 
 LOST, CLEAN = "accuracy_lost", {"metric": "accuracy", "condition": "noise=0"}  # what noise takes, and from what
 
 
-def value(test: dict, rows: pd.DataFrame, select: dict, confidence: float) -> Estimate | None:
-    """The mean of the selected measurements; a count has no interval and needs none."""
-    found = _scaled(test, rows, select)
-    if found.empty:
-        return None
-    made = summarise(found, confidence)
-    if made.unit == EXACT:
-        return Estimate(made.mean)
-    known = {
-        "unit": made.unit,
-        "n": (made.n,),
-        "checkpoints": _checkpoints(found),
-        "at_chance": _nothing_there(test, rows, [select]),
-    }
-    values = units(found)[0]
-    if not varies(values):
-        return Estimate(made.mean, **known)
-    return Estimate(made.mean, made.low, made.high, error=made.sd / sqrt(made.n), freedom=made.n - 1, **known)
-
-
-def difference(test: dict, rows: pd.DataFrame, select: dict, confidence: float) -> Estimate | None:
-    """`of` less `than`, or with `ratio` their ratio, as `estimate.between` compares them.
+def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) -> Estimate | None:
+    """Estimates what a test asks for in one place.
 
     Of times to a milestone, a run that never got there counts with its last step: a ratio is then only known to be at
     least, or at most, what it seems, and both at once decide nothing.
+
+    Args:
+        test: an entry of claim_rules.yaml; its `test` says what is estimated.
+        rows: measurements, with what `baselines.beside` adds where that is known.
+        select: the fields of `rows` and their values in this place; the operators of `of` and `than` are added.
+        confidence: of the interval.
+
+    Returns:
+        The estimate in the unit of the claim; None where the runs that it needs are missing.
     """
-    selects = [select | {"operator": test[side]} for side in ("of", "than")]
-    sides, never = ([found(test, rows, own) for own in selects] for found in (_scaled, _never))
-    if any(side.empty and late.empty for side, late in zip(sides, never, strict=True)):
+    selects = [select | {"operator": test[side]} for side in ("of", "than")] if "of" in test else [select]
+    arms = [_scaled(test, rows, fields) for fields in selects]
+    never = [rows.iloc[:0]] * len(arms)
+    if test["test"] == "difference":
+        never = [_scaled(test, convergence.never_reached(rows, fields)) for fields in selects]
+        arms = [pd.concat([arm, late]) if len(late) else arm for arm, late in zip(arms, never, strict=True)]
+    if any(arm.empty for arm in arms):
         return None
-    sides = [pd.concat([side, late]) if len(late) else side for side, late in zip(sides, never, strict=True)]
-    ratio = bool(test.get("ratio"))
-    ends = {name: len(late) > 0 for name, late in zip(("at_least", "at_most"), never, strict=True)}
+    if test["test"] == "difference":
+        ends = {name: len(late) > 0 for name, late in zip(("at_least", "at_most"), never, strict=True)}
+        found = between(*arms, confidence, bool(test.get("ratio")), **ends)
+    else:
+        found = _spread(arms, confidence) if test["test"] == "spread" else _mean(arms[0], confidence)
+    if found is None or found.exact:
+        return found
+    clean = CLEAN if select.get("metric") == LOST else {}
+    scores = [_scaled(test, rows, fields | clean) for fields in selects]
     return replace(
-        between(*sides, confidence, ratio, **ends),
-        checkpoints=_fewest(sides),
+        found,
+        checkpoints=min(arm["pretraining_seed"].nunique() for arm in arms) or None,
         never=tuple(map(len, never)),
-        at_chance=_nothing_there(test, rows, selects),
+        at_chance=baselines.nothing_to_compare(scores, "value", lost=bool(clean)),
     )
 
 
-def spread(test: dict, rows: pd.DataFrame, select: dict, confidence: float) -> Estimate | None:
+def _mean(runs: pd.DataFrame, confidence: float) -> Estimate:
+    """The mean of measurements; a count has no interval and needs none."""
+    summary = summarise(runs, confidence)
+    if summary.unit == EXACT:
+        return Estimate(summary.mean)
+    found = Estimate(summary.mean, unit=summary.unit, n=(summary.n,))
+    if not varies(units(runs)[0]):
+        return found
+    error = summary.sd / sqrt(summary.n)
+    return replace(found, low=summary.low, high=summary.high, error=error, freedom=summary.n - 1)
+
+
+def _spread(arms: list[pd.DataFrame], confidence: float) -> Estimate | None:
     """Ratio of the standard deviations over fine-tuning seeds, each pooled within its pre-training runs.
 
     Stability over fine-tuning seeds is a property of what happens after one pre-training run; the spread between
-    pre-training runs is no part of it. The interval takes scores to be normal, with one spread in all runs of a side.
+    pre-training runs is no part of it. The interval takes scores to be normal, with one spread in all runs of an arm.
     """
-    selects = [select | {"operator": test[side]} for side in ("of", "than")]
-    sides = [_scaled(test, rows, own) for own in selects]
-    deviations = [within_sd(side) for side in sides]
+    deviations = [within_sd(arm) for arm in arms]
     if not all(deviation > 0 for deviation in deviations):  # too few runs (NaN), or all equal
         return None
-    freedom = tuple(len(side) - side["pretraining_seed"].nunique() for side in sides)
-    return replace(
-        spreads(*deviations, freedom, confidence),
-        n=tuple(map(len, sides)),
-        checkpoints=_fewest(sides),
-        at_chance=_nothing_there(test, rows, selects),
-    )
-
-
-ESTIMATES: dict[str, Callable] = {"exact": value, "value": value, "difference": difference, "spread": spread}
+    freedom = tuple(len(arm) - arm["pretraining_seed"].nunique() for arm in arms)
+    return replace(spreads(*deviations, freedom, confidence), n=tuple(map(len, arms)))
 
 
 def bounds(test: dict) -> tuple[float, float]:
@@ -98,36 +91,8 @@ def bounds(test: dict) -> tuple[float, float]:
     return test.get("above", -np.inf), test.get("below", np.inf)
 
 
-def _nothing_there(test: dict, rows: pd.DataFrame, selects: list[dict]) -> bool:
-    """Whether what is selected on each side is no result, by the rule that `Estimate` states for `at_chance`."""
-    if selects[0].get("metric") == LOST:
-        return any(_at_chance(_scaled(test, rows, select | CLEAN)) for select in selects)
-    return all(_at_chance(_scaled(test, rows, select)) for select in selects)
-
-
-def _at_chance(rows: pd.DataFrame) -> bool:
-    """Whether a mean score is at chance; rows that no baseline stands beside have no column for it."""
-    return "most_frequent_high" in rows and baselines.all_at_chance(rows["value"], rows["most_frequent_high"])
-
-
-def _scaled(test: dict, rows: pd.DataFrame, select: dict) -> pd.DataFrame:
-    found = matching(rows, select)
-    numbers = found.columns.intersection(["value", "most_frequent_high"])
-    return found.assign(**test.get("scale", 1) * found[numbers])
-
-
-def _never(test: dict, rows: pd.DataFrame, select: dict) -> pd.DataFrame:
-    """The runs that had not reached a milestone when they ended."""
-    if select.get("metric") not in MILESTONES:
-        return rows.iloc[:0]
-    return _scaled(test, rows, select | {"metric": select["metric"] + NOT_REACHED})
-
-
-def _checkpoints(rows: pd.DataFrame) -> int | None:
-    seeds = rows["pretraining_seed"].nunique()
-    return seeds or None
-
-
-def _fewest(sides: list[pd.DataFrame]) -> int | None:
-    counts = [_checkpoints(side) for side in sides]
-    return None if None in counts else min(counts)
+def _scaled(test: dict, rows: pd.DataFrame, select: dict | None = None) -> pd.DataFrame:
+    """The selected rows (all without `select`) in the unit of the claim's numbers."""
+    selected = rows if select is None else matching(rows, select)
+    numbers = selected.columns.intersection(["value", "most_frequent_high"])
+    return selected.assign(**test.get("scale", 1) * selected[numbers])

@@ -4,7 +4,7 @@
 holds what the raw results that Courtois et al. released say of their own claims. `training` holds what this run says.
 The claims are those of data/published/claims.yaml; the tests that decide them stand in claim_rules.yaml and are done by
 claim_tests.py. A run at another size, by another protocol of translation than the source's, or on generated data, tests
-no claim about scores, losses or times: what it found is told beside the verdict `not tested`.
+no claim about scores, losses or times: what it found stands beside the verdict `not tested`.
 """
 
 from pathlib import Path
@@ -14,49 +14,18 @@ import yaml
 
 from stages.analysis import claim_scope, claim_words
 from stages.analysis.claim_scope import Scope
-from stages.analysis.claim_tests import (
-    AS_CLAIMED,
-    CHANCE,
-    FEW,
-    NO,
-    NOTHING,
-    ONE,
-    OPEN,
-    YES,
-    describe,
-    evaluate,
-)  # fmt: skip
-from stages.evidence.baselines import AT_CHANCE
-from stages.evidence.statistics import NOT_TESTED, ONE_CHECKPOINT, TOO_FEW
+from stages.analysis.claim_tests import AS_CLAIMED, evaluate
+from stages.evidence.arithmetic import FAILS, HOLDS
+from stages.evidence.statistics import NOT_TESTED
 
 PATH = Path(__file__).with_name("claim_rules.yaml")
 COUNTS, RELEASED, TRAINING = "counts", "released", "training"
 
-OF_RELEASED = {YES: "holds", NO: "fails", OPEN: "inconclusive", ONE: ONE_CHECKPOINT}
-OF_RUN = {
-    YES: "reproduced",
-    NO: "contradicted",
-    OPEN: "inconclusive",
-    ONE: ONE_CHECKPOINT,
-    FEW: TOO_FEW,
-    CHANCE: AT_CHANCE,
-    NOTHING: NOT_TESTED,
-}
+OF_RUN = {HOLDS: "reproduced", FAILS: "contradicted"}  # how the verdicts of this run are called
 DECIDED_BY_READING = ("ARITH", "PARAM", "LIT")  # procedures that train nothing
 WORST_FIRST = (
-    *(
-        "contradicted",
-        "fails",
-        "partly",
-        "truncated",
-        "unsupported",
-        "not-checkable",
-        NOT_TESTED,
-        AT_CHANCE,
-        ONE_CHECKPOINT,
-        TOO_FEW,
-    ),
-    *("inconclusive", "holds", "reproduced"),
+    *("contradicted", "fails", "partly", "truncated", "unsupported", "not-checkable", "not tested", "at chance"),
+    *("one checkpoint per arm", "too few seeds", "inconclusive", "holds", "reproduced"),
 )
 COLUMNS = [
     *("id", "paper", "where", "kind", "claim", "fact", "ledger", "verdict", "reading", "because"),
@@ -81,7 +50,7 @@ def ledger(
 
     Args:
         claims: the entries of claims.yaml.
-        content: what `rules` gives, the content of claim_rules.yaml.
+        content: of claim_rules.yaml.
         audit: the checks of the published numbers, as the stage `audit` writes them.
         released: measurements of the results that Courtois et al. released.
         run: measurements of this run.
@@ -93,10 +62,10 @@ def ledger(
     Raises:
         ValueError: for a rule, reason or fact of a claim that does not exist.
     """
-    known = {claim["id"] for claim in claims}
+    names_of_claims = {claim["id"] for claim in claims}
     named = [name for names in content["facts"].values() for name in names]
     for name in (*content["rules"], *content["untested"], *named):
-        if name not in known:
+        if name not in names_of_claims:
             raise ValueError(f"{PATH.name}: {name} is no claim of claims.yaml")
     facts = {name: fact for fact, names in content["facts"].items() for name in names}
     rows = [row for claim in claims for row in _rows(claim, content, audit, released, run, scope)]
@@ -114,51 +83,46 @@ def tally(entries: pd.DataFrame) -> pd.DataFrame:
     facts = worst.groupby(["ledger", "verdict"]).size().rename("facts")
     claims = entries.groupby(["ledger", "verdict"]).size().rename("claims")
     counted = pd.concat([facts, claims], axis=1).fillna(0).astype(int).reset_index()
-    place = [
-        (COUNTS, RELEASED, TRAINING).index(row.ledger) * 100 + WORST_FIRST.index(row.verdict)
-        for row in counted.itertuples()
-    ]
-    return counted.assign(place=place).sort_values("place").drop(columns="place").reset_index(drop=True)
+    places = {"ledger": (COUNTS, RELEASED, TRAINING), "verdict": WORST_FIRST}
+    return counted.sort_values(
+        ["ledger", "verdict"], key=lambda names: names.map(places[names.name].index), ignore_index=True
+    )
 
 
 def _rows(
     claim: dict, content: dict, audit: pd.DataFrame, released: pd.DataFrame, run: pd.DataFrame, scope: Scope
 ) -> list[dict]:
+    """The rows of one claim. Arguments as for `ledger`."""
     source, judged, name = claim["source"], claim["published_audit"], claim["id"]
+    procedure = claim["test"]["procedure"]
     checks = audit[_named(audit["check"], judged["checks"])]
     tests = content["rules"].get(name, [])
-    own = {
+    common = {
         "id": name,
         "paper": source["paper"],
         "where": f"{source['version']}: {source['section']}" if source["paper"] == "kowsher" else source["section"],
         "kind": claim["kind"],
         "claim": claim["paraphrase"],
-        "rule": "; ".join(dict.fromkeys(describe(test) for test in tests)),
+        "rule": "; ".join(dict.fromkeys(map(claim_words.rule, tests))),
         "numbers": judged["status"],
-        "numbers_because": " ".join([judged["note"], *claim_words.arithmetic(checks)]).strip(),
+        "numbers_because": f"{judged['note']} {claim_words.arithmetic(checks)}".strip(),
         "audit_ids": ", ".join(checks["check"]),
     }
-    reason = content["untested"].get(name) or content["reasons"][claim["test"]["procedure"]]
-    asked = [test for test in tests if test.get("released", True) and not claim_scope.is_count(test)]
-    found = []
+    of_run = [test for test in tests if test.get("run", True)]
+    rows = []
     if tests and all(map(claim_scope.is_count, tests)):
-        found.append(_counted(tests, run, judged["status"]))
-    elif not tests and claim["test"]["procedure"] in DECIDED_BY_READING:
-        found.append({"ledger": COUNTS, "verdict": judged["status"], "because": "By its own numbers."})
-    elif any(test.get("run", True) for test in tests) or not tests:
-        found.append(_trained([test for test in tests if test.get("run", True)], run, scope, reason))
-    if name.startswith("C24") and asked:
-        found += _released(asked, released, scope)
-    return [own | entry for entry in found]
-
-
-def _counted(tests: list[dict], run: pd.DataFrame, status: str) -> dict:
-    found = evaluate(tests, run, None, 0.95, 0.05)  # counts have no error; the level is of no effect
-    if found.verdict == NOTHING:
-        return {"ledger": COUNTS, "verdict": status, "because": "By its own numbers; this run counted too little."}
-    return {"ledger": COUNTS, "verdict": found.verdict, "because": "Counted on the built models."} | claim_words.fields(
-        found
-    )
+        rows.append(_counted(tests, run, judged["status"], scope))
+    elif not tests and procedure in DECIDED_BY_READING:
+        rows.append({"ledger": COUNTS, "verdict": judged["status"], "because": claim_words.say("read")})
+    elif of_run:
+        rows.append(_trained(of_run, run, scope))
+    elif not tests:
+        reason = content["untested"].get(name) or content["reasons"][procedure]
+        rows.append({"ledger": TRAINING, "verdict": NOT_TESTED, "because": reason})
+    if name.startswith("C24"):
+        asked = [test for test in tests if test.get("released", True) and not claim_scope.is_count(test)]
+        rows += _released(asked, released, scope)
+    return [common | row for row in rows]
 
 
 def _named(checks: pd.Series, names: list[str]) -> pd.Series:
@@ -169,41 +133,43 @@ def _named(checks: pd.Series, names: list[str]) -> pd.Series:
     return found
 
 
+def _counted(tests: list[dict], run: pd.DataFrame, status: str, scope: Scope) -> dict:
+    """What the parameters of the built models say. status: what the published numbers say of themselves."""
+    outcome = evaluate(tests, run, scope.confidence, scope.alpha)
+    if outcome.verdict == NOT_TESTED:
+        return {"ledger": COUNTS, "verdict": status, "because": claim_words.say("counted_too_little")}
+    fields = claim_words.fields(outcome, scope.confidence, scope.alpha)
+    return {"ledger": COUNTS, "verdict": outcome.verdict, "because": claim_words.say("counted")} | fields
+
+
 def _released(tests: list[dict], released: pd.DataFrame, scope: Scope) -> list[dict]:
     """What the released results say; nothing where they have no such measurement.
 
     A claim about the printed numbers themselves, which no new run can test, is decided by them; one about an operator
     is not, as every operator has one pre-training run there.
     """
-    found = evaluate(tests, released, None, scope.confidence, scope.alpha, single=True)
-    if found.verdict == NOTHING:
+    outcome = evaluate(tests, released, scope.confidence, scope.alpha, single=True)
+    if outcome.verdict == NOT_TESTED:
         return []
-    words = claim_words.fields(found)
+    fields = claim_words.fields(outcome, scope.confidence, scope.alpha)
     if not any(test.get("run", True) for test in tests):
-        verdict = "holds" if found.reading == AS_CLAIMED else "fails"
-        words |= {"because": "The claim is about these results, whose values decide it.", "power": ""}
-        return [{"ledger": RELEASED, "verdict": verdict} | words]
-    return [{"ledger": RELEASED, "verdict": OF_RELEASED[found.verdict], "because": claim_words.because(found)} | words]
+        verdict = HOLDS if outcome.reading == AS_CLAIMED else FAILS
+        return [{"ledger": RELEASED, "verdict": verdict} | fields | {"because": claim_words.say("values"), "power": ""}]
+    return [{"ledger": RELEASED, "verdict": outcome.verdict, "because": claim_words.because(outcome)} | fields]
 
 
-def _trained(tests: list[dict], run: pd.DataFrame, scope: Scope, reason: str) -> dict:
-    own = {"ledger": TRAINING, "verdict": NOT_TESTED}
-    if not tests:
-        return own | {"because": reason}
+def _trained(tests: list[dict], run: pd.DataFrame, scope: Scope) -> dict:
+    """What this run says: a verdict, or a reading beside what keeps it from testing the claim."""
     obstacle = claim_scope.obstacle(tests, run, scope)
-    if obstacle is None:
-        found = evaluate(tests, run, None, scope.confidence, scope.alpha)
-        return (
-            own | {"verdict": OF_RUN[found.verdict], "because": claim_words.because(found)} | claim_words.fields(found)
-        )
+    if not obstacle:
+        outcome = evaluate(tests, run, scope.confidence, scope.alpha)
+        verdict, because = OF_RUN.get(outcome.verdict, outcome.verdict), claim_words.because(outcome)
+        fields = claim_words.fields(outcome, scope.confidence, scope.alpha)
+        return {"ledger": TRAINING, "verdict": verdict, "because": because} | fields
     sizes = scope.sizes if any("sizes" in test for test in tests) else (None,)
     relative = all(test["test"] != "value" for test in tests)  # an absolute number says nothing elsewhere
-    told = [(size, evaluate(tests, run, size, scope.confidence, scope.alpha)) for size in sizes if relative]
-    told = [(size, found) for size, found in told if found.verdict != NOTHING]
-    data = [] if scope.comparable else ["generated data"]
-    readings = [
-        f"Reading{claim_words.listed([*([f'at BERT-{size}'] if size else []), *data])}: {claim_words.read(found)}."
-        for size, found in told
-    ]
-    words = claim_words.fields(told[0][1]) if len(told) == 1 else {}
-    return own | {"because": " ".join([obstacle, *readings])} | words
+    outcomes = {size: evaluate(tests, run, scope.confidence, scope.alpha, size) for size in sizes if relative}
+    outcomes = {size: outcome for size, outcome in outcomes.items() if outcome.verdict != NOT_TESTED}
+    readings = [claim_words.elsewhere(outcome, size, scope.comparable) for size, outcome in outcomes.items()]
+    fields = claim_words.fields(*outcomes.values(), scope.confidence, scope.alpha) if len(outcomes) == 1 else {}
+    return {"ledger": TRAINING, "verdict": NOT_TESTED, "because": " ".join([obstacle, *readings])} | fields

@@ -6,6 +6,7 @@ runs are known (stages.evidence.survival). Holm's method adjusts the p values of
 every column.
 """
 
+from functools import cache
 from math import nan
 from pathlib import Path
 
@@ -17,11 +18,8 @@ from stages.analysis import robustness
 from stages.evidence import baselines, convergence, power, scores, survival
 from stages.evidence.estimate import between
 from stages.evidence.statistics import (
-    DIFFERENT,
-    EQUIVALENT,
     FEWEST,
     INCONCLUSIVE,
-    ONE_CHECKPOINT,
     TOO_FEW,
     holm,
     too_few,
@@ -35,30 +33,25 @@ KEYS = ["quantity", "source", "protocol", "size", "at"]
 RUN = ["operator", "stage", "pretraining_seed", "finetuning_seed", "value", "reached"]
 SCORE, LOSS, LOST, STEPS = "score", "loss", "lost_", "steps"  # quantities; LOST is followed by the kind of noise
 FINAL_LOSS = "validation_loss"
-REASONS = {
-    baselines.AT_CHANCE: "no better than a constant answer, so that there is nothing to compare",
-    ONE_CHECKPOINT: "a single pre-training run of an arm speaks for itself, and not for its operator",
-    TOO_FEW: f"a verdict takes {FEWEST} seeds",
-    EQUIVALENT: "after Holm, the difference is shown to be smaller than the margin",
-    DIFFERENT: "after Holm, a difference is shown",
-    INCONCLUSIVE: "after Holm, neither a difference is shown nor that it is smaller than the margin",
-}
-UNDECIDED = "after Holm, no difference is shown"  # where there is no margin
+
+
+@cache
+def _words() -> dict[str, dict[str, str]]:
+    return yaml.safe_load(DESCRIBED.read_text(encoding="utf-8"))
 
 
 def described() -> pd.DataFrame:
     """What the table holds: a row for each `column`, in order, with its `meaning`."""
-    found = yaml.safe_load(DESCRIBED.read_text(encoding="utf-8"))
-    return pd.DataFrame(found.items(), columns=["column", "meaning"])
+    return pd.DataFrame(_words()["columns"].items(), columns=["column", "meaning"])
 
 
-def quantities(rows: pd.DataFrame, measured: pd.DataFrame, known: baselines.Known) -> pd.DataFrame:
+def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
     """All that is compared of one source: one row for every run.
 
     Args:
         rows: observations.
         measured: the measurements that were made of them, with what `baselines.beside` adds where that is known.
-        known: the scores of answers without a model, as `baselines.known` gives them.
+        without_model: the scores of answers without a model, as `baselines.without_model` returns them.
 
     Returns:
         KEYS but for the source, RUN, and `score` with `most_frequent_high`: what must be above chance for the value to
@@ -70,19 +63,21 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, known: baselines.Know
     points = {name: 100 * tuned[name] for name in ("value", "most_frequent_high")}
     tuned = tuned.assign(quantity=SCORE, at=tuned["evaluated_on"], score=points["value"], **points)
     losses = measured[measured["metric"] == "final_validation_loss"].assign(quantity=LOSS, at=FINAL_LOSS)
-    steps = convergence.told(measured).rename(columns={"seed": "pretraining_seed", "milestone": "at", "step": "value"})
-    parts = [tuned, losses, lost(rows, known), steps.assign(quantity=STEPS, stage="pretraining")]
+    steps = convergence.milestone_events(measured).rename(
+        columns={"seed": "pretraining_seed", "milestone": "at", "step": "value"}
+    )
+    parts = [tuned, losses, lost(rows, without_model), steps.assign(quantity=STEPS, stage="pretraining")]
     names = [name for name in (*KEYS, *RUN, "score", "most_frequent_high") if name != "source"]
     return pd.concat([part.reindex(columns=names).astype(object) for part in parts if len(part)] or [tuned]).astype(
         dict.fromkeys(("value", "score", "most_frequent_high"), float)
     )
 
 
-def lost(rows: pd.DataFrame, known: baselines.Known) -> pd.DataFrame:
+def lost(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
     """The points that the strongest noise takes of every run, with its score without noise and that of chance."""
     levels = robustness.levels(rows)
     keys = [*robustness.CURVE, *robustness.RUN]
-    clean = baselines.beside(levels[levels["level"] == 0], known).rename(columns={"value": "score"})
+    clean = baselines.beside(levels[levels["level"] == 0], without_model).rename(columns={"value": "score"})
     measures = robustness.measures(levels)
     taken = measures[measures["measure"] == "lost"].merge(clean[[*keys, "score", "most_frequent_high"]], on=keys)
     return taken.assign(
@@ -126,8 +121,6 @@ def compared(own: pd.DataFrame, other: pd.DataFrame, confidence: float, margin: 
         arms = [arm.assign(value=survival.restricted(arm, until)) for arm in events]
         never = [int((~arm["reached"]).sum()) for arm in arms]
     made = between(*arms, confidence)
-    # what noise takes tells nothing of a model that has nothing to lose
-    nothing = any if own["quantity"].iloc[0].startswith(LOST) else all
     return {
         "arm": own["operator"].iloc[0],
         "reference": REFERENCE,
@@ -146,7 +139,7 @@ def compared(own: pd.DataFrame, other: pd.DataFrame, confidence: float, margin: 
         "never": never[0],
         "never_reference": never[1],
         "horizon": until,
-        "at_chance": nothing(baselines.all_at_chance(arm["score"], arm["most_frequent_high"]) for arm in arms),
+        "at_chance": baselines.nothing_to_compare(arms, "score", lost=own["quantity"].iloc[0].startswith(LOST)),
     }
 
 
@@ -171,7 +164,7 @@ def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     ]
     signs = np.where(family["estimate"] > 0, "higher", "lower")
     shown = (family["p_holm"] < alpha) & ~family["verdict"].isin((TOO_FEW, baselines.AT_CHANCE))
-    reasons = (
-        family["verdict"].map(REASONS).mask(family["margin"].isna() & (family["verdict"] == INCONCLUSIVE), UNDECIDED)
-    )
+    undecided = family["margin"].isna() & (family["verdict"] == INCONCLUSIVE)
+    words = {name: text.format(fewest=FEWEST) for name, text in _words()["reasons"].items()}
+    reasons = family["verdict"].mask(undecided, "no margin").map(words)
     return family.assign(direction=np.where(shown, signs, ""), reason=reasons)

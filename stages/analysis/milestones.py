@@ -1,7 +1,7 @@
 """When each operator gets somewhere: out of the plateau, to given losses, to 95 % of a GLUE score; with uncertainty.
 
-A milestone lies between two evaluations, and there is an interval over pre-training seeds besides; both are told. A run
-that never gets there counts as one that does not before its end (stages.evidence.survival).
+A milestone lies between two evaluations, and there is an interval over pre-training seeds besides; both are reported.
+A run that never gets there counts as one that does not before its end (stages.evidence.survival).
 """
 
 import numpy as np
@@ -15,11 +15,11 @@ COLUMNS = ["size", "operator", "milestone", *survival.MEANS, "after", "before"]
 def reached(measured: pd.DataFrame, curves: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """One row for every size, operator and milestone that at least one run of that size reaches. Columns: COLUMNS.
 
-    measured: quantities, among them those of convergence.events. curves: as convergence.curves gives them, for the
+    measured: quantities, among them those of convergence.events. curves: as convergence.curves returns them, for the
     steps of the evaluations. mean, sd, low, high: of the restricted mean, in steps; of `runs` runs `never` do not get
     there by the step `horizon`. after, before: the evaluations between which all steps of those that do lie.
     """
-    events = convergence.told(measured)
+    events = convergence.milestone_events(measured)
     means = survival.restricted_means(events, ["size", "milestone"], confidence)
     ends = []
     for row in means.itertuples():
@@ -35,7 +35,7 @@ def reached(measured: pd.DataFrame, curves: pd.DataFrame, confidence: float) -> 
 
 def waiting(measured: pd.DataFrame) -> pd.DataFrame:
     """Kaplan-Meier curves of every operator and milestone: the share of runs that have not got there."""
-    return survival.curves(convergence.told(measured), ["size", "milestone", "operator"])
+    return survival.curves(convergence.milestone_events(measured), ["size", "milestone", "operator"])
 
 
 def bracket(evaluated: np.ndarray, values: np.ndarray) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 Noise: the score by level, and a run's loss from clean to the strongest noise, area under the curve and slope. Each is
 computed for every run and then summarised over the units of inference (stages.evidence.statistics). What is lost
-is compared with `original` in contrasts.py: the score under noise would tell again what the clean score tells.
+is compared with `original` in contrasts.py: the score under noise would repeat what the clean score says.
 """
 
 import pandas as pd
@@ -32,14 +32,8 @@ def curves(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """The summary of every run and curve of two levels or more (stages.evidence.noise). rows: of `levels`."""
-    made = []
-    for keys, own in rows.groupby([*CURVE, *RUN], dropna=False, sort=False):
-        if len(own) > 1:
-            run = dict(zip([*CURVE, *RUN], keys, strict=True))
-            summary = noise.summary(own["level"].to_numpy(float), own["value"].to_numpy(float))
-            made += [run | {"measure": name, "value": value} for name, value in summary.items()]
-    return pd.DataFrame(made, columns=[*CURVE, *RUN, "measure", "value"])
+    """The summary of every run and curve (stages.evidence.noise). rows: of `levels`."""
+    return noise.measures(rows, [*CURVE, *RUN])
 
 
 def summaries(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:

@@ -56,13 +56,15 @@ def resampled(settings: Settings) -> pd.DataFrame:
     return multibootstrap.against_original(frame, truth, options.resamples, options.seed, options.confidence)
 
 
-def fill_tables(run: pd.DataFrame, raw: pd.DataFrame, known: baselines.Known, settings: Settings) -> pd.DataFrame:
+def fill_tables(
+    run: pd.DataFrame, raw: pd.DataFrame, without_model: baselines.WithoutModel, settings: Settings
+) -> pd.DataFrame:
     """Fills the cells of every published table and judges them.
 
     Args:
         run: measurements of this run.
         raw: measurements of the results that Courtois et al. released.
-        known: the scores of answers without a model, by task and metric.
+        without_model: the scores of answers without a model, by task and metric.
         settings: operators, sizes, and the options of the analysis.
 
     Returns:
@@ -78,7 +80,7 @@ def fill_tables(run: pd.DataFrame, raw: pd.DataFrame, known: baselines.Known, se
         options.alpha,
         options.margins,
         settings.data.source != "embedded",
-        known,
+        without_model,
     )
     frames = []
     for name, table in specifications.load()[0].items():
@@ -87,13 +89,13 @@ def fill_tables(run: pd.DataFrame, raw: pd.DataFrame, known: baselines.Known, se
     return pd.concat(frames)
 
 
-def robust(rows: pd.DataFrame, known: baselines.Known, confidence: float) -> dict[str, pd.DataFrame]:
-    """Statistics of noise, transfer and probes, by the name of their file. known: as for `fill_tables`."""
+def robust(rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence: float) -> dict[str, pd.DataFrame]:
+    """Statistics of noise, transfer and probes, by the name of their file. without_model: as for `fill_tables`."""
     levels = robustness.levels(rows)
     measures = robustness.measures(levels)
     curves = robustness.curves(levels, confidence).assign(metric="accuracy")
     return {
-        "noise_curves": baselines.beside(curves, known, "mean").drop(columns="metric"),
+        "noise_curves": baselines.beside(curves, without_model, "mean").drop(columns="metric"),
         "noise_measures": robustness.summaries(measures, confidence),
         "transfer": robustness.transfer(rows, confidence),
         "probes": robustness.probes(rows, confidence),
@@ -110,7 +112,7 @@ def judged(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame, settings:
         comparable=settings.data.source != "embedded",
         confidence=options.confidence,
         alpha=options.alpha,
-        otherwise=claim_scope.run_otherwise(content["translation"], protocols),
+        differing=claim_scope.differing_keys(content["translation"], protocols),
     )
     return claims.ledger(published.claims(), content, checks, raw, run, scope)
 
@@ -153,8 +155,8 @@ def metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Settings) -> 
         entry = entry.get(row.protocol, {}) if row.quantity == contrasts.SCORE else entry
         if row.at in entry:
             numbers = {"difference": row.estimate, "low": row.low, "high": row.high}
-            known = {name: round(value, 4) for name, value in numbers.items() if pd.notna(value)}
-            entry[f"{row.at}_against_original"] = known | {"verdict": row.verdict}
+            compared_numbers = {name: round(value, 4) for name, value in numbers.items() if pd.notna(value)}
+            entry[f"{row.at}_against_original"] = compared_numbers | {"verdict": row.verdict}
     return result
 
 
@@ -175,12 +177,12 @@ def main(settings: Settings) -> dict:
     raw_rows = released.observations()
     run, raw = quantities.measurements(rows), quantities.measurements(raw_rows)
     curves, raw_curves = convergence.curves(rows, run), convergence.curves(raw_rows, raw)
-    without_model = baselines.references(rows, options.confidence)
-    known = baselines.known(without_model)
-    means = baselines.beside(summarised(run, options.confidence), known, "mean")
-    beside = baselines.beside(run, known)
+    references = baselines.references(rows, options.confidence)
+    without_model = baselines.without_model(references)
+    means = baselines.beside(summarised(run, options.confidence), without_model, "mean")
+    beside = baselines.beside(run, without_model)
     compared = {
-        REPRODUCED: contrasts.quantities(rows, beside, known),
+        REPRODUCED: contrasts.quantities(rows, beside, without_model),
         RELEASED: contrasts.quantities(raw_rows, raw, {}),
     }
     scored = [
@@ -191,8 +193,8 @@ def main(settings: Settings) -> dict:
         milestones.reached(own, points, options.confidence) for own, points in ((run, curves), (raw, raw_curves))
     ]
     tables = {
-        "cells": fill_tables(run, raw, known, settings),
-        "baselines": without_model,
+        "cells": fill_tables(run, raw, without_model, settings),
+        "baselines": references,
         "contrasts": contrasts.table(compared, options.confidence, options.alpha, options.margins),
         "contrast_columns": contrasts.described(),
         "multibootstrap": resampled(settings),
@@ -202,7 +204,7 @@ def main(settings: Settings) -> dict:
         "waiting": with_source(*(milestones.waiting(frame) for frame in (run, raw))),
         "curves": pd.concat([with_source(curves, raw_curves), figure_numbers.published_curve()]),
         "bars": figure_numbers.time_saved(run),
-        **robust(rows, known, options.confidence),
+        **robust(rows, without_model, options.confidence),
         "speed": speed.summaries(rows),
         "translation": translation.summaries(run, settings.analysis.confidence),
         "translation_curves": translation.curves(rows),

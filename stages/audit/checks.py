@@ -5,13 +5,8 @@ Input: data/published/ and the released raw results. Nothing of this run enters 
 
 import pandas as pd
 
-from stages.audit import blog_and_draft as audit_blog_and_draft
-from stages.audit import counts as audit_counts
-from stages.audit import courtois as audit_courtois
-from stages.audit import described as audit_described
-from stages.audit import experiments as audit_experiments
-from stages.audit import kowsher as audit_kowsher
-from stages.audit import released as audit_released
+from stages.audit import blog_and_draft, counts, courtois, described, experiments, kowsher
+from stages.audit import released as of_released
 
 SOURCES = {  # by the first letter or letters of a check
     "C": "Courtois et al. 2024",
@@ -36,9 +31,8 @@ def checks(released: pd.DataFrame) -> pd.DataFrame:
     Raises:
         ValueError: for an identifier that stands there twice, or a fact of a check that there is not.
     """
-    kowsher = (audit_counts, audit_kowsher, audit_experiments)
-    printed = (audit_described, audit_courtois, *kowsher, audit_blog_and_draft)
-    found = [finding for part in printed for finding in part.findings()] + audit_released.findings(released)
+    parts = (described, courtois, counts, kowsher, experiments, blog_and_draft)
+    found = [finding for part in parts for finding in part.findings()] + of_released.findings(released)
     frame = pd.DataFrame([vars(finding) for finding in found])
     double = frame.loc[frame["check"].duplicated(), "check"]
     if len(double):
@@ -51,7 +45,7 @@ def checks(released: pd.DataFrame) -> pd.DataFrame:
 
 def _facts(frame: pd.DataFrame) -> list[str]:
     """The first check of every check's fact: as checks.yaml groups them, or of the same words and numbers."""
-    groups = [group["checks"] for group in audit_described.content()["facts"]]
+    groups = [group["checks"] for group in described.content()["facts"]]
     strange = {name for group in groups for name in group} - set(frame["check"])
     if strange:
         raise ValueError(f"stages/audit/checks.yaml: facts: {sorted(strange)[0]} is no check; mend its name")

@@ -6,7 +6,8 @@ K24: the arXiv edition of 2024; K25: the NAACL edition of 2025; K: both.
 from collections.abc import Iterator
 from fractions import Fraction
 
-from stages.evidence.arithmetic import VOCABULARY, Finding, bert, compare, note, whether
+from stages.audit.closed_formulas import VOCABULARY, bert
+from stages.audit.findings import Finding, compare, note, whether
 
 H = 768
 PRINTED = 95_337_218
@@ -20,30 +21,18 @@ def findings() -> list[Finding]:
 def parameters() -> Iterator[Finding]:
     """Checks the counts of whole models, and which model the printed count of shared belongs to."""
     whole, own = bert("original", "base"), bert("shared", "base")
-    yield note(
-        "K.PARAM.seqcls",
-        "The printed count of shared is that of a two-label classifier",
-        f"counted with pooler and classifier {own.classifier:,}",
-    )
-    hits = [name for name, count in _heads().items() if count == PRINTED]
-    yield note(
-        "K.PARAM.search", f"Which of {len(_heads())} combinations of head and bias gives 95,337,218", "; ".join(hits)
-    )
-    mixed = 100 * (1 - Fraction(PRINTED, whole.masked_lm))
-    yield compare("K.PARAM.pct", "Table 4: per cent saved by shared, from the printed counts", "12.94", mixed)
-    like = {
-        name: 100 * (1 - one / other)
-        for name, one, other in (
-            ("masked-language models", own.masked_lm, whole.masked_lm),
-            ("classifiers", own.classifier, whole.classifier),
-        )
-    }
-    arithmetic = "; ".join(f"both {name}: {value:.4f} %" for name, value in like.items())
-    yield note("K.PARAM.pct_like", "The same with one head on both sides", arithmetic)
+    yield note("K.PARAM.seqcls", counted=own.classifier)
+    heads = _heads()
+    hits = [name for name, count in heads.items() if count == PRINTED]
+    yield note("K.PARAM.search", combinations=len(heads), hits="; ".join(hits))
+    yield compare("K.PARAM.pct", "12.94", 100 * (1 - Fraction(PRINTED, whole.masked_lm)))
+    models = 100 * (1 - own.masked_lm / whole.masked_lm)
+    yield note("K.PARAM.pct_like", models=models, classifiers=100 * (1 - own.classifier / whole.classifier))
 
 
 def _heads() -> dict[str, int]:
-    made = {}
+    """Parameters of shared at BERT-base with every head that it may have been counted with, by what it is."""
+    counts = {}
     for bias in (True, False):
         own = bert("shared", "base", bias)
         pooler, masked = H * H + H, own.masked_lm - own.encoder
@@ -56,52 +45,28 @@ def _heads() -> dict[str, int]:
             "both pre-training objectives": masked + pooler + 2 * H + 2,
             "question answering": 2 * H + 2,
         } | {f"classifier of {labels} label(s)": pooler + labels * (H + 1) for labels in range(1, 11)}
-        made |= {
-            f"{name}, shared projection {'with' if bias else 'without'} bias": own.encoder + n
-            for name, n in heads.items()
-        }
-    return made
+        kind = f"shared projection {'with' if bias else 'without'} bias"
+        counts |= {f"{name}, {kind}": own.encoder + n for name, n in heads.items()}
+    return counts
 
 
 def projections() -> Iterator[Finding]:
     """Checks the shares of weights that are said to be saved in the projections of an attention block."""
     plain = 100 * (1 - Fraction(H * H + 3 * H, 3 * H * H))
     own, whole, output = bert("shared", "base"), bert("original", "base"), H * H + H
-    yield compare("K.BLOCK", "Projections saved by shared, without biases, %", "66.53", plain)
-    yield compare(
-        "K.BLOCK.bias",
-        "Projections saved by shared, with biases, %",
-        "66.53",
-        100 * (1 - Fraction(own.projections, whole.projections)),
-    )
+    yield compare("K.BLOCK", "66.53", plain)
+    yield compare("K.BLOCK.bias", "66.53", 100 * (1 - Fraction(own.projections, whole.projections)))
     block = 100 * (1 - (own.projections + output) / (whole.projections + output))
-    layer = 100 * (1 - own.layer / whole.layer)
-    yield note("K.BLOCK.out", "With the output projection, and in the whole layer", f"{block:.2f} % and {layer:.2f} %")
-    yield compare(
-        "K.BLOCK.6667",
-        "Limitations: the same saving as 66.67 %",
-        "66.67",
-        plain,
-        "two thirds is the limit of great width",
-    )
+    yield note("K.BLOCK.out", block=block, layer=100 * (1 - own.layer / whole.layer))
+    yield compare("K.BLOCK.6667", "66.67", plain)
     model = 100 * (1 - own.masked_lm / whole.masked_lm)
-    yield whether(
-        "K.HALF",
-        "Abstract: parameters fall by more than half",
-        model > 50,
-        f"projections {float(plain):.1f} %, attention block {block:.1f} %, model {model:.1f} %",
-    )
+    yield whether("K.HALF", model > 50, projections=plain, block=block, model=model)
     for operator, saved, text in (
         ("symmetric", Fraction(1, 3), "33"),
         ("partial_qk", 1 - Fraction(2 * H * H + H, 3 * H * H), "33"),
         ("shared", plain / 100, "66.67"),
     ):
-        yield compare(f"K25.T7.{operator}", f"NAACL Table 7: saved by {operator}, %", text, 100 * saved)
+        yield compare("K25.T7.{operator}", text, 100 * saved, operator=operator)
     shares = {heads: 100 * (1 - (2 + 1 / heads) / 3) for heads in (8, 12, 1024)}
-    at = ", ".join(f"{heads} heads {share:.2f} %" for heads, share in shares.items())
-    yield whether(
-        "K25.T7.pairwise",
-        "NAACL Table 7: pairwise can save 35 %",
-        max(shares.values()) >= 35,
-        f"{at}; never above 33.33 %",
-    )
+    shown = ", ".join(f"{heads} heads {share:.2f} %" for heads, share in shares.items())
+    yield whether("K25.T7.pairwise", max(shares.values()) >= 35, shares=shown)

@@ -8,26 +8,12 @@ from pathlib import Path
 
 import yaml
 
-from stages.evidence.arithmetic import (
-    FAILS,
-    HOLDS,
-    NOT_DECIDED,
-    NOTE,
-    TRUNCATED,
-    Finding,
-    bert,
-    chance,
-    compare,
-    excludes,
-    judge,
-    numbers,
-    possible,
-    whether,
-)
-from stages.evidence.editions import EDITIONS
+from stages.audit.closed_formulas import bert
+from stages.audit.findings import BEST, NOTE, Finding, chance, compared, excludes, possible
+from stages.audit.printed import EDITIONS, numbers
+from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
 
 PATH = Path(__file__).with_name("checks.yaml")
-BEST = (HOLDS, TRUNCATED, FAILS)
 
 
 @cache
@@ -39,14 +25,12 @@ def content() -> dict:
 def findings() -> list[Finding]:
     """All checks of checks.yaml, and its readings."""
     described = content()
-    makers = {
-        "counts": _count,
-        "averages": _average,
-    }
-    made = [_reading(entry) for entry in described["readings"]]
-    made += [make(one) for kind, make in makers.items() for entry in described[kind] for one in expanded(entry)]
-    made += [_joined(one) for entry in described["grim"]["joined"] for one in expanded(entry)]
-    return made + [finding for entry in described["grim"]["values"] for finding in _values(entry)]
+    kinds = ((_count, described["counts"]), (_average, described["averages"]), (_joined, described["grim"]["joined"]))
+    return [
+        *map(_reading, described["readings"]),
+        *(make(one) for make, entries in kinds for entry in entries for one in expanded(entry)),
+        *(finding for entry in described["grim"]["values"] for finding in _values(entry)),
+    ]
 
 
 def expanded(entry: dict) -> Iterator[dict]:
@@ -64,14 +48,19 @@ def _reading(entry: dict) -> Finding:
     return Finding(entry["check"], entry["statement"], entry["verdict"], because, by="reading")
 
 
+def _compared(entry: dict, text: str, exact: Fraction, more: str = "") -> Finding:
+    """A finding that sets a printed number against the exact one."""
+    return Finding(entry["check"], entry["statement"], judge(text, exact), compared(text, exact) + more)
+
+
 def _count(entry: dict) -> Finding:
     text = numbers(entry["table"]).text(entry["row"], entry["column"])
     own = getattr(bert(entry["operator"], entry["size"]), entry["count"])
     if entry.get("saved"):
         whole = getattr(bert("original", entry["size"]), entry["count"])
-        return compare(entry["check"], entry["statement"], text, Fraction(100 * (whole - own), whole))
+        return _compared(entry, text, Fraction(100 * (whole - own), whole))
     arithmetic = f"printed {int(text):,}, counted {own:,}{entry.get('remark', '')}"
-    return whether(entry["check"], entry["statement"], int(text) == own, arithmetic)
+    return Finding(entry["check"], entry["statement"], HOLDS if int(text) == own else FAILS, arithmetic)
 
 
 def mean(cells: dict[str, Fraction], definition: str) -> Fraction:
@@ -87,15 +76,16 @@ def mean(cells: dict[str, Fraction], definition: str) -> Fraction:
 def _average(entry: dict) -> Finding:
     table = numbers(entry["table"])
     cells = {column: Fraction(text) for (row, column), text in table.cells.items() if row == entry["row"]}
-    text, check, statement = table.text(entry["row"], entry["column"]), entry["check"], entry["statement"]
+    text = table.text(entry["row"], entry["column"])
     made = {name: mean(cells, name) for name in entry["by"]}
     if len(made) == 1:
         beside = entry.get("beside")
-        more = f"of {beside} {float(mean(cells, beside)):.3f}" if beside else ""
-        return compare(check, statement, text, *made.values(), more)
+        more = f"; of {beside} {float(mean(cells, beside)):.3f}" if beside else ""
+        return _compared(entry, text, *made.values(), more)
     verdicts = {name: judge(text, exact) for name, exact in made.items()}
     shown = ", ".join(f"{name} {float(exact):.4f} ({verdicts[name]})" for name, exact in made.items())
-    return Finding(check, statement, min(verdicts.values(), key=BEST.index), f"printed {text}; {shown}")
+    verdict = min(verdicts.values(), key=BEST.index)
+    return Finding(entry["check"], entry["statement"], verdict, f"printed {text}; {shown}")
 
 
 def _joined(entry: dict) -> Finding:

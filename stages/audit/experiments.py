@@ -9,17 +9,18 @@ from statistics import mean, median
 from scipy import stats
 
 from stages.audit.described import content
-from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, Finding, compare, judge, note, numbers, whether
-from stages.evidence.editions import EDITIONS, table
+from stages.audit.findings import NOTE, Finding, compare, finding, note, whether
+from stages.audit.printed import EDITIONS, Numbers, numbers, table
+from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
 
 DOMAINS = {"mnli": "mnli_m", "qnli": "qnli", "qqp": "qqp", "mrpc": "mrpc"}
 LEVELS = range(0, 45, 5)
+ARMS = ("original", "shared")
 
 
 def findings() -> list[Finding]:
     """Checks the experiments of Kowsher et al. beside GLUE, in the order of the paper."""
-    parts = (answers(), noise(), transfer(), times(), descriptions())
-    return [finding for part in parts for finding in part]
+    return [*answers(), *noise(), *transfer(), *times(), *descriptions()]
 
 
 def answers() -> Iterator[Finding]:
@@ -27,189 +28,123 @@ def answers() -> Iterator[Finding]:
     for edition in EDITIONS:
         cells, text = table(edition, "table2_squad"), table(edition, "text_and_figure_numbers")
         for kind, metric in product(("single", "triviaqa"), ("em", "f1")):
-            pair = [f"base.{operator}.{kind}" for operator in ("shared", "original")]
-            own, other = (cells.value(row, f"squad1_{metric}") + cells.value(row, f"squad2_{metric}") for row in pair)
-            printed = cells.value(pair[0], f"avg_{metric}") - cells.value(pair[1], f"avg_{metric}")
-            arithmetic = f"printed averages {float(printed):+.2f}, cells {float((own - other) / 2):+.3f}"
-            statement = f"Table 2: averages rank shared and standard as the cells do, {kind} {metric}"
-            yield whether(
-                f"{edition}.SQUAD.sign.{kind}.{metric}", statement, (printed > 0) == (own > other), arithmetic
+            names = [f"{name}_{metric}" for name in ("squad1", "squad2", "avg")]
+            one, two, printed = (
+                cells.value(f"base.shared.{kind}", name) - cells.value(f"base.original.{kind}", name) for name in names
             )
+            place = {"edition": edition, "kind": kind, "metric": metric}
+            same = (printed > 0) == (one + two > 0)
+            yield whether("{edition}.SQUAD.sign.{kind}.{metric}", same, printed=printed, cells=(one + two) / 2, **place)
         for name, kind, metric in product(("squad1", "squad2"), ("single", "triviaqa"), ("em", "f1")):
-            yield from _text_gain(edition, cells, text, name, kind, metric)
+            yield _text_gain(edition, cells, text, name, kind, metric)
 
 
-def _text_gain(edition: str, cells, text, name: str, kind: str, metric: str) -> Iterator[Finding]:
-    key = f"{name}_trivia" if kind == "triviaqa" else name, f"{metric}_{'gain' if edition == 'K24' else 'drop'}"
-    gain = cells.value(f"base.shared.{kind}", f"{name}_{metric}") - cells.value(
-        f"base.original.{kind}", f"{name}_{metric}"
-    )
-    check, statement = (
-        f"{edition}.SQUADTEXT.{kind}.{name}_{metric}",
-        f"Section 2.7: shared minus standard, {name} {kind} {metric}",
-    )
-    if key not in text.cells:
-        yield note(check, statement + " (not mentioned there)", f"{float(gain):+.2f}")
-        return
-    sign = 1 if edition == "K24" else -1
-    arithmetic = f"claimed {float(sign * text.value(*key)):+.2f}, cells {float(gain):+.2f}"
-    yield Finding(check, statement, judge(text.text(*key), sign * gain), arithmetic)
+def _text_gain(edition: str, cells: Numbers, text: Numbers, name: str, kind: str, metric: str) -> Finding:
+    """A gain of shared over standard on one set of questions: what the text says of it, or that it says nothing."""
+    column, sign = (f"{metric}_gain", 1) if edition == "K24" else (f"{metric}_drop", -1)
+    key = f"{name}_trivia" if kind == "triviaqa" else name, column
+    gain = cells.value(f"base.shared.{kind}", f"{name}_{metric}")
+    gain -= cells.value(f"base.original.{kind}", f"{name}_{metric}")
+    verdict, mentioned, claimed = NOTE, " (not mentioned there)", ""
+    if key in text.cells:
+        verdict, mentioned = judge(text.text(*key), sign * gain), ""
+        claimed = f"claimed {float(sign * text.value(*key)):+.2f}, cells "
+    place = {"edition": edition, "kind": kind, "name": name, "metric": metric}
+    check = "{edition}.SQUADTEXT.{kind}.{name}_{metric}"
+    return finding(check, verdict, mentioned=mentioned, claimed=claimed, gain=gain, **place)
 
 
 def noise() -> Iterator[Finding]:
     """Checks what Table 5 says of accuracy under noise, and its clean scores against Table 1."""
     for edition, (task, column) in product(EDITIONS, (("mnli", "mnli_m"), ("qqp", "qqp"), ("sst2", "sst2"))):
         cells, glue = table(edition, "table5_noise"), table(edition, "table1_glue")
-        curve = {o: [cells.value(f"noise_{level}", f"{task}.{o}") for level in LEVELS] for o in ("original", "shared")}
-        lost = {operator: float(values[0] - values[-1]) for operator, values in curve.items()}
+        curve = {o: [cells.value(f"noise_{level}", f"{task}.{o}") for level in LEVELS] for o in ARMS}
+        lost = {operator: values[0] - values[-1] for operator, values in curve.items()}
         rises = sum(b > a for values in curve.values() for a, b in pairwise(values))
-        arithmetic = (
-            f"original {lost['original']:.2f}, shared {lost['shared']:.2f}; accuracy rises with noise at {rises} steps"
-        )
-        yield note(f"{edition}.NOISE.{task}", f"Table 5: points lost from 0 to 40 % noise, {task}", arithmetic)
+        yield note("{edition}.NOISE.{task}", edition=edition, task=task, rises=rises, **lost)
         behind = [level for level, a, b in zip(LEVELS, *curve.values(), strict=True) if level and b <= a]
-        arithmetic = f"behind at {', '.join(map(str, behind))} %" if behind else "8 of 8 levels"
-        yield note(f"{edition}.NOISE.win.{task}", f"Levels of noise at which shared is better, {task}", arithmetic)
+        levels = f"behind at {', '.join(map(str, behind))} %" if behind else "8 of 8 levels"
+        yield note("{edition}.NOISE.win.{task}", edition=edition, task=task, levels=levels)
         pairs = {o: (curve[o][0], glue.value(f"base.{o}", column)) for o in curve}
-        arithmetic = ", ".join(f"{o} {float(a)} and {float(b)}" for o, (a, b) in pairs.items())
-        yield whether(
-            f"{edition}.NOISE.zero.{task}",
-            f"Table 5 without noise is Table 1, {task}",
-            all(a == b for a, b in pairs.values()),
-            arithmetic,
-        )
+        shown = ", ".join(f"{o} {float(a)} and {float(b)}" for o, (a, b) in pairs.items())
+        same = all(a == b for a, b in pairs.values())
+        yield whether("{edition}.NOISE.zero.{task}", same, edition=edition, task=task, pairs=shown)
     cells, text = table("K24", "table5_noise"), table("K24", "text_and_figure_numbers")
     for (name, operator), level in product((("standard", "original"), ("shared", "shared")), (0, 40)):
         said, printed = text.text("noise", f"{name}_{level}"), cells.text(f"noise_{level}", f"mnli.{operator}")
-        yield whether(
-            f"K.NOISE.text.{said}",
-            f"Section 3 quotes Table 5, {operator} at {level} %",
-            said == printed,
-            f"{said} and {printed}",
-        )
-    yield note(
-        "K.NOISE.definition",
-        "The description of the noise",
-        f"a standard deviation of 1 is one strength; in 768 dimensions its norm is {math.sqrt(768):.1f}",
-    )
+        place = {"operator": operator, "level": level}
+        yield whether("K.NOISE.text.{said}", said == printed, said=said, printed=printed, **place)
+    yield note("K.NOISE.definition", norm=math.sqrt(768))
 
 
 def transfer() -> Iterator[Finding]:
     """Checks Table 6 (trained on one task, tested on another), and its diagonal against Table 1."""
     for edition in EDITIONS:
         cells, glue = table(edition, "table6_cross_domain"), table(edition, "table1_glue")
-        for domain, operator in product(DOMAINS, ("original", "shared")):
-            own, other = (
-                cells.text(f"row_{domain}", f"col_{domain}.{operator}"),
-                glue.text(f"base.{operator}", DOMAINS[domain]),
-            )
-            statement = f"Table 6: the diagonal is Table 1, {domain} {operator}"
-            yield whether(f"{edition}.DIAG.{domain}.{operator}", statement, own == other, f"{own} and {other}")
+        for domain, operator in product(DOMAINS, ARMS):
+            own = cells.text(f"row_{domain}", f"col_{domain}.{operator}")
+            other = glue.text(f"base.{operator}", DOMAINS[domain])
+            place = {"edition": edition, "domain": domain, "operator": operator}
+            yield whether("{edition}.DIAG.{domain}.{operator}", own == other, own=own, other=other, **place)
     cells = table("K24", "table6_cross_domain")
-    value = lambda row, column, operator: cells.value(f"row_{row}", f"col_{column}.{operator}")  # noqa: E731
-    gain = {(r, c): value(r, c, "shared") - value(r, c, "original") for r, c in product(DOMAINS, DOMAINS) if r != c}
+    value = {
+        (row, column, operator): cells.value(f"row_{row}", f"col_{column}.{operator}")
+        for row, column, operator in product(DOMAINS, DOMAINS, ARMS)
+    }
+    gain = {(r, c): value[r, c, "shared"] - value[r, c, "original"] for r, c in product(DOMAINS, DOMAINS) if r != c}
     better = sum(move > 0 for move in gain.values())
-    arithmetic = (
-        f"mean {float(mean(gain.values())):+.2f}, median {float(median(gain.values())):+.2f}; sign test p ="
-        f" {stats.binomtest(better, 12).pvalue:.2f}"
-    )
-    yield note("K.CROSS.mean", f"Table 6 off the diagonal: shared is better in {better} of 12 cells", arithmetic)
-    arithmetic = ", ".join(f"{row}/{column} {float(move):+.2f}" for (row, column), move in gain.items())
-    yield note("K.CROSS.delta", "Table 6: shared minus standard by row and column", arithmetic)
+    moves = {"mean": mean(gain.values()), "median": median(gain.values()), "p": stats.binomtest(better, 12).pvalue}
+    yield note("K.CROSS.mean", better=better, **moves)
+    shown = ", ".join(f"{row}/{column} {float(move):+.2f}" for (row, column), move in gain.items())
+    yield note("K.CROSS.delta", gains=shown)
     best = all(
-        value(d, d, o) == max(value(d, c, o) for c in DOMAINS) == max(value(r, d, o) for r in DOMAINS)
-        for d in DOMAINS
-        for o in ("original", "shared")
+        value[d, d, o] == max(value[d, c, o] for c in DOMAINS) == max(value[r, d, o] for r in DOMAINS)
+        for d, o in product(DOMAINS, ARMS)
     )
-    yield whether("K.CROSS.diagbest", "Table 6: the diagonal is best in its row and column", best, "8 diagonal cells")
-    rows, columns = (
-        [d for d in DOMAINS if d != "mnli" and gain[("mnli", d) if flip else (d, "mnli")] > 0] for flip in (True, False)
-    )
-    yield note(
-        "K.CROSS.axis",
-        "What gains when trained on MNLI, by the axis that is training",
-        f"rows: {', '.join(rows)}; columns: {', '.join(columns)}; the text names qnli and mrpc",
-    )
+    yield whether("K.CROSS.diagbest", best)
+    others = [domain for domain in DOMAINS if domain != "mnli"]
+    rows, columns = ([d for d in others if gain[("mnli", d)[::way]] > 0] for way in (1, -1))
+    yield note("K.CROSS.axis", rows=", ".join(rows), columns=", ".join(columns))
     frequent = {task: Fraction(share) for task, share in content()["most_frequent"].items()}
     for name, place in (("column", 1), ("row", 0)):
-        low = sum(value(*pair, o) < 100 * frequent[pair[place]] for pair in gain for o in ("original", "shared"))
-        yield note(
-            f"K.CROSS.majority.{name}",
-            f"Table 6: cells below the most frequent label, if the {name} is tested",
-            f"{low} of 24",
-        )
+        low = sum(value[*pair, o] < 100 * frequent[pair[place]] for pair in gain for o in ARMS)
+        yield note("K.CROSS.majority.{name}", name=name, low=low)
 
 
 def times() -> Iterator[Finding]:
     """Checks the savings of time that the text and Figure 3 state, and the operations that shared saves."""
     text = table("K24", "text_and_figure_numbers")
     slow, fast = text.value("time.cola", "standard_seconds"), text.value("time.cola", "shared_seconds")
-    yield compare(
-        "K.TIME.cola",
-        "Epoch of CoLA: per cent of time saved",
-        text.text("time.cola", "time_reduction"),
-        100 * (1 - fast / slow),
-    )
-    yield compare(
-        "K.TIME.cola.speed",
-        "Epoch of CoLA: per cent faster",
-        text.text("time.cola", "speedup"),
-        100 * (slow / fast - 1),
-        word="approximately",
-    )
-    saved = {
-        task: int(text.value(f"time.{task}", "time_reduction"))
-        for task in ("cola", "mnli", "mrpc", "qnli", "rte", "qqp")
-    }
-    arithmetic = f"mean {mean(saved.values()):.1f} %, median {median(saved.values()):.1f} %"
-    yield note("K.TIME.mean", "The six savings of time", arithmetic)
-    yield note(  # no error in the authors' favour
-        "K24.TIME.tenth",
-        "arXiv abstract: training time falls by around a tenth",
-        f"less than stated: the six savings are {min(saved.values())} to {max(saved.values())} %, {arithmetic}",
-    )
+    yield compare("K.TIME.cola", text.text("time.cola", "time_reduction"), 100 * (1 - fast / slow))
+    yield compare("K.TIME.cola.speed", text.text("time.cola", "speedup"), 100 * (slow / fast - 1), "approximately")
+    tasks = ("cola", "mnli", "mrpc", "qnli", "rte", "qqp")
+    saved = {task: int(text.value(f"time.{task}", "time_reduction")) for task in tasks}
+    centre = {"mean": mean(saved.values()), "median": median(saved.values())}
+    yield note("K.TIME.mean", **centre)
+    # no error in the authors' favour
+    yield note("K24.TIME.tenth", least=min(saved.values()), most=max(saved.values()), **centre)
     faster = {task: 100 * (1 / (1 - share / 100) - 1) for task, share in saved.items()}
     inside = [[task for task, value in kind.items() if 15 <= value <= 20] for kind in (saved, faster)]
-    arithmetic = (
-        f"as time saved: {', '.join(inside[0])}, mean {mean(saved.values()):.1f} %; as speed gained: "
-        f"{', '.join(inside[1]) or 'none'}; whether it speaks of each task or of their mean is not said"
-    )
     fits = any(len(tasks) == len(saved) for tasks in inside)
-    between = 15 <= mean(saved.values()) <= 20
-    verdict = HOLDS if fits else NOT_DECIDED if between else FAILS
-    yield Finding("K25.TIME.15_20", "NAACL Table 7: 15 to 20 % faster fits the six tasks", verdict, arithmetic)
+    verdict = HOLDS if fits else NOT_DECIDED if 15 <= centre["mean"] <= 20 else FAILS
+    shown = {"saved": ", ".join(inside[0]), "faster": ", ".join(inside[1]) or "none"}
+    yield finding("K25.TIME.15_20", verdict, mean=centre["mean"], **shown)
     yield _limit(saved)
     tokens = text.value("pretrain", "tokens")
-    steps, said = tokens * text.value("pretrain", "epochs") / (4 * 132 * 512), text.value("pretrain", "steps")
-    arithmetic = (
-        f"20 epochs of {float(tokens / 10**9):.1f} billion tokens at 4 x 132 x 512 are {float(steps):,.0f} steps; the"
-        f" figure shows {int(said):,}"
-    )
-    yield whether(
-        "K.STEPS", "Epochs, batch and steps of pre-training agree", judge(str(said), steps) == HOLDS, arithmetic
-    )
+    steps, said = tokens * text.value("pretrain", "epochs") / (4 * 132 * 512), int(text.value("pretrain", "steps"))
+    holds = judge(str(said), steps) == HOLDS
+    yield whether("K.STEPS", holds, billions=tokens / 10**9, steps=steps, said=said)
     words = text.value("pretrain", "bookscorpus_words") + text.value("pretrain", "wikipedia_words")
-    arithmetic = (
-        f"{float(words / 10**9):.1f} billion words, {float(tokens / 10**9):.1f} billion tokens; a word is at least one"
-        " token"
-    )
-    yield whether("K.WORDS", "Words and tokens of the corpus agree", tokens >= words, arithmetic)
-    yield note(
-        "K.LOSS0", "Loss of a uniform prediction", f"ln 30,522 = {math.log(30522):.2f}; the stated beginning is 7.0"
-    )
+    yield whether("K.WORDS", tokens >= words, words=words / 10**9, tokens=tokens / 10**9)
+    yield note("K.LOSS0", loss=math.log(30522))
 
 
 def _limit(saved: dict[str, int]) -> Finding:
     """Multiplications of one layer a token, with and without the two projections that shared drops."""
     h, inner, length = 768, 3072, 128  # of BERT-base
-    layer = 4 * h * h + 2 * h * length + 2 * h * inner
-    most = 100 * 2 * h * h / layer
+    most = 100 * 2 * h * h / (4 * h * h + 2 * h * length + 2 * h * inner)
     over = [task for task, share in saved.items() if share > most]
-    arithmetic = (
-        f"2 h^2 of 4 h^2 + 2 h n + 2 h m multiplications a token: {most:.1f} % at {length} tokens; above it:"
-        f" {', '.join(over)}"
-    )
-    return note("K.TIME.limit", "The share of a layer's work that is saved, beside the savings of time", arithmetic)
+    return note("K.TIME.limit", most=most, length=length, tasks=", ".join(over))
 
 
 def descriptions() -> Iterator[Finding]:
@@ -225,9 +160,4 @@ def descriptions() -> Iterator[Finding]:
         text = sizes.text(*place)
         exact = Fraction(n, 1000 if text.endswith("k") else 1)
         wrong += [" ".join(place)] if judge(text.rstrip("k"), exact) == FAILS else []
-    yield whether(
-        "K.DATASTATS",
-        "Sizes of the data sets are those of the public releases",
-        not wrong,
-        f"{len(pairs)} compared; off: {', '.join(wrong) or 'none'}",
-    )
+    yield whether("K.DATASTATS", not wrong, compared=len(pairs), wrong=", ".join(wrong) or "none")

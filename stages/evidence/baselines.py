@@ -18,7 +18,7 @@ confidence of the report. The interval is that of drawing so many examples anew:
 The model's own spread over seeds is left out: it says how sure a mean is, not whether it is a result.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isnan, nan, sqrt, tanh
 
 import pandas as pd
@@ -45,7 +45,9 @@ ELSEWHERE = "off_diagonal_accuracy"
 ACCURACIES = ("raw_accuracy", "accuracy_under_noise")  # judged as accuracy
 CORRELATIONS = ("matthews_correlation", "pearson", "spearmanr")
 COLUMNS = ("operator", "protocol", "evaluated_on", "metric", "value", "low", "high")
-Known = Mapping[tuple[str, str, str, str], tuple[float, float]]  # operator, protocol, evaluated_on, metric: value, high
+WithoutModel = Mapping[
+    tuple[str, str, str, str], tuple[float, float]
+]  # operator, protocol, evaluated_on, metric: value, high
 
 
 def interval(metric: str, value: float, n: int, confidence: float) -> tuple[float, float]:
@@ -127,20 +129,20 @@ def _transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     return found.assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED, **ends)[list(COLUMNS)]
 
 
-def known(found: pd.DataFrame) -> Known:
-    """Makes what `references` gives ready for `of`."""
+def without_model(found: pd.DataFrame) -> WithoutModel:
+    """Makes what `references` returns ready for `score_of`."""
     places = zip(found["operator"], found["protocol"].fillna(""), found["evaluated_on"], found["metric"], strict=True)
     return dict(zip(places, zip(found["value"], found["high"], strict=True), strict=True))
 
 
-def named(name: str, score: Mapping, baselines: Known) -> tuple[float, float]:
+def score_of(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float, float]:
     """Finds what one baseline has where a model has a score: its value and the upper end of its interval, or NaN.
 
     Args:
         name: of the baseline.
         score: its `protocol`, `evaluated_on` and `metric`, and of transfer its `stage` and `task`; `raw_accuracy` and
             the like are found as `accuracy`.
-        baselines: of `known`.
+        baselines: of `without_model`.
     """
     metric = str(score["metric"]).removeprefix("raw_")
     metric = TRANSFERRED if _elsewhere(score) else "accuracy" if metric in ACCURACIES else metric
@@ -156,10 +158,10 @@ def _elsewhere(score: Mapping) -> bool:
     return score.get("task") != str(score["evaluated_on"]).removesuffix("_m").removesuffix("_mm")
 
 
-def of(score: Mapping, baselines: Known) -> dict[str, float]:
+def beside_score(score: Mapping, baselines: WithoutModel) -> dict[str, float]:
     """Finds `most_frequent`, `most_frequent_high` and `words_and_overlap` for a score; NaN where none is."""
-    value, high = named(MOST_FREQUENT, score, baselines)
-    overlap, _ = named(WORDS_AND_OVERLAP, score, baselines)
+    value, high = score_of(MOST_FREQUENT, score, baselines)
+    overlap, _ = score_of(WORDS_AND_OVERLAP, score, baselines)
     return {MOST_FREQUENT: value, f"{MOST_FREQUENT}_high": high, WORDS_AND_OVERLAP: overlap}
 
 
@@ -171,18 +173,31 @@ def at_chance(score: float, high: float) -> bool | None:
     return None if isnan(score) or isnan(high) else score <= high
 
 
-def all_at_chance(values: pd.Series, highs: pd.Series) -> bool:
-    """Whether the mean of scores is at chance; False where that is not known. highs: the end of chance beside each."""
-    return len(values) > 0 and at_chance(float(values.mean()), float(highs.iloc[0])) is True
+def nothing_to_compare(arms: Iterable[pd.DataFrame], score: str, lost: bool) -> bool:
+    """Whether the scores of arms are too low for a comparison of what was made of them.
+
+    Args:
+        arms: the runs of each, with a column `most_frequent_high`, the end of chance, where that is known.
+        score: the name of the column of scores. The mean over the runs of an arm is judged, by `at_chance`.
+        lost: whether what noise takes is compared. An arm at chance has nothing to lose, so that one is enough to leave
+            nothing to compare; otherwise all arms must be at chance.
+    """
+    at = [
+        len(arm) > 0
+        and "most_frequent_high" in arm
+        and at_chance(float(arm[score].mean()), float(arm["most_frequent_high"].iloc[0])) is True
+        for arm in arms
+    ]
+    return any(at) if lost else all(at)
 
 
-def beside(rows: pd.DataFrame, baselines: Known, value: str = "value") -> pd.DataFrame:
+def beside(rows: pd.DataFrame, baselines: WithoutModel, value: str = "value") -> pd.DataFrame:
     """Sets beside every score what the baselines have, and whether the score is at chance.
 
     Args:
         rows: any frame with `protocol`, `evaluated_on`, `metric` and a column of scores; with `stage` and `task` where
             it has scores of transfer.
-        baselines: of `known`.
+        baselines: of `without_model`.
         value: the name of the column of scores.
 
     Returns:
@@ -190,7 +205,7 @@ def beside(rows: pd.DataFrame, baselines: Known, value: str = "value") -> pd.Dat
         `words_and_overlap`, and `at_chance`, `<NA>` where that is not known.
     """
     keys = [name for name in ("stage", "task", "protocol", "evaluated_on", "metric") if name in rows]
-    made = [of(row, baselines) for row in rows[keys].to_dict("records")]
+    made = [beside_score(row, baselines) for row in rows[keys].to_dict("records")]
     names = [MOST_FREQUENT, f"{MOST_FREQUENT}_high", WORDS_AND_OVERLAP]
     columns = pd.DataFrame(made, columns=names, index=rows.index)
     highs = columns[f"{MOST_FREQUENT}_high"]

@@ -79,7 +79,7 @@ def of_families(frame: pd.DataFrame, in_one: bool, alpha: float) -> pd.DataFrame
     """Gives the cells that are tested their verdicts, with their p values adjusted by Holm's method.
 
     Args:
-        frame: the cells of a table, each with what `of_cell` gives; its p values are replaced by the adjusted ones.
+        frame: the cells of a table, each with what `of_cell` returns; its p values are replaced by the adjusted ones.
         in_one: whether all tested cells are one family; otherwise each row is one. A mean of all columns is tested by
             itself.
         alpha: of each family's tests together.

@@ -7,12 +7,12 @@ cell_verdicts.py judges them.
 from dataclasses import dataclass, replace
 from math import isnan
 
-import numpy as np
 import pandas as pd
 
 from stages.evidence import baselines, cell_verdicts, specifications
 from stages.evidence.cell_verdicts import NO_MODEL, NOT_MEASURED, NOT_RUN
-from stages.evidence.convergence import MILESTONES, NOT_REACHED
+from stages.evidence.convergence import never_reached
+from stages.evidence.derived import matching
 from stages.evidence.specifications import Column, Row, Table
 from stages.evidence.statistics import summarise
 
@@ -56,7 +56,7 @@ class Evidence:
 
     operators: those of the run, which have rows beside the paper's; parameters are counted for more. sizes: those of
     the run. comparable: whether the run's data are of the papers' kind; scores on generated data are not compared.
-    without_model: the scores of the baselines (`baselines.known`), which have rows of their own.
+    without_model: the scores of the baselines (`baselines.without_model`), which have rows of their own.
     """
 
     run: pd.DataFrame
@@ -67,7 +67,7 @@ class Evidence:
     alpha: float
     margins: dict[str, float]
     comparable: bool
-    without_model: baselines.Known
+    without_model: baselines.WithoutModel
 
 
 def fill(table: Table, published: pd.DataFrame, evidence: Evidence, other: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -130,10 +130,10 @@ def _baseline_rows(table: Table, columns: list[Column], evidence: Evidence) -> l
 
 
 def _baseline_cell(table: Table, name: str, label: str, column: Column, evidence: Evidence) -> dict:
-    row = Row(key=f"baseline.{name}", label=label, select={}, scale=None, decimals=None)
+    row = Row(key=f"baseline.{name}", label=label, select={})
     cell = _empty(table, row, column) | {"verdict": NO_MODEL}
     score = {"protocol": None, "evaluated_on": None, "metric": None} | table.select | (column.select or {})
-    value, high = (column.scale * number for number in baselines.named(name, score, evidence.without_model))
+    value, high = (column.scale * number for number in baselines.score_of(name, score, evidence.without_model))
     if column.select is None or isnan(value):
         return cell
     return cell | {"reproduced": value, "interval_high": high, "status": "reproduced"}
@@ -149,7 +149,7 @@ def _row(table: Table, key: str) -> Row | None:
 
 def _patterned(table: Table, fields: dict[str, str]) -> Row:
     key, label = (pattern.format(**fields) for pattern in (table.row_key, table.row_label))
-    return Row(key=key, label=label, select=fields, scale=None, decimals=None)
+    return Row(key=key, label=label, select=fields)
 
 
 def _list(table: Table, published: pd.DataFrame, evidence: Evidence) -> list[dict]:
@@ -161,14 +161,13 @@ def _list(table: Table, published: pd.DataFrame, evidence: Evidence) -> list[dic
         raise ValueError(
             f"{specifications.PATH}, {table.name}: the cell {strange[0]} is not in data/published; mend its name"
         )
-    nothing = Column(key="", label="", meaning="", select=None, scale=1, decimals=0, margin=None)
     cells, more = [], []
     for cell in published.itertuples():
         entry = entries.get((cell.row_key, cell.column_key))
-        measure = entry.measure if entry else nothing
+        measure = entry.measure if entry else Column()
         size = (measure.select or {}).get("size")
         label = entry.label if entry and entry.label else f"{cell.row}: {cell.column_key.replace('_', ' ')}"
-        row = Row(key=cell.row_key, label=label.format(size=size), select={}, scale=None, decimals=None)
+        row = Row(key=cell.row_key, label=label.format(size=size), select={})
         column = replace(measure, key=cell.column_key, label=cell.column, meaning=cell.unit or "")
         cells.append(_cell(table, row, column, cell, evidence))
         for other in evidence.sizes if size in PAPER_SIZES else ():
@@ -201,15 +200,6 @@ def _run_rows(table: Table, columns: list[Column], run: pd.DataFrame, printed: d
     return [_patterned(table, values) for values in keys if values not in there]
 
 
-def matching(rows: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
-    """Rows with these values in these fields; None selects empty fields."""
-    mask = np.ones(len(rows), dtype=bool)
-    for field, value in select.items():
-        found = rows[field].isna() if value is None else (rows[field] == value).fillna(False)
-        mask &= found.to_numpy(bool)
-    return rows[mask]
-
-
 def _empty(table: Table, row: Row, column: Column) -> dict:
     return dict.fromkeys(TYPES) | {
         "table": table.name,
@@ -235,13 +225,15 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
     if len(released):
         made = summarise(released, evidence.confidence)
         cell |= {"released": made.mean, "released_sd": made.sd, "released_n": made.n}
-    never = _never(evidence.run, row.select | column.select)
-    if never:
+    never = len(never_reached(evidence.run, row.select | column.select))
+    if never:  # a mean over the others would mislead
         return cell | {"status": "reproduced", "verdict": f"{never} of {never + len(run)} runs never got there"}
     if run.empty:
         return cell | {"status": NOT_RUN, "verdict": NOT_RUN}
     made = summarise(run, evidence.confidence)
-    beside = {name: scale * value for name, value in baselines.of(run.iloc[0], evidence.without_model).items()}
+    beside = {
+        name: scale * value for name, value in baselines.beside_score(run.iloc[0], evidence.without_model).items()
+    }
     margin = None if column.margin is None else evidence.margins[column.margin.format(**row.select | column.select)]
     chance = baselines.at_chance(made.mean, beside["most_frequent_high"])
     return (
@@ -267,9 +259,3 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
 def _measured(measurements: pd.DataFrame, select: dict[str, str], scale: float) -> pd.DataFrame:
     rows = matching(measurements, select)
     return rows.assign(value=rows["value"] * scale)
-
-
-def _never(run: pd.DataFrame, select: dict[str, str]) -> int:
-    """How many runs ended before they reached a milestone; a mean over the others would mislead."""
-    metric = select.get("metric")
-    return len(matching(run, select | {"metric": metric + NOT_REACHED})) if metric in MILESTONES else 0

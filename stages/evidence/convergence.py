@@ -8,23 +8,28 @@ evaluation is not left out: it has a row of the metric with NOT_REACHED at its e
 import numpy as np
 import pandas as pd
 
-from stages.evidence.derived import FIELDS, gains
+from stages.evidence.derived import FIELDS, gains, matching
+from stages.evidence.statistics import bands
 
 LEVELS = (5.0, 3.0, 2.5, 2.0, 1.9, 1.8, 1.7)  # nats
 LAST = 10  # evaluations behind the late loss
 SHARE = 0.95  # of the final score (Courtois et al. 2024, section 4.3)
 PLATEAU_EVALUATIONS, PLATEAU_FALL = 4, 0.2  # nats within four evaluations: 1,000 steps in Courtois et al.
-SHORTEST = 12  # evaluations that a run must have for its plateau to be told
+SHORTEST = 12  # evaluations that a run must have for its plateau to be reported
 RUN = ["operator", "size", "pretraining_seed"]
 NOT_REACHED = "_not_reached"
 MILESTONES = ("plateau_end_step", "steps_to_loss", "steps_to_95_percent", "steps_to_95_percent_of_own")
 EVENTS = ["size", "operator", "milestone", "seed", "step", "reached"]
 
 
+def with_steps(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with the step of their condition (`step=NUMBER`) as a number."""
+    return rows.assign(step=rows["condition"].str.removeprefix("step=").astype(int))
+
+
 def validation_loss(rows: pd.DataFrame) -> pd.DataFrame:
     """Validation losses of pre-training with their `step` as a number."""
-    rows = rows[(rows["stage"] == "pretraining") & (rows["metric"] == "validation_loss")]
-    return rows.assign(step=rows["condition"].str.removeprefix("step=").astype(int))
+    return with_steps(rows[(rows["stage"] == "pretraining") & (rows["metric"] == "validation_loss")])
 
 
 def loss_measures(rows: pd.DataFrame) -> pd.DataFrame:
@@ -112,10 +117,16 @@ def events(measured: pd.DataFrame) -> pd.DataFrame:
     return found.rename(columns={"pretraining_seed": "seed"})[EVENTS]
 
 
-def told(measured: pd.DataFrame) -> pd.DataFrame:
+def milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
     """The `events`, without milestones that no run of a size reaches."""
     found = events(measured)
     return found[found.groupby(["size", "milestone"])["reached"].transform("any").astype(bool)]
+
+
+def never_reached(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
+    """The runs among those selected that ended before a milestone; none where `select` asks for another metric."""
+    metric = select.get("metric")
+    return matching(measured, select | {"metric": metric + NOT_REACHED}) if metric in MILESTONES else measured.iloc[:0]
 
 
 def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
@@ -126,7 +137,7 @@ def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
     whole: scores with stage `convergence` and condition `step=N`; other rows are passed over.
     """
     rows = whole[(whole["stage"] == "convergence") & (whole["evaluated_on"] == "glue_score")]
-    rows = rows.assign(step=rows["condition"].str.removeprefix("step=").astype(int)).sort_values("step")
+    rows = with_steps(rows).sort_values("step")
     final = rows[rows["step"] == rows["step"].max()]
     common = final[final["operator"] == "pairwise"].groupby("size")["value"].mean()
     found = []
@@ -158,10 +169,8 @@ def crossing(step: pd.Series, value: pd.Series, target: float) -> float | None:
 def curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     """By operator, size and step: mean, minimum, maximum and n over runs; quantity: `loss` or `glue_score` (x 100)."""
     scores = whole[(whole["stage"] == "convergence") & (whole["metric"] == "score")]
-    scores = scores[scores["evaluated_on"] == "glue_score"]
-    scores = scores.assign(step=scores["condition"].str.removeprefix("step=").astype(int), value=100 * scores["value"])
-    scores = scores.sort_values(["size", "operator", "step"], kind="stable")
+    scores = with_steps(scores[scores["evaluated_on"] == "glue_score"])
+    scores = scores.assign(value=100 * scores["value"]).sort_values(["size", "operator", "step"], kind="stable")
     parts = [validation_loss(rows).assign(quantity="loss"), scores.assign(quantity="glue_score")]
     both = pd.concat([part for part in parts if len(part)] or parts)
-    groups = both.groupby(["quantity", "operator", "size", "step"], sort=False)["value"]
-    return groups.agg(mean="mean", minimum="min", maximum="max", n="count").reset_index()
+    return bands(both, ["quantity", "operator", "size", "step"])

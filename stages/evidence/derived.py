@@ -4,6 +4,7 @@ Differences and ratios are taken between runs of equal size, task and seeds, so 
 the means and every one stays one number a run.
 """
 
+import numpy as np
 import pandas as pd
 
 from stages.evidence import noise as curve_of_noise
@@ -33,9 +34,18 @@ SAVINGS = {  # new metric: (the operator's count, the count of `original` that i
     "block_saved_percent": ("attention_block_parameters", "attention_block_parameters"),
 }
 LOUDEST = 0.4  # of the mean norm of embeddings: the strongest noise of Kowsher et al.
-NOISE = {"accuracy_lost": "lost", "accuracy_under_noise": "area"}  # metric: its name in noise.summary
+NOISE = {"lost": "accuracy_lost", "area": "accuracy_under_noise"}  # metrics by their names in noise.summary
 REFERENCES = ("original", "symmetric", "pairwise")
 QA_TASKS = {"squad1": "single", "squad2": "single", "squad1_triviaqa": "triviaqa", "squad2_triviaqa": "triviaqa"}
+
+
+def matching(rows: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
+    """Rows with these values in these fields; None selects empty fields."""
+    mask = np.ones(len(rows), dtype=bool)
+    for field, value in select.items():
+        found = rows[field].isna() if value is None else (rows[field] == value).fillna(False)
+        mask &= found.to_numpy(bool)
+    return rows[mask]
 
 
 def beside(rows: pd.DataFrame, reference: str = "original", own: str | None = None, other: str | None = None):
@@ -100,13 +110,12 @@ def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[rows["metric"] == "accuracy"]
     rows = rows.assign(level=rows["condition"].str.removeprefix("noise=").astype(float))
     keys = [field for field in FIELDS if field not in ("condition", "value")]
-    made = []
-    for values, own in rows[rows["level"] <= LOUDEST].groupby(keys, dropna=False, sort=False):
-        if {0.0, LOUDEST} <= set(own["level"]):
-            summary = curve_of_noise.summary(own["level"].to_numpy(float), own["value"].to_numpy(float))
-            run = dict(zip(keys, values, strict=True)) | {"condition": None}
-            made += [run | {"metric": metric, "value": summary[name]} for metric, name in NOISE.items()]
-    return pd.DataFrame(made, columns=FIELDS)
+    rows = rows[rows["level"] <= LOUDEST]
+    level = rows.groupby(keys, dropna=False)["level"]
+    rows = rows[(level.transform("min") == 0) & (level.transform("max") == LOUDEST)]
+    made = curve_of_noise.measures(rows, keys)
+    made = made.assign(metric=made["measure"].map(NOISE)).dropna(subset="metric")
+    return made.reindex(columns=FIELDS).assign(condition=None)
 
 
 def transfer_measures(rows: pd.DataFrame) -> pd.DataFrame:

@@ -17,7 +17,6 @@ from stages.evidence.statistics import (
     FINETUNING,
     PRETRAINING,
     REPEATS,
-    TRAINING,
     above,
     mean_interval,
     units_by_draw,
@@ -62,14 +61,14 @@ class Estimate:
         return self.unit == EXACT
 
     @property
-    def known(self) -> bool:
+    def has_interval(self) -> bool:
         """Whether there is an interval."""
         return not isnan(self.low)
 
     @property
     def tested(self) -> bool:
         """Whether there is a test, with an interval or without."""
-        return self.known or self.sides is not None
+        return self.has_interval or self.sides is not None
 
     @property
     def p(self) -> float:
@@ -79,7 +78,7 @@ class Estimate:
 
     def p_within(self, margin: float) -> float:
         """p of two one-sided tests that the true value is closer to zero than a margin; NaN without an interval."""
-        return max(self.p_above(-margin), self.p_below(margin)) if self.known else nan
+        return max(self.p_above(-margin), self.p_below(margin)) if self.has_interval else nan
 
     def p_above(self, bound: float) -> float:
         """p of the one-sided test that the true value lies above a bound; NaN without a test."""
@@ -97,7 +96,7 @@ class Estimate:
         if self.sides is not None:
             own, other = self.sides[0] - (log(bound) if self.log else bound), self.sides[1]
             return above(own, other) if upper else above(other, own)
-        if not self.known:
+        if not self.has_interval:
             return nan
         if isinstance(self.freedom, tuple):
             tail = stats.f.sf if upper else stats.f.cdf
@@ -106,7 +105,14 @@ class Estimate:
         return float((stats.t.sf if upper else stats.t.cdf)(distance / self.error, self.freedom))
 
 
-def between(own: pd.DataFrame, other: pd.DataFrame, confidence: float, ratio: bool = False, **ends: bool) -> Estimate:
+def between(
+    own: pd.DataFrame,
+    other: pd.DataFrame,
+    confidence: float,
+    ratio: bool = False,
+    at_least: bool = False,
+    at_most: bool = False,
+) -> Estimate:
     """The difference of two arms or, with `ratio`, their ratio (of geometric means), over their units of inference.
 
     Runs of equal seed share batches and masks, and times of one round the state of the machine. Where both arms have
@@ -116,7 +122,7 @@ def between(own: pd.DataFrame, other: pd.DataFrame, confidence: float, ratio: bo
         own, other: the runs of either arm, as `statistics.units` takes them.
         confidence: of the interval.
         ratio: whether logarithms are compared.
-        ends: `at_least` and `at_most`, as `Estimate` has them.
+        at_least, at_most: as `Estimate` has them; the interval is then open at that end.
 
     Returns:
         From fewer than three seeds, the difference alone, without an interval and without a test.
@@ -125,28 +131,24 @@ def between(own: pd.DataFrame, other: pd.DataFrame, confidence: float, ratio: bo
     unit = unit if unit == other_unit else FINETUNING
     same = unit == other_unit and draws.is_unique and len(draws) == len(other_draws) and set(draws) == set(other_draws)
     if same and varies(first) and varies(second):
-        made = paired(first, second[other_draws.get_indexer(draws)], confidence, ratio, **ends)
+        made = paired(first, second[other_draws.get_indexer(draws)], confidence, ratio)
     else:
-        made = welch(first, second, confidence, ratio, **ends)
+        made = welch(first, second, confidence, ratio)
     if unit != REPEATS and min(made.n) < FEWEST:
         made = replace(made, low=nan, high=nan, error=nan, freedom=nan, sides=None)
-    return replace(made, unit=unit)
+    if made.has_interval:
+        low = (0.0 if ratio else -inf) if at_most else made.low
+        made = replace(made, low=low, high=inf if at_least else made.high)
+    return replace(made, unit=unit, at_least=at_least, at_most=at_most)
 
 
-def welch(
-    own: np.ndarray,
-    other: np.ndarray,
-    confidence: float,
-    ratio: bool = False,
-    at_least: bool = False,
-    at_most: bool = False,
-) -> Estimate:
+def welch(own: np.ndarray, other: np.ndarray, confidence: float, ratio: bool = False) -> Estimate:
     """Two arms [n] and [m], one number for every unit of inference, by Welch's t; with `ratio` of logarithms.
 
     An arm whose runs are all equal, such as models that all give one answer, would count as known without error: there
     is no interval then, and the test is an exact permutation test.
     """
-    made = Estimate(nan, unit=PRETRAINING, n=(len(own), len(other)), log=ratio, at_least=at_least, at_most=at_most)
+    made = Estimate(nan, unit=PRETRAINING, n=(len(own), len(other)), log=ratio)
     own, other = (np.log(side) if ratio else side for side in (own, other))
     difference = float(np.mean(own) - np.mean(other))
     if not (varies(own) and varies(other)):
@@ -154,20 +156,13 @@ def welch(
         return replace(made, value=exp(difference) if ratio else difference, sides=sides)
     result = stats.ttest_ind(own, other, equal_var=False)
     interval = result.confidence_interval(confidence)
-    ends = difference, -inf if at_most else float(interval.low), inf if at_least else float(interval.high)
+    ends = difference, float(interval.low), float(interval.high)
     value, low, high = map(exp, ends) if ratio else ends
     error = float(np.sqrt(np.var(own, ddof=1) / len(own) + np.var(other, ddof=1) / len(other)))
     return replace(made, value=value, low=low, high=high, error=error, freedom=float(result.df))
 
 
-def paired(
-    own: np.ndarray,
-    other: np.ndarray,
-    confidence: float,
-    ratio: bool = False,
-    at_least: bool = False,
-    at_most: bool = False,
-) -> Estimate:
+def paired(own: np.ndarray, other: np.ndarray, confidence: float, ratio: bool = False) -> Estimate:
     """Two arms [n] with a run each of every seed, by Student's t of their differences, or of logarithms of ratios.
 
     Differences that are all equal have no interval and no test.
@@ -176,10 +171,8 @@ def paired(
     mean, sd, low, high = mean_interval(differences, confidence)
     back = exp if ratio else float
     made = Estimate(back(mean), unit=PRETRAINING, n=(len(own), len(other)), log=ratio, paired=True)
-    made = replace(made, at_least=at_least, at_most=at_most)
     if not varies(differences):
         return made
-    low, high = -inf if at_most else low, inf if at_least else high
     n = len(differences)
     return replace(made, low=back(low), high=back(high), error=sd / sqrt(n), freedom=n - 1)
 
@@ -188,22 +181,3 @@ def spreads(own: float, other: float, freedom: tuple[int, int], confidence: floa
     """The ratio of two standard deviations with these degrees of freedom, with the interval of the F distribution."""
     low, high = (own / other / sqrt(stats.f.ppf(q, *freedom)) for q in ((1 + confidence) / 2, (1 - confidence) / 2))
     return Estimate(own / other, low, high, WITHIN, freedom=freedom)
-
-
-def unit_of_inference(estimate: Estimate) -> str:
-    """What the estimate rests on, in words."""
-    if estimate.exact:
-        return "a count"
-    shown = str(estimate.n[0]) if len(set(estimate.n)) == 1 else " and ".join(map(str, estimate.n))
-    arm = " per arm" if len(estimate.n) > 1 else ""
-    if estimate.unit == REPEATS:
-        return f"{shown} timed repeats{arm} on one machine"
-    if estimate.unit == FINETUNING:
-        if max(estimate.n) == 1:
-            return f"one fine-tuning run on one checkpoint{arm}"
-        return f"{shown} fine-tuning seeds on one checkpoint{arm}"
-    if estimate.unit in (PRETRAINING, TRAINING):
-        return f"{shown} {estimate.unit}{arm}" if min(estimate.n) > 1 else f"one checkpoint{arm}"
-    seeds = estimate.checkpoints
-    runs = "one checkpoint" if seeds == 1 else f"{seeds} pre-training seeds"
-    return f"{shown} fine-tuning runs within {runs}{arm}"

@@ -1,6 +1,7 @@
 """How the scores of one model under rising noise are summarised: the one definition, for tables and for claims."""
 
 import numpy as np
+import pandas as pd
 
 
 def summary(levels: np.ndarray, scores: np.ndarray) -> dict[str, float]:
@@ -21,3 +22,22 @@ def summary(levels: np.ndarray, scores: np.ndarray) -> dict[str, float]:
         "area": float(np.trapezoid(y, x) / (x[-1] - x[0])),
         "slope": float(np.polyfit(x, y, 1)[0]),
     }
+
+
+def measures(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """The summary of every curve of two levels or more: one row for each of its three numbers.
+
+    Args:
+        rows: one row a score, with columns `level` and `value`.
+        keys: the columns that the rows of one curve, of one run, agree in.
+
+    Returns:
+        `keys`, `measure` (a name in the summary) and `value`.
+    """
+    made = []
+    for values, curve in rows.groupby(keys, dropna=False, sort=False):
+        if len(curve) > 1:
+            run = dict(zip(keys, values, strict=True))
+            numbers = summary(curve["level"].to_numpy(float), curve["value"].to_numpy(float))
+            made += [run | {"measure": name, "value": value} for name, value in numbers.items()]
+    return pd.DataFrame(made, columns=[*keys, "measure", "value"])

@@ -26,14 +26,14 @@ COLUMNS = (
 )
 
 
-def table(name: str, folder: Path = FOLDER) -> pd.DataFrame:
+def table(name: str) -> pd.DataFrame:
     """The cells of one table, in the order of the paper.
 
     ValueError for a file that is missing, has other columns, or names a cell twice.
     """
-    path = folder / f"{name}.csv"
+    path = FOLDER / f"{name}.csv"
     if not path.exists():
-        raise ValueError(f"{path}: no such table; {folder / 'INDEX.csv'} lists them")
+        raise ValueError(f"{path}: no such table; {FOLDER / 'INDEX.csv'} lists them")
     frame = pd.read_csv(path, dtype={column: "str" for column in COLUMNS if column not in ("value", "std")})
     if tuple(frame.columns) != COLUMNS:
         raise ValueError(f"{path}: columns {list(frame.columns)}, expected {list(COLUMNS)}")
@@ -48,11 +48,11 @@ def texts(name: str) -> pd.DataFrame:
     return pd.read_csv(FOLDER / f"{name}.csv", dtype="str", keep_default_na=False)
 
 
-def claims(folder: Path = FOLDER) -> list[dict]:
+def claims() -> list[dict]:
     """claims.yaml: every quantitative or directional claim, with its test and what its own numbers say."""
-    return yaml.safe_load((folder / "claims.yaml").read_text(encoding="utf-8"))["claims"]
+    return yaml.safe_load((FOLDER / "claims.yaml").read_text(encoding="utf-8"))["claims"]
 
 
-def protocol(folder: Path = FOLDER) -> dict:
+def protocol() -> dict:
     """protocol.yaml: by source, what the text states and what it leaves open."""
-    return yaml.safe_load((folder / "protocol.yaml").read_text(encoding="utf-8"))
+    return yaml.safe_load((FOLDER / "protocol.yaml").read_text(encoding="utf-8"))

@@ -14,29 +14,23 @@ ORDER = ["small", "base", "original", "symmetric", "pairwise"]  # of the paper's
 PRETRAINING_SEED = 1  # one pre-training run an operator and size, seed 1 (the authors' scripts)
 
 
-def glue(folder: Path = FOLDER) -> pd.DataFrame:
+def glue() -> pd.DataFrame:
     """Reads the metrics of the models that were fine-tuned after all of pre-training.
-
-    Args:
-        folder: where the released files are.
 
     Returns:
         Observations, the values as fractions: every metric of 2 sizes x 3 operators x 8 tasks (without WNLI) x 5
         fine-tuning seeds.
     """
-    return _scores(pd.read_csv(folder / "courtois2024_glue_by_seed.csv"), "finetuning")
+    return _scores(pd.read_csv(FOLDER / "courtois2024_glue_by_seed.csv"), "finetuning")
 
 
-def checkpoints(folder: Path = FOLDER) -> pd.DataFrame:
+def checkpoints() -> pd.DataFrame:
     """Reads the metrics of the base models fine-tuned, with one seed, from 18 intermediate checkpoints (Figure 3).
-
-    Args:
-        folder: where the released files are.
 
     Returns:
         Observations, the values as fractions; `condition` has the step of the checkpoint (`step=NUMBER`).
     """
-    frame = pd.read_csv(folder / "courtois2024_glue_by_checkpoint.csv")
+    frame = pd.read_csv(FOLDER / "courtois2024_glue_by_checkpoint.csv")
     return _scores(frame, "convergence")
 
 
@@ -61,19 +55,16 @@ def _scores(frame: pd.DataFrame, stage: str) -> pd.DataFrame:
     )
 
 
-def validation_loss(folder: Path = FOLDER) -> pd.DataFrame:
+def validation_loss() -> pd.DataFrame:
     """Reads the validation loss of the six pre-training runs, which was taken every 250 steps.
 
     The file has the last step of a run twice, as the loss was evaluated again after training; the second value is left
     out, as in the paper's figure.
 
-    Args:
-        folder: where the released files are.
-
     Returns:
         Observations, the values in nats per masked token; `condition` has the training step (`step=NUMBER`).
     """
-    frame = pd.read_csv(folder / "courtois2024_pretraining_loss.csv")
+    frame = pd.read_csv(FOLDER / "courtois2024_pretraining_loss.csv")
     frame = _ordered(frame.drop_duplicates(["size", "operator", "step"], keep="first"))
     return pd.DataFrame(
         {

@@ -18,13 +18,13 @@ class Column:
     equivalence in params.yaml; None for quantities that are compared exactly or not at all.
     """
 
-    key: str
-    label: str
-    meaning: str
-    select: dict[str, str] | None
-    scale: float
-    decimals: int
-    margin: str | None
+    key: str = ""
+    label: str = ""
+    meaning: str = ""
+    select: dict[str, str] | None = None
+    scale: float = 1
+    decimals: int = 0
+    margin: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +33,9 @@ class Row:
 
     key: str
     label: str
-    select: dict[str, str] | None
-    scale: float | None
-    decimals: int | None
+    select: dict[str, str] | None = None
+    scale: float | None = None
+    decimals: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +117,7 @@ def load() -> tuple[dict[str, Table], dict[str, Figure]]:
 
 
 def _table(name: str, entry: dict, sources: dict) -> Table:
-    defaults = {"scale": entry.get("scale", 1), "decimals": entry.get("decimals", 0), "select": None, "margin": None}
+    defaults = {key: entry[key] for key in ("scale", "decimals") if key in entry}
     rows = entry.get("rows", {})
     cells = entry.get("cells", {})
     return Table(
@@ -129,7 +129,7 @@ def _table(name: str, entry: dict, sources: dict) -> Table:
         first=entry.get("first", "Model"),
         row_key=rows.get("key", ""),
         row_label=rows.get("label", ""),
-        rows={key: _row(key, row) for key, row in rows.get("printed", {}).items()},
+        rows={key: Row(key=key, **row) for key, row in rows.get("printed", {}).items()},
         select=entry["select"],
         released=entry.get("released", {}),
         columns=tuple(Column(**{**defaults, **column}) for column in entry.get("columns", ())),
@@ -140,17 +140,10 @@ def _table(name: str, entry: dict, sources: dict) -> Table:
     )
 
 
-def _row(key: str, row: dict) -> Row:
-    more = {name: row.get(name) for name in ("select", "scale", "decimals")}
-    return Row(key=key, label=row["label"], **more)
-
-
 def _entry(place: str, cell: dict, defaults: dict) -> Entry:
     row, column = place.split(" / ")
-    label = cell.get("label")
-    own = {name: value for name, value in cell.items() if name != "label"}
-    measure = Column(**{**defaults, **own, "key": column, "label": "", "meaning": ""})
-    return Entry(row=row, column=column, label=label, measure=measure)
+    measure = {key: value for key, value in cell.items() if key != "label"}
+    return Entry(row=row, column=column, label=cell.get("label"), measure=Column(**defaults | measure, key=column))
 
 
 def fields(pattern: str, key: str) -> dict[str, str] | None:

@@ -89,6 +89,12 @@ def summaries(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.Data
     return pd.DataFrame(made, columns=[*keys, *(field.name for field in fields(Summary))])
 
 
+def bands(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Mean, minimum, maximum and number n of the values of rows that agree in `keys`, after the columns of these."""
+    values = rows.groupby(keys, sort=False)["value"]
+    return values.agg(mean="mean", minimum="min", maximum="max", n="count").reset_index()
+
+
 def mean_interval(values: np.ndarray, confidence: float) -> tuple[float, float, float, float]:
     """Mean, sample standard deviation, and the ends of the t interval of values [n]; all but the first NaN for one."""
     n, mean = len(values), float(np.mean(values))

@@ -52,13 +52,11 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean, minimum and maximum over the seeds: protocol, operator, metric, epoch, mean, minimum, maximum, n."""
     by_epoch = with_epochs(rows)
     by_epoch = by_epoch[by_epoch["metric"].isin(CURVES)]
-    groups = by_epoch.groupby(["protocol", "operator", "metric", "epoch"], sort=False)["value"]
-    made = groups.agg(mean="mean", minimum="min", maximum="max", n="count")
-    return made.reset_index()
+    return statistics.bands(by_epoch, ["protocol", "operator", "metric", "epoch"])
 
 
 def summaries(measured: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """SUMMARY of what `measures` gives and of the times a step; protocol: for the sequence tasks, the task.
+    """SUMMARY of what `measures` returns and of the times a step; protocol: for the sequence tasks, the task.
 
     low and high: the t interval of the mean; NaN for a single run.
     """

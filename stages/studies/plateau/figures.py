@@ -1,5 +1,8 @@
 """The figures of the study of the plateau: time to leave by spread, waiting curves, and probes along training."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -7,6 +10,7 @@ from matplotlib.axes import Axes
 from stages.report import names
 from stages.report.drawing import INK, WIDTH, Drawing, panels, steps_axis, style
 from stages.studies.plateau.comparisons import RATE, SCALED, SOURCE
+from stages.studies.plateau.tables import left, words
 
 MARKERS = {SCALED: "o", SOURCE: "D", RATE: "s"}
 STROKES = ((0, (1, 1.5)), (0, (3, 1.5)), "dashdot", "dashed", "solid")  # of spreads, the widest one solid
@@ -25,23 +29,15 @@ def drawings(arms: pd.DataFrame, waiting: pd.DataFrame, probes: pd.DataFrame) ->
 
 
 def _time(arms: pd.DataFrame) -> Drawing:
-    groups = [(f"BERT-{size}", own) for size, own in arms.groupby("size", sort=False)]
+    groups = [(f"BERT-{size}", rows) for size, rows in arms.groupby("size", sort=False)]
+    width = 2 * WIDTH if len(groups) == 1 else WIDTH
     return _drawing(
         "plateau_time",
-        "Time to leave the plateau by the spread of the first scores",
         groups,
-        time_to_leave,
-        2 * WIDTH if len(groups) == 1 else WIDTH,
-        3.4,
-        (
-            "Restricted means with their intervals, up to the last step. Hollow: some runs of the arm did not leave, "
-            "and how many of all did stands beside the mark. Above the last step: no run of the arm did; height there "
-            "means nothing. Circles: started at a given spread; diamonds: only the operator's own matrices as in "
-            "its source; squares: the same with a larger learning rate for the scores.",
-        ),
+        panels(groups, time_to_leave, width, 3.4),
         lambda rows: ", ".join(
             f"{names.operator(row.operator)} {row.mean:.0f} steps at {row.spread:.3g} ({row.kind}), "
-            f"{row.runs - row.never} of {row.runs} left"
+            f"{left(row.never, row.runs)} left"
             for row in rows.itertuples()
         ),
     )
@@ -68,9 +64,9 @@ def time_to_leave(axes: Axes, frame: pd.DataFrame) -> None:
             axes.vlines(x, row.low, min(row.high, last), color=colour, linewidth=1)
             axes.plot(x, row.mean, marker=MARKERS[row.kind], markerfacecolor=face, **look)
             if row.never:
-                left = f"{row.runs - row.never}/{row.runs}"
+                shown = f"{row.runs - row.never}/{row.runs}"
                 beside = (3, 4 + 5 * (place % 3))  # marks of several operators may meet: their counts stand apart
-                axes.annotate(left, (x, row.mean), beside, "data", "offset points", fontsize=6.5, color=colour)
+                axes.annotate(shown, (x, row.mean), beside, "data", "offset points", fontsize=6.5, color=colour)
         axes.plot([], [], color=colour, linestyle=stroke, marker="o", markersize=5, label=names.operator(operator))
     axes.set_xscale("log")
     ticks = sorted(frame.loc[frame["kind"] == SCALED, "spread"].unique())
@@ -85,37 +81,29 @@ def time_to_leave(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def _waiting(waiting: pd.DataFrame) -> Drawing:
-    groups = [(names.operator(operator), own) for operator, own in waiting.groupby("operator", sort=False)]
+    groups = [(names.operator(operator), rows) for operator, rows in waiting.groupby("operator", sort=False)]
     return _drawing(
         "plateau_waiting",
-        "Share of runs still on the plateau, by operator and spread (Kaplan-Meier)",
         groups,
-        still_waiting,
-        WIDTH,
-        2.5,
-        (
-            "The thin line is the operator as its source starts it. Curves of one panel stand a hundredth apart, so "
-            "that equal ones can be told.",
-        ),
+        panels(groups, still_waiting, WIDTH, 2.5),
         lambda rows: ", ".join(
-            f"spread {spread:.3g} ({kind}) {own['waiting'].iloc[-1]:.0%} in the end"
-            for (_, kind, spread), own in _drawn(rows).groupby(["arm", "kind", "spread"], sort=False, dropna=False)
+            f"spread {spread:.3g} ({kind}) {curve['waiting'].iloc[-1]:.0%} in the end"
+            for (_, kind, spread), curve in _curves(rows)
         ),
     )
 
 
-def _drawn(rows: pd.DataFrame) -> pd.DataFrame:
-    """The arms whose curves are drawn, those of given spreads from the narrowest on, and then the source's."""
-    own = rows[rows["kind"].isin((SCALED, SOURCE))]
-    return own.sort_values(["kind", "spread"], ascending=[False, True])
+def _curves(rows: pd.DataFrame):
+    """The curves that are drawn, those of given spreads from the narrowest on, and then the source's."""
+    drawn = rows[rows["kind"].isin((SCALED, SOURCE))].sort_values(["kind", "spread"], ascending=[False, True])
+    return drawn.groupby(["arm", "kind", "spread"], sort=False, dropna=False)
 
 
 def still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
     """One step curve per arm of one operator; the wider the first scores, the fuller and wider its line."""
     colour, _ = style(frame["operator"].iloc[0])
     spreads = sorted(frame.loc[frame["kind"] == SCALED, "spread"].unique())
-    curves = _drawn(frame).groupby(["arm", "kind", "spread"], sort=False, dropna=False)
-    for above, ((_, kind, spread), own) in enumerate(curves):
+    for above, ((_, kind, spread), own) in enumerate(_curves(frame)):
         step = [*own["step"], own["horizon"].iloc[0]]
         share = np.array([*own["waiting"], own["waiting"].iloc[-1]]) + 0.01 * above
         look = {"color": INK, "linewidth": 0.8, "label": SOURCE + " starts it"}
@@ -139,20 +127,16 @@ def _probes(probes: pd.DataFrame) -> Drawing:
         for spread in chosen
         if len(own := scaled[(scaled["metric"] == metric) & (scaled["spread"] == spread)])
     ]
-    return _drawing(
+    drawing = _drawing(
         "plateau_probes",
-        "Inside the attention along training, at the narrowest, the middle and the widest first spread",
         groups,
-        along_training,
-        WIDTH,
-        2.3,
-        ("Means over seeds; bands from the lowest to the highest. The CSV has every arm.",),
+        panels(groups, along_training, WIDTH, 2.3),
         lambda rows: ", ".join(
-            f"{names.operator(operator)} from {own['mean'].iloc[0]:.2f} to {own['mean'].iloc[-1]:.2f}"
-            for operator, own in rows.groupby("operator", sort=False)
+            f"{names.operator(operator)} from {line['mean'].iloc[0]:.2f} to {line['mean'].iloc[-1]:.2f}"
+            for operator, line in rows.groupby("operator", sort=False)
         ),
-        probes,
     )
+    return replace(drawing, csv=probes)
 
 
 def along_training(axes: Axes, frame: pd.DataFrame) -> None:
@@ -164,14 +148,15 @@ def along_training(axes: Axes, frame: pd.DataFrame) -> None:
     steps_axis(axes)
 
 
-def _drawing(name, title, groups, paint, width, height, notes, describe, csv=None) -> Drawing:
-    return Drawing(
-        name=name,
-        place="",
-        title=title,
-        stage="",
-        alternative=" ".join(f"{label}: {describe(rows)}." for label, rows in groups),
-        notes=notes,
-        **panels(groups, paint, width, height),
-        csv=pd.concat([rows for _, rows in groups]) if csv is None else csv,
-    )
+def _drawing(name: str, groups: list, painted: dict, describe: Callable[[pd.DataFrame], str]) -> Drawing:
+    """A figure with its title and notes of words.yaml.
+
+    Args:
+        name: of the figure.
+        groups: the label and the rows of each panel; the rows of all are its CSV.
+        painted: what `panels` made of them.
+        describe: what the rows of a panel show, for those who do not see it.
+    """
+    alternative = " ".join(f"{label}: {describe(rows)}." for label, rows in groups)
+    said = {"title": words()[name]["title"], "notes": tuple(words()[name]["notes"]), "alternative": alternative}
+    return Drawing(name=name, place="", stage="", **said, **painted, csv=pd.concat([rows for _, rows in groups]))

@@ -18,6 +18,7 @@ import pandas as pd
 
 from stages.evidence import convergence, released, survival
 from stages.evidence.measurements import measurements
+from stages.evidence.statistics import bands
 from stages.plumbing import observations
 from stages.plumbing.documents import read_yaml
 from stages.plumbing.files import REPORTS, temporary_sibling, write_atomically
@@ -160,16 +161,13 @@ def _moved(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _by_step(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows of pre-training with their `step` as a number, and `arm` for operator."""
-    rows = rows[rows["stage"] == "pretraining"]
-    return rows.assign(arm=rows["operator"], step=rows["condition"].str.removeprefix("step=").astype(int))
+    return convergence.with_steps(rows[rows["stage"] == "pretraining"].rename(columns={"operator": "arm"}))
 
 
 def probed(rows: pd.DataFrame, arms: pd.DataFrame) -> pd.DataFrame:
     """Mean, minimum and maximum over seeds of what was measured inside the attention, by arm and step."""
     rows = _by_step(rows[rows["metric"].isin(PROBES)])
-    groups = rows.groupby(["size", "arm", "metric", "step"], sort=False)["value"]
-    lines = groups.agg(mean="mean", minimum="min", maximum="max", n="count").reset_index()
-    return arms.merge(lines, on=["size", "arm"])[LINES]
+    return arms.merge(bands(rows, ["size", "arm", "metric", "step"]), on=["size", "arm"])[LINES]
 
 
 def authors() -> dict[str, float]:
