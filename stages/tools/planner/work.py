@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from math import nan
 from pathlib import Path
 
 from stages.attention.counts import model_parameters, training_flops
@@ -47,17 +48,18 @@ class Work:
     """What one job does.
 
     recipe: `pretraining`, `question_answering` or a name in `finetuning`, whose batch size and precision hold. run: its
-    record; None for what is no job. passes: none where they are not counted. flops: of all passes. bytes: of the models
-    that it leaves.
+    record; None for what is no job. tokens, flops: of all passes, NaN where these are not counted. length: tokens of a
+    sequence of the first pass. bytes: of the models that it leaves.
     """
 
     stage: str
     size: str
     recipe: str
-    passes: list[Pass]
+    run: AnyRun | None
+    tokens: float
+    length: float
     flops: float
-    run: AnyRun | None = None
-    bytes: int = 0
+    bytes: int
 
 
 def planned(settings: Settings, data: Amounts) -> list[Work]:
@@ -82,17 +84,20 @@ def planned(settings: Settings, data: Amounts) -> list[Work]:
     def work(stage: str, operator: str, size: str, recipe: str, passes: list[Pass], run: AnyRun | None = None) -> Work:
         operator = REFERENCE if operator == NOT_PRETRAINED else operator
         masked = settings.pretraining.mask_probability if recipe == "pretraining" else 0.0
+        bytes_left = left(run, operator) if run else 0
+        if not passes:
+            return Work(stage, size, recipe, run, nan, nan, nan, bytes_left)
         flops = sum(tokens * share * a_token(operator, size, length, masked) for tokens, length, share in passes)
-        return Work(stage, size, recipe, passes, flops, run, left(run, operator) if run else 0)
+        return Work(stage, size, recipe, run, sum(tokens for tokens, _, _ in passes), passes[0][1], flops, bytes_left)
 
-    found = []
+    jobs = []
     for stage, run in plans(settings):
         recipe = run.columns["protocol"] if isinstance(run, FinetuningRun | EvaluationRun) else stage
-        found.append(work(stage, run.operator, run.size, recipe, passes_of(settings, data, run), run))
+        jobs.append(work(stage, run.operator, run.size, recipe, passes_of(settings, data, run), run))
     for operator, size in settings.pretrained():
         for recipe, passes in timing_passes(settings, data, operator).items():
-            found.append(work("timing", operator, size, recipe, passes))
-    return found
+            jobs.append(work("timing", operator, size, recipe, passes))
+    return jobs
 
 
 def plans(settings: Settings) -> Iterator[tuple[str, AnyRun]]:
