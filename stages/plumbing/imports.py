@@ -45,16 +45,6 @@ def imported(source: Path) -> frozenset[Path]:
     return frozenset(file for file in files if file.parent != PLUMBING)
 
 
-def runs_jobs(source: Path) -> bool:
-    """Whether `source`, or a file of its closure, hands work to `jobs.run`, under that name."""
-    return any(_names_run(file) for file in closure(source) if file.suffix == ".py")
-
-
-def _names_run(source: Path) -> bool:
-    names = (node for node in ast.walk(_tree(source)) if isinstance(node, ast.Attribute) and node.attr == "run")
-    return any(isinstance(node.value, ast.Name) and node.value.id == "jobs" for node in names)
-
-
 def modules(source: Path) -> list[str]:
     """Names the modules of this repository that `source` runs, as `import` takes them, itself included."""
     files = sorted(file for file in closure(source) if file.suffix == ".py" and file.is_relative_to(ROOT))

@@ -94,9 +94,10 @@ def run(
     folders = [FOLDER / function.__name__ / fingerprint for fingerprint in fingerprints.of_jobs(function, given)]
     found = _found(jobs, folders, stage)
     missing = [i for i, result in enumerate(found) if result is None]
-    print(f"{stage}: {len(jobs)} jobs, {len(jobs) - len(missing)} of them done before", flush=True)
-    with Bar(total=len(jobs), initial=len(jobs) - len(missing), desc=stage, unit="job", silent=bool(rank())) as bar:
-        failures, done = [], len(jobs) - len(missing)
+    failures, done = [], len(jobs) - len(missing)
+    if rank() == 0:
+        print(f"{stage}: {len(jobs)} jobs, {done} of them done before", flush=True)
+    with Bar(total=len(jobs), initial=done, desc=stage, unit="job", silent=rank() > 0) as bar:
         for name, error in _compute(function, [(jobs[i], folders[i]) for i in missing], workers, on_gpu):
             bar.update()
             bar.set_postfix_str(name)
@@ -110,8 +111,11 @@ def run(
         )
     if rank():
         raise SystemExit  # the first process goes on alone
-    computed = (_result(folder) if result is None else result for folder, result in zip(folders, found, strict=True))
-    return list(zip(folders, computed, strict=True))
+    for i in missing:
+        found[i] = results.read(folders[i])
+        if found[i] is None:
+            raise RuntimeError(f"{folders[i]}: deleted while the stage ran; run the same command again")
+    return list(zip(folders, found, strict=True))
 
 
 def prepare(stage: Path, workers: int | str | None) -> None:
@@ -125,7 +129,8 @@ def prepare(stage: Path, workers: int | str | None) -> None:
         stage: the file of the stage.
         workers: as in `run`.
     """
-    if processes() == 1 and not isinstance(workers, str) and imports.runs_jobs(stage) and not gpus.visible():
+    runs_jobs = "jobs.run(" in stage.read_text(encoding="utf-8")
+    if runs_jobs and processes() == 1 and not isinstance(workers, str) and not gpus.visible():
         pool.begin_server(imports.modules(stage))
 
 
@@ -140,8 +145,8 @@ def _found(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None
             _bring_back(job, folder)
             return _finished(job, folder)
         except ValueError as error:
-            print(f"{stage}: {error}; {job.name} is computed again", flush=True)
-            if not rank():
+            if rank() == 0:
+                print(f"{stage}: {error}; {job.name} is computed again", flush=True)
                 shutil.rmtree(folder)
             return None
 
@@ -161,14 +166,6 @@ def _finished(job: Job, folder: Path) -> dict | None:
     """The result of a job; None where it is not finished, or must leave more than it has left."""
     result = results.read(folder)
     return result if all((folder / name).exists() for name in job.leaves) else None
-
-
-def _result(folder: Path) -> dict:
-    """The result of a job that has just been done."""
-    result = results.read(folder)
-    if result is None:
-        raise RuntimeError(f"{folder}: deleted while the stage ran; run the same command again")
-    return result
 
 
 def rank() -> int:

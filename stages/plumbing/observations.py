@@ -4,10 +4,8 @@ One row is one number: data/observations/STAGE-*.csv. Every table and figure of 
 Nothing in a row depends on a clock; times go to data/runs/*.json, which the report alone reads.
 """
 
-import importlib.metadata
 import json
 import math
-import os
 import platform
 import subprocess
 import time
@@ -15,32 +13,21 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 
+import joblib
 import pandas as pd
 
 from stages.plumbing.files import write_atomically
+from stages.plumbing.fingerprints import LIBRARIES
 
 FOLDER = Path("data/observations")
 NOT_PRETRAINED = "not_pretrained"  # operator of runs of `original` that start from untrained weights, a baseline
 RUNS = Path("data/runs")
-PACKAGES = (
-    "torch",
-    "transformers",
-    "tokenizers",
-    "datasets",
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "pandas",
-    "sacrebleu",
-    "dvc",
-)
-
-
-CODE = (  # for Git: own operators stand beside dvc.yaml; the scales are parameters, which the report shows
-    *(":(glob)stages/**/*.py", ":(glob)stages/**/*.yaml", ":(exclude)stages/scales", ":(glob)*.py", "dvc.yaml"),
-)
+PACKAGES = (*LIBRARIES, "datasets", "pandas", "dvc")
+# For Git: a user's operators stand beside dvc.yaml; the scales are parameters, which the report shows.
+CODE = [":(glob)stages/**/*.py", ":(glob)stages/**/*.yaml", ":(exclude)stages/scales", ":(glob)*.py", "dvc.yaml"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,11 +103,11 @@ def provenance(name: str) -> Iterator[Callable[[dict | None], None]]:
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
         "python": platform.python_version(),
-        "packages": {package: _version(package) for package in PACKAGES},
+        "packages": {package: metadata.version(package) for package in PACKAGES},
         "system": platform.platform(),
         "processor": _processor(),
         "device": _device(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": joblib.cpu_count(),
     }
     yield own.append
     if own != [None]:
@@ -145,13 +132,6 @@ def _device() -> str:
     except (OSError, subprocess.SubprocessError):
         return "CPU"
     return ", ".join(name.strip() for name in found if name.strip()) or "CPU"
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
 
 
 def _git(*arguments: str) -> str:

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
 from multiprocessing.context import BaseContext
 
 import threadpoolctl
@@ -91,8 +90,7 @@ def begin_server(modules: list[str]) -> None:
     """
     if sys.platform != "linux":
         return
-    multiprocessing.get_context("forkserver").set_forkserver_preload(["stages.plumbing.preloading", __name__, *modules])
-    _end_server_at_exit()
+    multiprocessing.get_context("forkserver").set_forkserver_preload([__name__, *modules])
     before = dict(os.environ)
     os.environ.update(ONE_THREAD)  # libraries read it when they are loaded, and then start no threads
     try:
@@ -103,8 +101,9 @@ def begin_server(modules: list[str]) -> None:
         os.environ.update(before)
 
 
+@atexit.register  # otherwise the server takes 2 seconds to take down all that it has imported
 def _end_server() -> None:
-    """Ends the server of processes: one that is still importing would begin a process that finds nobody to work for.
+    """Kills the server of processes: one that is still importing would begin a process that finds nobody to work for.
 
     The library has no public way to do it at once; it starts another server where one is asked for again.
     """
@@ -112,12 +111,6 @@ def _end_server() -> None:
     if server is not None:
         with suppress(ProcessLookupError):
             os.kill(server, signal.SIGKILL)
-
-
-@cache
-def _end_server_at_exit() -> None:
-    """Has the server killed when this process ends: to take down all that it has imported takes it 2 seconds."""
-    atexit.register(_end_server)
 
 
 @contextmanager
@@ -146,7 +139,6 @@ def _prepare() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     gc.freeze()  # what was imported stays; looking at it again would copy its memory
-    gc.enable()  # the server has turned it off (preloading.py)
 
 
 def _end_with_parent() -> None:
