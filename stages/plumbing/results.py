@@ -49,7 +49,7 @@ def read(folder: Path) -> dict | None:
     try:
         record = json.loads(path.read_bytes())
         intact = record.pop("sha256") == _digest(record)
-    except (ValueError, KeyError, AttributeError):
+    except (ValueError, KeyError, AttributeError, TypeError):  # as what is no record happens to fail
         intact = False
     if not intact:
         raise ValueError(f"{path} is damaged")
