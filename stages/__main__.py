@@ -42,11 +42,11 @@ def main(words: list[str]) -> None:
             require(value, argument, name, settings)
         handover.require_inputs(settings, name, named)
         if command:
-            progress.say(settings, command)
+            progress.report(settings, command)
         stage = importlib.import_module(f"stages.{name}.stage")
         with observations.provenance("-".join([name, *named.values()])) as record:
             own = stage.main(settings, **named)
-            record(None if own is None else own | {"files": handover.left_by(name, named)})
+            record(None if own is None else own | {"files": handover.output_digests(name, named)})
 
 
 def parser() -> argparse.ArgumentParser:

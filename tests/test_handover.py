@@ -58,7 +58,7 @@ def handed(maker: str, arguments: dict, name: str, reader: str, its_arguments: d
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"whole")
     RUNS.mkdir(parents=True, exist_ok=True)
-    record = {"stage": maker, "files": handover.left_by(maker, arguments)}
+    record = {"stage": maker, "files": handover.output_digests(maker, arguments)}
     (RUNS / f"{'-'.join([maker, *arguments.values()])}.json").write_text(json.dumps(record))
     return path
 

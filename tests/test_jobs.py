@@ -370,7 +370,7 @@ def test_a_job_that_finds_the_disk_full_is_one_line_with_the_remedy_said_once():
     line = r"x = 1\n  Error while serializing: .*No space left.*; free some space.*$"
     with pytest.raises(RuntimeError, match=line) as raised:
         jobs.run(on_a_full_disk, squares(1), "full")
-    assert command.said(raised.value).count("free some space") == 1
+    assert command.message(raised.value).count("free some space") == 1
 
 
 def test_a_job_without_memory_enough_is_one_line():

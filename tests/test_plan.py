@@ -179,7 +179,7 @@ def test_numbers_that_dvc_writes_in_its_way_and_settings_that_are_left_out_are_t
     used = {key: params[key] for key in ("pretraining", "variants", "translation")}
     lock_of(parameters={"params": {"params.yaml": used}})
     assert "1e-12" in done.LOCK.read_text()  # in YAML 1.1 a text
-    assert done.made(settings, "parameters") == ["parameters"]
+    assert done.finished(settings, "parameters") == ["parameters"]
 
 
 def test_what_has_read_something_that_was_written_anew_since_is_not_made(untimed):
@@ -187,16 +187,16 @@ def test_what_has_read_something_that_was_written_anew_since_is_not_made(untimed
     tokens.touch()
     written, read = {"path": str(tokens), "md5": "1"}, {"path": str(tokens), "md5": "1"}
     lock_of(tokenization={"outs": [written]}, timing={"deps": [read]})
-    assert done.made(settings, "tokenization", "timing") == ["tokenization", "timing"]
+    assert done.finished(settings, "tokenization", "timing") == ["tokenization", "timing"]
     lock_of(tokenization={"outs": [written | {"md5": "2"}]}, timing={"deps": [read]})
-    assert done.made(settings, "tokenization", "timing") == ["tokenization"]
+    assert done.finished(settings, "tokenization", "timing") == ["tokenization"]
 
 
 def test_what_was_made_of_other_settings_is_not_counted(untimed):
     settings = settings_of()
     lock_of(tasks={"params": {"params.yaml": {"tasks": settings.tasks.model_dump(mode="json")}}})
-    assert done.made(settings, "corpus", "tasks") == ["tasks"]
-    assert not done.made(settings_of(lambda params: params["tasks"].update(seed=7)), "tasks")
+    assert done.finished(settings, "corpus", "tasks") == ["tasks"]
+    assert not done.finished(settings_of(lambda params: params["tasks"].update(seed=7)), "tasks")
 
 
 @pytest.mark.parametrize("recipe", ["pretraining", "courtois2024", "question_answering"])

@@ -28,7 +28,7 @@ def known(settings, monkeypatch, tmp_path) -> dict[str, progress.Command]:
     """Every command, in a folder where nothing has been made."""
     monkeypatch.chdir(tmp_path)
     Path("params.yaml").touch()
-    monkeypatch.setattr(done, "made", lambda *_: [])
+    monkeypatch.setattr(done, "finished", lambda *_: [])
     return progress.every_command(settings)
 
 
@@ -53,10 +53,10 @@ def test_no_command_reads_what_a_later_one_writes(known):
 
 
 def test_in_a_fresh_clone_all_is_to_come_and_takes_its_usual_time(settings, known, capsys):
-    progress.say(settings, "settings")
+    progress.report(settings, "settings")
     to_go = progress.duration(usual(known))
     assert capsys.readouterr().out == (f"settings is 1 of {len(known)}: 0% of the work is done, about {to_go} to go\n")
-    progress.say(settings, "a stage of somebody else's")
+    progress.report(settings, "a stage of somebody else's")
     assert capsys.readouterr().out == ""
 
 
@@ -73,7 +73,7 @@ def test_in_a_fresh_clone_all_is_to_come_and_takes_its_usual_time(settings, know
 def test_what_reads_something_that_changes_is_to_come_and_nothing_else(
     running, missing, others, settings, known, monkeypatch
 ):
-    monkeypatch.setattr(done, "made", lambda _, *asked: [name for name in asked if name not in missing])
+    monkeypatch.setattr(done, "finished", lambda _, *asked: [name for name in asked if name not in missing])
     assert progress.still_to_come(settings, known, running) == [name for name in known if name in {running, *others}]
 
 

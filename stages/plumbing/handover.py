@@ -100,7 +100,7 @@ def require_inputs(settings: Settings, stage: str, arguments: dict[str, str]) ->
         if path in makers and not path.exists():
             target = _name(stage, arguments if "matrix" in entry else {})
             raise ValueError(f"{path}: not made yet; `dvc repro {target}` runs what comes before {stage}, and {stage}")
-    records = {record: _left(record) for record in sorted(RUNS.glob("*.json"))}
+    records = {record: _recorded(record) for record in sorted(RUNS.glob("*.json"))}
     for command in dict.fromkeys(makers.values()):
         record = _record(command)
         left = {file: digest for file, digest in records.get(record, {}).items() if _below(file, inputs)}
@@ -121,7 +121,7 @@ def require_inputs(settings: Settings, stage: str, arguments: dict[str, str]) ->
             )
 
 
-def left_by(stage: str, arguments: dict[str, str]) -> dict[str, str]:
+def output_digests(stage: str, arguments: dict[str, str]) -> dict[str, str]:
     """The SHA-256 of every file that a stage has left, by its path.
 
     Not of its record in data/runs, which is to hold them, nor of what it hands on in data/results to itself alone.
@@ -145,7 +145,7 @@ def _record(command: str) -> Path:
     return RUNS / f"{command.replace('@', '-')}.json"
 
 
-def _left(record: Path) -> dict[str, str]:
+def _recorded(record: Path) -> dict[str, str]:
     try:
         return json.loads(record.read_bytes()).get("files", {})
     except (ValueError, AttributeError):

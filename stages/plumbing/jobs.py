@@ -35,7 +35,7 @@ from safetensors import SafetensorError
 
 from stages.plumbing import fingerprints, gpus, imports, pool, results
 from stages.plumbing.bars import Bar
-from stages.plumbing.command import said
+from stages.plumbing.command import message
 from stages.plumbing.files import RESULTS
 from stages.plumbing.run import Run
 
@@ -49,9 +49,11 @@ OTHER_CODE = (
 
 @dataclass(frozen=True)
 class Job:
-    """name: what progress and errors call it. settings: all that the function needs beside the inputs: a run, or JSON.
+    """A call of a function that decides one result.
 
-    inputs: files and folders whose content decides the result beside the code.
+    name: what progress and errors call it.
+    settings: all that the function needs beside the inputs: a run, or JSON.
+    inputs: files and folders whose content decides the result beside the settings and the code.
     leaves: files and folders that the function leaves in the job's folder because this run wants them. They are no part
     of the fingerprint: a job that has its result is called again where one of them is missing, and a run that wants
     fewer reuses the job.
@@ -66,7 +68,7 @@ class Job:
 
     @property
     def content(self) -> dict:
-        """Of the settings, what decides the result."""
+        """What decides the result among the settings."""
         return self.settings.content if isinstance(self.settings, Run) else self.settings
 
 
@@ -78,22 +80,34 @@ def run(
     on_gpu: bool = False,
     shared: bool = False,
 ) -> list[tuple[Path, dict]]:
-    """Calls `function(settings, folder)` for every job that has no result yet; gives (folder, result) for all.
+    """Calls `function(settings, folder)` for every job that has no result yet.
 
-    `function` returns JSON; it imports heavy libraries in its own body, so that only the workers pay for them. Every
-    worker computes with one thread, so a result does not depend on how many run beside it. workers: their number; None
-    takes every core; the address of a Dask scheduler, all that it has. on_gpu: the jobs compute on a GPU where there is
-    one; None then takes every GPU, and more workers than GPUs share them. shared: several processes can do one job
-    together.
-    RuntimeError when jobs fail: raised at the end, with all failures, after the others are done; in several processes
-    at the first failure. ValueError where several processes were started for jobs that cannot be shared.
+    Every worker computes with one thread, so a result does not depend on how many run beside it.
+
+    Args:
+        function: returns JSON. It imports heavy libraries in its own body, so that only the workers pay for them.
+        jobs: independent of each other.
+        stage: the name under which progress and errors are printed.
+        workers: how many processes compute at a time; None takes every core; the address of a Dask scheduler takes all
+            workers that it has.
+        on_gpu: the jobs compute on a GPU where there is one. `workers` None then takes every GPU, and more workers than
+            GPUs share them.
+        shared: several processes can do one job together.
+
+    Returns:
+        Folder and result of every job, in the order of `jobs`.
+
+    Raises:
+        RuntimeError: jobs have failed. It is raised at the end, with all failures, after the other jobs are done; in
+            several processes at the first failure.
+        ValueError: several processes were started for jobs that cannot be shared.
     """
     if processes() > 1 and not shared:
         raise ValueError(f"{stage}: several processes cannot share its jobs; run it without torchrun or accelerate")
-    given = [(job.content, job.inputs) for job in jobs]
-    folders = [FOLDER / function.__name__ / fingerprint for fingerprint in fingerprints.of_jobs(function, given)]
-    found = _found(jobs, folders, stage)
-    missing = [i for i, result in enumerate(found) if result is None]
+    prints = fingerprints.of_jobs(function, [(job.content, job.inputs) for job in jobs])
+    folders = [FOLDER / function.__name__ / fingerprint for fingerprint in prints]
+    outcomes = _finished_results(jobs, folders, stage)
+    missing = [i for i, result in enumerate(outcomes) if result is None]
     failures, done = [], len(jobs) - len(missing)
     if rank() == 0:
         print(f"{stage}: {len(jobs)} jobs, {done} of them done before", flush=True)
@@ -112,10 +126,10 @@ def run(
     if rank():
         raise SystemExit  # the first process goes on alone
     for i in missing:
-        found[i] = results.read(folders[i])
-        if found[i] is None:
+        outcomes[i] = results.read(folders[i])
+        if outcomes[i] is None:
             raise RuntimeError(f"{folders[i]}: deleted while the stage ran; run the same command again")
-    return list(zip(folders, found, strict=True))
+    return list(zip(folders, outcomes, strict=True))
 
 
 def prepare(stage: Path, workers: int | str | None) -> None:
@@ -134,13 +148,14 @@ def prepare(stage: Path, workers: int | str | None) -> None:
         pool.begin_server(imports.modules(stage))
 
 
-def _found(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None]:
-    """The results of finished jobs, None for the others. A damaged job is named, and one of the others.
+def _finished_results(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None]:
+    """The results of finished jobs, None for the others.
 
-    It begins anew: its checkpoint is no safer than the rest, and files are not overwritten that stages have linked.
+    A damaged job is named and deleted, and so begins anew: its checkpoint is no safer than the rest, and the files that
+    stages have linked must not be overwritten.
     """
 
-    def found(job: Job, folder: Path) -> dict | None:
+    def result_of(job: Job, folder: Path) -> dict | None:
         try:
             _bring_back(job, folder)
             return _finished(job, folder)
@@ -151,11 +166,11 @@ def _found(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None
             return None
 
     with ThreadPoolExecutor() as threads:
-        return list(threads.map(found, jobs, folders))
+        return list(threads.map(result_of, jobs, folders))
 
 
 def _bring_back(job: Job, folder: Path) -> None:
-    """Takes a job that is not there from what a stage has handed on, unless another stage is at it."""
+    """Copies a job that is not in data/jobs from what a stage has handed on, unless another stage is computing it."""
     if RESULTS.exists() and not rank() and not (folder / results.RESULT).exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(Timeout), FileLock(folder.with_suffix(".lock"), blocking=False):
@@ -169,7 +184,7 @@ def _finished(job: Job, folder: Path) -> dict | None:
 
 
 def rank() -> int:
-    """Which of `processes()` this one is, from 0."""
+    """The number of this process among `processes()`, from 0."""
     return int(os.environ.get("RANK", 0))
 
 
@@ -215,9 +230,18 @@ def _one(
     devices: tuple[str, ...] | None = (),
     identity: list | None = None,
 ) -> tuple[str, str | None]:
-    """Does one job in a worker process; gives its name and what went wrong, if anything.
+    """Does one job in a worker process.
 
-    identity: of the function where the job was planned, for a worker that may have loaded its code long before.
+    Args:
+        function: of `run`.
+        job: to do.
+        folder: of the job.
+        directory: in which the stage runs, to which all relative paths refer.
+        devices: GPUs of which the worker takes one; None where it is to look for those of its own machine.
+        identity: of the function where the job was planned, for a worker that may have loaded its code long before.
+
+    Returns:
+        The job's name, and what went wrong, if anything.
     """
     if identity is not None and identity != fingerprints.identity(function, as_loaded=True):
         return job.name, OTHER_CODE
@@ -233,7 +257,10 @@ def _one(
 
 
 def _done(function: Callable, job: Job, folder: Path) -> str | None:
-    """Does one job unless another worker has; gives what went wrong, if anything. Several processes share one lock."""
+    """Does one job unless another worker has done it, and returns what went wrong, if anything.
+
+    Of several processes that share the job, the first one holds its lock.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with nullcontext() if rank() else FileLock(folder.with_suffix(".lock")):  # of another stage: waits for its end
         try:
@@ -243,8 +270,8 @@ def _done(function: Callable, job: Job, folder: Path) -> str | None:
             if not rank():
                 results.write(folder, job.name, job.content, result)
         except Exception as error:  # reported with all the others by `run`
-            words = said(error)
-            return f"  {words}" if isinstance(error, MENDABLE) or words != str(error) else traceback.format_exc()
+            text = message(error)
+            return f"  {text}" if isinstance(error, MENDABLE) or text != str(error) else traceback.format_exc()
     return None
 
 

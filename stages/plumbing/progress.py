@@ -32,7 +32,7 @@ OTHER = 10  # of a stage that somebody has added
 BELIEVED = 60.0  # seconds that the others must have taken to weigh as much as what was expected of a stage
 
 
-def say(settings: Settings, name: str) -> None:
+def report(settings: Settings, name: str) -> None:
     """Prints how far the chain is when a command starts; nothing for one that is not in dvc.yaml.
 
     Args:
@@ -55,7 +55,7 @@ def say(settings: Settings, name: str) -> None:
 def still_to_come(settings: Settings, commands: dict[str, Command], name: str) -> list[str]:
     """The command `name`, those that are not made, and those that read what one of them writes."""
     remaining, changed = [], set()
-    made = set(done.made(settings, *commands))
+    made = set(done.finished(settings, *commands))
     for other, command in commands.items():
         if other == name or other not in made or any(touch(path, changed) for path in command.reads):
             remaining.append(other)
@@ -110,7 +110,7 @@ def _plan() -> dict[str, float]:
 
 
 def write_plan(seconds: dict[str, float]) -> None:
-    """Leaves what the planner says of params.yaml, seconds by command, for `say`."""
+    """Leaves what the planner says of params.yaml, seconds by command, for `report`."""
     write_atomically(PLAN, json.dumps({"params": sha256(PATH), "seconds": seconds}, indent=1, sort_keys=True) + "\n")
 
 

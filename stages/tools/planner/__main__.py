@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from stages.plumbing import handover, jobs, progress, results
 from stages.plumbing.command import clear_errors
-from stages.plumbing.done import made
+from stages.plumbing.done import finished
 from stages.plumbing.progress import duration
 from stages.plumbing.settings import Settings, load_settings
 from stages.tools.planner import amounts, pace, work
@@ -149,7 +149,7 @@ def remarks(settings: Settings, data: Amounts, rows: pd.DataFrame) -> list[str]:
             "Until data/tokens is there: the vocabulary is taken to be as large as allowed, validation during "
             "pre-training is not counted, nor is what pretraining.epochs asks for."
         )
-    if not made(settings, "tasks"):
+    if not finished(settings, "tasks"):
         lines.append("Until data/tasks is there: tasks have the published numbers of examples, or as many as allowed.")
     return [f"- {line}" for line in lines]
 

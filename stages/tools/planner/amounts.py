@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from stages.plumbing.done import made
+from stages.plumbing.done import finished
 from stages.plumbing.files import STATISTICS, TOKENS
 from stages.plumbing.settings import Settings
 from stages.sequences import packing
@@ -44,7 +44,7 @@ class Amounts:
 def of(settings: Settings) -> Amounts:
     """Of the data that a run with these settings has made, or will make."""
     pieces, sequences = settings.tokenization.vocabulary_size, {}
-    if made(settings, *DATA) == [*DATA]:
+    if finished(settings, *DATA) == [*DATA]:
         index = packing.read_index(TOKENS)
         pieces, sequences = index["vocabulary_size"], {name: it["sequences"] for name, it in index["splits"].items()}
     generated = settings.data.source == "embedded"
@@ -55,7 +55,7 @@ def of(settings: Settings) -> Amounts:
 
 def _examples(settings: Settings) -> dict[tuple[str, str], int]:
     """Of data/tasks; before it is there, whole splits as Kowsher et al. print them, at most what is asked for."""
-    if made(settings, "tasks"):
+    if finished(settings, "tasks"):
         return pd.read_csv(STATISTICS).set_index(["task", "split"])["examples"].to_dict()
     found = pd.read_csv(PRINTED).set_index(["row_key", "column_key"])["value"].dropna().astype(int).to_dict()
     found |= {("triviaqa", split): TRIVIAQA for split in ("train", "validation")}
