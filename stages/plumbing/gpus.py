@@ -42,9 +42,15 @@ def built_without_cuda() -> bool:
 
 @cache
 def take(gpus: tuple[str, ...]) -> int:
-    """Binds this worker process to a GPU, before it loads a library that asks for one.
+    """Binds this worker process to the GPU that the fewest workers of this user hold.
 
-    Gives the lock, which holds until the process ends: of the GPU that the fewest workers of this user hold.
+    It must come before a library is loaded that asks for a GPU: CUDA_VISIBLE_DEVICES is read then, and once.
+
+    Args:
+        gpus: names, as `visible` gives them.
+
+    Returns:
+        The descriptor of the lock, which holds until the process ends.
     """
     import fcntl  # of POSIX, as are the machines with GPUs that this is for
 
@@ -70,7 +76,7 @@ def private_folder() -> Path:
     folder = Path(above) / f"fewer-attention-weights-{os.getuid()}"
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    status = folder.lstat()  # of a link itself, not of where it leads
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise ValueError(f"{folder}: not a folder that is this user's alone; delete it, or set XDG_RUNTIME_DIR")
     return folder

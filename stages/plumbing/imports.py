@@ -22,12 +22,12 @@ def closure(source: Path) -> frozenset[Path]:
     Returns:
         Python files, and the YAML files that lie beside a module under its name and are part of it.
     """
-    found, new = set(), {source.resolve()}
-    while new:
-        found |= new
-        new = {file for python in new for file in imported(python)} - found
-    data = {file.with_suffix(".yaml") for file in found}
-    return frozenset(found | {file for file in data if file.exists()})
+    files, added = set(), {source.resolve()}
+    while added:
+        files |= added
+        added = {file for python in added for file in imported(python)} - files
+    data = {file.with_suffix(".yaml") for file in files}
+    return frozenset(files | {file for file in data if file.exists()})
 
 
 @cache

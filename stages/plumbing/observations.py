@@ -75,7 +75,11 @@ def write(path: Path, rows: Iterable[Observation]) -> None:
 
 
 def read(paths: Iterable[Path]) -> pd.DataFrame:
-    """All rows of the given files, in order. ValueError for a file that is missing or has other columns."""
+    """All rows of the given files, in order.
+
+    Raises:
+        ValueError: a file is missing or has other columns; the message names it.
+    """
     frames = []
     for path in paths:
         if not path.exists():
@@ -92,12 +96,16 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
 
 @contextmanager
 def provenance(name: str) -> Iterator[Callable[[dict | None], None]]:
-    """Times the body and writes data/runs/NAME.json.
+    """Times the body and writes the record of a run, data/runs/NAME.json.
 
-    The body calls what is yielded with entries of its own; with None, nothing is written.
+    Args:
+        name: of the stage, with the arguments of its command.
+
+    Yields:
+        A function that the body calls once, with the entries that it adds; with None, nothing is written.
     """
     started = time.perf_counter()
-    own: list[dict | None] = []
+    added: list[dict | None] = []
     record = {
         "stage": name,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -109,9 +117,9 @@ def provenance(name: str) -> Iterator[Callable[[dict | None], None]]:
         "device": _device(),
         "cores": joblib.cpu_count(),
     }
-    yield own.append
-    if own != [None]:
-        record |= own[0] | {"seconds": round(time.perf_counter() - started, 1)}
+    yield added.append
+    if added != [None]:
+        record |= added[0] | {"seconds": round(time.perf_counter() - started, 1)}
         write_atomically(RUNS / f"{name}.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
@@ -128,10 +136,10 @@ def _device() -> str:
     """The GPUs of this machine, or `CPU`. The driver is asked, as importing torch takes seconds."""
     query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
     try:
-        found = subprocess.run(query, capture_output=True, text=True, check=True, timeout=30).stdout.split("\n")
+        names = subprocess.run(query, capture_output=True, text=True, check=True, timeout=30).stdout.splitlines()
     except (OSError, subprocess.SubprocessError):
         return "CPU"
-    return ", ".join(name.strip() for name in found if name.strip()) or "CPU"
+    return ", ".join(name.strip() for name in names if name.strip()) or "CPU"
 
 
 def _git(*arguments: str) -> str:
