@@ -89,8 +89,9 @@ def require(value: str, argument: str, stage: str, settings: Settings) -> None:
     in_section = key in getattr(type(getattr(settings, stage, None)), "model_fields", ())
     allowed = getattr(getattr(settings, stage) if in_section else settings, key)
     if value not in allowed:
+        place = f"{stage}.{key}" if in_section else key
         raise ValueError(
-            f"{argument} `{value}` is not in {f'{stage}.' if in_section else ''}{key} of params.yaml: {', '.join(allowed)}"
+            f"{argument} `{value}` is not in {place} of params.yaml: {', '.join(allowed)}"
             + did_you_mean(value, allowed)
         )
 
