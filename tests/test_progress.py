@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from stages.plumbing import bars, done, progress
-from stages.plumbing.handover import pipeline
+from stages.plumbing import bars, done, handover, progress
+from stages.plumbing.handover import Command, pipeline
+from stages.plumbing.observations import RUNS
 from stages.plumbing.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -24,12 +25,12 @@ def settings() -> Settings:
 
 
 @pytest.fixture
-def known(settings, monkeypatch, tmp_path) -> dict[str, progress.Command]:
+def known(settings, monkeypatch, tmp_path) -> dict[str, Command]:
     """Every command, in a folder where nothing has been made."""
     monkeypatch.chdir(tmp_path)
     Path("params.yaml").touch()
     monkeypatch.setattr(done, "finished", lambda *_: [])
-    return progress.every_command(settings)
+    return handover.commands(settings)
 
 
 def usual(names) -> float:
@@ -37,12 +38,12 @@ def usual(names) -> float:
 
 
 def took(name: str, seconds: float) -> None:
-    progress.RUNS.mkdir(parents=True, exist_ok=True)
-    (progress.RUNS / f"{name.replace('@', '-')}.json").write_text(json.dumps({"seconds": seconds}))
+    RUNS.mkdir(parents=True, exist_ok=True)
+    (RUNS / f"{name.replace('@', '-')}.json").write_text(json.dumps({"seconds": seconds}))
 
 
-def test_every_stage_has_a_usual_time():
-    assert progress.USUAL.keys() == pipeline().keys()
+def test_usual_times_are_those_of_stages():
+    assert progress.USUAL.keys() <= pipeline().keys()
 
 
 def test_no_command_reads_what_a_later_one_writes(known):
