@@ -1,7 +1,7 @@
 """What is read from the Hugging Face hub is read, and recorded, at one commit."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -82,12 +82,20 @@ def dataset(
     return data, named(repository, revision)
 
 
-def require(there: Iterable[str], needed: Iterable[str], what: str) -> None:
-    """ValueError where a dataset lacks a column. what: the key that names the dataset, and the dataset."""
-    there = list(there)
-    if missing := [name for name in needed if name not in there]:
+def require(columns: Sequence[str], needed: Iterable[str], what: str) -> None:
+    """Checks that a dataset has the columns that are read.
+
+    Args:
+        columns: of the dataset.
+        needed: those that it must have.
+        what: the key that names the dataset, and the dataset, for the message of an error.
+
+    Raises:
+        ValueError: a column is missing.
+    """
+    if missing := [name for name in needed if name not in columns]:
         raise ValueError(
-            f"{what}: no column {', '.join(missing)} among {', '.join(there)}; name a repository that has it"
+            f"{what}: no column {', '.join(missing)} among {', '.join(columns)}; name a repository that has it"
         )
 
 

@@ -103,10 +103,10 @@ def require_inputs(settings: Settings, stage: str, arguments: dict[str, str]) ->
     records = {record: _recorded(record) for record in sorted(RUNS.glob("*.json"))}
     for command in dict.fromkeys(makers.values()):
         record = _record(command)
-        left = {file: digest for file, digest in records.get(record, {}).items() if _below(file, inputs)}
-        asked = [file for file in left if Path(file).exists() or _below(file, required)]
-        for file, digest in zip(asked, _digests(asked), strict=True):
-            if digest != left[file]:
+        digests = {file: digest for file, digest in records.get(record, {}).items() if _below(file, inputs)}
+        checked = [file for file in digests if Path(file).exists() or _below(file, required)]
+        for file, digest in zip(checked, _digests(checked), strict=True):
+            if digest != digests[file]:
                 raise ValueError(
                     f"{file}: {'damaged' if digest else 'missing'}, not as its stage left it ({record} has its "
                     f"SHA-256); {'delete it, and ' if digest else ''}`dvc repro {command}` makes it again"
@@ -155,8 +155,8 @@ def _recorded(record: Path) -> dict[str, str]:
 
 def _files(path: Path) -> list[str]:
     """A file, or those below a folder and links to others; hidden ones, of a stage that is at work, left out."""
-    below = sorted(each for each in path.rglob("*") if not any(part.startswith(".") for part in each.parts))
-    return [each.as_posix() for each in (path, *below) if each.is_file() or each.is_symlink()]
+    below = sorted(file for file in path.rglob("*") if not any(part.startswith(".") for part in file.parts))
+    return [file.as_posix() for file in (path, *below) if file.is_file() or file.is_symlink()]
 
 
 def _below(file: Path | str, folders: Iterable[Path]) -> bool:

@@ -47,7 +47,7 @@ def in_processes(
         modules: what the jobs import; None where every process is to import for itself.
 
     Yields:
-        What `call` gives, as jobs end, in any order.
+        What `call` returns, as jobs end, in any order.
     """
     context, waiting, at_work = _context(modules), deque(work), {}
     with ExitStack() as processes:
@@ -155,7 +155,19 @@ def use_one_thread() -> None:
 
 
 def on_cluster(call: Callable[..., Outcome], work: list[tuple[str, tuple]], address: str) -> Iterator[Outcome]:
-    """As `in_processes`, on the workers of a Dask scheduler. ValueError when it, or a worker, cannot be reached."""
+    """Calls `call(*arguments)` for every job on the workers of a Dask scheduler.
+
+    Args:
+        call: a function that can be imported.
+        work: name and arguments of every job.
+        address: of the scheduler.
+
+    Yields:
+        What `call` returns, as jobs end, in any order.
+
+    Raises:
+        ValueError: the scheduler cannot be reached, or has no workers that take one job at a time.
+    """
     try:
         from distributed import Client, as_completed
     except ImportError:
@@ -179,7 +191,7 @@ def on_cluster(call: Callable[..., Outcome], work: list[tuple[str, tuple]], addr
             )
         futures = {client.submit(call, *arguments, pure=False): name for name, arguments in work}
         for future in as_completed(futures):
-            error = future.exception()  # a job gives its own errors as results; this one is of the worker
+            error = future.exception()  # a job returns its own errors; this one is of the worker
             yield (futures[future], f"  {error}") if error else future.result()
 
 

@@ -1,10 +1,10 @@
-"""How far the whole chain is, and about how long it still takes: said whenever DVC starts a command.
+"""How far the whole chain is, and about how long it still takes: printed whenever DVC starts a command.
 
 Still to come are the command itself, those that dvc.lock does not have with the parameters of today, and all that read
 what such a command writes; some of these may turn out to be done, where what they read has not changed. That is the
 whole chain, whatever targets were named, and without what `dvc repro -f` does again.
 
-A command is expected to take what the planner has said of it for this params.yaml or, where it has not, what its stage
+A command is expected to take what the planner has estimated for this params.yaml or, where it has not, what its stage
 took in a run of the default scale. What the commands before have taken corrects both; of one that was killed and
 resumed, that is its last sitting alone.
 """
@@ -53,11 +53,17 @@ def report(settings: Settings, name: str) -> None:
 
 
 def still_to_come(settings: Settings, commands: dict[str, Command], name: str) -> list[str]:
-    """The command `name`, those that are not made, and those that read what one of them writes."""
+    """Names the commands that DVC has yet to run: those that are not done, and those that read what one of them writes.
+
+    Args:
+        settings: of params.yaml.
+        commands: of dvc.yaml, by name.
+        name: of the command that is at work, which counts as not done; empty where none is.
+    """
     remaining, changed = [], set()
-    made = set(done.finished(settings, *commands))
+    finished = set(done.finished(settings, *commands))
     for other, command in commands.items():
-        if other == name or other not in made or any(touch(path, changed) for path in command.reads):
+        if other == name or other not in finished or any(touch(path, changed) for path in command.reads):
             remaining.append(other)
             changed |= set(command.writes) - {CHECKED}  # whose content is always the same
     return remaining
@@ -71,8 +77,8 @@ def touch(path: Path, changed: Iterable[Path]) -> bool:
 def expected(commands: dict[str, Command], remaining: list[str]) -> dict[str, float]:
     """Estimates the seconds of every command, and corrects them by what the commands that have ended took.
 
-    A command is corrected by those of its stage or, where none of these has ended, by all others of its kind: what the
-    planner says of this scale, and what the default scale took, are not wrong by the same factor.
+    A command is corrected by those of its stage or, where none of these has ended, by all others of its kind: estimates
+    of the planner for this scale, and what the default scale took, are not wrong by the same factor.
 
     Args:
         commands: of dvc.yaml, by name.
@@ -110,7 +116,7 @@ def _plan() -> dict[str, float]:
 
 
 def write_plan(seconds: dict[str, float]) -> None:
-    """Leaves what the planner says of params.yaml, seconds by command, for `report`."""
+    """Leaves the planner's estimate for this params.yaml, seconds by command, for `report`."""
     write_atomically(PLAN, json.dumps({"params": sha256(PATH), "seconds": seconds}, indent=1, sort_keys=True) + "\n")
 
 

@@ -128,7 +128,13 @@ def size(number_of_bytes: float) -> str:
 
 
 def remarks(settings: Settings, data: Amounts, rows: pd.DataFrame) -> list[str]:
-    """What the table rests on, and what it leaves out."""
+    """Sentences on what the table rests on, and what it leaves out.
+
+    Args:
+        settings: of params.yaml.
+        data: the amounts that the table rests on.
+        rows: of the table.
+    """
     need, free = rows["bytes"].sum(), shutil.disk_usage(".").free
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"a CPU of {joblib.cpu_count()} cores"
     others = [stage for stage in handover.pipeline() if stage not in set(rows["stage"])]

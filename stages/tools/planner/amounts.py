@@ -46,7 +46,10 @@ def of(settings: Settings) -> Amounts:
     pieces, sequences = settings.tokenization.vocabulary_size, {}
     if finished(settings, *DATA) == [*DATA]:
         index = packing.read_index(TOKENS)
-        pieces, sequences = index["vocabulary_size"], {name: it["sequences"] for name, it in index["splits"].items()}
+        pieces, sequences = (
+            index["vocabulary_size"],
+            {name: split["sequences"] for name, split in index["splits"].items()},
+        )
     generated = settings.data.source == "embedded"
     lengths = LENGTHS["embedded" if generated else "original"]
     longest = lengths["context"] if generated else settings.tasks.questions.triviaqa_words * PIECES_A_WORD
@@ -57,11 +60,11 @@ def _examples(settings: Settings) -> dict[tuple[str, str], int]:
     """Of data/tasks; before it is there, whole splits as Kowsher et al. print them, at most what is asked for."""
     if finished(settings, "tasks"):
         return pd.read_csv(STATISTICS).set_index(["task", "split"])["examples"].to_dict()
-    found = pd.read_csv(PRINTED).set_index(["row_key", "column_key"])["value"].dropna().astype(int).to_dict()
-    found |= {("triviaqa", split): TRIVIAQA for split in ("train", "validation")}
-    found |= {("mnli", f"validation_{kind}"): found["mnli", "validation"] for kind in ("matched", "mismatched")}
-    for name, split in found:
+    examples = pd.read_csv(PRINTED).set_index(["row_key", "column_key"])["value"].dropna().astype(int).to_dict()
+    examples |= {("triviaqa", split): TRIVIAQA for split in ("train", "validation")}
+    examples |= {("mnli", f"validation_{kind}"): examples["mnli", "validation"] for kind in ("matched", "mismatched")}
+    for name, split in examples:
         section = settings.tasks.questions if name in settings.tasks.questions.hub else settings.tasks
         limit = section.train_examples if split == "train" else section.validation_examples
-        found[name, split] = min(found[name, split], limit or found[name, split])
-    return found
+        examples[name, split] = min(examples[name, split], limit or examples[name, split])
+    return examples

@@ -38,7 +38,7 @@ def measured(settings: Settings, vocabulary_size: int, planned: list[Work]) -> d
     for job in planned:
         if job.tokens > 0:  # not NaN
             lengths[job.size, job.recipe].append(job.length)
-    return {key: timed(settings, vocabulary_size, *key, round(mean(each))) for key, each in lengths.items()}
+    return {key: timed(settings, vocabulary_size, *key, round(mean(tokens))) for key, tokens in lengths.items()}
 
 
 def timed(settings: Settings, vocabulary_size: int, size: str, recipe: str, length: int) -> float:
@@ -58,9 +58,10 @@ def timed(settings: Settings, vocabulary_size: int, size: str, recipe: str, leng
     if device().type == "cpu":
         torch.set_num_threads(1)  # as every worker
         batch = max(1, min(batch, TOKENS // length))
-    own = wanted.model_dump(include={"precision", "hidden_dropout", "attention_dropout"})
-    timed = settings.finetuning[settings.timing.protocol].model_copy(update=own | {"epochs": 1, "batch_size": batch})
-    model = Finetuning("sst2", timed, {"operator": REFERENCE}, width, vocabulary_size)
+    changes = wanted.model_dump(include={"precision", "hidden_dropout", "attention_dropout"})
+    changes |= {"epochs": 1, "batch_size": batch}
+    training = settings.finetuning[settings.timing.protocol].model_copy(update=changes)
+    model = Finetuning("sst2", training, {"operator": REFERENCE}, width, vocabulary_size)
     first = _steps(model, 1, batch, length, vocabulary_size)  # which allocates memory
     number = max(1, min(STEPS, int(SECONDS / first)))
     seconds = _steps(model, number, batch, length, vocabulary_size) / number
