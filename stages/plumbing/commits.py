@@ -78,21 +78,12 @@ def dataset(
                 data = datasets.load_dataset(repository, configuration, split=split, **options)
         else:
             data = datasets.load_dataset(repository, configuration, split=split, revision=revision)
-    require(data.column_names, columns, f"{key}: {repository} ({configuration})")
+    _require_columns(data.column_names, columns, f"{key}: {repository} ({configuration})")
     return data, named(repository, revision)
 
 
-def require(columns: Sequence[str], needed: Iterable[str], what: str) -> None:
-    """Checks that a dataset has the columns that are read.
-
-    Args:
-        columns: of the dataset.
-        needed: those that it must have.
-        what: the key that names the dataset, and the dataset, for the message of an error.
-
-    Raises:
-        ValueError: a column is missing.
-    """
+def _require_columns(columns: Sequence[str], needed: Iterable[str], what: str) -> None:
+    """Raises ValueError where a dataset lacks a column. what: the key that names the dataset, and the dataset."""
     if missing := [name for name in needed if name not in columns]:
         raise ValueError(
             f"{what}: no column {', '.join(missing)} among {', '.join(columns)}; name a repository that has it"

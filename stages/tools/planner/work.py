@@ -155,7 +155,7 @@ def pretraining_passes(settings: Settings, data: Amounts) -> list[Pass]:
 
 
 def _timing_passes(settings: Settings, data: Amounts, operator: str) -> dict[str, list[Pass]]:
-    """What the stage timing trains, by recipe. Stock BERT stands beside the reference and counts as two of our models."""
+    """What the stage timing trains, by recipe; stock BERT, timed beside the reference, counts as two of our models."""
     wanted, length = settings.timing, settings.tokenization.sequence_length
     rounds = wanted.repeats * (1 + STOCK * (operator == REFERENCE))
     steps = rounds * (wanted.steps + 1) * settings.pretraining.batch_size * length
