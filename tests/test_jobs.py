@@ -461,7 +461,7 @@ def test_a_worker_of_several_threads_is_refused_with_the_command_that_starts_oth
 def test_gpus_are_found_by_the_driver_and_named_so_that_their_order_does_not_matter(monkeypatch):
     monkeypatch.setattr("stages.plumbing.gpus.built_without_cuda", lambda: False)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    for name, value in {"Init": None, "Shutdown": None, "DeviceGetCount": 2}.items():
+    for name, value in {"Init": None, "DeviceGetCount": 2}.items():
         monkeypatch.setattr(gpus.pynvml, f"nvml{name}", lambda value=value: value)
     monkeypatch.setattr(gpus.pynvml, "nvmlDeviceGetHandleByIndex", lambda number: number)
     monkeypatch.setattr(gpus.pynvml, "nvmlDeviceGetUUID", lambda handle: f"GPU-{handle}")

@@ -3,6 +3,7 @@
 import os
 import stat
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
@@ -24,15 +25,22 @@ def visible() -> tuple[str, ...]:
     if visible is not None:
         names = (name.strip() for name in visible.split(","))
         return tuple(takewhile(lambda name: name.isdecimal() or name.startswith(("GPU-", "MIG-")), names))
+    return _of_every_gpu(pynvml.nvmlDeviceGetUUID)  # not their numbers, as CUDA has them in another order
+
+
+def names() -> tuple[str, ...]:
+    """The product names of all GPUs of this machine."""
+    return _of_every_gpu(pynvml.nvmlDeviceGetName)
+
+
+def _of_every_gpu(property_of: Callable) -> tuple[str, ...]:
+    """Asks the driver for a property of every GPU; nothing where there is no driver, or none that answers."""
     try:
         pynvml.nvmlInit()
-    except pynvml.NVMLError:  # no driver
+        numbers = range(pynvml.nvmlDeviceGetCount())
+        return tuple(property_of(pynvml.nvmlDeviceGetHandleByIndex(number)) for number in numbers)
+    except pynvml.NVMLError:
         return ()
-    try:
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
-        return tuple(pynvml.nvmlDeviceGetUUID(handle) for handle in handles)  # CUDA numbers them in another order
-    finally:
-        pynvml.nvmlShutdown()
 
 
 def built_without_cuda() -> bool:

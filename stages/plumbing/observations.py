@@ -19,6 +19,7 @@ from pathlib import Path
 import joblib
 import pandas as pd
 
+from stages.plumbing import gpus
 from stages.plumbing.files import write_atomically
 from stages.plumbing.fingerprints import LIBRARIES
 
@@ -114,7 +115,7 @@ def provenance(name: str) -> Iterator[Callable[[dict | None], None]]:
         "packages": {package: metadata.version(package) for package in PACKAGES},
         "system": platform.platform(),
         "processor": _processor(),
-        "device": _device(),
+        "device": ", ".join(gpus.names()) or "CPU",
         "cores": joblib.cpu_count(),
     }
     yield added.append
@@ -130,16 +131,6 @@ def _commit() -> str:
         return f"{commit}-modified" if _git("status", "--porcelain", "--", *CODE) else commit
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-
-
-def _device() -> str:
-    """The GPUs of this machine, or `CPU`. The driver is asked, as importing torch takes seconds."""
-    query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-    try:
-        names = subprocess.run(query, capture_output=True, text=True, check=True, timeout=30).stdout.splitlines()
-    except (OSError, subprocess.SubprocessError):
-        return "CPU"
-    return ", ".join(name.strip() for name in names if name.strip()) or "CPU"
 
 
 def _git(*arguments: str) -> str:
