@@ -113,7 +113,7 @@ def by_stage(planned: list[Work], done: list[bool], pace: dict[tuple[str, str], 
 
 def table(rows: pd.DataFrame) -> str:
     """The rows and their sums as text; a dash for nothing, and for what is not known."""
-    shown = rows.drop(columns="seconds of a job")
+    shown = rows[["stage", "size", "runs", "done", "tokens", "flops", "time here", "bytes"]]
     total = {"stage": "all", "size": ""} | shown.drop(columns=["stage", "size"]).sum().to_dict()
     shown = pd.concat([shown, pd.DataFrame([total])]).astype({"runs": int, "done": int})
     formats = {"tokens": "{:.1e}".format, "flops": "{:.1e}".format, "time here": duration, "bytes": size}
