@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from stages.plumbing import jobs, scales
-from stages.plumbing.command import clear_errors
+from stages.plumbing.errors import clear_errors
 from stages.plumbing.settings import PATH, Settings, did_you_mean, load_settings
 
 FOLDER = Path(__file__).parent

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from stages.plumbing.command import clear_errors
 from stages.plumbing.documents import read_yaml
+from stages.plumbing.errors import clear_errors
 from stages.plumbing.files import read_once, temporary_sibling, write_atomically
 
 ROOT = Path(__file__).parents[1]

@@ -17,7 +17,7 @@ import psutil
 import pytest
 from safetensors import SafetensorError
 
-from stages.plumbing import command, fingerprints, gpus, imports, jobs, observations, pool, results
+from stages.plumbing import errors, fingerprints, gpus, imports, jobs, observations, pool, results
 from stages.plumbing.files import RESULTS
 from stages.plumbing.jobs import Job
 from stages.plumbing.run import Run
@@ -338,7 +338,7 @@ MOMENTS = {
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize(("work", "awaited"), MOMENTS.values(), ids=list(MOMENTS))
 def test_an_interrupt_from_the_keyboard_is_one_line_at_any_moment(work, awaited, tmp_path):
-    imported = "from tests.test_jobs import *; from stages.plumbing.command import clear_errors"
+    imported = "from tests.test_jobs import *; from stages.plumbing.errors import clear_errors"
     program = f"{imported}\nwith clear_errors(): {work}"
     stage = python(program, tmp_path, stderr=subprocess.PIPE, start_new_session=True)
 
@@ -370,7 +370,7 @@ def test_a_job_that_fails_for_a_reason_that_a_user_can_mend_is_one_line_with_the
     with pytest.raises(RuntimeError, match=rf"x = {x}\n  {line}.*$") as raised:
         jobs.run(failing, squares(x), "failing")
     assert not list(jobs.FOLDER.rglob("result.json"))
-    assert command.message(raised.value).count("free some space") == ("disk" in x)
+    assert errors.message(raised.value).count("free some space") == ("disk" in x)
 
 
 def test_an_observation_that_is_not_finite_is_an_error_with_its_row(tmp_path):

@@ -35,7 +35,7 @@ from safetensors import SafetensorError
 
 from stages.plumbing import fingerprints, gpus, imports, pool, results
 from stages.plumbing.bars import Bar
-from stages.plumbing.command import message
+from stages.plumbing.errors import message
 from stages.plumbing.files import RESULTS
 from stages.plumbing.run import Run
 

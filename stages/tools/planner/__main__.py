@@ -18,8 +18,8 @@ import torch
 from tqdm import tqdm
 
 from stages.plumbing import handover, jobs, progress, results
-from stages.plumbing.command import clear_errors
 from stages.plumbing.done import finished
+from stages.plumbing.errors import clear_errors
 from stages.plumbing.progress import duration
 from stages.plumbing.settings import Settings, load_settings
 from stages.tools.planner import amounts, pace, work
