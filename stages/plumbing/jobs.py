@@ -197,15 +197,17 @@ def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | st
     """Yields (name, error or None) as jobs end, in any order."""
     if not work:
         return
-    devices = gpus.visible() if on_gpu else ()
-    if on_gpu and isinstance(workers, str):
-        devices = None  # every worker looks on its own machine
-    calls = [(job.name, (function, job, folder.resolve(), Path.cwd(), devices)) for job, folder in work]
-    if isinstance(workers, str):
-        calls = [(name, (*arguments, fingerprints.identity(function))) for name, arguments in calls]
+    on_cluster = isinstance(workers, str)
+    devices = () if processes() > 1 or not on_gpu else None if on_cluster else gpus.visible()
+    identity = fingerprints.identity(function) if on_cluster else None
+    calls = [(job.name, (function, job, folder.resolve(), Path.cwd(), devices, identity)) for job, folder in work]
     if processes() > 1:
-        yield from _compute_together(calls)
-    elif isinstance(workers, str):
+        for _, arguments in calls:
+            name, error = _one(*arguments)
+            yield name, error
+            if error:  # the other processes would wait for this one
+                return
+    elif on_cluster:
         yield from pool.on_cluster(_one, calls, workers)
     else:
         number = min(workers or len(devices) or joblib.cpu_count(), len(work))
@@ -213,22 +215,13 @@ def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | st
         yield from pool.in_processes(_one, calls, number, modules)
 
 
-def _compute_together(calls: list[tuple[str, tuple]]):
-    """As `_compute`, every job by all processes; ends at the first failure, for which the others would wait."""
-    for _, (function, job, folder, directory, _) in calls:
-        name, error = _one(function, job, folder, directory)
-        yield name, error
-        if error:
-            return
-
-
 def _one(
     function: Callable,
     job: Job,
     folder: Path,
     directory: Path,
-    devices: tuple[str, ...] | None = (),
-    identity: list | None = None,
+    devices: tuple[str, ...] | None,
+    identity: list | None,
 ) -> tuple[str, str | None]:
     """Does one job in a worker process.
 
@@ -238,7 +231,8 @@ def _one(
         folder: of the job.
         directory: in which the stage runs, to which all relative paths refer.
         devices: GPUs of which the worker takes one; None where it is to look for those of its own machine.
-        identity: of the function where the job was planned, for a worker that may have loaded its code long before.
+        identity: of the function where the job was planned, for a worker that may have loaded its code long before;
+            None for one that has not.
 
     Returns:
         The job's name, and what went wrong, if anything.
