@@ -132,7 +132,7 @@ def output_digests(stage: str, arguments: dict[str, str]) -> dict[str, str]:
 
 
 def seconds_taken(command: str) -> float:
-    """How long a command took, by its record; NaN where it has none."""
+    """How long a command took, by its record, which `require_inputs` has found to be JSON; NaN where it has none."""
     record = _record(command)
     return json.loads(record.read_text()).get("seconds", nan) if record.exists() else nan
 
