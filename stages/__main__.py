@@ -15,16 +15,16 @@ import sys
 from pathlib import Path
 
 from stages.plumbing import jobs, scales
-from stages.plumbing.command import clear_errors
+from stages.plumbing.errors import clear_errors
 from stages.plumbing.settings import PATH, Settings, did_you_mean, load_settings
 
 FOLDER = Path(__file__).parent
 LISTS = {"protocol": "protocols", "operator": "operators", "size": "sizes"}  # arguments, and their keys of params.yaml
 
 
-def main(words: list[str]) -> None:
+def main(command_line: list[str]) -> None:
     """Parses a command line and runs the stage that it names; an error that a user can mend is one clear message."""
-    arguments = vars(parser().parse_args(words))
+    arguments = vars(parser().parse_args(command_line))
     name = arguments.pop("stage")
     with clear_errors():
         if name == "scale":
@@ -35,18 +35,18 @@ def main(words: list[str]) -> None:
         from stages.plumbing import handover, observations, progress
 
         command = os.environ.get("DVC_STAGE", "").rpartition(":")[2]
-        if "@" in command and not any(arguments.values()):  # no shell has read these names
+        if "@" in command and not any(arguments.values()):  # a name that no shell has read, whatever it holds
             arguments = dict(zip(arguments, command.partition("@")[2].split("-"), strict=True))
         named = {argument: value for argument, value in arguments.items() if value}
         for argument, value in named.items():
             require(value, argument, name, settings)
         handover.require_inputs(settings, name, named)
         if command:
-            progress.say(settings, command)
+            progress.report(settings, command)
         stage = importlib.import_module(f"stages.{name}.stage")
         with observations.provenance("-".join([name, *named.values()])) as record:
-            own = stage.main(settings, **named)
-            record(None if own is None else own | {"files": handover.left_by(name, named)})
+            entries = stage.main(settings, **named)
+            record(None if entries is None else entries | {"files": handover.output_digests(name, named)})
 
 
 def parser() -> argparse.ArgumentParser:
@@ -73,16 +73,25 @@ def parser() -> argparse.ArgumentParser:
 
 
 def require(value: str, argument: str, stage: str, settings: Settings) -> None:
-    """Raises ValueError, with the nearest name, for a value that params.yaml does not list.
+    """Checks an argument of the command line against the list of its values in params.yaml.
 
-    A stage whose own section has a list of that name goes by it (`translation.operators`).
+    Args:
+        value: of the argument.
+        argument: one of LISTS.
+        stage: that it is given to. Where the stage's own section has a list of that name, this one holds
+            (`translation.operators`).
+        settings: of params.yaml.
+
+    Raises:
+        ValueError: the list does not have the value; the message holds the nearest one.
     """
     key = LISTS[argument]
-    own = key in getattr(type(getattr(settings, stage, None)), "model_fields", ())
-    allowed = getattr(getattr(settings, stage) if own else settings, key)
+    in_section = key in getattr(type(getattr(settings, stage, None)), "model_fields", ())
+    allowed = getattr(getattr(settings, stage) if in_section else settings, key)
     if value not in allowed:
+        place = f"{stage}.{key}" if in_section else key
         raise ValueError(
-            f"{argument} `{value}` is not in {f'{stage}.' if own else ''}{key} of params.yaml: {', '.join(allowed)}"
+            f"{argument} `{value}` is not in {place} of params.yaml: {', '.join(allowed)}"
             + did_you_mean(value, allowed)
         )
 

@@ -19,9 +19,7 @@ MODEL = {"operator": "original", "size": "tiny"}
 HANDED = {  # maker, its arguments, a file of its, reader, its arguments
     "a shard of the corpus": ("corpus", {}, "data/corpus/part_1.jsonl.zst", "filtering", {}),
     "a kept shard": ("filtering", {}, "data/filtered/part_1.jsonl.zst", "tokenization", {}),
-    "the ledger": ("filtering", {}, "data/filtered/ledger.csv", "tokenization", {}),
     "packed sequences": ("tokenization", {}, "data/tokens/train/part_1.bin", "pretraining", MODEL),
-    "the tokenizer": ("tokenization", {}, "data/tokens/tokenizer/tokenizer.json", "pretraining", MODEL),
     "a task": ("tasks", {}, "data/tasks/rte/train.parquet", "baselines", {}),
     "pre-trained weights": (
         "pretraining", MODEL, "data/pretraining/original-tiny/seed-1/model.safetensors", "question_answering", {},
@@ -29,15 +27,11 @@ HANDED = {  # maker, its arguments, a file of its, reader, its arguments
     "fine-tuned weights": (
         "finetuning", {}, "data/finetuning/courtois2024-original-tiny/m/model.safetensors", "noise", {},
     ),
-    "sentence pairs": (
-        "sentence_pairs", {}, "data/sentence_pairs/blog/source.json", "translation", {},
-    ),
     "observations": ("noise", {}, "data/observations/noise.csv", "analysis", {}),
 }  # fmt: skip
 SETTINGS = load_settings(ROOT / "stages/scales/laptop.yaml").model_copy(update={"operators": ("original",)})
 DAMAGE = {
     "a flipped byte": lambda path: path.write_bytes(b"whale"),
-    "a truncated file": lambda path: os.truncate(path, 3),
     "a missing file": lambda path: path.unlink(),
 }
 
@@ -58,7 +52,7 @@ def handed(maker: str, arguments: dict, name: str, reader: str, its_arguments: d
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"whole")
     RUNS.mkdir(parents=True, exist_ok=True)
-    record = {"stage": maker, "files": handover.left_by(maker, arguments)}
+    record = {"stage": maker, "files": handover.output_digests(maker, arguments)}
     (RUNS / f"{'-'.join([maker, *arguments.values()])}.json").write_text(json.dumps(record))
     return path
 

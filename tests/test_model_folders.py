@@ -199,14 +199,6 @@ def test_an_export_of_our_own_code_loads_with_trust_and_gives_equal_outputs(fold
     assert found == pytest.approx(scores(folder), abs=1e-5)
 
 
-def test_an_export_of_our_own_code_does_not_run_it_unasked_and_says_so(folder, tmp_path):
-    export.main([str(folder), str(tmp_path / "own"), "--own"])
-    code = f"from transformers import AutoModelForMaskedLM as A; A.from_pretrained({str(tmp_path / 'own')!r})"
-    command = [sys.executable, "-I", "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    assert done.returncode and "trust_remote_code=True" in done.stderr.splitlines()[-1]
-
-
 def test_an_operator_that_bert_cannot_express_is_one_clear_error(tmp_path):
     OperatorBertForMaskedLM(configuration("hadamard", **TOY, vocab_size=10)).save_pretrained(tmp_path / "model")
     with pytest.raises(SystemExit, match="error: hadamard: .* BERT cannot express it"):

@@ -46,28 +46,12 @@ def test_every_scale_is_valid_and_complete(scale, tmp_path):
     load_settings(written(tmp_path, content))
 
 
-def test_settings_cannot_be_changed(params, tmp_path):
-    settings = load_settings(written(tmp_path, params))
-    with pytest.raises(ValueError, match="frozen"):
-        settings.pretraining.steps = 1
-
-
 CHANGES = {
     "unknown key": ("pretraining.stepz", 5, ["pretraining.stepz", "unknown key"]),
-    "wrong type": ("pretraining.steps", "many", ["pretraining.steps", "'many'", "integer"]),
     "float for a count": ("pretraining.steps", 10.5, ["pretraining.steps", "10.5", "integer"]),
     "exponent without a dot": ("pretraining.epsilon", "1e-12", ["pretraining.epsilon", "'1e-12'", "1.0e-5"]),
-    "boolean for a rate": ("pretraining.learning_rate", True, ["pretraining.learning_rate", "True"]),
-    "negative rate": (
-        "pretraining.learning_rate",
-        -1.0,
-        ["pretraining.learning_rate", "-1.0", "greater than 0"],
-    ),
-    "not a number": (
-        "pretraining.learning_rate",
-        float("nan"),
-        ["pretraining.learning_rate", "nan", "finite"],
-    ),
+    "negative rate": ("pretraining.learning_rate", -1.0, ["pretraining.learning_rate", "-1.0", "greater than 0"]),
+    "not a number": ("pretraining.learning_rate", float("nan"), ["pretraining.learning_rate", "nan", "finite"]),
     "a warm-up that cuts no sequence evenly": (
         "pretraining.sequence_length_warmup",
         {"share": 0.5, "length": 7},
@@ -90,11 +74,8 @@ CHANGES = {
     "words for a number": ("finetuning.courtois2024.epochs", "five", ["epochs", "'five'", "integer"]),
     "a near operator": ("operators", ["original", "symetric"], ["operators.1", "did you mean `symmetric`?"]),
     "a near protocol": ("protocols", ["courtois2042"], ["protocols.0", "did you mean `courtois2024`?"]),
-    "a near key of a record made of another": ("pretraining.warmup_stepz", 5, ["did you mean `warmup_steps`?"]),
     "a near key": ("pretraining.step", 5, ["pretraining.step", "did you mean `steps`?"]),
     "no baseline": ("operators", ["shared"], ["operators", "original"]),
-    "unknown task": ("tasks.names", ["cola", "wnli"], ["tasks.names.1", "'wnli'", "'cola'"]),
-    "unknown protocol": ("protocols", ["devlin2018"], ["protocols.0", "'devlin2018'", "'courtois2024'"]),
     "no seeds": ("finetuning.courtois2024.seeds", [], ["finetuning.courtois2024.seeds", "empty", "[]"]),
     "a seed twice": ("pretraining.seeds", [1, 1], ["pretraining.seeds", "more than once"]),
     "undescribed size": ("sizes", ["huge"], ["sizes", "huge", "tiny"]),
@@ -109,18 +90,8 @@ CHANGES = {
     "a set without a repository": ("tasks.questions.hub", {}, ["tasks.questions", "squad1, squad2, triviaqa"]),
     "too long a window": ("question_answering.maximum_length", 128, ["question_answering.maximum_length: 128", "64"]),
     "files without a root": ("data", {"source": "files", "root": None}, ["data", "root"]),
-    "bounds reversed": (
-        "filtering.harmful_pp",
-        {"above": 9.0, "below": 5.0},
-        ["filtering.harmful_pp", "9.0"],
-    ),
-    "noise beyond all measure": ("noise.levels", [0.0, 1e300], ["noise.levels.1", "1e+300", "1000"]),
+    "bounds reversed": ("filtering.harmful_pp", {"above": 9.0, "below": 5.0}, ["filtering.harmful_pp", "9.0"]),
     "a batch beyond all measure": ("pretraining.batch_size", 10**12, ["pretraining.batch_size", "1000000000000"]),
-    "a batch of translation beyond all measure": (
-        "translation.sequence_tasks.batch_size",
-        10**12,
-        ["translation.sequence_tasks.batch_size", "1000000000000"],
-    ),
     "a warm-up without an end": (
         "translation.sequence_tasks.warmup_steps",
         250,

@@ -52,14 +52,8 @@ def shrink(params: dict) -> None:
     params["noise"] |= {"tasks": ["sst2", "mnli"], "levels": [0.0, 0.4], "seeds": [1, 2]}
     params["cross_domain"]["tasks"] = ["mnli", "qnli"]
     params["models"]["tiny"] |= {"layers": 1, "hidden": 16, "heads": 4, "intermediate": 64}
-    params["pretraining"] |= {
-        "seeds": [1, 2],
-        "steps": 12,
-        "warmup_steps": 2,
-        "batch_size": 8,
-        "evaluation_interval": 4,
-        "checkpoint_interval": 5,
-    }
+    params["pretraining"] |= {"seeds": [1, 2], "steps": 12, "warmup_steps": 2, "batch_size": 8}
+    params["pretraining"] |= {"evaluation_interval": 4, "checkpoint_interval": 5}
     params["finetuning"]["courtois2024"] |= {"seeds": [1, 2], "epochs": 1}
     params["convergence"] |= {"steps": [6, 12], "tasks": ["sst2", "stsb"]}
     shrink_translation(params["translation"])

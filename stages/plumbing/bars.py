@@ -10,20 +10,20 @@ LINE = "{desc}: {n_fmt} of {total_fmt}, {elapsed} so far, about {remaining} to g
 
 
 class Bar(tqdm):
-    """The library's bar. Where there is no terminal, a thread says how far it is, also while nothing moves.
+    """The library's bar. Where there is no terminal, a thread prints a line a minute, also while nothing moves.
 
     Args:
         arguments, options: of the library's bar.
-        silent: whether nothing is said at all, as by all but one of several processes.
+        silent: whether nothing is printed at all, as by all but one of several processes.
     """
 
     def __init__(self, *arguments, silent: bool = False, **options):
         self._ended, self._lines = threading.Event(), not (silent or sys.stderr.isatty())
         super().__init__(*arguments, disable=silent, **options | ({"bar_format": LINE} if self._lines else {}))
         if self._lines:
-            threading.Thread(target=self._say, daemon=True).start()
+            threading.Thread(target=self._print_lines, daemon=True).start()
 
-    def _say(self) -> None:
+    def _print_lines(self) -> None:
         while not self._ended.wait(EVERY):
             print(self, flush=True)
 

@@ -1,7 +1,7 @@
 """What is read from the Hugging Face hub is read, and recorded, at one commit."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -78,16 +78,15 @@ def dataset(
                 data = datasets.load_dataset(repository, configuration, split=split, **options)
         else:
             data = datasets.load_dataset(repository, configuration, split=split, revision=revision)
-    require(data.column_names, columns, f"{key}: {repository} ({configuration})")
+    _require_columns(data.column_names, columns, f"{key}: {repository} ({configuration})")
     return data, named(repository, revision)
 
 
-def require(there: Iterable[str], needed: Iterable[str], what: str) -> None:
-    """ValueError where a dataset lacks a column. what: the key that names the dataset, and the dataset."""
-    there = list(there)
-    if missing := [name for name in needed if name not in there]:
+def _require_columns(columns: Sequence[str], needed: Iterable[str], what: str) -> None:
+    """Raises ValueError where a dataset lacks a column. what: the key that names the dataset, and the dataset."""
+    if missing := [name for name in needed if name not in columns]:
         raise ValueError(
-            f"{what}: no column {', '.join(missing)} among {', '.join(there)}; name a repository that has it"
+            f"{what}: no column {', '.join(missing)} among {', '.join(columns)}; name a repository that has it"
         )
 
 

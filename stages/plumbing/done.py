@@ -20,7 +20,7 @@ _Lock.add_implicit_resolver(
 )
 
 
-def made(settings: Settings, *names: str) -> list[str]:
+def finished(settings: Settings, *names: str) -> list[str]:
     """Those of the commands that dvc.lock has with the parameters of today and with inputs that were not written since.
 
     Their outputs are there. Edited code and original data do not count here; `dvc status` compares them, too, and takes
@@ -33,10 +33,10 @@ def made(settings: Settings, *names: str) -> list[str]:
     stages = yaml.load(LOCK.read_text(), _Lock)["stages"] if LOCK.exists() else {}
     present = settings.model_dump(mode="json", exclude_unset=True)
     written = {out["path"]: out["md5"] for stage in stages.values() for out in stage.get("outs", [])}
-    return [name for name in names if name in stages and _is_made(stages[name], present, written)]
+    return [name for name in names if name in stages and _is_finished(stages[name], present, written)]
 
 
-def _is_made(stage: dict, present: dict, written: dict[str, str]) -> bool:
+def _is_finished(stage: dict, present: dict, written: dict[str, str]) -> bool:
     used = stage.get("params", {}).get("params.yaml", {})
     return (
         all(_value(present, key) == value for key, value in used.items())

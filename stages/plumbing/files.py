@@ -42,12 +42,12 @@ REPORTS = Path("reports")
 
 
 def pretrained(operator: str, size: str, seed: int) -> Path:
-    """The folder of a pre-trained model."""
+    """The folder of a pre-trained model: operator and size as params.yaml names them, and the seed of pre-training."""
     return PRETRAINED / f"{operator}-{size}" / f"seed-{seed}"
 
 
 def checkpoint(operator: str, size: str, seed: int, step: int) -> Path:
-    """The folder of the same model as it was after an earlier step of its pre-training."""
+    """The folder of the same model as `pretrained` has it, after an earlier step of its pre-training."""
     return CHECKPOINTS / f"{operator}-{size}" / f"seed-{seed}" / f"step-{step}"
 
 
@@ -60,8 +60,8 @@ def temporary_sibling(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _alone(path):
-        for left in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}"):
-            delete(left)
+        for abandoned in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}"):
+            delete(abandoned)
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
             yield temporary
@@ -74,7 +74,7 @@ def temporary_sibling(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Waits until no other process writes `path`, and says so where it takes a while. A killed one does not count."""
+    """Waits until no other living process writes `path`, and prints that it waits where this takes a while."""
     lock = FileLock(path.with_name(f".{path.name}.lock"))
     try:
         lock.acquire(timeout=1)
@@ -96,7 +96,7 @@ def delete(path: Path) -> None:
     try:
         shutil.rmtree(path)
     except OSError as error:
-        error.filename = str(path)  # the library gives the name of a part alone
+        error.filename = str(path)  # the library names the part of the folder alone
         raise
 
 
@@ -134,22 +134,22 @@ def read_once(number: int) -> Callable[[Callable], Callable]:
 
     def keeping(function: Callable) -> Callable:
         @lru_cache(maxsize=number)
-        def made(states: tuple, *arguments: Any) -> Any:
+        def cached(states: tuple, *arguments: Any) -> Any:
             return function(*arguments)
 
         @wraps(function)
         def call(*arguments: Any) -> Any:
-            return made(tuple(_state(path) for path in arguments if isinstance(path, Path)), *arguments)
+            return cached(tuple(_state(path) for path in arguments if isinstance(path, Path)), *arguments)
 
-        call.cache_clear = made.cache_clear
+        call.cache_clear = cached.cache_clear
         return call
 
     return keeping
 
 
 def _state(path: Path) -> tuple[Path, int, int, int]:
-    found = path.stat()
-    return path.resolve(), found.st_ino, found.st_size, found.st_mtime_ns
+    status = path.stat()
+    return path.resolve(), status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def sha256(path: Path) -> str:

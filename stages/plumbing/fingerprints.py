@@ -38,16 +38,13 @@ def of_jobs(function: Callable, jobs: Sequence[tuple[dict, tuple[Path, ...]]]) -
         raise FileNotFoundError(f"{missing[0]}: not made with these settings; `dvc repro` makes what is missing")
     with ThreadPoolExecutor() as threads:
         digests = dict(zip(paths, threads.map(sha256, paths), strict=True))
-    own = identity(function)
-    return [
-        hashlib.sha256(
-            json.dumps(
-                [own, settings, [[os.path.relpath(path), digests[path]] for path in inputs]],
-                sort_keys=True,
-            ).encode()
-        ).hexdigest()[:32]
-        for settings, inputs in jobs
-    ]
+    computed_by = identity(function)
+
+    def fingerprint(settings: dict, inputs: tuple[Path, ...]) -> str:
+        content = [computed_by, settings, [[os.path.relpath(path), digests[path]] for path in inputs]]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+
+    return [fingerprint(settings, inputs) for settings, inputs in jobs]
 
 
 def identity(function: Callable, as_loaded: bool = False) -> list:

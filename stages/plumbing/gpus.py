@@ -3,6 +3,7 @@
 import os
 import stat
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
@@ -24,15 +25,22 @@ def visible() -> tuple[str, ...]:
     if visible is not None:
         names = (name.strip() for name in visible.split(","))
         return tuple(takewhile(lambda name: name.isdecimal() or name.startswith(("GPU-", "MIG-")), names))
+    return _of_every_gpu(pynvml.nvmlDeviceGetUUID)  # not their numbers, as CUDA has them in another order
+
+
+def names() -> tuple[str, ...]:
+    """The product names of all GPUs of this machine."""
+    return _of_every_gpu(pynvml.nvmlDeviceGetName)
+
+
+def _of_every_gpu(property_of: Callable) -> tuple[str, ...]:
+    """Asks the driver for a property of every GPU; nothing where there is no driver, or none that answers."""
     try:
         pynvml.nvmlInit()
-    except pynvml.NVMLError:  # no driver
+        numbers = range(pynvml.nvmlDeviceGetCount())
+        return tuple(property_of(pynvml.nvmlDeviceGetHandleByIndex(number)) for number in numbers)
+    except pynvml.NVMLError:
         return ()
-    try:
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(number) for number in range(pynvml.nvmlDeviceGetCount())]
-        return tuple(pynvml.nvmlDeviceGetUUID(handle) for handle in handles)  # CUDA numbers them in another order
-    finally:
-        pynvml.nvmlShutdown()
 
 
 def built_without_cuda() -> bool:
@@ -42,9 +50,15 @@ def built_without_cuda() -> bool:
 
 @cache
 def take(gpus: tuple[str, ...]) -> int:
-    """Binds this worker process to a GPU, before it loads a library that asks for one.
+    """Binds this worker process to the GPU that the fewest workers of this user hold.
 
-    Gives the lock, which holds until the process ends: of the GPU that the fewest workers of this user hold.
+    It must come before a library is loaded that asks for a GPU: CUDA_VISIBLE_DEVICES is read then, and once.
+
+    Args:
+        gpus: names, as `visible` gives them.
+
+    Returns:
+        The descriptor of the lock, which holds until the process ends.
     """
     import fcntl  # of POSIX, as are the machines with GPUs that this is for
 
@@ -70,7 +84,7 @@ def private_folder() -> Path:
     folder = Path(above) / f"fewer-attention-weights-{os.getuid()}"
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    status = folder.lstat()  # of a link itself, not of where it leads
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise ValueError(f"{folder}: not a folder that is this user's alone; delete it, or set XDG_RUNTIME_DIR")
     return folder

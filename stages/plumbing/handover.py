@@ -6,9 +6,12 @@ instructions for SHA-256.
 """
 
 import json
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from math import nan
 from pathlib import Path
 
 from stages.plumbing.documents import read_yaml
@@ -16,8 +19,53 @@ from stages.plumbing.files import CHECKED, PREDICTIONS, RESULTS, sha256
 from stages.plumbing.observations import RUNS
 from stages.plumbing.settings import Settings
 
-MAY_LACK = {PREDICTIONS.as_posix()}  # as in a study of pre-training
+MAY_LACK = {PREDICTIONS}  # as in a study of pre-training
 PIPELINE = Path(__file__).parents[2] / "dvc.yaml"
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of dvc.yaml: its stage, the arguments from the stage's matrix, the paths that it reads and writes."""
+
+    stage: str
+    arguments: dict[str, str]
+    reads: tuple[Path, ...]
+    writes: tuple[Path, ...]
+
+
+@cache
+def pipeline() -> dict:
+    """The stages of dvc.yaml."""
+    return read_yaml(PIPELINE)["stages"]
+
+
+def commands(settings: Settings) -> dict[str, Command]:
+    """All commands of dvc.yaml by the names that DVC gives them, in an order in which each comes after what it reads.
+
+    A stage with a matrix has a command for every combination of its values (`pretraining@original-tiny`), every other
+    stage has one, of its own name.
+    """
+    by_name = {}
+    for stage, entry in pipeline().items():
+        matrix = {argument: getattr(settings, key.strip("${}")) for argument, key in entry.get("matrix", {}).items()}
+        for values in product(*matrix.values()):
+            arguments = dict(zip(matrix, values, strict=True))
+            reads, writes = (paths(entry[key], arguments) for key in ("deps", "outs"))
+            by_name[_name(stage, arguments)] = Command(stage, arguments, reads, writes)
+    return by_name
+
+
+def paths(entries: list, arguments: dict[str, str]) -> tuple[Path, ...]:
+    """The paths of `deps` or `outs` of dvc.yaml, some of which have options.
+
+    Args:
+        entries: of one stage.
+        arguments: of one command of its matrix, which take the places of `${item.NAME}`; empty leaves these.
+    """
+    texts = [entry if isinstance(entry, str) else next(iter(entry)) for entry in entries]
+    for argument, value in arguments.items():
+        texts = [text.replace(f"${{item.{argument}}}", value) for text in texts]
+    return tuple(map(Path, texts))
 
 
 def require_inputs(settings: Settings, stage: str, arguments: dict[str, str]) -> None:
@@ -33,41 +81,39 @@ def require_inputs(settings: Settings, stage: str, arguments: dict[str, str]) ->
     Raises:
         ValueError: some of it has yet to be made, or a file is not what its stage left, or was left by none.
     """
-    stages = pipeline()
-    entry = stages.get(stage, {"deps": []})
-    inputs = [filled(dep, arguments) for dep in entry["deps"] if dep != CHECKED.as_posix()]
-    made = {
-        filled(out, given): (maker, command)
-        for maker in stages
-        for command, given in commands(settings, maker).items()
-        for out in paths(stages[maker]["outs"])
-        if all(given.get(argument, value) == value for argument, value in arguments.items())
+    entry = pipeline().get(stage, {"deps": []})
+    inputs = [path for path in paths(entry["deps"], arguments) if path != CHECKED]
+    makers = {
+        path: name
+        for name, command in commands(settings).items()
+        if all(command.arguments.get(argument, value) == value for argument, value in arguments.items())
+        for path in command.writes
     }
     required = []
     for path in (path for path in inputs if path not in MAY_LACK):
-        parts = [out for out in made if Path(out).is_relative_to(path)]
-        if any(Path(path).is_relative_to(out) for out in made):
+        parts = [output for output in makers if output.is_relative_to(path)]
+        if _below(path, makers):
             required.append(path)
-        elif len({made[out][0] for out in parts}) == 1:
+        elif len({makers[output].partition("@")[0] for output in parts}) == 1:
             required += parts
     for path in required:
-        if path in made and not Path(path).exists():
-            target = "@".join(filter(None, (stage, "-".join(arguments.values()) if "matrix" in entry else "")))
+        if path in makers and not path.exists():
+            target = _name(stage, arguments if "matrix" in entry else {})
             raise ValueError(f"{path}: not made yet; `dvc repro {target}` runs what comes before {stage}, and {stage}")
-    records = {record: _left(record) for record in sorted(RUNS.glob("*.json"))}
-    for command in dict.fromkeys(command for _, command in made.values()):
-        record = RUNS / f"{command.replace('@', '-')}.json"
-        left = {file: digest for file, digest in records.get(record, {}).items() if _below(file, inputs)}
-        asked = [file for file in left if Path(file).exists() or _below(file, required)]
-        for file, digest in zip(asked, _digests(asked), strict=True):
-            if digest != left[file]:
+    records = {record: _recorded(record) for record in sorted(RUNS.glob("*.json"))}
+    for command in dict.fromkeys(makers.values()):
+        record = _record(command)
+        digests = {file: digest for file, digest in records.get(record, {}).items() if _below(file, inputs)}
+        checked = [file for file in digests if Path(file).exists() or _below(file, required)]
+        for file, digest in zip(checked, _digests(checked), strict=True):
+            if digest != digests[file]:
                 raise ValueError(
                     f"{file}: {'damaged' if digest else 'missing'}, not as its stage left it ({record} has its "
                     f"SHA-256); {'delete it, and ' if digest else ''}`dvc repro {command}` makes it again"
                 )
     recorded = set().union(*records.values())  # also of what is no longer asked for
     for path in inputs:  # of what was left without any record nothing is known
-        files = _files(Path(path)) if any(_below(file, [path]) for file in recorded) else []
+        files = _files(path) if any(_below(file, [path]) for file in recorded) else []
         if strange := [file for file in files if file not in recorded]:
             raise ValueError(
                 f"{strange[0]}: no stage has left it (no record in {RUNS} has it), and {stage} would count it; delete "
@@ -75,52 +121,31 @@ def require_inputs(settings: Settings, stage: str, arguments: dict[str, str]) ->
             )
 
 
-def left_by(stage: str, arguments: dict[str, str]) -> dict[str, str]:
+def output_digests(stage: str, arguments: dict[str, str]) -> dict[str, str]:
     """The SHA-256 of every file that a stage has left, by its path.
 
     Not of its record in data/runs, which is to hold them, nor of what it hands on in data/results to itself alone.
     """
-    outs = [Path(filled(out, arguments)) for out in paths(pipeline().get(stage, {"outs": []})["outs"])]
-    told = [path for path in outs if not any(path.is_relative_to(other) for other in (RUNS, RESULTS))]
-    files = [file for path in told for file in _files(path)]
+    outputs = paths(pipeline().get(stage, {"outs": []})["outs"], arguments)
+    files = [file for path in outputs if not _below(path, (RUNS, RESULTS)) for file in _files(path)]
     return dict(zip(files, _digests(files), strict=True))
 
 
-@cache
-def pipeline() -> dict:
-    """The stages of dvc.yaml."""
-    return read_yaml(PIPELINE)["stages"]
+def seconds_taken(command: str) -> float:
+    """How long a command took, by its record, which `require_inputs` has found to be JSON; NaN where it has none."""
+    record = _record(command)
+    return json.loads(record.read_text()).get("seconds", nan) if record.exists() else nan
 
 
-def commands(settings: Settings, stage: str, size: str | None = None) -> dict[str, dict[str, str]]:
-    """Names all commands of a stage of dvc.yaml, with the arguments of each: none where the stage has no matrix.
-
-    Args:
-        settings: of params.yaml.
-        stage: a name in dvc.yaml.
-        size: one of `sizes`, where the commands of one size are wanted.
-    """
-    matrix = pipeline()[stage].get("matrix", {})
-    values = {argument: getattr(settings, key.strip("${}")) for argument, key in matrix.items()}
-    if size and "size" in values:
-        values["size"] = [size]
-    chosen = [dict(zip(values, each, strict=True)) for each in product(*values.values())]
-    return {"@".join(filter(None, (stage, "-".join(each.values())))): each for each in chosen}
+def _name(stage: str, arguments: dict[str, str]) -> str:
+    return "@".join(filter(None, (stage, "-".join(arguments.values()))))
 
 
-def paths(entries: list) -> list[str]:
-    """The paths of `deps` or `outs`, of which some have options."""
-    return [entry if isinstance(entry, str) else next(iter(entry)) for entry in entries]
+def _record(command: str) -> Path:
+    return RUNS / f"{command.replace('@', '-')}.json"
 
 
-def filled(path: str, arguments: dict[str, str]) -> str:
-    """A path of dvc.yaml with the arguments of one command of a matrix in their places."""
-    for argument, value in arguments.items():
-        path = path.replace(f"${{item.{argument}}}", value)
-    return path
-
-
-def _left(record: Path) -> dict[str, str]:
+def _recorded(record: Path) -> dict[str, str]:
     try:
         return json.loads(record.read_bytes()).get("files", {})
     except (ValueError, AttributeError):
@@ -130,11 +155,11 @@ def _left(record: Path) -> dict[str, str]:
 
 def _files(path: Path) -> list[str]:
     """A file, or those below a folder and links to others; hidden ones, of a stage that is at work, left out."""
-    below = sorted(each for each in path.rglob("*") if not any(part.startswith(".") for part in each.parts))
-    return [each.as_posix() for each in (path, *below) if each.is_file() or each.is_symlink()]
+    below = sorted(file for file in path.rglob("*") if not any(part.startswith(".") for part in file.parts))
+    return [file.as_posix() for file in (path, *below) if file.is_file() or file.is_symlink()]
 
 
-def _below(file: str, folders: list[str]) -> bool:
+def _below(file: Path | str, folders: Iterable[Path]) -> bool:
     return any(Path(file).is_relative_to(folder) for folder in folders)
 
 

@@ -22,12 +22,12 @@ def closure(source: Path) -> frozenset[Path]:
     Returns:
         Python files, and the YAML files that lie beside a module under its name and are part of it.
     """
-    found, new = set(), {source.resolve()}
-    while new:
-        found |= new
-        new = {file for python in new for file in imported(python)} - found
-    data = {file.with_suffix(".yaml") for file in found}
-    return frozenset(found | {file for file in data if file.exists()})
+    files, added = set(), {source.resolve()}
+    while added:
+        files |= added
+        added = {file for python in added for file in imported(python)} - files
+    data = {file.with_suffix(".yaml") for file in files}
+    return frozenset(files | {file for file in data if file.exists()})
 
 
 @cache
@@ -43,16 +43,6 @@ def imported(source: Path) -> frozenset[Path]:
             modules |= {alias.name for alias in node.names}
     files = {file for module in modules if module.split(".")[0] == "stages" and (file := _file_of(module))}
     return frozenset(file for file in files if file.parent != PLUMBING)
-
-
-def runs_jobs(source: Path) -> bool:
-    """Whether `source`, or a file of its closure, hands work to `jobs.run`, under that name."""
-    return any(_names_run(file) for file in closure(source) if file.suffix == ".py")
-
-
-def _names_run(source: Path) -> bool:
-    names = (node for node in ast.walk(_tree(source)) if isinstance(node, ast.Attribute) and node.attr == "run")
-    return any(isinstance(node.value, ast.Name) and node.value.id == "jobs" for node in names)
 
 
 def modules(source: Path) -> list[str]:

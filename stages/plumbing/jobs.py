@@ -35,7 +35,7 @@ from safetensors import SafetensorError
 
 from stages.plumbing import fingerprints, gpus, imports, pool, results
 from stages.plumbing.bars import Bar
-from stages.plumbing.command import said
+from stages.plumbing.errors import message
 from stages.plumbing.files import RESULTS
 from stages.plumbing.run import Run
 
@@ -49,9 +49,11 @@ OTHER_CODE = (
 
 @dataclass(frozen=True)
 class Job:
-    """name: what progress and errors call it. settings: all that the function needs beside the inputs: a run, or JSON.
+    """A call of a function that decides one result.
 
-    inputs: files and folders whose content decides the result beside the code.
+    name: what progress and errors call it.
+    settings: all that the function needs beside the inputs: a run, or JSON.
+    inputs: files and folders whose content decides the result beside the settings and the code.
     leaves: files and folders that the function leaves in the job's folder because this run wants them. They are no part
     of the fingerprint: a job that has its result is called again where one of them is missing, and a run that wants
     fewer reuses the job.
@@ -66,7 +68,7 @@ class Job:
 
     @property
     def content(self) -> dict:
-        """Of the settings, what decides the result."""
+        """What decides the result among the settings."""
         return self.settings.content if isinstance(self.settings, Run) else self.settings
 
 
@@ -78,25 +80,38 @@ def run(
     on_gpu: bool = False,
     shared: bool = False,
 ) -> list[tuple[Path, dict]]:
-    """Calls `function(settings, folder)` for every job that has no result yet; gives (folder, result) for all.
+    """Calls `function(settings, folder)` for every job that has no result yet.
 
-    `function` returns JSON; it imports heavy libraries in its own body, so that only the workers pay for them. Every
-    worker computes with one thread, so a result does not depend on how many run beside it. workers: their number; None
-    takes every core; the address of a Dask scheduler, all that it has. on_gpu: the jobs compute on a GPU where there is
-    one; None then takes every GPU, and more workers than GPUs share them. shared: several processes can do one job
-    together.
-    RuntimeError when jobs fail: raised at the end, with all failures, after the others are done; in several processes
-    at the first failure. ValueError where several processes were started for jobs that cannot be shared.
+    Every worker computes with one thread, so a result does not depend on how many run beside it.
+
+    Args:
+        function: returns JSON. It imports heavy libraries in its own body, so that only the workers pay for them.
+        jobs: independent of each other.
+        stage: the name under which progress and errors are printed.
+        workers: how many processes compute at a time; None takes every core; the address of a Dask scheduler takes all
+            workers that it has.
+        on_gpu: the jobs compute on a GPU where there is one. `workers` None then takes every GPU, and more workers than
+            GPUs share them.
+        shared: several processes can do one job together.
+
+    Returns:
+        Folder and result of every job, in the order of `jobs`.
+
+    Raises:
+        RuntimeError: jobs have failed. It is raised at the end, with all failures, after the other jobs are done; in
+            several processes at the first failure.
+        ValueError: several processes were started for jobs that cannot be shared.
     """
     if processes() > 1 and not shared:
         raise ValueError(f"{stage}: several processes cannot share its jobs; run it without torchrun or accelerate")
-    given = [(job.content, job.inputs) for job in jobs]
-    folders = [FOLDER / function.__name__ / fingerprint for fingerprint in fingerprints.of_jobs(function, given)]
-    found = _found(jobs, folders, stage)
-    missing = [i for i, result in enumerate(found) if result is None]
-    print(f"{stage}: {len(jobs)} jobs, {len(jobs) - len(missing)} of them done before", flush=True)
-    with Bar(total=len(jobs), initial=len(jobs) - len(missing), desc=stage, unit="job", silent=bool(rank())) as bar:
-        failures, done = [], len(jobs) - len(missing)
+    prints = fingerprints.of_jobs(function, [(job.content, job.inputs) for job in jobs])
+    folders = [FOLDER / function.__name__ / fingerprint for fingerprint in prints]
+    outcomes = _finished_results(jobs, folders, stage)
+    missing = [i for i, result in enumerate(outcomes) if result is None]
+    failures, done = [], len(jobs) - len(missing)
+    if rank() == 0:
+        print(f"{stage}: {len(jobs)} jobs, {done} of them done before", flush=True)
+    with Bar(total=len(jobs), initial=done, desc=stage, unit="job", silent=rank() > 0) as bar:
         for name, error in _compute(function, [(jobs[i], folders[i]) for i in missing], workers, on_gpu):
             bar.update()
             bar.set_postfix_str(name)
@@ -110,8 +125,11 @@ def run(
         )
     if rank():
         raise SystemExit  # the first process goes on alone
-    computed = (_result(folder) if result is None else result for folder, result in zip(folders, found, strict=True))
-    return list(zip(folders, computed, strict=True))
+    for i in missing:
+        outcomes[i] = results.read(folders[i])
+        if outcomes[i] is None:
+            raise RuntimeError(f"{folders[i]}: deleted while the stage ran; run the same command again")
+    return list(zip(folders, outcomes, strict=True))
 
 
 def prepare(stage: Path, workers: int | str | None) -> None:
@@ -125,32 +143,34 @@ def prepare(stage: Path, workers: int | str | None) -> None:
         stage: the file of the stage.
         workers: as in `run`.
     """
-    if processes() == 1 and not isinstance(workers, str) and imports.runs_jobs(stage) and not gpus.visible():
+    runs_jobs = "jobs.run(" in stage.read_text(encoding="utf-8")
+    if runs_jobs and processes() == 1 and not isinstance(workers, str) and not gpus.visible():
         pool.begin_server(imports.modules(stage))
 
 
-def _found(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None]:
-    """The results of finished jobs, None for the others. A damaged job is named, and one of the others.
+def _finished_results(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None]:
+    """The results of finished jobs, None for the others.
 
-    It begins anew: its checkpoint is no safer than the rest, and files are not overwritten that stages have linked.
+    A damaged job is named and deleted, and so begins anew: its checkpoint is no safer than the rest, and the files that
+    stages have linked must not be overwritten.
     """
 
-    def found(job: Job, folder: Path) -> dict | None:
+    def result_of(job: Job, folder: Path) -> dict | None:
         try:
             _bring_back(job, folder)
             return _finished(job, folder)
         except ValueError as error:
-            print(f"{stage}: {error}; {job.name} is computed again", flush=True)
-            if not rank():
+            if rank() == 0:
+                print(f"{stage}: {error}; {job.name} is computed again", flush=True)
                 shutil.rmtree(folder)
             return None
 
     with ThreadPoolExecutor() as threads:
-        return list(threads.map(found, jobs, folders))
+        return list(threads.map(result_of, jobs, folders))
 
 
 def _bring_back(job: Job, folder: Path) -> None:
-    """Takes a job that is not there from what a stage has handed on, unless another stage is at it."""
+    """Copies a job that is not in data/jobs from what a stage has handed on, unless another stage is computing it."""
     if RESULTS.exists() and not rank() and not (folder / results.RESULT).exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(Timeout), FileLock(folder.with_suffix(".lock"), blocking=False):
@@ -163,16 +183,8 @@ def _finished(job: Job, folder: Path) -> dict | None:
     return result if all((folder / name).exists() for name in job.leaves) else None
 
 
-def _result(folder: Path) -> dict:
-    """The result of a job that has just been done."""
-    result = results.read(folder)
-    if result is None:
-        raise RuntimeError(f"{folder}: deleted while the stage ran; run the same command again")
-    return result
-
-
 def rank() -> int:
-    """Which of `processes()` this one is, from 0."""
+    """The number of this process among `processes()`, from 0."""
     return int(os.environ.get("RANK", 0))
 
 
@@ -185,15 +197,17 @@ def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | st
     """Yields (name, error or None) as jobs end, in any order."""
     if not work:
         return
-    devices = gpus.visible() if on_gpu else ()
-    if on_gpu and isinstance(workers, str):
-        devices = None  # every worker looks on its own machine
-    calls = [(job.name, (function, job, folder.resolve(), Path.cwd(), devices)) for job, folder in work]
-    if isinstance(workers, str):
-        calls = [(name, (*arguments, fingerprints.identity(function))) for name, arguments in calls]
+    on_cluster = isinstance(workers, str)
+    devices = () if processes() > 1 or not on_gpu else None if on_cluster else gpus.visible()
+    identity = fingerprints.identity(function) if on_cluster else None
+    calls = [(job.name, (function, job, folder.resolve(), Path.cwd(), devices, identity)) for job, folder in work]
     if processes() > 1:
-        yield from _compute_together(calls)
-    elif isinstance(workers, str):
+        for _, arguments in calls:
+            name, error = _one(*arguments)
+            yield name, error
+            if error:  # the other processes would wait for this one
+                return
+    elif on_cluster:
         yield from pool.on_cluster(_one, calls, workers)
     else:
         number = min(workers or len(devices) or joblib.cpu_count(), len(work))
@@ -201,26 +215,27 @@ def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | st
         yield from pool.in_processes(_one, calls, number, modules)
 
 
-def _compute_together(calls: list[tuple[str, tuple]]):
-    """As `_compute`, every job by all processes; ends at the first failure, for which the others would wait."""
-    for _, (function, job, folder, directory, _) in calls:
-        name, error = _one(function, job, folder, directory)
-        yield name, error
-        if error:
-            return
-
-
 def _one(
     function: Callable,
     job: Job,
     folder: Path,
     directory: Path,
-    devices: tuple[str, ...] | None = (),
-    identity: list | None = None,
+    devices: tuple[str, ...] | None,
+    identity: list | None,
 ) -> tuple[str, str | None]:
-    """Does one job in a worker process; gives its name and what went wrong, if anything.
+    """Does one job in a worker process.
 
-    identity: of the function where the job was planned, for a worker that may have loaded its code long before.
+    Args:
+        function: of `run`.
+        job: to do.
+        folder: of the job.
+        directory: in which the stage runs, to which all relative paths refer.
+        devices: GPUs of which the worker takes one; None where it is to look for those of its own machine.
+        identity: of the function where the job was planned, for a worker that may have loaded its code long before;
+            None for one that has not.
+
+    Returns:
+        The job's name, and what went wrong, if anything.
     """
     if identity is not None and identity != fingerprints.identity(function, as_loaded=True):
         return job.name, OTHER_CODE
@@ -236,7 +251,10 @@ def _one(
 
 
 def _done(function: Callable, job: Job, folder: Path) -> str | None:
-    """Does one job unless another worker has; gives what went wrong, if anything. Several processes share one lock."""
+    """Does one job unless another worker has done it, and returns what went wrong, if anything.
+
+    Of several processes that share the job, the first one holds its lock.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with nullcontext() if rank() else FileLock(folder.with_suffix(".lock")):  # of another stage: waits for its end
         try:
@@ -246,8 +264,8 @@ def _done(function: Callable, job: Job, folder: Path) -> str | None:
             if not rank():
                 results.write(folder, job.name, job.content, result)
         except Exception as error:  # reported with all the others by `run`
-            words = said(error)
-            return f"  {words}" if isinstance(error, MENDABLE) or words != str(error) else traceback.format_exc()
+            text = message(error)
+            return f"  {text}" if isinstance(error, MENDABLE) or text != str(error) else traceback.format_exc()
     return None
 
 

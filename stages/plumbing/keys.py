@@ -1,4 +1,4 @@
-"""What the report calls a key of params.yaml, and what the papers state of it: said where the schema defines the key.
+"""What the report calls a key of params.yaml, and what the papers state of it; both stand where the key is defined.
 
 A source is named by the letters of stages/scales/laptop.yaml: C is Courtois et al. and CC their released code, K
 Kowsher et al., B the blog post and T the tutorial that it follows, D the draft section and V the paper that it follows.
@@ -87,34 +87,42 @@ class Key:
 
 
 def described(name: str, *, absent: str = "", only=None, rule: str = "", items=None, **stated: Stated | str) -> Key:
-    """A Key; `stated` has by the letters of SOURCES what each has of it, or the place alone."""
-    places = {letter: Stated(it) if isinstance(it, str) else it for letter, it in stated.items()}
-    return Key(name, places, absent, only or {}, rule, items)
+    """Makes a Key.
+
+    Args:
+        name, absent, only, rule, items: of the Key.
+        stated: what each source has of it, by the letters of SOURCES; a text is a Stated of that place.
+    """
+    by_letter = {letter: Stated(value) if isinstance(value, str) else value for letter, value in stated.items()}
+    return Key(name, by_letter, absent, only or {}, rule, items)
 
 
-def key(name: str, **said: Any) -> Any:
+def key(name: str, **options: Any) -> Any:
     """A field of the schema, without a default, with its Key: arguments as of `described`."""
     info = Field()
-    info.metadata.append(described(name, **said))  # pydantic joins it with what the type says
+    info.metadata.append(described(name, **options))  # pydantic joins it with the metadata of the field's type
     return info
 
 
 @cache
 def of(record: type[BaseModel], name: str) -> Key | None:
-    """The Key of a field. What a record has not itself it inherits; its `inherited` says of what it has inherited."""
+    """The Key of a field of a record; None where the schema has none.
+
+    A field that the record inherits has the Key that `inherited` of the record has under the field's name or, where it
+    has none, under `*`; otherwise the Key of the record that defines the field.
+    """
     for kind in record.__mro__:
-        if name in inspect.get_annotations(kind):
-            found = [data for data in kind.model_fields[name].metadata if isinstance(data, Key)]
-            if found:
-                return found[0]
-        said = vars(kind).get("inherited", {})
-        if name in said or "*" in said:
-            return said.get(name, said.get("*"))
+        metadata = kind.model_fields[name].metadata if name in inspect.get_annotations(kind) else []
+        if keys := [data for data in metadata if isinstance(data, Key)]:
+            return keys[0]
+        inherited = vars(kind).get("inherited", {})
+        if name in inherited or "*" in inherited:
+            return inherited.get(name, inherited.get("*"))
     return None
 
 
 def walk(record: type[BaseModel], values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any, Key | None]]:
-    """Finds the Key of every setting; a section without one is gone through key by key.
+    """Finds the Key of every setting; a section without a Key of its own is divided into its keys.
 
     Args:
         record: the type of the settings, or of a section of them.
@@ -122,14 +130,15 @@ def walk(record: type[BaseModel], values: Mapping[str, Any], above: str = "") ->
         above: the key of the section with a full stop behind it; empty for the settings as a whole.
 
     Yields:
-        (key with the names of its sections, value, what is said of it).
+        Key with the names of its sections, value, and its Key.
     """
     for name, value in values.items():
-        found, place = of(record, name), f"{above}{name}"
-        if found and found.items is not None:
-            yield from ((f"{place}.{each}", item, found.items.get(each, found)) for each, item in value.items())
-        elif found or not isinstance(value, dict):
-            yield place, value, found
+        described_by, place = of(record, name), f"{above}{name}"
+        if described_by and described_by.items is not None:
+            for item, content in value.items():
+                yield f"{place}.{item}", content, described_by.items.get(item, described_by)
+        elif described_by or not isinstance(value, dict):
+            yield place, value, described_by
         else:
             yield from _walk_section(record.model_fields[name].annotation, value, f"{place}.")
 

@@ -4,10 +4,8 @@ One row is one number: data/observations/STAGE-*.csv. Every table and figure of 
 Nothing in a row depends on a clock; times go to data/runs/*.json, which the report alone reads.
 """
 
-import importlib.metadata
 import json
 import math
-import os
 import platform
 import subprocess
 import time
@@ -15,32 +13,22 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 
+import joblib
 import pandas as pd
 
+from stages.plumbing import gpus
 from stages.plumbing.files import write_atomically
+from stages.plumbing.fingerprints import LIBRARIES
 
 FOLDER = Path("data/observations")
 NOT_PRETRAINED = "not_pretrained"  # operator of runs of `original` that start from untrained weights, a baseline
 RUNS = Path("data/runs")
-PACKAGES = (
-    "torch",
-    "transformers",
-    "tokenizers",
-    "datasets",
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "pandas",
-    "sacrebleu",
-    "dvc",
-)
-
-
-CODE = (  # for Git: own operators stand beside dvc.yaml; the scales are parameters, which the report shows
-    *(":(glob)stages/**/*.py", ":(glob)stages/**/*.yaml", ":(exclude)stages/scales", ":(glob)*.py", "dvc.yaml"),
-)
+PACKAGES = (*LIBRARIES, "datasets", "pandas", "dvc")
+# For Git: a user's operators stand beside dvc.yaml; the scales are parameters, which the report shows.
+CODE = [":(glob)stages/**/*.py", ":(glob)stages/**/*.yaml", ":(exclude)stages/scales", ":(glob)*.py", "dvc.yaml"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +76,11 @@ def write(path: Path, rows: Iterable[Observation]) -> None:
 
 
 def read(paths: Iterable[Path]) -> pd.DataFrame:
-    """All rows of the given files, in order. ValueError for a file that is missing or has other columns."""
+    """All rows of the given files, in order.
+
+    Raises:
+        ValueError: a file is missing or has other columns; the message names it.
+    """
     frames = []
     for path in paths:
         if not path.exists():
@@ -105,26 +97,30 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
 
 @contextmanager
 def provenance(name: str) -> Iterator[Callable[[dict | None], None]]:
-    """Times the body and writes data/runs/NAME.json.
+    """Times the body and writes the record of a run, data/runs/NAME.json.
 
-    The body calls what is yielded with entries of its own; with None, nothing is written.
+    Args:
+        name: of the stage, with the arguments of its command.
+
+    Yields:
+        A function that the body calls once, with the entries that it adds; with None, nothing is written.
     """
     started = time.perf_counter()
-    own: list[dict | None] = []
+    added: list[dict | None] = []
     record = {
         "stage": name,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
         "python": platform.python_version(),
-        "packages": {package: _version(package) for package in PACKAGES},
+        "packages": {package: metadata.version(package) for package in PACKAGES},
         "system": platform.platform(),
         "processor": _processor(),
-        "device": _device(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "device": ", ".join(gpus.names()) or "CPU",
+        "cores": joblib.cpu_count(),
     }
-    yield own.append
-    if own != [None]:
-        record |= own[0] | {"seconds": round(time.perf_counter() - started, 1)}
+    yield added.append
+    if added != [None]:
+        record |= added[0] | {"seconds": round(time.perf_counter() - started, 1)}
         write_atomically(RUNS / f"{name}.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
@@ -135,23 +131,6 @@ def _commit() -> str:
         return f"{commit}-modified" if _git("status", "--porcelain", "--", *CODE) else commit
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-
-
-def _device() -> str:
-    """The GPUs of this machine, or `CPU`. The driver is asked, as importing torch takes seconds."""
-    query = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
-    try:
-        found = subprocess.run(query, capture_output=True, text=True, check=True, timeout=30).stdout.split("\n")
-    except (OSError, subprocess.SubprocessError):
-        return "CPU"
-    return ", ".join(name.strip() for name in found if name.strip()) or "CPU"
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
 
 
 def _git(*arguments: str) -> str:

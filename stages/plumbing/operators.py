@@ -44,13 +44,13 @@ def described(own: Path | None = None) -> dict[str, Description]:
     """
     files = [*sorted(FOLDER.glob("*.py")), *([own] if own and own.exists() else [])]
     by_file = {file: _classes(file) for file in files}
-    classes, known = {}, {}
-    for file, found in by_file.items():
-        if taken := [label for label in found if label in classes]:
+    classes, descriptions = {}, {}
+    for file, in_file in by_file.items():
+        if taken := [label for label in in_file if label in classes]:
             raise ValueError(f"{file}: class {taken[0]}: another file has a class of this name; give it another")
-        classes |= found
-    for file, found in by_file.items():
-        for label, (_, literals) in found.items():
+        classes |= in_file
+    for file, in_file in by_file.items():
+        for label, (_, literals) in in_file.items():
             if "name" not in literals:
                 continue
             name, values = literals["name"], _inherited(label, classes, file) | {"file": file}
@@ -59,10 +59,10 @@ def described(own: Path | None = None) -> dict[str, Description]:
                 raise ValueError(f"{file}: class {label}: no {', '.join(missing)}; give each as a literal")
             if odd := [key for key in TEXTS if not isinstance(values[key], str)]:
                 raise ValueError(f"{file}: class {label}: {odd[0]} is {values[odd[0]]!r}, expected a text")
-            if name in known:
-                raise ValueError(f"{file}: class {label}: {known[name].file} has an operator {name!r} already")
-            known[name] = Description(**{field.name: values[field.name] for field in fields(Description)})
-    return known
+            if name in descriptions:
+                raise ValueError(f"{file}: class {label}: {descriptions[name].file} has an operator {name!r} already")
+            descriptions[name] = Description(**{field.name: values[field.name] for field in fields(Description)})
+    return descriptions
 
 
 def _classes(file: Path) -> dict[str, tuple[list[str], dict]]:
@@ -103,7 +103,14 @@ def _literals(node: ast.ClassDef) -> dict:
 
 
 def _inherited(label: str, classes: dict, file: Path, below: tuple[str, ...] = ()) -> dict:
-    """What a class says of itself, or its base classes for it. below: the classes whose base it is, in `file`."""
+    """The literals of a class and of its base classes, of which the class itself and the first base go first.
+
+    Args:
+        label: name of the class.
+        classes: of all files, as `_classes` gives them.
+        file: for the message of an error.
+        below: the classes whose base it is.
+    """
     if label in below:
         raise ValueError(f"{file}: class {label}: is its own base class; give one of them another name")
     bases, literals = classes.get(label, ([], {}))

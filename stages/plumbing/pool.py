@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
 from multiprocessing.context import BaseContext
 
 import threadpoolctl
@@ -48,7 +47,7 @@ def in_processes(
         modules: what the jobs import; None where every process is to import for itself.
 
     Yields:
-        What `call` gives, as jobs end, in any order.
+        What `call` returns, as jobs end, in any order.
     """
     context, waiting, at_work = _context(modules), deque(work), {}
     with ExitStack() as processes:
@@ -91,8 +90,7 @@ def begin_server(modules: list[str]) -> None:
     """
     if sys.platform != "linux":
         return
-    multiprocessing.get_context("forkserver").set_forkserver_preload(["stages.plumbing.preloading", __name__, *modules])
-    _end_server_at_exit()
+    multiprocessing.get_context("forkserver").set_forkserver_preload([__name__, *modules])
     before = dict(os.environ)
     os.environ.update(ONE_THREAD)  # libraries read it when they are loaded, and then start no threads
     try:
@@ -103,8 +101,9 @@ def begin_server(modules: list[str]) -> None:
         os.environ.update(before)
 
 
+@atexit.register  # otherwise the server takes 2 seconds to take down all that it has imported
 def _end_server() -> None:
-    """Ends the server of processes: one that is still importing would begin a process that finds nobody to work for.
+    """Kills the server of processes: one that is still importing would begin a process that finds nobody to work for.
 
     The library has no public way to do it at once; it starts another server where one is asked for again.
     """
@@ -112,12 +111,6 @@ def _end_server() -> None:
     if server is not None:
         with suppress(ProcessLookupError):
             os.kill(server, signal.SIGKILL)
-
-
-@cache
-def _end_server_at_exit() -> None:
-    """Has the server killed when this process ends: to take down all that it has imported takes it 2 seconds."""
-    atexit.register(_end_server)
 
 
 @contextmanager
@@ -146,7 +139,6 @@ def _prepare() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     gc.freeze()  # what was imported stays; looking at it again would copy its memory
-    gc.enable()  # the server has turned it off (preloading.py)
 
 
 def _end_with_parent() -> None:
@@ -163,7 +155,19 @@ def use_one_thread() -> None:
 
 
 def on_cluster(call: Callable[..., Outcome], work: list[tuple[str, tuple]], address: str) -> Iterator[Outcome]:
-    """As `in_processes`, on the workers of a Dask scheduler. ValueError when it, or a worker, cannot be reached."""
+    """Calls `call(*arguments)` for every job on the workers of a Dask scheduler.
+
+    Args:
+        call: a function that can be imported.
+        work: name and arguments of every job.
+        address: of the scheduler.
+
+    Yields:
+        What `call` returns, as jobs end, in any order.
+
+    Raises:
+        ValueError: the scheduler cannot be reached, or has no workers that take one job at a time.
+    """
     try:
         from distributed import Client, as_completed
     except ImportError:
@@ -187,7 +191,7 @@ def on_cluster(call: Callable[..., Outcome], work: list[tuple[str, tuple]], addr
             )
         futures = {client.submit(call, *arguments, pure=False): name for name, arguments in work}
         for future in as_completed(futures):
-            error = future.exception()  # a job gives its own errors as results; this one is of the worker
+            error = future.exception()  # a job returns its own errors; this one is of the worker
             yield (futures[future], f"  {error}") if error else future.result()
 
 

@@ -1,23 +1,24 @@
-"""How far the whole chain is, and about how long it still takes: said whenever DVC starts a command.
+"""How far the whole chain is, and about how long it still takes: printed whenever DVC starts a command.
 
 Still to come are the command itself, those that dvc.lock does not have with the parameters of today, and all that read
 what such a command writes; some of these may turn out to be done, where what they read has not changed. That is the
 whole chain, whatever targets were named, and without what `dvc repro -f` does again.
 
-A command is expected to take what the planner has said of it for this params.yaml or, where it has not, what its stage
+A command is expected to take what the planner has estimated for this params.yaml or, where it has not, what its stage
 took in a run of the default scale. What the commands before have taken corrects both; of one that was killed and
 resumed, that is its last sitting alone.
 """
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 
-from stages.plumbing import done
+import pandas as pd
+
+from stages.plumbing import done, handover
 from stages.plumbing.files import CHECKED, sha256, write_atomically
-from stages.plumbing.handover import commands, filled, paths, pipeline
-from stages.plumbing.observations import RUNS
+from stages.plumbing.handover import Command, seconds_taken
 from stages.plumbing.settings import PATH, Settings
 
 PLAN = Path("data/plan.json")  # of the planner: seconds by command, and the SHA-256 of the params.yaml they are for
@@ -31,55 +32,41 @@ OTHER = 10  # of a stage that somebody has added
 BELIEVED = 60.0  # seconds that the others must have taken to weigh as much as what was expected of a stage
 
 
-@dataclass(frozen=True)
-class Command:
-    """One command of dvc.yaml: its stage, and the data that it reads and writes."""
-
-    stage: str
-    reads: tuple[Path, ...]
-    writes: tuple[Path, ...]
-
-
-def say(settings: Settings, name: str) -> None:
+def report(settings: Settings, name: str) -> None:
     """Prints how far the chain is when a command starts; nothing for one that is not in dvc.yaml.
 
     Args:
         settings: of params.yaml.
         name: of the command, as DVC has it: `pretraining@original-tiny`.
     """
-    known = every_command(settings)
-    if name not in known:
+    commands = handover.commands(settings)
+    if name not in commands:
         return
-    left = still_to_come(settings, known, name)
-    seconds = expected(known, left)
-    to_go, whole = sum(seconds[each] for each in left), sum(seconds.values())
+    remaining = still_to_come(settings, commands, name)
+    seconds = expected(commands, remaining)
+    to_go, total = sum(seconds[other] for other in remaining), sum(seconds.values())
     print(
-        f"{name} is {len(known) - len(left) + 1} of {len(known)}: {1 - to_go / whole:.0%} of the work is done, about "
-        f"{duration(to_go)} to go",
+        f"{name} is {len(commands) - len(remaining) + 1} of {len(commands)}: {1 - to_go / total:.0%} of the work is "
+        f"done, about {duration(to_go)} to go",
         flush=True,
     )
 
 
-def every_command(settings: Settings) -> dict[str, Command]:
-    """All commands of dvc.yaml by their names, in an order in which each comes after what it reads."""
-    found = {}
-    for stage, entry in pipeline().items():
-        reads, writes = (paths(entry[key]) for key in ("deps", "outs"))
-        for name, arguments in commands(settings, stage).items():
-            filled_in = (tuple(Path(filled(path, arguments)) for path in listed) for listed in (reads, writes))
-            found[name] = Command(stage, *filled_in)
-    return found
+def still_to_come(settings: Settings, commands: dict[str, Command], name: str) -> list[str]:
+    """Names the commands that DVC has yet to run: those that are not done, and those that read what one of them writes.
 
-
-def still_to_come(settings: Settings, known: dict[str, Command], name: str) -> list[str]:
-    """The command `name`, those that are not made, and those that read what one of them writes."""
-    left, changed = [], set()
-    made = set(done.made(settings, *known))
-    for each, command in known.items():
-        if each == name or each not in made or any(touch(path, changed) for path in command.reads):
-            left.append(each)
+    Args:
+        settings: of params.yaml.
+        commands: of dvc.yaml, by name.
+        name: of the command that is at work, which counts as not done; empty where none is.
+    """
+    remaining, changed = [], set()
+    finished = set(done.finished(settings, *commands))
+    for other, command in commands.items():
+        if other == name or other not in finished or any(touch(path, changed) for path in command.reads):
+            remaining.append(other)
             changed |= set(command.writes) - {CHECKED}  # whose content is always the same
-    return left
+    return remaining
 
 
 def touch(path: Path, changed: Iterable[Path]) -> bool:
@@ -87,32 +74,35 @@ def touch(path: Path, changed: Iterable[Path]) -> bool:
     return any(path.is_relative_to(other) or other.is_relative_to(path) for other in changed)
 
 
-def expected(known: dict[str, Command], left: list[str]) -> dict[str, float]:
-    """Seconds of every command, corrected by those of its stage that have ended or, where none has, by all others."""
+def expected(commands: dict[str, Command], remaining: list[str]) -> dict[str, float]:
+    """Estimates the seconds of every command, and corrects them by what the commands that have ended took.
+
+    A command is corrected by those of its stage or, where none of these has ended, by all others of its kind: estimates
+    of the planner for this scale, and what the default scale took, are not wrong by the same factor.
+
+    Args:
+        commands: of dvc.yaml, by name.
+        remaining: the names of those that have not ended.
+
+    Returns:
+        Seconds by name.
+    """
     planned = _plan()
-    seconds = {name: planned.get(name, USUAL.get(command.stage, OTHER)) for name, command in known.items()}
-    taken = {name: value for name in known if name not in left if (value := _taken(name)) is not None}
-
-    def correction(names: Iterable[str], believed: float = 0.0) -> float | None:
-        ended = [name for name in names if name in taken]
-        before = believed + sum(seconds[name] for name in ended)
-        return (believed + sum(taken[name] for name in ended)) / before if before else None
-
-    # what the planner says of this scale, and what the default scale took, are not wrong by the same factor
-    kinds = {
-        kind: correction([name for name in known if (name in planned) == kind], BELIEVED) for kind in (True, False)
-    }
-    stages = {command.stage: [] for command in known.values()}
-    for name, command in known.items():
-        stages[command.stage].append(name)
-    own = {stage: correction(names) for stage, names in stages.items()}
-    return {name: value * (own[known[name].stage] or kinds[name in planned]) for name, value in seconds.items()}
-
-
-def _taken(name: str) -> float | None:
-    """Seconds of a command that has ended, by its record, which `require_inputs` has found to be JSON."""
-    record = RUNS / f"{name.replace('@', '-')}.json"
-    return json.loads(record.read_text()).get("seconds") if record.exists() else None
+    frame = pd.DataFrame(
+        {
+            "stage": command.stage,
+            "planned": name in planned,
+            "expected": planned.get(name, USUAL.get(command.stage, OTHER)),
+            "taken": nan if name in remaining else seconds_taken(name),
+        }
+        for name, command in commands.items()
+    )
+    ended = frame.dropna()
+    of_stage = ended.groupby("stage")[["expected", "taken"]].sum()
+    of_kind = ended.groupby("planned")[["expected", "taken"]].sum().reindex([True, False], fill_value=0.0) + BELIEVED
+    correction = frame["stage"].map(of_stage["taken"] / of_stage["expected"])
+    correction = correction.fillna(frame["planned"].map(of_kind["taken"] / of_kind["expected"]))
+    return dict(zip(commands, frame["expected"] * correction, strict=True))
 
 
 def _plan() -> dict[str, float]:
@@ -126,7 +116,7 @@ def _plan() -> dict[str, float]:
 
 
 def write_plan(seconds: dict[str, float]) -> None:
-    """Leaves what the planner says of params.yaml, seconds by command, for `say`."""
+    """Leaves the planner's estimate for this params.yaml, seconds by command, for `report`."""
     write_atomically(PLAN, json.dumps({"params": sha256(PATH), "seconds": seconds}, indent=1, sort_keys=True) + "\n")
 
 

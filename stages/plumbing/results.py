@@ -25,11 +25,19 @@ def write(folder: Path, name: str, settings: dict, result: dict) -> None:
 
     The files become read-only: stages hand them on as links, and an edit of one would be an edit of all.
 
+    Args:
+        folder: of the job.
+        name: of the job.
+        settings: of the job, as JSON.
+        result: what its function has returned, JSON.
+
     Raises:
         ValueError: a number of the result is not finite; the message names its place.
     """
     _require_finite(result, "its result")
-    files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if _is_left(path)}
+    beside = (RESULT, DESCRIPTION, CHECKPOINT)
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name not in beside]
+    files = {path.relative_to(folder).as_posix(): path for path in paths}
     record = {"files": {name: sha256(path) for name, path in files.items()}, "result": result}
     write_atomically(folder / DESCRIPTION, json.dumps({"name": name, "settings": settings}, indent=1, sort_keys=True))
     write_atomically(folder / RESULT, json.dumps(record | {"sha256": _digest(record)}, sort_keys=True))
@@ -49,7 +57,7 @@ def read(folder: Path) -> dict | None:
     try:
         record = json.loads(path.read_bytes())
         intact = record.pop("sha256") == _digest(record)
-    except (ValueError, KeyError, AttributeError):
+    except (ValueError, KeyError, AttributeError, TypeError):  # as what is no record happens to fail
         intact = False
     if not intact:
         raise ValueError(f"{path} is damaged")
@@ -60,7 +68,7 @@ def read(folder: Path) -> dict | None:
 
 
 def hand_on(stage: str, folders: Iterable[Path], without: tuple[str, ...] = ()) -> None:
-    """Leaves the results of all jobs of a stage in data/results.
+    """Leaves what all jobs of a stage have left in data/results, from which other clones take it.
 
     Args:
         stage: its name in dvc.yaml.
@@ -78,22 +86,22 @@ def hand_on(stage: str, folders: Iterable[Path], without: tuple[str, ...] = ()) 
 
 
 def bring_back(folder: Path, places: dict[str, Path]) -> None:
-    """Makes the folder of a job of what was handed on, where all of it is there; whether it is whole, `read` tells.
+    """Makes the folder of a job from what was handed on, where all of its files are there; `read` checks them.
 
     Args:
         folder: of the job.
         places: where another output of the stage has what `hand_on` left out, by its name.
     """
-    for kept in RESULTS.glob(f"*/{folder.name}"):
-        sources = {name: kept / name for name in (RESULT, DESCRIPTION)}
-        for name in _files(kept):
+    for handed_on in RESULTS.glob(f"*/{folder.name}"):
+        sources = {name: handed_on / name for name in (RESULT, DESCRIPTION)}
+        for name in _files(handed_on):
             first, _, rest = name.partition("/")
-            sources[name] = places[first] / rest if first in places else kept / name
+            sources[name] = places[first] / rest if first in places else handed_on / name
         if all(source.is_file() for source in sources.values()):
-            with temporary_sibling(folder) as whole:
+            with temporary_sibling(folder) as temporary:
                 for name, source in sources.items():
-                    (whole / name).parent.mkdir(parents=True, exist_ok=True)
-                    place(source, whole / name)
+                    (temporary / name).parent.mkdir(parents=True, exist_ok=True)
+                    place(source, temporary / name)
             return
 
 
@@ -111,10 +119,6 @@ def _require_finite(value: object, place: str) -> None:
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, part in parts:
         _require_finite(part, f"{place}, {key}")
-
-
-def _is_left(path: Path) -> bool:
-    return path.is_file() and path.name not in (RESULT, DESCRIPTION, CHECKPOINT)
 
 
 def _digest(record: dict) -> str:

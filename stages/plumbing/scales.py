@@ -19,42 +19,46 @@ ABSENT = "not there"
 
 
 def names() -> list[str]:
+    """The names of all scales."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def read(scale: str) -> str:
     """The whole params.yaml of a scale, with comments."""
-    lines, own = ((FOLDER / f"{name}.yaml").read_text(encoding="utf-8").splitlines() for name in (COMPLETE, scale))
+    lines, changed = ((FOLDER / f"{name}.yaml").read_text(encoding="utf-8").splitlines() for name in (COMPLETE, scale))
     if scale != COMPLETE:
-        base, changes = (yaml.compose("\n".join(file), Loader=yaml.SafeLoader) for file in (lines, own))
-        head = (0, base.start_mark.line, own[: changes.start_mark.line])
-        for start, end, new in sorted([head, *_changes(base, changes, lines, own)], reverse=True):
-            lines[start:end] = new
+        base, changes = (yaml.compose("\n".join(file), Loader=yaml.SafeLoader) for file in (lines, changed))
+        head = (0, base.start_mark.line, changed[: changes.start_mark.line])
+        for start, end, replacement in sorted([head, *_changes(base, changes, lines, changed)], reverse=True):
+            lines[start:end] = replacement
     return "\n".join(lines) + "\n"
 
 
 def _changes(
-    base: yaml.MappingNode, own: yaml.MappingNode, lines: list[str], new: list[str]
+    base: yaml.MappingNode, changes: yaml.MappingNode, lines: list[str], changed: list[str]
 ) -> Iterator[tuple[int, int, list[str]]]:
-    """(first line, line after the last, what stands there in their place) of every change of `lines` to a scale's own.
+    """Finds every change that makes a section of laptop's file that of another scale.
 
     Args:
-        base, own: a section in laptop's file and in the scale's.
-        lines, new: the lines of these files.
+        base, changes: the section in laptop's file and in the scale's.
+        lines, changed: the lines of these files.
+
+    Yields:
+        The first line of `lines` that is replaced, the line after the last, and what takes their place.
     """
-    known = {key.value: (key.start_mark.line, value) for key, value in base.value}
+    sections = {key.value: (key.start_mark.line, value) for key, value in base.value}
     last = _end(base, lines)
-    for key, value in own.value:
+    for key, value in changes.value:
         at = key.start_mark.line
-        start, old = known.get(key.value, (last, None))
+        start, old = sections.get(key.value, (last, None))
         if old is None:  # in a section whose names are free, such as `models`
-            yield last, last, new[at : _end(value, new)]
+            yield last, last, changed[at : _end(value, changed)]
         elif key.value in TAKEN_WHOLE or not (_is_section(old) and _is_section(value)):
-            yield start, _end(old, lines), new[at : _end(value, new)]
+            yield start, _end(old, lines), changed[at : _end(value, changed)]
         else:
-            if "#" in new[at]:
-                yield start, start + 1, [new[at]]
-            yield from _changes(old, value, lines, new)
+            if "#" in changed[at]:
+                yield start, start + 1, [changed[at]]
+            yield from _changes(old, value, lines, changed)
 
 
 def _is_section(node: yaml.Node) -> bool:
@@ -72,7 +76,7 @@ def _end(node: yaml.Node, lines: list[str]) -> int:
 
 
 def write(scale: str, path: Path) -> str:
-    """Writes a scale as params.yaml; says what it replaced.
+    """Writes a scale as params.yaml, and reports what it replaced.
 
     Args:
         scale: one of `names()`.
@@ -84,22 +88,21 @@ def write(scale: str, path: Path) -> str:
     Raises:
         ValueError: the file that stands there is no YAML; it stays.
     """
-    said = f"{path}: scale `{scale}`"
+    report = f"{path}: scale `{scale}`"
     if path.exists():
-        content = read_yaml(path)
-        before = dict(_values(content))
-        past = before.get("scale")
-        known = past if past in names() else COMPLETE
-        there = dict(_values(yaml.safe_load(read(known))))
+        before = dict(_values(read_yaml(path)))
+        name = before.get("scale")
+        compared = name if name in names() else COMPLETE
+        unedited = dict(_values(yaml.safe_load(read(compared))))
         edits = [
-            f"  {key}: {before.get(key, ABSENT)} ({known}: {there.get(key, ABSENT)})"
-            for key in dict.fromkeys((*there, *before))
-            if before.get(key, ABSENT) != there.get(key, ABSENT)
+            f"  {key}: {before.get(key, ABSENT)} ({compared}: {unedited.get(key, ABSENT)})"
+            for key in dict.fromkeys((*unedited, *before))
+            if before.get(key, ABSENT) != unedited.get(key, ABSENT)
         ]
         otherwise = "with nothing edited" if not edits else "with these keys otherwise than that scale:"
-        said = "\n".join([f"{said}, in place of `{past}` {otherwise}", *edits])
+        report = "\n".join([f"{report}, in place of `{name}` {otherwise}", *edits])
     write_atomically(path, read(scale))
-    return said
+    return report
 
 
 def _values(content: object, key: str = "") -> Iterator[tuple[str, object]]:

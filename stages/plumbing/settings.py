@@ -79,15 +79,15 @@ class Settings(Record):
 
     @model_validator(mode="after")
     def _operators_are_known(self):
-        known = described(Path(self.operators_file))
+        operators = described(Path(self.operators_file))
         for name, variant in self.variants.items():
-            if name in known:
+            if name in operators:
                 raise ValueError(f"variants: `{name}` is the name of an operator; give the variant another")
-            if variant.operator not in known:
+            if variant.operator not in operators:
                 raise ValueError(
-                    f"variants.{name}.operator: no operator {variant.operator!r}; there are {', '.join(known)}"
+                    f"variants.{name}.operator: no operator {variant.operator!r}; there are {', '.join(operators)}"
                 )
-            operator = known[variant.operator]
+            operator = operators[variant.operator]
             if variant.start not in (None, *operator.starts):
                 allowed = ", ".join(operator.starts)
                 raise ValueError(f"variants.{name}.start: {variant.start!r}; {operator.name} has {allowed}")
@@ -96,17 +96,17 @@ class Settings(Record):
                     f"variants.{name}.score_rate: {operator.name} has no parameters that serve its scores alone"
                 )
         for name in self.translation.operators:
-            if name not in known or known[name].file == Path(self.operators_file):
+            if name not in operators or operators[name].file == Path(self.operators_file):
                 raise ValueError(
                     f"translation.operators: {name!r} is no operator of this repository (variants and operators of "
                     f"your own train as BERT alone); there are {', '.join(described())}"
                 )
         for place, name in enumerate(self.operators):
-            if name not in (*known, *self.variants):
+            if name not in (*operators, *self.variants):
                 raise ValueError(
                     f"operators.{place}: {name!r} is no operator and no name in variants; operators: "
-                    f"{', '.join(known)}; variants: {', '.join(self.variants) or 'none'}"
-                    + did_you_mean(name, (*known, *self.variants))
+                    f"{', '.join(operators)}; variants: {', '.join(self.variants) or 'none'}"
+                    + did_you_mean(name, (*operators, *self.variants))
                 )
         return self
 
@@ -169,23 +169,30 @@ class Settings(Record):
         return variant
 
     def pretrained(self, operator: str | None = None, size: str | None = None) -> list[tuple[str, str]]:
-        """(operator, size) of every model that is pre-trained; where one is named, of that alone."""
+        """(operator, size) of every model that is pre-trained; where an operator or a size is given, of that alone."""
         return [
-            (each, width)
+            (name, width)
             for width in self.sizes
-            for each in self.operators
-            if operator in (None, each) and size in (None, width)
+            for name in self.operators
+            if operator in (None, name) and size in (None, width)
         ]
 
     def finetuned(
         self, operator: str | None = None, size: str | None = None, protocol: str | None = None
     ) -> list[tuple[str, str, str]]:
-        """(protocol, operator, size) of every model that is fine-tuned on GLUE; where one is named, of that alone."""
+        """Lists the models that are fine-tuned on GLUE.
+
+        Args:
+            operator, size, protocol: those of which models are wanted; None for all that params.yaml names.
+
+        Returns:
+            Protocol, operator and size of each.
+        """
         return [
-            (each, *model)
-            for each in self.protocols
+            (recipe, *model)
+            for recipe in self.protocols
             for model in self.pretrained(operator, size)
-            if protocol in (None, each)
+            if protocol in (None, recipe)
         ]
 
     def _lengths(self):
@@ -197,7 +204,11 @@ class Settings(Record):
 
 
 def load_settings(path: Path = PATH) -> Settings:
-    """Reads and checks the whole file. ValueError with every problem found, one line each."""
+    """Reads and checks the whole file.
+
+    Raises:
+        ValueError: the file is missing, no YAML, or has mistakes; the message has a line for each.
+    """
     try:
         content = read_yaml(path)
     except FileNotFoundError:

@@ -15,10 +15,11 @@ from stages.plumbing.settings import Settings
 def require_own_operators(settings: Settings) -> None:
     """Runs each of the user's own operators once, on zeros, at the sizes of this run.
 
-    ValueError for one that fails, with file and name.
+    Raises:
+        ValueError: an operator fails or changes the shape; the message holds file, name and size.
     """
-    own = [variant for name in settings.operators if "operators_file" in (variant := settings.variant(name))]
-    for variant, size in product(own, settings.sizes):
+    variants = [variant for name in settings.operators if "operators_file" in (variant := settings.variant(name))]
+    for variant, size in product(variants, settings.sizes):
         import torch  # takes seconds
 
         from stages.attention.configuration import configuration
@@ -27,11 +28,11 @@ def require_own_operators(settings: Settings) -> None:
         config = configuration(**variant, **settings.models[size].model_dump())
         X = torch.zeros(2, 3, config.hidden_size)
         try:
-            found = tuple(config.self_attention()(X).shape)
+            shape = tuple(config.self_attention()(X).shape)
         except Exception as error:  # of whatever the user's code does
             raise ValueError(f"{where}: {type(error).__name__}: {error}; mend it") from error
-        if found != X.shape:
-            raise ValueError(f"{where}: it makes {found} of {tuple(X.shape)}; both must be alike: mend it")
+        if shape != X.shape:
+            raise ValueError(f"{where}: it makes {shape} of {tuple(X.shape)}; both must be alike: mend it")
 
 
 def main(settings: Settings) -> None:

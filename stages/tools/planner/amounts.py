@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from stages.plumbing.done import made
+from stages.plumbing.done import finished
 from stages.plumbing.files import STATISTICS, TOKENS
 from stages.plumbing.settings import Settings
 from stages.sequences import packing
@@ -44,9 +44,12 @@ class Amounts:
 def of(settings: Settings) -> Amounts:
     """Of the data that a run with these settings has made, or will make."""
     pieces, sequences = settings.tokenization.vocabulary_size, {}
-    if made(settings, *DATA) == [*DATA]:
+    if finished(settings, *DATA) == [*DATA]:
         index = packing.read_index(TOKENS)
-        pieces, sequences = index["vocabulary_size"], {name: it["sequences"] for name, it in index["splits"].items()}
+        pieces, sequences = (
+            index["vocabulary_size"],
+            {name: split["sequences"] for name, split in index["splits"].items()},
+        )
     generated = settings.data.source == "embedded"
     lengths = LENGTHS["embedded" if generated else "original"]
     longest = lengths["context"] if generated else settings.tasks.questions.triviaqa_words * PIECES_A_WORD
@@ -55,13 +58,13 @@ def of(settings: Settings) -> Amounts:
 
 def _examples(settings: Settings) -> dict[tuple[str, str], int]:
     """Of data/tasks; before it is there, whole splits as Kowsher et al. print them, at most what is asked for."""
-    if made(settings, "tasks"):
+    if finished(settings, "tasks"):
         return pd.read_csv(STATISTICS).set_index(["task", "split"])["examples"].to_dict()
-    found = pd.read_csv(PRINTED).set_index(["row_key", "column_key"])["value"].dropna().astype(int).to_dict()
-    found |= {("triviaqa", split): TRIVIAQA for split in ("train", "validation")}
-    found |= {("mnli", f"validation_{kind}"): found["mnli", "validation"] for kind in ("matched", "mismatched")}
-    for name, split in found:
+    examples = pd.read_csv(PRINTED).set_index(["row_key", "column_key"])["value"].dropna().astype(int).to_dict()
+    examples |= {("triviaqa", split): TRIVIAQA for split in ("train", "validation")}
+    examples |= {("mnli", f"validation_{kind}"): examples["mnli", "validation"] for kind in ("matched", "mismatched")}
+    for name, split in examples:
         section = settings.tasks.questions if name in settings.tasks.questions.hub else settings.tasks
         limit = section.train_examples if split == "train" else section.validation_examples
-        found[name, split] = min(found[name, split], limit or found[name, split])
-    return found
+        examples[name, split] = min(examples[name, split], limit or examples[name, split])
+    return examples

@@ -19,7 +19,7 @@ from stages.tools.planner.work import Work
 from stages.training.machine import synchronise
 from stages.training.optimisation import device
 
-SECONDS = 20.0  # for all timings together, and one step more
+SECONDS = 2.0  # of one timing, unless two steps take longer
 STEPS = 50  # at most, of one timing
 LAYERS = 2
 TOKENS = 1024  # of a batch on a CPU, at most, and one sequence at least
@@ -27,22 +27,21 @@ FIRST = 5  # id of a word
 
 
 def measured(settings: Settings, vocabulary_size: int, planned: list[Work]) -> dict[tuple[str, str], float]:
-    """Seconds an operation, by size and recipe; of a recipe for which no time is left, those of the one before."""
-    lengths, seconds = defaultdict(list), {}
+    """Seconds an operation, by size and recipe, each at the mean length of what its jobs train on first.
+
+    Args:
+        settings: of params.yaml.
+        vocabulary_size: word pieces.
+        planned: the jobs; what is not counted is not timed either.
+    """
+    lengths = defaultdict(list)
     for job in planned:
-        if job.passes:
-            lengths[job.size, job.recipe].append(job.passes[0][1])
-    end, last = time.monotonic() + SECONDS, 0.0
-    for number, (size, recipe) in enumerate(lengths):
-        left = end - time.monotonic()
-        if not seconds or left > 0:
-            length = round(mean(lengths[size, recipe]))
-            last = timed(settings, vocabulary_size, size, recipe, length, left / (len(lengths) - number))
-        seconds[size, recipe] = last
-    return seconds
+        if job.tokens > 0:  # not NaN
+            lengths[job.size, job.recipe].append(job.length)
+    return {key: timed(settings, vocabulary_size, *key, round(mean(tokens))) for key, tokens in lengths.items()}
 
 
-def timed(settings: Settings, vocabulary_size: int, size: str, recipe: str, length: int, limit: float) -> float:
+def timed(settings: Settings, vocabulary_size: int, size: str, recipe: str, length: int) -> float:
     """Seconds an operation of training.
 
     Args:
@@ -51,7 +50,6 @@ def timed(settings: Settings, vocabulary_size: int, size: str, recipe: str, leng
         size: in `models`.
         recipe: `pretraining`, `question_answering` or a name in `finetuning`.
         length: tokens of a sequence.
-        limit: seconds to take, unless the first step takes longer.
     """
     width = settings.models[size].model_dump()
     width["layers"] = min(width["layers"], LAYERS)
@@ -60,14 +58,13 @@ def timed(settings: Settings, vocabulary_size: int, size: str, recipe: str, leng
     if device().type == "cpu":
         torch.set_num_threads(1)  # as every worker
         batch = max(1, min(batch, TOKENS // length))
-    own = wanted.model_dump(include={"precision", "hidden_dropout", "attention_dropout"})
-    timed = settings.finetuning[settings.timing.protocol].model_copy(update=own | {"epochs": 1, "batch_size": batch})
-    began = time.monotonic()
-    model = Finetuning("sst2", timed, {"operator": REFERENCE}, width, vocabulary_size)
-    seconds = _steps(model, 1, batch, length, vocabulary_size)
-    number = min(STEPS, int(limit / (time.monotonic() - began)) - 1)
-    if number > 0:
-        seconds = _steps(model, number, batch, length, vocabulary_size) / number
+    changes = wanted.model_dump(include={"precision", "hidden_dropout", "attention_dropout"})
+    changes |= {"epochs": 1, "batch_size": batch}
+    training = settings.finetuning[settings.timing.protocol].model_copy(update=changes)
+    model = Finetuning("sst2", training, {"operator": REFERENCE}, width, vocabulary_size)
+    first = _steps(model, 1, batch, length, vocabulary_size)  # which allocates memory
+    number = max(1, min(STEPS, int(SECONDS / first)))
+    seconds = _steps(model, number, batch, length, vocabulary_size) / number
     return seconds / (batch * length * training_flops(REFERENCE, width, vocabulary_size, length, masked=0.0))
 
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from math import nan
 from pathlib import Path
 
 from stages.attention.counts import model_parameters, training_flops
@@ -47,17 +48,18 @@ class Work:
     """What one job does.
 
     recipe: `pretraining`, `question_answering` or a name in `finetuning`, whose batch size and precision hold. run: its
-    record; None for what is no job. passes: none where they are not counted. flops: of all passes. bytes: of the models
-    that it leaves.
+    record; None for what is no job. tokens, flops: of all passes, NaN where these are not counted. length: tokens of a
+    sequence of the first pass. bytes: of the models that it leaves.
     """
 
     stage: str
     size: str
     recipe: str
-    passes: list[Pass]
+    run: AnyRun | None
+    tokens: float
+    length: float
     flops: float
-    run: AnyRun | None = None
-    bytes: int = 0
+    bytes: int
 
 
 def planned(settings: Settings, data: Amounts) -> list[Work]:
@@ -82,17 +84,20 @@ def planned(settings: Settings, data: Amounts) -> list[Work]:
     def work(stage: str, operator: str, size: str, recipe: str, passes: list[Pass], run: AnyRun | None = None) -> Work:
         operator = REFERENCE if operator == NOT_PRETRAINED else operator
         masked = settings.pretraining.mask_probability if recipe == "pretraining" else 0.0
+        bytes_left = left(run, operator) if run else 0
+        if not passes:
+            return Work(stage, size, recipe, run, nan, nan, nan, bytes_left)
         flops = sum(tokens * share * a_token(operator, size, length, masked) for tokens, length, share in passes)
-        return Work(stage, size, recipe, passes, flops, run, left(run, operator) if run else 0)
+        return Work(stage, size, recipe, run, sum(tokens for tokens, _, _ in passes), passes[0][1], flops, bytes_left)
 
-    found = []
+    jobs = []
     for stage, run in plans(settings):
         recipe = run.columns["protocol"] if isinstance(run, FinetuningRun | EvaluationRun) else stage
-        found.append(work(stage, run.operator, run.size, recipe, passes_of(settings, data, run), run))
+        jobs.append(work(stage, run.operator, run.size, recipe, _passes_of(settings, data, run), run))
     for operator, size in settings.pretrained():
-        for recipe, passes in timing_passes(settings, data, operator).items():
-            found.append(work("timing", operator, size, recipe, passes))
-    return found
+        for recipe, passes in _timing_passes(settings, data, operator).items():
+            jobs.append(work("timing", operator, size, recipe, passes))
+    return jobs
 
 
 def plans(settings: Settings) -> Iterator[tuple[str, AnyRun]]:
@@ -116,16 +121,16 @@ def plans(settings: Settings) -> Iterator[tuple[str, AnyRun]]:
     yield from ((stage, run) for stage, runs in plan.items() for run in runs)
 
 
-def passes_of(settings: Settings, data: Amounts, run: AnyRun) -> list[Pass]:
+def _passes_of(settings: Settings, data: Amounts, run: AnyRun) -> list[Pass]:
     """What a job trains on, and what it predicts. Nothing where that is not known, or not counted."""
     match run:
         case PretrainingRun():
             return pretraining_passes(settings, data)
         case NoiseRun():  # clean, and every level but the first under every seed and kind of noise
             times = 1 + (len(run.noise.levels) - 1) * len(run.noise.seeds) * (1 + len(run.noise.text))
-            return [tested(data, run.task, run.maximum_length, times)]
+            return [_tested(data, run.task, run.maximum_length, times)]
         case EvaluationRun():
-            return [tested(data, task, run.maximum_length) for task in run.evaluated_on]
+            return [_tested(data, task, run.maximum_length) for task in run.evaluated_on]
         case AnsweringRun():
             windows, length = windows_of(data, run.set, run.training)
             tokens = {split: data.examples[run.set, split] * windows * length for split in ("train", "validation")}
@@ -133,7 +138,7 @@ def passes_of(settings: Settings, data: Amounts, run: AnyRun) -> list[Pass]:
             return [(run.training.epochs * tokens["train"], length, 1.0), *answered]
         case FinetuningRun():
             longest = run.training.maximum_length
-            return [learned(data, run.task, longest, run.training.epochs), tested(data, run.task, longest)]
+            return [_learned(data, run.task, longest, run.training.epochs), _tested(data, run.task, longest)]
     return []
 
 
@@ -149,31 +154,40 @@ def pretraining_passes(settings: Settings, data: Amounts) -> list[Pass]:
     return [(share * tokens, short, 1.0), ((1 - share) * tokens, longest, 1.0), (tested, longest, FORWARD)]
 
 
-def timing_passes(settings: Settings, data: Amounts, operator: str) -> dict[str, list[Pass]]:
-    """What stage timing does, by recipe; stock BERT, which does more work a token, counts as two of our models."""
+def _timing_passes(settings: Settings, data: Amounts, operator: str) -> dict[str, list[Pass]]:
+    """What the stage timing trains, by recipe; stock BERT, timed beside the reference, counts as two of our models."""
     wanted, length = settings.timing, settings.tokenization.sequence_length
     rounds = wanted.repeats * (1 + STOCK * (operator == REFERENCE))
     steps = rounds * (wanted.steps + 1) * settings.pretraining.batch_size * length
     longest = settings.finetuning[wanted.protocol].maximum_length
-    epochs = [learned(data, task, longest, rounds) for task in wanted.tasks]
+    epochs = [_learned(data, task, longest, rounds) for task in wanted.tasks]
     return {"pretraining": [(steps, length, 1.0)], wanted.protocol: epochs}
 
 
-def learned(data: Amounts, task: str, maximum_length: int, epochs: int) -> Pass:
+def _learned(data: Amounts, task: str, maximum_length: int, epochs: int) -> Pass:
     """Training on a task of GLUE, whose examples are cut at `maximum_length` tokens."""
     length = min(data.lengths.get(task, OTHER), maximum_length)
     return epochs * data.examples[task, "train"] * length, length, 1.0
 
 
-def tested(data: Amounts, task: str, maximum_length: int, times: int = 1) -> Pass:
-    """Predictions for its validation splits, so many times."""
+def _tested(data: Amounts, task: str, maximum_length: int, times: int = 1) -> Pass:
+    """Predictions for the validation splits of a task of GLUE, made so many times."""
     length = min(data.lengths.get(task, OTHER), maximum_length)
     examples = sum(data.examples[task, split.name] for split in TASKS[task].validation_splits)
     return times * examples * length, length, FORWARD
 
 
 def windows_of(data: Amounts, name: str, recipe: QuestionAnswering) -> tuple[int, float]:
-    """Windows of a question of mean length from the set `name`, and mean tokens of a window."""
+    """Cuts a question and its context, both of mean length, into the windows of question answering.
+
+    Args:
+        data: the amounts that the run meets.
+        name: of the set of questions.
+        recipe: of question answering.
+
+    Returns:
+        Windows a question, and mean tokens of a window.
+    """
     before = min(data.lengths["question"], recipe.question_length) + SPECIAL
     context = data.lengths["triviaqa" if name == BEFORE else "context"]
     parts = list(cuts(round(context), math.floor(recipe.maximum_length - before), recipe.stride))

@@ -6,24 +6,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-def said(error: BaseException) -> str:
-    """Words what a user can mend: the message of an error and, where memory or disk ran out, the remedy.
+def message(error: BaseException) -> str:
+    """The message of an error and, where memory or disk ran out or a file must not be written, the remedy.
 
-    PyTorch's errors are known by name and message, as it is not loaded here; safetensors words those of the disk.
+    PyTorch's errors are recognised by name and message, as it is not loaded here; so is safetensors' of a full disk.
     """
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or _allocating(error):
+    cannot_allocate = isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or cannot_allocate:
         return f"out of memory ({error}); lower a batch size, or `workers`"
     remedy = "free some space and run the same command again"
     full = getattr(error, "errno", None) == errno.ENOSPC or f"os error {errno.ENOSPC}" in str(error)
-    if full and remedy not in str(error):  # of a job it has been said
+    if full and remedy not in str(error):  # the message of a failed job has it already
         return f"{error}; {remedy}"
     if getattr(error, "errno", None) in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"{error}; make it, and the folder that holds it, writable and run the same command again"
     return str(error)
-
-
-def _allocating(error: BaseException) -> bool:
-    return isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
 
 
 @contextmanager
@@ -35,4 +32,4 @@ def clear_errors() -> Iterator[None]:
         print("interrupted; the same command goes on where it was", file=sys.stderr)
         sys.exit(130)  # as a shell says it of SIGINT
     except (MemoryError, OSError, ValueError, RuntimeError) as error:
-        sys.exit(f"error: {said(error)}")
+        sys.exit(f"error: {message(error)}")
