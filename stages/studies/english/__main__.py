@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from stages.plumbing.command import clear_errors
+from stages.plumbing.errors import clear_errors
 from stages.studies.english import study
 
 parser = argparse.ArgumentParser(
