@@ -1,5 +1,6 @@
 """The studies beside the chain: what they cut, count and draw."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -143,7 +144,7 @@ def test_a_difference_within_the_margin_is_called_equivalent():
 
 
 def test_a_folder_without_runs_of_the_original_is_refused(tmp_path):
-    (tmp_path / "params.yaml").write_text("analysis: {confidence: 0.95, alpha: 0.025}")
+    (tmp_path / "params.yaml").write_text("operators: [original, shared]\nanalysis: {confidence: 0.95, alpha: 0.025}")
     (tmp_path / "observations").mkdir()
     place = {"operator": "shared", "size": "mini", "condition": "step=1", "pretraining_seed": 1}
     row = observations.Observation(stage="pretraining", metric="validation_loss", value=4.0, **place)
@@ -156,3 +157,40 @@ def test_the_figure_of_english_is_of_equal_bytes_for_equal_numbers():
     losses = english_losses({"original": 500, "shared": 2401}, {"original": 4.0, "shared": 4.0})
     runs = english.outcomes(losses)
     assert english.figure(losses, runs) == english.figure(losses, runs)
+
+
+def test_the_page_of_english_has_the_numbers_of_its_contrasts(tmp_path):
+    folder = Path(__file__).parents[1] / "reports/examples/english"
+    shutil.copytree(folder, tmp_path / "english")
+    english.main(tmp_path / "english")
+    for name in ("runs.csv", "contrasts.csv", "english.svg"):
+        assert (tmp_path / "english" / name).read_bytes() == (folder / name).read_bytes()
+    runs, compared = (pd.read_csv(folder / f"{name}.csv") for name in ("runs", "contrasts"))
+    means = runs.groupby(["outcome", "arm"])["value"].mean()
+    compared = compared.set_index(["outcome", "arm"])
+    steps = english.STEPS.format(english.THRESHOLD)
+    lines = (folder / "README.md").read_text(encoding="utf-8").replace("−", "-").splitlines()
+    rows = {
+        cells[1]: cells[2:-1] for line in lines if len(cells := [cell.strip(" *") for cell in line.split("|")]) == 7
+    }
+    names = {"pairwise_scaled": "pairwise, S from N(0, 1/d) (`pairwise_scaled`)"}
+    for arm in ("symmetric", "shared", "pairwise", "pairwise_scaled"):
+        shown, row = rows[names.get(arm, arm)], compared.loc[steps, arm]
+        assert shown[1].removeprefix("at least ") == f"{row['estimate']:,.0f} ({row['low']:,.0f} to {row['high']:,.0f})"
+        if row["never"] == row["seeds"] == 4:
+            assert shown[0] == "none of 4 runs" and shown[2] == "not compared"
+            continue
+        loss = compared.loc[english.LOSS, arm]
+        assert shown[0] == f"{means[steps, arm]:,.0f}" and shown[2] == f"{means[english.LOSS, arm]:.2f}"
+        assert shown[3] == f"{loss['estimate']:.3f} ({loss['low']:.3f} to {loss['high']:.3f})"
+    readme = " ".join((folder.parents[2] / "README.md").read_text(encoding="utf-8").split())
+    original, symmetric, shared = (f"{means[steps, arm]:,.0f}" for arm in ("original", "symmetric", "shared"))
+    assert f"begins to learn after {original} steps, symmetric after {symmetric} and shared after {shared}." in readme
+    shown = compared[compared["verdict"] != "undecided"]
+    assert compared.loc[[steps, english.LOSS]].query('verdict != "undecided"')["p_holm"].max() < 0.002 and set(
+        shown.loc[steps].index
+    ) == {"symmetric", "shared", "pairwise"}
+    scaled = compared.xs("pairwise_scaled", level="arm")
+    assert f"(p = {scaled.loc[english.LOSS, 'p_equivalence']:.2f})" in " ".join(lines)
+    found = f"{scaled.loc[steps, 'detectable']:.0f} steps, or of {scaled.loc[english.LOSS, 'detectable']:.2f} nats"
+    assert found in " ".join(lines)

@@ -39,8 +39,10 @@ def main(folder: Path) -> None:
     Raises:
         ValueError: a file is missing or damaged, or no run of the original is there.
     """
-    analysis = read_yaml(folder / "params.yaml")["analysis"]
+    params = read_yaml(folder / "params.yaml")
+    analysis, arms = params["analysis"], params["operators"]
     losses = convergence.validation_loss(observations.read(sorted((folder / "observations").glob("*.csv"))))
+    losses = losses[losses["operator"].isin(arms)].sort_values("operator", key=lambda names: names.map(arms.index))
     if not (losses["operator"] == REFERENCE).any():
         raise ValueError(f"{folder / 'observations'}: no run of {REFERENCE}, which every arm is compared with")
     runs = outcomes(losses)
