@@ -18,6 +18,21 @@ CURVE = ["step", "waiting", "at_risk", "reached"]
 MEANS = ["mean", "sd", "low", "high", "runs", "never", "horizon"]
 
 
+def first_below(steps: pd.Series, losses: pd.Series, threshold: float) -> tuple[int, bool]:
+    """The step at which a run first falls below a threshold, and whether it does.
+
+    Args:
+        steps: of its evaluations, increasing.
+        losses: at these steps.
+        threshold: in the unit of the losses.
+
+    Returns:
+        The step of the first evaluation below the threshold and True, or the last step and False.
+    """
+    below = steps[losses < threshold]
+    return (int(below.iloc[0]), True) if len(below) else (int(steps.iloc[-1]), False)
+
+
 def horizon(events: pd.DataFrame) -> float:
     """The last step up to which every run is known: the shortest run that never got there, or else the last event."""
     never = events.loc[~events["reached"], "step"]

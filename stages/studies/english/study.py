@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
-from stages.evidence import convergence, power
+from stages.evidence import convergence, power, survival
 from stages.evidence.estimate import paired
 from stages.evidence.statistics import holm
 from stages.plumbing import observations
@@ -41,7 +41,7 @@ def main(folder: Path) -> None:
     """
     params = read_yaml(folder / "params.yaml")
     analysis, arms = params["analysis"], params["operators"]
-    losses = convergence.validation_loss(observations.read(sorted((folder / "observations").glob("*.csv"))))
+    losses = convergence.validation_loss(observations.read(sorted((folder / "observations").glob("*.csv*"))))
     losses = losses[losses["operator"].isin(arms)].sort_values("operator", key=lambda names: names.map(arms.index))
     if not (losses["operator"] == REFERENCE).any():
         raise ValueError(f"{folder / 'observations'}: no run of {REFERENCE}, which every arm is compared with")
@@ -67,9 +67,8 @@ def outcomes(losses: pd.DataFrame) -> pd.DataFrame:
     for (arm, seed), run in losses.groupby(["operator", "pretraining_seed"], sort=False):
         run = run.sort_values("step")
         for threshold in (THRESHOLD, *ROBUSTNESS):
-            below = run.loc[run["value"] < threshold, "step"]
-            step = below.iloc[0] if len(below) else run["step"].iloc[-1]
-            rows.append((arm, int(seed), STEPS.format(threshold), float(step), bool(len(below))))
+            event = survival.first_below(run["step"], run["value"], threshold)
+            rows.append((arm, int(seed), STEPS.format(threshold), *event))
         rows.append((arm, int(seed), LOSS, float(run["value"].iloc[-1]), True))
     return pd.DataFrame(rows, columns=["arm", "seed", "outcome", "value", "reached"])
 

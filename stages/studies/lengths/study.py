@@ -22,6 +22,7 @@ import yaml
 from matplotlib.figure import Figure
 
 from stages.corpus import stage as corpus
+from stages.evidence import survival
 from stages.filtering import stage as filtering
 from stages.masked_lm.run import PretrainingRun
 from stages.plumbing import jobs, scales
@@ -93,9 +94,8 @@ def leaving(found: pd.DataFrame) -> pd.DataFrame:
     thresholds = {each.name: each.threshold for each in CORPORA}
     rows = []
     for (name, length, seed), run in found.groupby(["corpus", "length", "seed"], sort=False):
-        below = run.loc[run["validation_loss"] < thresholds[name], "step"]
-        step = below.min() if len(below) else run["step"].max()
-        rows.append((name, length, seed, step, bool(len(below)), run["validation_loss"].iloc[-1]))
+        event = survival.first_below(run["step"], run["validation_loss"], thresholds[name])
+        rows.append((name, length, seed, *event, run["validation_loss"].iloc[-1]))
     return pd.DataFrame(rows, columns=["corpus", "length", "seed", "step", "reached", "final_loss"])
 
 

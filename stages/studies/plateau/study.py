@@ -1,8 +1,8 @@
 """Study: what decides how soon a run leaves the plateau, the operator or the spread of its first scores?
 
-FOLDER holds `params.yaml` and `observations/`, those that the chain's stages `parameters` and `pretraining` leave at
-scale `plateau` or `plateau_deep`: a run of one's own is judged from a copy of both. Writes FOLDER/tables and
-FOLDER/figures, whole, and the page FOLDER/report.html.
+FOLDER holds `params.yaml` and `observations/`, those (as they are, or gzipped) that the chain's stages `parameters` and
+`pretraining` leave at scale `plateau` or `plateau_deep`: a run of one's own is judged from a copy of both. Writes
+FOLDER/tables and FOLDER/figures, whole, and the page FOLDER/report.html.
 
 A run leaves the plateau at the first evaluation whose validation loss is below LEVEL, which was set before the runs;
 one that never does is right-censored at its last step. Its arm is a name in `operators`: an operator whose own
@@ -55,7 +55,7 @@ def main(folder: Path) -> None:
         ValueError: a file is missing, or the settings have no arms of given spreads, or several sizes.
     """
     params = read_yaml(folder / "params.yaml")
-    rows = observations.read(sorted((folder / "observations").glob("*.csv")))
+    rows = observations.read(sorted((folder / "observations").glob("*.csv*")))
     found = {name: stored(frame) for name, frame in study(rows, params).items()}
     found["tests"] = found["tests"].fillna({"place": ""})
     options = params["analysis"]["confidence"], params["analysis"]["alpha"]
@@ -136,9 +136,8 @@ def left(rows: pd.DataFrame) -> pd.DataFrame:
     made = []
     for (arm, size, seed), run in convergence.validation_loss(rows).groupby(convergence.RUN, sort=False):
         run = run.sort_values("step")
-        below = run.loc[run["value"] < LEVEL, "step"]
-        step = below.iloc[0] if len(below) else run["step"].iloc[-1]
-        made.append((size, arm, seed, float(step), bool(len(below)), float(run["value"].iloc[-1])))
+        step, reached = survival.first_below(run["step"], run["value"], LEVEL)
+        made.append((size, arm, seed, float(step), reached, float(run["value"].iloc[-1])))
     return pd.DataFrame(made, columns=["size", "arm", "seed", "step", "reached", "loss"])
 
 
