@@ -62,9 +62,6 @@ NAMES = {  # of operators in the tables of the findings, where they are not the 
 }
 
 
-LATE = ("pairwise", "shared")
-
-
 @pytest.mark.parametrize(
     ("study", "heading", "spreads", "operators"),
     [
