@@ -170,16 +170,18 @@ def test_the_page_of_english_has_the_numbers_of_its_contrasts(tmp_path):
     compared = compared.set_index(["outcome", "arm"])
     steps = english.STEPS.format(english.THRESHOLD)
     lines = (folder / "README.md").read_text(encoding="utf-8").replace("−", "-").splitlines()
+    page = " ".join(lines)
     rows = {
         cells[1]: cells[2:-1] for line in lines if len(cells := [cell.strip(" *") for cell in line.split("|")]) == 7
     }
     names = {"pairwise_scaled": "pairwise, S from N(0, 1/d) (`pairwise_scaled`)"}
     for arm in ("symmetric", "shared", "pairwise", "pairwise_scaled"):
         shown, row = rows[names.get(arm, arm)], compared.loc[steps, arm]
-        assert shown[1].removeprefix("at least ") == f"{row['estimate']:,.0f} ({row['low']:,.0f} to {row['high']:,.0f})"
         if row["never"] == row["seeds"] == 4:
-            assert shown[0] == "none of 4 runs" and shown[2] == "not compared"
+            assert shown[:3] == ["none of 4 runs", f"at least {row['low']:,.0f}", "not compared"]
+            assert f"a lower bound: {row['estimate']:,.0f} steps, and {row['low']:,.0f} at the lower end" in page
             continue
+        assert shown[1] == f"{row['estimate']:,.0f} ({row['low']:,.0f} to {row['high']:,.0f})"
         loss = compared.loc[english.LOSS, arm]
         assert shown[0] == f"{means[steps, arm]:,.0f}" and shown[2] == f"{means[english.LOSS, arm]:.2f}"
         assert shown[3] == f"{loss['estimate']:.3f} ({loss['low']:.3f} to {loss['high']:.3f})"
@@ -194,6 +196,25 @@ def test_the_page_of_english_has_the_numbers_of_its_contrasts(tmp_path):
         shown.loc[steps].index
     ) == {"symmetric", "shared", "pairwise"}
     scaled = compared.xs("pairwise_scaled", level="arm")
-    assert f"(p = {scaled.loc[english.LOSS, 'p_equivalence']:.2f})" in " ".join(lines)
+    assert f"(p = {scaled.loc[english.LOSS, 'p_equivalence']:.2f})" in page
     found = f"{scaled.loc[steps, 'detectable']:.0f} steps, or of {scaled.loc[english.LOSS, 'detectable']:.2f} nats"
-    assert found in " ".join(lines)
+    assert found in page
+    ends = runs[(runs["arm"] == "pairwise") & (runs["outcome"] == english.LOSS)]["value"]
+    assert f"it ends between {ends.min():.2f} and {ends.max():.2f}" in page
+    early = runs[(runs["arm"] == "pairwise") & (runs["outcome"] == english.STEPS.format(5.7)) & runs["reached"]]
+    assert f"one run of pairwise falls below 5.7, at step {early['value'].item():,.0f}" in page
+    stuck = compared.loc[english.STEPS.format(5.3), "shared"]["never"]
+    assert stuck == 2 and "two runs of shared never get below 5.3" in page
+    findings = " ".join((folder.parent / "README.md").read_text(encoding="utf-8").split())
+    most = scaled.loc[steps, "high"], scaled.loc[english.LOSS, "high"]
+    assert "it may still be up to {:.0f} steps later and {:.2f} nats higher".format(*most) in findings
+    released = pd.read_csv(folder.parent / "files/tables/milestones.csv").query(
+        "source == 'released' and size == 'base'"
+    )
+    leaving = released[released["milestone"] == "plateau_end_step"].set_index("operator")["mean"]
+    assert (
+        "at step {symmetric:,.0f} and pairwise at {pairwise:,.0f}, before the original at {original:,.0f}".format(
+            **leaving
+        )
+        in page
+    )

@@ -6,7 +6,7 @@ all others.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, isnan
+from math import ceil, isinf, isnan
 from typing import ClassVar
 
 import pandas as pd
@@ -163,8 +163,10 @@ def mean_sd(cell: object) -> Value:
 
 
 def interval(low: float, high: float, decimals: int) -> str:
-    """An interval as `1.20 to 3.40`; a dash for NaN."""
-    return MISSING if isnan(low) else f"{number(low, decimals)} to {number(high, decimals)}"
+    """An interval as `1.20 to 3.40`, or `1.20 or more` without an upper end; a dash for NaN."""
+    if isnan(low):
+        return MISSING
+    return f"{number(low, decimals)} {'or more' if isinf(high) else f'to {number(high, decimals)}'}"
 
 
 def probability(p: float) -> str:

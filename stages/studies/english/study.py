@@ -5,7 +5,7 @@ whose head is the plan of the study. Writes FOLDER/runs.csv (when every run leav
 FOLDER/contrasts.csv (every arm against the original, in pairs of equal seeds) and FOLDER/english.svg.
 """
 
-from math import nan
+from math import inf, nan
 from pathlib import Path
 
 import pandas as pd
@@ -22,7 +22,7 @@ from stages.report.drawing import INK, panels, steps_axis, style
 from stages.report.spreadsheets import csv_of
 
 REFERENCE = "original"
-THRESHOLD = 5.5  # nats: half way between the plateau (6.1) and the knee of the curves (4.9) in the pilot
+THRESHOLD = 5.5  # nats: half way between the plateau (6.1) and the knee of the pilot's curves (4.9)
 ROBUSTNESS = (5.3, 5.7)  # thresholds that the answer is checked at
 MARGIN = 0.02  # nats, within which a final loss counts as equal to the original's
 SYMMETRIC = ("symmetric", "partial_qk", "tied_qkv", "shared")  # arms whose scores are symmetric at the start
@@ -83,8 +83,9 @@ def contrasts(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFra
 
     Returns:
         One row a comparison: `outcome`, `arm`, `reference`, `seeds`, `never` (runs of the arm that never get there),
-        `estimate` (arm less reference) with `low` and `high`, `p`, `p_holm`, `p_equivalence` (of the final loss: that
-        it differs by less than MARGIN), `detectable` (the smallest difference that 80 % of such studies would find at
+        `estimate` (arm less reference) with `low` and `high` (infinite where a run of the arm is censored, since its
+        difference may only be larger), `p`, `p_holm`, `p_equivalence` (of the final loss: that it differs by less than
+        MARGIN), `detectable` (the smallest difference that 80 % of such studies would find at
         the first step of Holm's method) and `verdict`. Final losses are compared of those arms alone all of whose runs
         have left the plateau; the last row, where it can be made, compares the mean of the arms whose scores are
         symmetric at the start with the mean of the others, seed by seed.
@@ -111,7 +112,7 @@ def _contrast(values: pd.DataFrame, outcome: str, arm: str, reference: str, neve
     pairs = values[[arm, reference]].dropna()
     made = paired(*pairs.to_numpy(float).T, confidence)
     row = {"outcome": outcome, "arm": arm, "reference": reference, "seeds": len(pairs), "never": never}
-    row |= {"estimate": made.value, "low": made.low, "high": made.high, "p": made.p}
+    row |= {"estimate": made.value, "low": made.low, "high": inf if never else made.high, "p": made.p}
     equal = made.p_within(MARGIN) if outcome == LOSS else nan
     return row | {"p_equivalence": equal, "error": made.error, "freedom": made.freedom}
 
