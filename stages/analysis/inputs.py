@@ -41,7 +41,10 @@ def observed(settings: Settings) -> pd.DataFrame:
 
 
 def further() -> tuple[str, ...]:
-    """The stages of one file of observations, which a pipeline may leave out."""
+    """Names the stages that write data/observations/STAGE.csv, some of which a pipeline may leave out.
+
+    FIRST come first, then the others in the order of dvc.yaml; those in APART are read elsewhere.
+    """
     outs = [out for stage in handover.pipeline().values() for out in handover.paths(stage["outs"], {})]
     named = [out.stem for out in outs if out.parent == observations.FOLDER and "$" not in out.name]
     return tuple(name for name in dict.fromkeys((*FIRST, *named)) if name in named and name not in APART)

@@ -111,7 +111,10 @@ def seed_means(runs: pd.MultiIndex) -> np.ndarray:
 
 
 def seed_weights(runs: pd.MultiIndex, resamples: int, generator: np.random.Generator) -> np.ndarray:
-    """The same after resampling pre-training seeds [resamples, runs]; rows of one seed stay together, averaged."""
+    """The weights of `seed_means` after resampling pre-training seeds [resamples, runs].
+
+    Runs of one seed stay together.
+    """
     outer = runs.get_level_values(0)
     seeds = outer.unique()
     drawn = generator.multinomial(len(seeds), np.full(len(seeds), 1 / len(seeds)), size=resamples)

@@ -19,7 +19,7 @@ class OperatorConfig(BertConfig):
     operator: its name. variant: the name that the run gives to the operator with these settings.
     start: one of the operator's `starts`. score_spread: standard deviation of its first scores (base.py).
     score_rate: the learning rate of the parameters that serve its scores alone, as a multiple of that of the others.
-    operators_sha256: of the file of a user's own operator, which the process must have imported; None: none of a user.
+    operators_sha256: of the file of a user's own operator, which the process must have imported; None for others.
     """
 
     model_type = "operator-bert"

@@ -224,7 +224,7 @@ class OverParameters(Original):
         return 2 * (2 * hidden * width + 2 * cls.pairs(hidden, intermediate) * width)
 
     def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
-        """None: ValueError."""
+        """Raises ValueError: BERT has no such feed-forward network."""
         raise ValueError(f"{self.name}: BERT has no attention over parameters in place of its feed-forward network")
 
 

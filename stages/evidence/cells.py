@@ -215,6 +215,18 @@ def _empty(table: Table, row: Row, column: Column) -> dict:
 
 
 def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -> dict:
+    """One cell: what the paper prints, what the released results give, what this run measured, and the verdict on it.
+
+    Args:
+        table: as tables.yaml specifies it.
+        row: of the table; what it and the column select picks the measurements of the cell.
+        column: of the table.
+        printed: the published cell; None where the paper has none.
+        evidence: the measurements of the released results and of this run.
+
+    Returns:
+        The fields of a row of cells.csv.
+    """
     cell = _empty(table, row, column)
     if printed is not None:
         cell |= {"printed": printed.printed, "published": printed.value, "published_sd": printed.std}

@@ -44,7 +44,7 @@ def table(name: str) -> pd.DataFrame:
 
 
 def texts(name: str) -> pd.DataFrame:
-    """The same cells with all columns as the text that the file holds, empty where nothing stands."""
+    """The cells of a published table, every column as the text that the file holds; empty where nothing stands."""
     return pd.read_csv(FOLDER / f"{name}.csv", dtype="str", keep_default_na=False)
 
 

@@ -59,7 +59,14 @@ def units(rows: pd.DataFrame) -> tuple[np.ndarray, str]:
 
 
 def units_by_draw(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
-    """The same, with what each unit has in common with that of another arm: its seed, or the round of a time [n]."""
+    """The units of inference of one cell, with what pairs each of them with a unit of another arm.
+
+    Args:
+        rows: as for `units`.
+
+    Returns:
+        One value for every unit [n]; its seed, or the round of a timed repeat [n]; and the name of the unit.
+    """
     values = rows["value"].to_numpy(float)
     if rows["pretraining_seed"].isna().all():
         if "stage" in rows and (rows["stage"] == "timing").any():

@@ -55,7 +55,7 @@ def take(gpus: tuple[str, ...]) -> int:
     It must come before a library is loaded that asks for a GPU: CUDA_VISIBLE_DEVICES is read then, and once.
 
     Args:
-        gpus: names, as `visible` gives them.
+        gpus: identifiers, as `visible` returns them.
 
     Returns:
         The descriptor of the lock, which holds until the process ends.

@@ -100,6 +100,17 @@ def stated_of(key: str, said: Key | None) -> dict[str, tuple[str, Stated]]:
 
 
 def _row(key: str, value: object, said: Key, source: str, params: dict, facts: dict, unknown: Mapping) -> dict:
+    """The row of one setting, beside what a source states of it.
+
+    Args:
+        key: of the setting, with its sections.
+        value: in this run.
+        said: what the schema says of the key.
+        source: one of SOURCES.
+        params: all settings of this run.
+        facts: the part of protocol.yaml that is the source's.
+        unknown: as for `compare`.
+    """
     place, stated = stated_of(key, said)[source]
     row = {"setting": _name(said, key, stated), "key": key, "paper": NOT_STATED, "code": ""}
     row |= {"run": _shown(params, value, said), "verdict": NOT_STATED}

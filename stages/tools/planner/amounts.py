@@ -42,22 +42,26 @@ class Amounts:
 
 
 def of(settings: Settings) -> Amounts:
-    """Of the data that a run with these settings has made, or will make."""
-    pieces, sequences = settings.tokenization.vocabulary_size, {}
+    """Counts the data that a run with these settings has made or, before it has made them, estimates them."""
+    vocabulary_size, sequences = settings.tokenization.vocabulary_size, {}
     if finished(settings, *DATA) == [*DATA]:
         index = packing.read_index(TOKENS)
-        pieces, sequences = (
+        vocabulary_size, sequences = (
             index["vocabulary_size"],
             {name: split["sequences"] for name, split in index["splits"].items()},
         )
     generated = settings.data.source == "embedded"
     lengths = LENGTHS["embedded" if generated else "original"]
     longest = lengths["context"] if generated else settings.tasks.questions.triviaqa_words * PIECES_A_WORD
-    return Amounts(pieces, sequences, _examples(settings), lengths | {"triviaqa": longest})
+    return Amounts(vocabulary_size, sequences, _examples(settings), lengths | {"triviaqa": longest})
 
 
 def _examples(settings: Settings) -> dict[tuple[str, str], int]:
-    """Of data/tasks; before it is there, whole splits as Kowsher et al. print them, at most what is asked for."""
+    """The number of examples by task (or set of questions) and split.
+
+    It is that of data/tasks or, before they are there, of whole splits as Kowsher et al. print them, at most what is
+    asked for.
+    """
     if finished(settings, "tasks"):
         return pd.read_csv(STATISTICS).set_index(["task", "split"])["examples"].to_dict()
     examples = pd.read_csv(PRINTED).set_index(["row_key", "column_key"])["value"].dropna().astype(int).to_dict()
