@@ -128,6 +128,7 @@ def test_the_first_screen_has_a_row_an_operator_with_a_verdict_its_number_and_a_
     assert "released: scores lower −3.92 points (−5.05 to −2.79) at BERT-base" in words["symmetric"]
     assert "released: no raw results" in words["shared"]
     assert "own study: leaves the plateau later +176 steps (158 to 195)" in words["shared"]
+    assert "does not leave the plateau +1,900 steps (1,835 or more) with 2 layers" in words["pairwise"]
     assert re.search(
         r"this run: too few seeds [−+][\d.]+ points at BERT-tiny", words["shared"]
     )  # two: no interval, either
