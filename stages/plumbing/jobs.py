@@ -140,7 +140,8 @@ def prepare(stage: Path, workers: int | str | None) -> None:
     Nothing is done where `run` may need no server: on a cluster, in one of several processes, beside a GPU.
 
     Args:
-        stage: the file of the stage.
+        stage: the file of the stage. Where `jobs.run(` does not stand in its own text, the server begins later, with
+            the first job.
         workers: as in `run`.
     """
     runs_jobs = "jobs.run(" in stage.read_text(encoding="utf-8")
