@@ -153,9 +153,7 @@ def _family(row) -> str:
 def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """Adjusts the p values of one family and gives its verdicts, from the adjusted ones."""
     adjusted = {f"{name}_holm": holm(family[name].to_numpy(float)) for name in ("p", "p_equivalence")}
-    tests = int(family["p"].notna().sum())
-    strict = alpha / max(tests, 1)  # the first step of Holm's method, at which something is found or nothing is
-    detectable = [power.smallest_effect(row.error, row.freedom, strict) for row in family.itertuples()]
+    tests, detectable = int(family["p"].notna().sum()), power.smallest_effects(family, alpha)
     family = family.assign(**adjusted, tests=tests, detectable=detectable)
     few = [too_few(row.unit_of_inference, row.n, row.n_reference) for row in family.itertuples()]
     family["verdict"] = [

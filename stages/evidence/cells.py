@@ -74,7 +74,7 @@ def fill(table: Table, published: pd.DataFrame, evidence: Evidence, other: pd.Da
     """All cells of a table, row by row; values in the printed unit. Columns: TYPES.
 
     p_equivalence and p_difference are adjusted by Holm's method over the cells of a row (of a list: over all), but for
-    the GLUE score, which is one test.
+    a mean of the others (the GLUE score, an average), which is one test.
 
     other: the same table of the paper's other edition. status: `reproduced`, `not run at this scale`, or empty where
     nothing measures the cell. ValueError for a published cell that the specification has no row or column for.

@@ -7,6 +7,7 @@ The spread is itself estimated, from few runs mostly, so these are orders of mag
 from math import isnan, nan
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 from scipy.optimize import brentq
 
@@ -36,6 +37,17 @@ def smallest_effect(error: float, freedom: float, alpha: float) -> float:
     if isnan(error):
         return nan
     return brentq(lambda size: direction(size, error, freedom, alpha) - OFTEN, 0, 1e4 * error)
+
+
+def smallest_effects(family: pd.DataFrame, alpha: float) -> list[float]:
+    """The effects that t tests of one family find in 80 % of runs, at the first step of Holm's method over the family.
+
+    Args:
+        family: a row for each test: `p`, NaN where there is none, which makes it no member; `error` and `freedom`.
+        alpha: of all tests of the family together.
+    """
+    first_step = alpha / max(family["p"].notna().sum(), 1)
+    return [smallest_effect(row.error, row.freedom, first_step) for row in family.itertuples()]
 
 
 def smallest_spread(freedom: tuple[int, int], alpha: float) -> float:

@@ -85,10 +85,10 @@ def contrasts(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFra
         One row a comparison: `outcome`, `arm`, `reference`, `seeds`, `never` (runs of the arm that never get there),
         `estimate` (arm less reference) with `low` and `high` (infinite where a run of the arm is censored, since its
         difference may only be larger), `p`, `p_holm`, `p_equivalence` (of the final loss: that it differs by less than
-        MARGIN), `detectable` (the smallest difference that 80 % of such studies would find at
-        the first step of Holm's method) and `verdict`. Final losses are compared of those arms alone all of whose runs
-        have left the plateau; the last row, where it can be made, compares the mean of the arms whose scores are
-        symmetric at the start with the mean of the others, seed by seed.
+        MARGIN), `detectable` (the smallest difference that 80 % of such studies would find at the first step of Holm's
+        method) and `verdict`. Final losses are compared of those arms alone all of whose runs have left the plateau;
+        the last row, where it can be made, compares the mean of the arms whose scores are symmetric at the start with
+        the mean of the others, seed by seed.
     """
     stuck = set(runs.loc[(runs["outcome"] == STEPS.format(THRESHOLD)) & ~runs["reached"], "arm"])
     families = []
@@ -101,8 +101,8 @@ def contrasts(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFra
         family = [_contrast(values, outcome, arm, REFERENCE, int(never[arm]), confidence) for arm in arms]
         families += [_judged(pd.DataFrame(family), alpha)] if family else []
         if outcome == LOSS and {*SYMMETRIC, *ASYMMETRIC} <= set(values):
-            means = {"symmetric at the start": SYMMETRIC, "asymmetric at the start": ASYMMETRIC}
-            means = pd.DataFrame({name: values[[*group]].mean(axis=1) for name, group in means.items()})
+            groups = {"symmetric at the start": SYMMETRIC, "asymmetric at the start": ASYMMETRIC}
+            means = pd.DataFrame({name: values[[*group]].mean(axis=1) for name, group in groups.items()})
             families.append(_judged(pd.DataFrame([_contrast(means, outcome, *means, 0, confidence)]), alpha))
     return pd.concat(families, ignore_index=True) if families else pd.DataFrame()
 
@@ -119,16 +119,18 @@ def _contrast(values: pd.DataFrame, outcome: str, arm: str, reference: str, neve
 
 def _judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """Adds `p_holm`, `detectable` and `verdict` to the comparisons of one family."""
-    adjusted = holm(family["p"].to_numpy(float))
-    first_step = alpha / max(family["p"].notna().sum(), 1)
-    detectable = [power.smallest_effect(row.error, row.freedom, first_step) for row in family.itertuples()]
-    words = ("lower", "higher") if family["outcome"].iloc[0] == LOSS else ("sooner", "later")
+    adjusted, detectable = holm(family["p"].to_numpy(float)), power.smallest_effects(family, alpha)
     family = family.assign(p_holm=adjusted, detectable=detectable)
-    family["verdict"] = [
-        words[row.estimate > 0] if row.p_holm < alpha else ("equivalent" if row.p_equivalence < alpha else "undecided")
-        for row in family.itertuples()
-    ]
-    return family.drop(columns=["error", "freedom"])
+    verdicts = [_verdict(row, alpha) for row in family.itertuples()]
+    return family.assign(verdict=verdicts).drop(columns=["error", "freedom"])
+
+
+def _verdict(row, alpha: float) -> str:
+    """The verdict on one comparison: a direction where a difference is shown, or that there is none to speak of."""
+    if row.p_holm < alpha:
+        words = ("lower", "higher") if row.outcome == LOSS else ("sooner", "later")
+        return words[row.estimate > 0]
+    return "equivalent" if row.p_equivalence < alpha else "undecided"
 
 
 def figure(losses: pd.DataFrame, runs: pd.DataFrame) -> bytes:

@@ -149,17 +149,12 @@ def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     frame = family.reset_index(drop=True)
     for p in ("p", "hazard_p", "loss_p"):
         frame[f"{p}_holm"] = holm(frame[p].to_numpy(float))
-    strict = alpha / max(frame["p"].notna().sum(), 1)  # the first step of Holm's method
-    frame["detectable"] = [_detectable(row, strict) for row in frame.itertuples()]
+    # where no run of a side leaves, it varies by nothing, and nothing could be found beyond the horizon
+    stuck = (frame["never"] == frame["runs"]) | (frame["never_reference"] == frame["runs_reference"])
+    effects = power.smallest_effects(frame.assign(freedom=frame["seeds"] - 1), alpha)
+    frame["detectable"] = pd.Series(effects, frame.index).mask(stuck)
     frame["verdict"] = [verdict(row, alpha) for row in frame.itertuples()]
     return frame[TESTS]
-
-
-def _detectable(row, alpha: float) -> float:
-    """NaN where no run of a side leaves: it varies by nothing then, and nothing could be found beyond the horizon."""
-    if row.never == row.runs or row.never_reference == row.runs_reference:
-        return nan
-    return power.smallest_effect(row.error, row.seeds - 1, alpha)
 
 
 def verdict(row, alpha: float) -> str:
