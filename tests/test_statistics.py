@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.stats import permutation_test
+from statsmodels.stats.multitest import multipletests
 
 from stages.evidence.estimate import between, welch
 from stages.evidence.statistics import (
@@ -221,3 +222,14 @@ def test_equivalence_is_the_interval_at_twice_alpha_inside_the_margin():
         interval = stats.ttest_ind(first, second, equal_var=False).confidence_interval(0.9)
         inside = max(-interval.low, interval.high) < 1
         assert (welch(first, second, 0.95).p_within(1.0) < 0.05) == inside
+
+
+def test_holms_method_is_that_of_statsmodels_among_the_tests_that_have_a_p_value():
+    generator = np.random.default_rng(0)
+    for size in range(1, 12):
+        p_values = generator.uniform(size=size) ** 4
+        p_values[generator.uniform(size=size) < 0.2] = np.nan
+        tested, expected = ~np.isnan(p_values), np.full(size, np.nan)
+        if tested.any():
+            expected[tested] = multipletests(p_values[tested], method="holm")[1]
+        assert np.array_equal(holm(p_values), expected, equal_nan=True)

@@ -2,7 +2,7 @@
 
 Five fine-tuning seeds on one pre-training run speak for that checkpoint; only several pre-training seeds
 speak for the operator. With several, fine-tuning seeds are first averaged within each pre-training seed, so n
-counts pre-training runs. Holm over a family of tests, two one-sided t tests for equivalence (scipy, statsmodels).
+counts pre-training runs. Holm over a family of tests, two one-sided t tests for equivalence (scipy).
 """
 
 from dataclasses import asdict, dataclass, fields
@@ -11,7 +11,6 @@ from math import comb, nan
 import numpy as np
 import pandas as pd
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 NOT_TESTED = "not tested"
 EXACT = "exact"
@@ -152,11 +151,15 @@ def above(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:
-    """Adjusted p values of one family [tests]; tests without a p value (NaN) are no members of it."""
+    """Adjusted p values of one family [tests]; tests without a p value (NaN) are no members of it.
+
+    The smallest of n is multiplied by n, the next by n - 1, and so on; none becomes smaller than one before it (Holm
+    1979). statsmodels has the method too, but collects garbage at every call: 40 ms in a process of many objects.
+    """
     adjusted = np.full(len(p_values), nan)
-    known = ~np.isnan(p_values)
-    if known.any():
-        adjusted[known] = multipletests(p_values[known], method="holm")[1]
+    order = np.argsort(p_values)[: np.count_nonzero(~np.isnan(p_values))]  # NaN is sorted last
+    factors = np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(factors * p_values[order]), 1.0)
     return adjusted
 
 
