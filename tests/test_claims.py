@@ -6,7 +6,7 @@ import pytest
 import yaml
 from scipy import stats
 
-from stages.analysis import claim_scope, claims
+from stages.analysis import claim_scope, claims, contrasts
 from stages.analysis.claim_estimates import estimate
 from stages.analysis.claim_tests import Place, decide, evaluate
 from stages.analysis.claim_words import fields, power, unit_of_inference
@@ -21,7 +21,7 @@ from stages.evidence.statistics import INCONCLUSIVE
 from stages.parameters import stage as parameters
 from stages.plumbing import scales
 from stages.plumbing.settings import load_settings
-from tests.toy_evidence import ROOT, row
+from tests.toy_evidence import ROOT, filled, row
 
 ALL = published.claims()
 RULES = claims.rules()
@@ -257,6 +257,30 @@ def test_runs_of_the_original_that_never_get_there_do_not_hide_that_others_did()
     found = evaluate([EARLIER], none, 0.95, 0.05)
     assert found.verdict == INCONCLUSIVE
     assert fields(found, 0.95, 0.05)["estimate"].endswith("none of 6 runs got there")
+
+
+def test_claims_contrasts_and_cells_count_the_same_runs_that_never_get_there():
+    """Of the third run, one fine-tuning seed of two arrives, which leaves open when the run does."""
+    select = {"stage": "convergence", "metric": "steps_to_95_percent"}
+    ends = {"original": [(500, 510), (520, 530), (540, 550)], "pairwise": [(300, 310), (305, 315), (320, None)]}
+    rows = pd.DataFrame(
+        [
+            row(**select | {"metric": select["metric"] + ("" if step else "_not_reached")}, operator=operator)
+            | {"value": step or 1000.0, "size": "base", "pretraining_seed": p, "finetuning_seed": f}
+            for operator, runs in ends.items()
+            for p, steps in enumerate(runs)
+            for f, step in enumerate(steps)
+        ]
+    )
+    test = {"test": "difference", "of": "pairwise", "than": "original"}
+    found = estimate(test, rows, select, 0.95)
+    assert (found.never, found.n, found.at_least, found.high) == ((1, 0), (3, 3), True, np.inf)
+    observed = pd.DataFrame(columns=measurements.FIELDS)
+    compared = contrasts.table({"reproduced": contrasts.quantities(observed, rows, {})}, 0.95, 0.05, {}).iloc[0]
+    assert compared[["estimate", "never", "never_reference"]].tolist() == [found.value, 1, 0]
+    cells = filled("courtois2024_text_and_figure_numbers", rows.to_dict("records")).set_index(["row_key", "column_key"])
+    assert cells.loc[("base.pairwise", "steps_to_95pct"), "verdict"] == "1 of 3 runs never got there"
+    assert cells.loc[("base.original", "steps_to_95pct"), "reproduced"] == 525
 
 
 def test_scores_at_chance_decide_nothing():

@@ -63,9 +63,7 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
     points = {name: 100 * tuned[name] for name in ("value", "most_frequent_high")}
     tuned = tuned.assign(quantity=SCORE, at=tuned["evaluated_on"], score=points["value"], **points)
     losses = measured[measured["metric"] == "final_validation_loss"].assign(quantity=LOSS, at=FINAL_LOSS)
-    steps = convergence.milestone_events(measured).rename(
-        columns={"seed": "pretraining_seed", "milestone": "at", "step": "value"}
-    )
+    steps = convergence.milestone_events(measured).rename(columns={"milestone": "at", "step": "value"})
     parts = [tuned, losses, lost(rows, without_model), steps.assign(quantity=STEPS, stage="pretraining")]
     names = [name for name in (*KEYS, *RUN, "score", "most_frequent_high") if name != "source"]
     return pd.concat([part.reindex(columns=names).astype(object) for part in parts if len(part)] or [tuned]).astype(
@@ -116,9 +114,7 @@ def compared(own: pd.DataFrame, other: pd.DataFrame, confidence: float, margin: 
     """One arm against the reference, before it is judged. own, other: their rows of `quantities`."""
     arms, until, never = [own, other], nan, [nan, nan]
     if own["quantity"].iloc[0] == STEPS:
-        events = [arm.rename(columns={"value": "step"}).astype({"reached": bool}) for arm in arms]
-        until = survival.horizon(pd.concat(events))
-        arms = [arm.assign(value=survival.restricted(arm, until)) for arm in events]
+        arms, until = survival.timed([arm.astype({"reached": bool}) for arm in arms])
         never = [int((~arm["reached"]).sum()) for arm in arms]
     made = between(*arms, confidence)
     return {

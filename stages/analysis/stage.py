@@ -128,8 +128,8 @@ def summarised(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Statistics of every measured quantity, by operator and size. Scores as fractions."""
     keys = ["stage", "metric", "protocol", "evaluated_on", "operator", "size"]
     rows = run[run["stage"].isin(("parameters", "pretraining", "finetuning"))]
-    split = ("steps_to_loss", f"steps_to_loss{convergence.NOT_REACHED}", "feed_forward_weights")
-    rows = rows[~rows["metric"].isin(split)]  # further split by condition
+    # counts that are further split by condition; times to milestones, which need the runs that never get there
+    rows = rows[~rows["metric"].isin(("feed_forward_weights", *convergence.NAMES))]
     return summaries(rows, keys, confidence).drop(columns=["minimum", "maximum"])
 
 
