@@ -259,6 +259,31 @@ def test_runs_of_the_original_that_never_get_there_do_not_hide_that_others_did()
     assert fields(found, 0.95, 0.05)["estimate"].endswith("none of 6 runs got there")
 
 
+@pytest.mark.parametrize(("third", "below", "above"), [(505, HOLDS, FAILS), (None, INCONCLUSIVE, INCONCLUSIVE)])
+def test_a_mean_time_is_longer_than_that_of_the_runs_that_get_there(third, below, above):
+    rows = pd.DataFrame(steps("pairwise", 500, 502, third))
+    asked = {"test": "value", "select": EARLIER["select"] | {"operator": "pairwise"}, "sizes": ["tiny"]}
+    assert evaluate([asked | {"below": 900}], rows, 0.95, 0.05).verdict == below
+    found = evaluate([asked | {"above": 900}], rows, 0.95, 0.05)
+    assert found.verdict == above
+    assert ("at least 667.33 (1 of 3 runs never got there)" in fields(found, 0.95, 0.05)["estimate"]) == (third is None)
+
+
+def test_late_runs_show_that_a_mean_time_lies_above_a_number_whatever_others_never_get_there():
+    asked = {"test": "value", "select": EARLIER["select"] | {"operator": "pairwise"}, "above": 500, "sizes": ["tiny"]}
+    assert evaluate([asked], pd.DataFrame(steps("pairwise", 900, 910, None)), 0.95, 0.05).verdict == HOLDS
+
+
+def test_a_single_run_that_never_gets_there_is_not_read_as_one_that_gets_there_at_its_end():
+    asked = {"test": "value", "select": EARLIER["select"] | {"operator": "pairwise"}, "sizes": ["tiny"]}
+    rows = pd.DataFrame(steps("pairwise", None))
+    readings = [
+        evaluate([asked | bound], rows, 0.95, 0.05, single=True).reading
+        for bound in ({"below": 1500}, {"below": 500}, {"above": 500})
+    ]
+    assert readings == ["undecided", "not as claimed", "as claimed"]
+
+
 def test_claims_contrasts_and_cells_count_the_same_runs_that_never_get_there():
     """Of the third run, one fine-tuning seed of two arrives, which leaves open when the run does."""
     select = {"stage": "convergence", "metric": "steps_to_95_percent"}

@@ -20,8 +20,8 @@ def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) ->
     """Estimates what a test asks for in one place.
 
     Times to a milestone are restricted to the steps at which all runs that are compared are known
-    (stages.evidence.survival). Where a run never got there, a ratio is only known to be at least, or at most, what it
-    seems, and both at once decide nothing.
+    (stages.evidence.survival). Where a run never got there, a mean is only known to be at least what it seems, and a
+    ratio to be at least, or at most; both at once decide nothing.
 
     Args:
         test: an entry of claim_rules.yaml; its `test` says what is estimated.
@@ -42,7 +42,7 @@ def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) ->
         ends = {name: late > 0 for name, late in zip(("at_least", "at_most"), never, strict=True)}
         found = between(*arms, confidence, bool(test.get("ratio")), **ends)
     else:
-        found = _spread(arms, confidence) if test["test"] == "spread" else _mean(arms[0], confidence)
+        found = _spread(arms, confidence) if test["test"] == "spread" else _mean(arms[0], confidence, never[0] > 0)
     if found is None or found.exact:
         return found
     clean = CLEAN if select.get("metric") == LOST else {}
@@ -55,16 +55,16 @@ def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) ->
     )
 
 
-def _mean(runs: pd.DataFrame, confidence: float) -> Estimate:
-    """The mean of measurements; a count has no interval and needs none."""
+def _mean(runs: pd.DataFrame, confidence: float, at_least: bool) -> Estimate:
+    """The mean of measurements; a count has no interval and needs none. at_least: as `Estimate` has it."""
     summary = summarise(runs, confidence)
     if summary.unit == EXACT:
         return Estimate(summary.mean)
-    found = Estimate(summary.mean, unit=summary.unit, n=(summary.n,))
+    found = Estimate(summary.mean, unit=summary.unit, n=(summary.n,), at_least=at_least)
     if not varies(units(runs)[0]):
         return found
-    error = summary.sd / sqrt(summary.n)
-    return replace(found, low=summary.low, high=summary.high, error=error, freedom=summary.n - 1)
+    error, high = summary.sd / sqrt(summary.n), np.inf if at_least else summary.high
+    return replace(found, low=summary.low, high=high, error=error, freedom=summary.n - 1)
 
 
 def _spread(arms: list[pd.DataFrame], confidence: float) -> Estimate | None:

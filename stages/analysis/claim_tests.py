@@ -9,7 +9,7 @@ does a place where all that is compared is at chance.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 
@@ -20,7 +20,7 @@ from stages.analysis.claim_estimates import bounds, estimate
 from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge
 from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.estimate import Estimate
-from stages.evidence.statistics import FEWEST, INCONCLUSIVE, NOT_TESTED, PRETRAINING, holm, too_few
+from stages.evidence.statistics import EXACT, FEWEST, INCONCLUSIVE, NOT_TESTED, PRETRAINING, holm, too_few
 
 PARTLY = "partly"
 AS_CLAIMED, NOT_AS_CLAIMED, OPPOSITE, UNDECIDED = "as claimed", "not as claimed", "opposite direction", "undecided"
@@ -106,7 +106,8 @@ def _places(test: dict, rows: pd.DataFrame, size: str | None, confidence: float)
 def _counted(place: Place) -> str:
     """A count against what is printed, by the tolerance of its digits and words, or against a range."""
     if "printed" not in place.test:
-        return HOLDS if _inside(place) else FAILS
+        low, high = bounds(place.test)
+        return HOLDS if low <= place.estimate.value <= high else FAILS
     count = Fraction(place.estimate.value).limit_denominator(10**9)
     exact = 1 / (1 - count / 100) if place.test.get("fold") else count
     return judge(str(place.test["printed"]), exact, place.test.get("word", ""))
@@ -126,11 +127,6 @@ def decide(places: Sequence[Place], alpha: float, single: bool = False) -> str:
     return FAILS if (holm(against) < alpha).any() else INCONCLUSIVE
 
 
-def _inside(place: Place) -> bool:
-    low, high = bounds(place.test)
-    return low <= place.estimate.value <= high
-
-
 def _p_values(place: Place, single: bool) -> tuple[float, float]:
     """p of the test that the effect is as claimed, and p of the test that it lies outside of what is claimed.
 
@@ -139,12 +135,14 @@ def _p_values(place: Place, single: bool) -> tuple[float, float]:
     """
     found = place.estimate
     if found.exact or place.test.get("point") or (single and not found.tested):
-        return (0.0, 1.0) if _inside(place) else (1.0, 0.0)
-    if not found.tested:
+        found = replace(found, unit=EXACT)  # read as known without error
+    elif not found.tested:
         return 1.0, np.nan
     low, high = bounds(place.test)
     claimed = max(found.p_above(low), found.p_below(high)) * (1 if "within" in place.test else 2)
     against = 2 * min(found.p_below(low), found.p_above(high))
+    if found.exact and not claimed:  # what lies at a bound is as claimed
+        against = 1.0
     return min(1.0, claimed), min(1.0, against)
 
 

@@ -125,8 +125,8 @@ def milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
 def selected(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
     """The measurements with these values in these fields, each with whether its run `reached` what it tells of.
 
-    Of a milestone, the runs that never reach it are among them: there is one row for every pre-training run, whose value
-    is the step that `events` has.
+    Of a milestone, the runs that never reach it are among them: one row for every pre-training run, with the step that
+    `events` has as its value.
     """
     metric = select.get("metric")
     if metric not in MILESTONES:

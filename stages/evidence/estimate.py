@@ -93,6 +93,8 @@ class Estimate:
         return 1.0 if self.at_least else self._tail(bound, upper=False)
 
     def _tail(self, bound: float, upper: bool) -> float:
+        if self.exact:  # known without error
+            return float(self.value < bound if upper else self.value > bound)
         if self.sides is not None:
             own, other = self.sides[0] - (log(bound) if self.log else bound), self.sides[1]
             return above(own, other) if upper else above(other, own)
