@@ -321,6 +321,27 @@ def test_scores_at_chance_decide_nothing():
         assert (fields(found, 0.95, 0.05)["power"] == "") == (verdict == AT_CHANCE)
 
 
+def test_a_place_at_chance_hides_no_refutation_in_another_place_and_refutes_nothing_itself():
+    values = {"mrpc": {"original": [0.5, 0.51, 0.52], "pairwise": [0.4, 0.412, 0.42]}, "rte": {"original": [0.5] * 3}}
+    values["rte"]["pairwise"] = [0.6, 0.612, 0.62]
+    run = [
+        row(operator=operator, size="base", evaluated_on=task, metric="score", pretraining_seed=seed, value=value)
+        for task, arms in values.items()
+        for operator, runs in arms.items()
+        for seed, value in enumerate(runs)
+    ]
+    asked = {"test": "difference", "of": "pairwise", "than": "original", "above": 0, "sizes": ["base"]}
+    asked |= {"select": {"stage": "finetuning", "metric": "score"}}
+    for at_chance, tasks, expected in (
+        ("rte", ["mrpc", "rte"], (FAILS, "opposite direction")),
+        ("mrpc", ["mrpc", "rte"], (AT_CHANCE, AT_CHANCE)),
+        ("rte", ["rte"], (AT_CHANCE, AT_CHANCE)),
+    ):
+        rows = baselines.beside(pd.DataFrame(run), {("most_frequent", "courtois2024", at_chance, "score"): (0.4, 0.9)})
+        found = evaluate([asked | {"each": {"evaluated_on": tasks}}], rows, 0.95, 0.05)
+        assert (found.verdict, found.reading) == expected
+
+
 def test_a_scale_with_one_pretraining_seed_says_so_in_its_head():
     for name in scales.names():
         text = scales.read(name)

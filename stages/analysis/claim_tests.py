@@ -4,8 +4,9 @@ A test is an entry of claim_rules.yaml, and it is made in every place that it na
 claim holds where it holds in every place, so each is tested at alpha and all must pass (an intersection-union test,
 Berger 1982). It fails where it fails somewhere, so the places' p values against it are adjusted by Holm's method. Both
 err in at most a share alpha of runs, however many places there are; with neither, the claim stays open. A claim about
-an operator is decided by three pre-training runs or more: one checkpoint per arm leaves it open, two seeds do, and so
-does a place where all that is compared is at chance.
+an operator is decided by three pre-training runs or more: one checkpoint per arm leaves it open, and two seeds do. A
+place where all that is compared is at chance shows nothing: the claim cannot hold there, and fails where it is shown
+to fail in another place.
 """
 
 from collections.abc import Sequence
@@ -85,7 +86,7 @@ def evaluate(
     verdict = NOT_TESTED if verdict != FAILS and not complete else verdict
     reading = _reading(measured, verdict, alpha)
     seeds = [place.estimate.checkpoints for place in measured if place.estimate.checkpoints is not None]
-    if any(place.estimate.at_chance for place in measured):
+    if verdict != FAILS and any(place.estimate.at_chance for place in measured):
         verdict = reading = AT_CHANCE
     elif verdict != NOT_TESTED:
         verdict = too_few(PRETRAINING, *seeds or [FEWEST]) or verdict
@@ -122,9 +123,14 @@ def decide(places: Sequence[Place], alpha: float, single: bool = False) -> str:
         single: as for `evaluate`.
     """
     claimed, against = np.array([_p_values(place, single) for place in places]).T
-    if (claimed < alpha).all():
+    if (claimed < alpha).all() and not any(place.estimate.at_chance for place in places):
         return HOLDS
-    return FAILS if (holm(against) < alpha).any() else INCONCLUSIVE
+    return FAILS if _shown_somewhere(places, against, alpha) else INCONCLUSIVE
+
+
+def _shown_somewhere(places: Sequence[Place], p_values: np.ndarray, alpha: float) -> bool:
+    """Whether p values [places] show something after Holm's method, in a place that is not at chance."""
+    return any(p < alpha and not place.estimate.at_chance for place, p in zip(places, holm(p_values), strict=True))
 
 
 def _p_values(place: Place, single: bool) -> tuple[float, float]:
@@ -152,8 +158,8 @@ def _reading(places: Sequence[Place], verdict: str, alpha: float) -> str:
         return AS_CLAIMED
     if verdict != FAILS:
         return UNDECIDED
-    opposite = holm(np.array([_p_opposite(place) for place in places])) < alpha
-    return OPPOSITE if opposite.any() else NOT_AS_CLAIMED
+    opposite = np.array([_p_opposite(place) for place in places])
+    return OPPOSITE if _shown_somewhere(places, opposite, alpha) else NOT_AS_CLAIMED
 
 
 def _p_opposite(place: Place) -> float:
