@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.stats import permutation_test
 from statsmodels.stats.multitest import multipletests
 
-from stages.evidence.estimate import between, welch
+from stages.evidence.estimate import between, of_means, welch
 from stages.evidence.statistics import (
     DIFFERENT,
     EQUIVALENT,
@@ -120,6 +120,18 @@ def test_welch_by_hand():
     freedom = sum(parts) ** 2 / (parts[0] ** 2 / 2 + parts[1] ** 2 / 1)
     assert result.value == -1.0 and result.freedom == pytest.approx(freedom)
     assert result.high - result.low == pytest.approx(2 * stats.t.ppf(0.975, freedom) * sqrt(sum(parts)))
+
+
+@settings(deadline=None)
+@given(values, values)
+def test_printed_means_and_deviations_are_tested_as_the_runs_behind_them(first, second):
+    first, second = np.array(first), np.array(second)
+    sides = [(np.mean(side), np.std(side, ddof=1) ** 2, len(side)) for side in (first, second)]
+    made, runs_of_both = of_means(*sides, 0.95), welch(first, second, 0.95)
+    assert (made.low, made.high, made.p) == pytest.approx((runs_of_both.low, runs_of_both.high, runs_of_both.p))
+    expected = stats.ttest_ind(first, second, equal_var=False)
+    assert made.value / made.error == pytest.approx(expected.statistic)
+    assert (made.low, made.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
 
 
 ROUNDED = [100 * (0.1 + 0.2), 100 * 0.3]  # equal but for rounding
