@@ -17,14 +17,7 @@ import yaml
 from stages.analysis import robustness
 from stages.evidence import baselines, convergence, power, scores, survival
 from stages.evidence.estimate import between
-from stages.evidence.statistics import (
-    FEWEST,
-    INCONCLUSIVE,
-    TOO_FEW,
-    holm,
-    too_few,
-    verdict,
-)
+from stages.evidence.statistics import FEWEST, INCONCLUSIVE, TOO_FEW, holm, too_few, verdict
 
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
 REFERENCE = "original"

@@ -34,14 +34,7 @@ from stages.evidence import (
 )
 from stages.evidence import measurements as quantities
 from stages.evidence.statistics import summaries
-from stages.plumbing.files import (
-    ANALYSIS,
-    AUDIT,
-    REPORTS,
-    temporary_sibling,
-    write_atomically,
-    write_table,
-)
+from stages.plumbing.files import ANALYSIS, AUDIT, REPORTS, temporary_sibling, write_atomically, write_table
 from stages.plumbing.settings import Settings
 
 METRICS = REPORTS / "metrics.json"

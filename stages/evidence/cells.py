@@ -18,34 +18,19 @@ from stages.evidence.statistics import summarise
 
 PAPER_SIZES = ("small", "base")
 TYPES = {
-    "table": "str",
-    "row_key": "str",
-    "column_key": "str",
-    "row": "str",
-    "column": "str",
-    "metric": "str",
+    **dict.fromkeys(("table", "row_key", "column_key", "row", "column", "metric"), "str"),
     "decimals": "int64",
-    "printed": "str",
-    "other_edition": "str",
-    "published": "float64",
-    "published_sd": "float64",
-    "released": "float64",
-    "released_sd": "float64",
+    **dict.fromkeys(("printed", "other_edition"), "str"),
+    **dict.fromkeys(("published", "published_sd", "released", "released_sd"), "float64"),
     "released_n": "Int64",
-    "reproduced": "float64",
-    "reproduced_sd": "float64",
+    **dict.fromkeys(("reproduced", "reproduced_sd"), "float64"),
     "reproduced_n": "Int64",
-    "interval_low": "float64",
-    "interval_high": "float64",
+    **dict.fromkeys(("interval_low", "interval_high"), "float64"),
     "unit_of_inference": "str",
     "runs": "Int64",
-    "within_sd": "float64",
-    "p_equivalence": "float64",
-    "p_difference": "float64",
-    "status": "str",
-    "verdict": "str",
-    "most_frequent": "float64",
-    "words_and_overlap": "float64",
+    **dict.fromkeys(("within_sd", "p_equivalence", "p_difference"), "float64"),
+    **dict.fromkeys(("status", "verdict"), "str"),
+    **dict.fromkeys(("most_frequent", "words_and_overlap"), "float64"),
     "at_chance": "boolean",
 }
 
@@ -82,20 +67,14 @@ def fill(table: Table, published: pd.DataFrame, evidence: Evidence, other: pd.Da
     run, released = (matching(frame, table.select) for frame in (evidence.run, evidence.released))
     released = released if not table.released else matching(evidence.released, table.select | table.released)
     evidence = replace(evidence, run=run, released=released)
-    make = _list if table.is_list else _matrix
+    make = _matrix if table.entries is None else _list
     made = pd.DataFrame(make(table, published, evidence), columns=list(TYPES))
-    frame = cell_verdicts.of_families(made, table.is_list, evidence.alpha).astype(TYPES)
+    frame = cell_verdicts.of_families(made, table.entries is not None, evidence.alpha).astype(TYPES)
     if other is not None:
-        elsewhere = {(cell.row_key, cell.column_key): cell.printed for cell in other.itertuples()}
-        places = zip(frame["row_key"], frame["column_key"], frame["printed"], strict=True)
-        changed = [_elsewhere(elsewhere.get((row, column)), printed) for row, column, printed in places]
-        frame["other_edition"] = pd.Series(changed, dtype="str")
+        keys = ["row_key", "column_key"]
+        elsewhere = frame[keys].merge(other[[*keys, "printed"]], how="left", on=keys)["printed"]
+        frame["other_edition"] = elsewhere.where(frame["printed"].notna() & (elsewhere != frame["printed"]))
     return frame
-
-
-def _elsewhere(other: str | None, printed: object) -> str | None:
-    """What the other edition prints, where it is something else."""
-    return other if isinstance(printed, str) and other is not None and other != printed else None
 
 
 def _matrix(table: Table, published: pd.DataFrame, evidence: Evidence) -> list[dict]:
@@ -124,19 +103,15 @@ def _baseline_rows(table: Table, columns: list[Column], evidence: Evidence) -> l
     for name, label in baselines.LABELS.items():
         if name == baselines.NOT_PRETRAINED:  # a model; the table of baselines has it
             continue
-        row = [_baseline_cell(table, name, label, column, evidence) for column in columns]
-        cells += row if any(cell["status"] for cell in row) else []
+        row, made = Row(key=f"baseline.{name}", label=label, select={}), []
+        for column in columns:
+            score = {"protocol": None, "evaluated_on": None, "metric": None} | table.select | (column.select or {})
+            value, high = (column.scale * number for number in baselines.score_of(name, score, evidence.without_model))
+            known = column.select is not None and not isnan(value)
+            found = {"reproduced": value, "interval_high": high, "status": "reproduced"} if known else {}
+            made.append(_empty(table, row, column) | {"verdict": NO_MODEL} | found)
+        cells += made if any(cell["status"] for cell in made) else []
     return cells
-
-
-def _baseline_cell(table: Table, name: str, label: str, column: Column, evidence: Evidence) -> dict:
-    row = Row(key=f"baseline.{name}", label=label, select={})
-    cell = _empty(table, row, column) | {"verdict": NO_MODEL}
-    score = {"protocol": None, "evaluated_on": None, "metric": None} | table.select | (column.select or {})
-    value, high = (column.scale * number for number in baselines.score_of(name, score, evidence.without_model))
-    if column.select is None or isnan(value):
-        return cell
-    return cell | {"reproduced": value, "interval_high": high, "status": "reproduced"}
 
 
 def _row(table: Table, key: str) -> Row | None:
@@ -154,19 +129,17 @@ def _patterned(table: Table, fields: dict[str, str]) -> Row:
 
 def _list(table: Table, published: pd.DataFrame, evidence: Evidence) -> list[dict]:
     """The paper's cells in its order; after them, the measured ones again for every other size of the run."""
-    entries = {(entry.row, entry.column): entry for entry in table.entries}
     keys = set(zip(published["row_key"], published["column_key"], strict=True))
-    strange = [key for key in entries if key not in keys]
+    strange = [key for key in table.entries if key not in keys]
     if strange:
         raise ValueError(
             f"{specifications.PATH}, {table.name}: the cell {strange[0]} is not in data/published; mend its name"
         )
     cells, more = [], []
     for cell in published.itertuples():
-        entry = entries.get((cell.row_key, cell.column_key))
-        measure = entry.measure if entry else Column()
+        measure = table.entries.get((cell.row_key, cell.column_key), Column())
         size = (measure.select or {}).get("size")
-        label = entry.label if entry and entry.label else f"{cell.row}: {cell.column_key.replace('_', ' ')}"
+        label = measure.label or f"{cell.row}: {cell.column_key.replace('_', ' ')}"
         row = Row(key=cell.row_key, label=label.format(size=size), select={})
         column = replace(measure, key=cell.column_key, label=cell.column, meaning=cell.unit or "")
         cells.append(_cell(table, row, column, cell, evidence))
