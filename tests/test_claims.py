@@ -1,5 +1,7 @@
 """The ledger of claims: complete, decided by its rules, and honest about what a run cannot test."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,8 +12,7 @@ from stages.analysis import claim_scope, claims, contrasts
 from stages.analysis.claim_estimates import estimate
 from stages.analysis.claim_tests import Place, decide, evaluate
 from stages.analysis.claim_words import fields, power, unit_of_inference
-from stages.audit import checks as audit
-from stages.evidence import baselines, measurements, published, released
+from stages.evidence import baselines, measurements, published
 from stages.evidence import power as powers
 from stages.evidence.arithmetic import FAILS, HOLDS
 from stages.evidence.baselines import AT_CHANCE
@@ -21,7 +22,8 @@ from stages.evidence.statistics import INCONCLUSIVE
 from stages.parameters import stage as parameters
 from stages.plumbing import scales
 from stages.plumbing.settings import load_settings
-from tests.toy_evidence import ROOT, filled, row
+from tests.toy_evidence import ROOT, audited, filled, row
+from tests.toy_evidence import of_released as released_results
 
 ALL = published.claims()
 RULES = claims.rules()
@@ -31,19 +33,14 @@ EMPTY = pd.DataFrame(columns=measurements.FIELDS).astype({"value": float})
 
 
 @pytest.fixture(scope="module")
-def raw() -> pd.DataFrame:
-    return measurements.measurements(released.observations())
+def checks() -> pd.DataFrame:
+    return audited()
 
 
 @pytest.fixture(scope="module")
-def checks(raw) -> pd.DataFrame:
-    return audit.checks(raw)
-
-
-@pytest.fixture(scope="module")
-def of_released(raw, checks) -> pd.DataFrame:
+def of_released() -> pd.DataFrame:
     """The whole ledger where nothing was run."""
-    return claims.ledger(ALL, RULES, checks, raw, EMPTY, SCOPE)
+    return claims.ledger(ALL, RULES, audited(), released_results(), EMPTY, SCOPE)
 
 
 def one(name: str, checks, run: list[dict], scope: claim_scope.Scope = SCOPE, where: str = "training") -> pd.Series:
@@ -129,8 +126,7 @@ def test_at_the_papers_size_and_data_several_pretraining_runs_decide(checks, gai
     assert own["power"].startswith(
         "With 3 pre-training seeds per arm and this spread a difference of 0.62 would be found"
     )
-    generated = claim_scope.Scope(("base",), False, 0.95, 0.05)
-    assert one("C24-01", checks, run, generated)["verdict"] == "not tested"
+    assert one("C24-01", checks, run, replace(AT_BASE, comparable=False))["verdict"] == "not tested"
 
 
 def test_an_interval_that_holds_zero_has_no_direction(checks):

@@ -1,11 +1,13 @@
 """Made-up measurements, for the tests of tables and claims."""
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
-from stages.evidence import cells, measurements, published, specifications
+from stages.audit import checks as audit
+from stages.evidence import cells, measurements, released, specifications
 from stages.plumbing.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
@@ -16,6 +18,18 @@ def row(**fields) -> dict:
     """A measurement of `original` at the size `tiny`, with `fields` in place of what they name."""
     empty = dict.fromkeys(["protocol", "task", "evaluated_on", "condition", "pretraining_seed", "finetuning_seed"])
     return empty | {"stage": "finetuning", "protocol": "courtois2024", "operator": "original", "size": "tiny"} | fields
+
+
+@cache
+def of_released() -> pd.DataFrame:
+    """The measurements of all that Courtois et al. released."""
+    return measurements.measurements(released.observations())
+
+
+@cache
+def audited() -> pd.DataFrame:
+    """Every check of the published numbers."""
+    return audit.checks(of_released())
 
 
 def evidence(run: list[dict]) -> cells.Evidence:
@@ -29,4 +43,4 @@ def evidence(run: list[dict]) -> cells.Evidence:
 
 def filled(name: str, run: list[dict], **changes) -> pd.DataFrame:
     """The cells of a published table after such a run. changes: of its `evidence`."""
-    return cells.fill(specifications.load()[0][name], published.table(name), replace(evidence(run), **changes))
+    return cells.fill(specifications.load()[0][name], replace(evidence(run), **changes))

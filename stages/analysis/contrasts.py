@@ -92,10 +92,11 @@ def table(sources: dict[str, pd.DataFrame], confidence: float, alpha: float, mar
     made, columns = [], list(described()["column"])
     for source, rows in sources.items():
         for keys, own in rows.assign(source=source).groupby(KEYS, sort=False, dropna=False):
-            other = own[own["operator"] == REFERENCE]
-            arms = own[own["operator"] != REFERENCE].groupby("operator", sort=False) if len(other) else ()
+            arms = dict(iter(own.groupby("operator", sort=False)))
+            other, place = arms.pop(REFERENCE, None), dict(zip(KEYS, keys, strict=True))
             margin = margins.get(keys[-1], nan) if keys[0] in (SCORE, LOSS) and source != RELEASED else nan
-            made += [dict(zip(KEYS, keys, strict=True)) | compared(arm, other, confidence, margin) for _, arm in arms]
+            if other is not None:
+                made += [place | compared(arm, other, confidence, margin) for arm in arms.values()]
     if not made:
         return pd.DataFrame(columns=columns)
     frame = pd.DataFrame(made)
@@ -110,23 +111,17 @@ def compared(own: pd.DataFrame, other: pd.DataFrame, confidence: float, margin: 
         arms, until = survival.timed([arm.astype({"reached": bool}) for arm in arms])
         never = [int((~arm["reached"]).sum()) for arm in arms]
     made = between(*arms, confidence)
+    of_estimate = {name: getattr(made, name) for name in ("paired", "low", "high", "error", "freedom", "p")}
+    pairs = {"n": made.n, "never": never}
     return {
         "arm": own["operator"].iloc[0],
         "reference": REFERENCE,
         "unit_of_inference": made.unit,
-        "paired": made.paired,
-        "n": made.n[0],
-        "n_reference": made.n[1],
         "estimate": made.value,
-        "low": made.low,
-        "high": made.high,
-        "error": made.error,
-        "freedom": made.freedom,
-        "p": made.p,
+        **of_estimate,
+        **{name + side: pair[place] for name, pair in pairs.items() for place, side in enumerate(("", "_reference"))},
         "margin": margin,
         "p_equivalence": made.p_within(margin),
-        "never": never[0],
-        "never_reference": never[1],
         "horizon": until,
         "at_chance": baselines.nothing_to_compare(arms, "score", lost=own["quantity"].iloc[0].startswith(LOST)),
     }

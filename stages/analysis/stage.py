@@ -75,11 +75,7 @@ def fill_tables(
         settings.data.source != "embedded",
         without_model,
     )
-    frames = []
-    for name, table in specifications.load()[0].items():
-        other = published.table(table.edition) if table.edition else None
-        frames.append(cells.fill(table, published.table(name), evidence, other))
-    return pd.concat(frames)
+    return pd.concat([cells.fill(table, evidence) for table in specifications.load()[0].values()])
 
 
 def robust(rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence: float) -> dict[str, pd.DataFrame]:

@@ -9,7 +9,7 @@ from math import isnan
 
 import pandas as pd
 
-from stages.evidence import baselines, cell_verdicts, specifications
+from stages.evidence import baselines, cell_verdicts, published, specifications
 from stages.evidence.cell_verdicts import NO_MODEL, NOT_MEASURED, NOT_RUN
 from stages.evidence.convergence import selected
 from stages.evidence.derived import matching
@@ -55,33 +55,34 @@ class Evidence:
     without_model: baselines.WithoutModel
 
 
-def fill(table: Table, published: pd.DataFrame, evidence: Evidence, other: pd.DataFrame | None = None) -> pd.DataFrame:
+def fill(table: Table, evidence: Evidence) -> pd.DataFrame:
     """All cells of a table, row by row; values in the printed unit. Columns: TYPES.
 
     p_equivalence and p_difference are adjusted by Holm's method over the cells of a row (of a list: over all), but for
     a mean of the others (the GLUE score, an average), which is one test.
 
-    other: the same table of the paper's other edition. status: `reproduced`, `not run at this scale`, or empty where
-    nothing measures the cell. ValueError for a published cell that the specification has no row or column for.
+    other_edition: what the paper's other edition prints, where that is something else. status: `reproduced`, `not run
+    at this scale`, or empty where nothing measures the cell. ValueError for a published cell that the specification has
+    no row or column for.
     """
     run, released = (matching(frame, table.select) for frame in (evidence.run, evidence.released))
     released = released if not table.released else matching(evidence.released, table.select | table.released)
     evidence = replace(evidence, run=run, released=released)
     make = _matrix if table.entries is None else _list
-    made = pd.DataFrame(make(table, published, evidence), columns=list(TYPES))
+    made = pd.DataFrame(make(table, published.table(table.name), evidence), columns=list(TYPES))
     frame = cell_verdicts.of_families(made, table.entries is not None, evidence.alpha).astype(TYPES)
-    if other is not None:
-        keys = ["row_key", "column_key"]
+    if table.edition:
+        other, keys = published.table(table.edition), ["row_key", "column_key"]
         elsewhere = frame[keys].merge(other[[*keys, "printed"]], how="left", on=keys)["printed"]
         frame["other_edition"] = elsewhere.where(frame["printed"].notna() & (elsewhere != frame["printed"]))
     return frame
 
 
-def _matrix(table: Table, published: pd.DataFrame, evidence: Evidence) -> list[dict]:
+def _matrix(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]:
     columns = _expand(table, evidence.run)
-    printed = {(cell.row_key, cell.column_key): cell for cell in published.itertuples()}
+    printed = {(cell.row_key, cell.column_key): cell for cell in paper.itertuples()}
     own = evidence.run[evidence.run["operator"].isin(evidence.operators)]
-    rows = {key: _row(table, key) for key in dict.fromkeys(published["row_key"])}
+    rows = {key: _row(table, key) for key in dict.fromkeys(paper["row_key"])}
     known = {column.key for column in columns}
     strange = [key for key in printed if rows[key[0]] is None or key[1] not in known]
     if strange:
@@ -127,16 +128,16 @@ def _patterned(table: Table, fields: dict[str, str]) -> Row:
     return Row(key=key, label=label, select=fields)
 
 
-def _list(table: Table, published: pd.DataFrame, evidence: Evidence) -> list[dict]:
+def _list(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]:
     """The paper's cells in its order; after them, the measured ones again for every other size of the run."""
-    keys = set(zip(published["row_key"], published["column_key"], strict=True))
+    keys = set(zip(paper["row_key"], paper["column_key"], strict=True))
     strange = [key for key in table.entries if key not in keys]
     if strange:
         raise ValueError(
             f"{specifications.PATH}, {table.name}: the cell {strange[0]} is not in data/published; mend its name"
         )
     cells, more = [], []
-    for cell in published.itertuples():
+    for cell in paper.itertuples():
         measure = table.entries.get((cell.row_key, cell.column_key), Column())
         size = (measure.select or {}).get("size")
         label = measure.label or f"{cell.row}: {cell.column_key.replace('_', ' ')}"
