@@ -23,7 +23,7 @@ from stages.parameters import stage as parameters
 from stages.plumbing import scales
 from stages.plumbing.settings import load_settings
 from tests.toy_evidence import ROOT, audited, filled, row
-from tests.toy_evidence import of_released as released_results
+from tests.toy_evidence import of_released as of_results
 
 ALL = published.claims()
 RULES = claims.rules()
@@ -40,7 +40,7 @@ def checks() -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def of_released() -> pd.DataFrame:
     """The whole ledger where nothing was run."""
-    return claims.ledger(ALL, RULES, audited(), released_results(), EMPTY, SCOPE)
+    return claims.ledger(ALL, RULES, audited(), of_results(), EMPTY, SCOPE)
 
 
 def one(name: str, checks, run: list[dict], scope: claim_scope.Scope = SCOPE, where: str = "training") -> pd.Series:
@@ -235,6 +235,7 @@ EARLIER = {
     "select": {"stage": "pretraining", "metric": "steps_to_loss", "condition": "loss=3"},
     **{"of": "pairwise", "than": "original", "ratio": True, "below": 1, "sizes": ["tiny"]},
 }
+TIME = {"test": "value", "select": EARLIER["select"] | {"operator": "pairwise"}, "sizes": ["tiny"]}
 
 
 def test_two_of_three_earlier_and_one_never_is_not_earlier():
@@ -258,26 +259,37 @@ def test_runs_of_the_original_that_never_get_there_do_not_hide_that_others_did()
 @pytest.mark.parametrize(("third", "below", "above"), [(505, HOLDS, FAILS), (None, INCONCLUSIVE, INCONCLUSIVE)])
 def test_a_mean_time_is_longer_than_that_of_the_runs_that_get_there(third, below, above):
     rows = pd.DataFrame(steps("pairwise", 500, 502, third))
-    asked = {"test": "value", "select": EARLIER["select"] | {"operator": "pairwise"}, "sizes": ["tiny"]}
-    assert evaluate([asked | {"below": 900}], rows, 0.95, 0.05).verdict == below
-    found = evaluate([asked | {"above": 900}], rows, 0.95, 0.05)
+    assert evaluate([TIME | {"below": 900}], rows, 0.95, 0.05).verdict == below
+    found = evaluate([TIME | {"above": 900}], rows, 0.95, 0.05)
     assert found.verdict == above
     assert ("at least 667.33 (1 of 3 runs never got there)" in fields(found, 0.95, 0.05)["estimate"]) == (third is None)
 
 
 def test_late_runs_show_that_a_mean_time_lies_above_a_number_whatever_others_never_get_there():
-    asked = {"test": "value", "select": EARLIER["select"] | {"operator": "pairwise"}, "above": 500, "sizes": ["tiny"]}
-    assert evaluate([asked], pd.DataFrame(steps("pairwise", 900, 910, None)), 0.95, 0.05).verdict == HOLDS
+    rows = pd.DataFrame(steps("pairwise", 900, 910, None))
+    assert evaluate([TIME | {"above": 500}], rows, 0.95, 0.05).verdict == HOLDS
 
 
 def test_a_single_run_that_never_gets_there_is_not_read_as_one_that_gets_there_at_its_end():
-    asked = {"test": "value", "select": EARLIER["select"] | {"operator": "pairwise"}, "sizes": ["tiny"]}
     rows = pd.DataFrame(steps("pairwise", None))
     readings = [
-        evaluate([asked | bound], rows, 0.95, 0.05, single=True).reading
+        evaluate([TIME | bound], rows, 0.95, 0.05, single=True).reading
         for bound in ({"below": 1500}, {"below": 500}, {"above": 500})
     ]
     assert readings == ["undecided", "not as claimed", "as claimed"]
+
+
+def test_a_claim_about_scores_has_the_difference_interval_and_test_of_the_contrasts():
+    """Claims also ask for ratios and other references, so both are made by one function, and not one of the other."""
+    rows = of_results()
+    select = {"stage": "finetuning", "metric": "score", "size": "base", "evaluated_on": "glue_score"}
+    test = {"test": "difference", "of": "pairwise", "than": "original", "scale": 100}
+    found = estimate(test, rows, select, 0.95)
+    nothing = pd.DataFrame(columns=measurements.FIELDS)
+    frame = contrasts.table({"released": contrasts.quantities(nothing, rows, {})}, 0.95, 0.05, {})
+    [row] = frame[(frame["arm"] == "pairwise") & (frame["size"] == "base") & (frame["at"] == "glue_score")].itertuples()
+    assert (found.value, found.low, found.high, found.p) == pytest.approx((row.estimate, row.low, row.high, row.p))
+    assert (found.unit, found.n, found.paired) == (row.unit_of_inference, (row.n, row.n_reference), row.paired)
 
 
 def test_claims_contrasts_and_cells_count_the_same_runs_that_never_get_there():

@@ -11,7 +11,8 @@ from stages.evidence import cells, measurements, released, specifications
 from stages.plumbing.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
-MARGINS = load_settings(ROOT / "stages/scales/laptop.yaml").analysis.margins
+OPTIONS = load_settings(ROOT / "stages/scales/laptop.yaml").analysis
+MARGINS = OPTIONS.margins
 
 
 def row(**fields) -> dict:
@@ -36,9 +37,7 @@ def evidence(run: list[dict]) -> cells.Evidence:
     """What fills a table after a run of three operators at the size `tiny`, whose measurements are `run`."""
     frame = pd.DataFrame(run, columns=measurements.FIELDS).astype({"value": float})
     operators = ("original", "pairwise", "shared")
-    return cells.Evidence(
-        frame, frame.iloc[:0], operators, ("tiny",), 0.95, 0.05, MARGINS, comparable=True, without_model={}
-    )
+    return cells.Evidence(frame, frame.iloc[:0], operators, ("tiny",), OPTIONS, comparable=True, without_model={})
 
 
 def filled(name: str, run: list[dict], **changes) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from stages.evidence import baselines, convergence, survival
 from stages.evidence.estimate import Estimate, between, spreads
-from stages.evidence.statistics import EXACT, summarise, units, varies, within_sd
+from stages.evidence.statistics import summarise, units, varies, within_sd
 
 LOST, CLEAN = "accuracy_lost", {"metric": "accuracy", "condition": "noise=0"}  # what noise takes, and from what
 
@@ -58,10 +58,8 @@ def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) ->
 def _mean(runs: pd.DataFrame, confidence: float, at_least: bool) -> Estimate:
     """The mean of measurements; a count has no interval and needs none. at_least: as `Estimate` has it."""
     summary = summarise(runs, confidence)
-    if summary.unit == EXACT:
-        return Estimate(summary.mean)
     found = Estimate(summary.mean, unit=summary.unit, n=(summary.n,), at_least=at_least)
-    if not varies(units(runs)[0]):
+    if found.exact or not varies(units(runs)[0]):
         return found
     error, high = summary.sd / sqrt(summary.n), np.inf if at_least else summary.high
     return replace(found, low=summary.low, high=high, error=error, freedom=summary.n - 1)

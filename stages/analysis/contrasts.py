@@ -16,6 +16,7 @@ import yaml
 
 from stages.analysis import robustness
 from stages.evidence import baselines, convergence, power, scores, survival
+from stages.evidence.derived import matching
 from stages.evidence.estimate import between
 from stages.evidence.statistics import FEWEST, INCONCLUSIVE, TOO_FEW, holm, too_few, verdict
 
@@ -51,7 +52,7 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
         tell something, and the end of chance; in one unit.
     """
     measured = measured.assign(most_frequent_high=measured.get("most_frequent_high", nan))
-    tuned = measured[(measured["metric"] == "score") & (measured["stage"] == "finetuning")]
+    tuned = matching(measured, {"metric": "score", "stage": "finetuning"})
     tuned = tuned[tuned["evaluated_on"].isin((scores.GLUE_SCORE, *scores.COLUMNS))]
     points = {name: 100 * tuned[name] for name in ("value", "most_frequent_high")}
     tuned = tuned.assign(quantity=SCORE, at=tuned["evaluated_on"], score=points["value"], **points)

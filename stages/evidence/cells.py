@@ -15,6 +15,7 @@ from stages.evidence.convergence import selected
 from stages.evidence.derived import matching
 from stages.evidence.specifications import Column, Row, Table
 from stages.evidence.statistics import summarise
+from stages.plumbing.sections import Analysis
 
 PAPER_SIZES = ("small", "base")
 TYPES = {
@@ -40,17 +41,16 @@ class Evidence:
     """Measurements of this run and of the released raw results (columns of measurements.FIELDS).
 
     operators: those of the run, which have rows beside the paper's; parameters are counted for more. sizes: those of
-    the run. comparable: whether the run's data are of the papers' kind; scores on generated data are not compared.
-    without_model: the scores of the baselines (`baselines.without_model`), which have rows of their own.
+    the run. options: of the analysis, from params.yaml. comparable: whether the run's data are of the papers' kind;
+    scores on generated data are not compared. without_model: the scores of the baselines (`baselines.without_model`),
+    which have rows of their own.
     """
 
     run: pd.DataFrame
     released: pd.DataFrame
     operators: tuple[str, ...]
     sizes: tuple[str, ...]
-    confidence: float
-    alpha: float
-    margins: dict[str, float]
+    options: Analysis
     comparable: bool
     without_model: baselines.WithoutModel
 
@@ -68,9 +68,9 @@ def fill(table: Table, evidence: Evidence) -> pd.DataFrame:
     run, released = (matching(frame, table.select) for frame in (evidence.run, evidence.released))
     released = released if not table.released else matching(evidence.released, table.select | table.released)
     evidence = replace(evidence, run=run, released=released)
-    make = _matrix if table.entries is None else _list
+    make = _list if table.is_list else _matrix
     made = pd.DataFrame(make(table, published.table(table.name), evidence), columns=list(TYPES))
-    frame = cell_verdicts.of_families(made, table.entries is not None, evidence.alpha).astype(TYPES)
+    frame = cell_verdicts.of_families(made, table.is_list, evidence.options.alpha).astype(TYPES)
     if table.edition:
         other, keys = published.table(table.edition), ["row_key", "column_key"]
         elsewhere = frame[keys].merge(other[[*keys, "printed"]], how="left", on=keys)["printed"]
@@ -209,18 +209,19 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
     scale = column.scale if row.scale is None else row.scale
     released, run = (_measured(frame, row.select | column.select, scale) for frame in (evidence.released, evidence.run))
     if len(released):
-        made = summarise(released, evidence.confidence)
+        made = summarise(released, evidence.options.confidence)
         cell |= {"released": made.mean, "released_sd": made.sd, "released_n": made.n}
     if not run["reached"].all():  # a time that is known to be longer than something (stages.evidence.survival)
         never = f"{(~run['reached']).sum()} of {len(run)} runs never got there"
         return cell | {"status": "reproduced", "verdict": never}
     if run.empty:
         return cell | {"status": NOT_RUN, "verdict": NOT_RUN}
-    made = summarise(run, evidence.confidence)
+    made = summarise(run, evidence.options.confidence)
     beside = {
         name: scale * value for name, value in baselines.beside_score(run.iloc[0], evidence.without_model).items()
     }
-    margin = None if column.margin is None else evidence.margins[column.margin.format(**row.select | column.select)]
+    name = None if column.margin is None else column.margin.format(**row.select | column.select)
+    margin = None if name is None else evidence.options.margins[name]
     chance = baselines.at_chance(made.mean, beside["most_frequent_high"])
     return (
         cell

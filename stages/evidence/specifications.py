@@ -64,6 +64,10 @@ class Table:
     edition: str | None = None
     notes: tuple[str, ...]
 
+    @property
+    def is_list(self) -> bool:
+        return self.entries is not None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
