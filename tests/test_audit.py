@@ -2,7 +2,6 @@
 
 import ast
 from fractions import Fraction
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -11,16 +10,14 @@ from stages.audit import checks as audit
 from stages.audit import described
 from stages.audit.closed_formulas import bert
 from stages.audit.findings import NOTE, excludes, possible
-from stages.evidence import measurements, released
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, TRUNCATED, judge
 from stages.report.verdicts import audit_totals
-
-ROOT = Path(__file__).parents[1]
+from tests.toy_evidence import ROOT, audited, of_released
 
 
 @pytest.fixture(scope="module")
 def checks() -> pd.DataFrame:
-    return audit.checks(measurements.measurements(released.observations())).set_index("check")
+    return audited().set_index("check")
 
 
 @pytest.mark.parametrize(
@@ -144,4 +141,4 @@ def test_a_fact_of_no_check_is_an_error(monkeypatch):
     wrong = described.content() | {"facts": [{"because": "x", "checks": ["K.NOTHING"]}]}
     monkeypatch.setattr(described, "content", lambda: wrong)
     with pytest.raises(ValueError, match=r"facts: K\.NOTHING is no check"):
-        audit.checks(measurements.measurements(released.observations()))
+        audit.checks(of_released())

@@ -1,17 +1,18 @@
 """The ledger of claims: complete, decided by its rules, and honest about what a run cannot test."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 import yaml
 from scipy import stats
 
-from stages.analysis import claim_scope, claims
+from stages.analysis import claim_scope, claims, contrasts
 from stages.analysis.claim_estimates import estimate
 from stages.analysis.claim_tests import Place, decide, evaluate
 from stages.analysis.claim_words import fields, power, unit_of_inference
-from stages.audit import checks as audit
-from stages.evidence import baselines, measurements, published, released
+from stages.evidence import baselines, measurements, published
 from stages.evidence import power as powers
 from stages.evidence.arithmetic import FAILS, HOLDS
 from stages.evidence.baselines import AT_CHANCE
@@ -21,7 +22,8 @@ from stages.evidence.statistics import INCONCLUSIVE
 from stages.parameters import stage as parameters
 from stages.plumbing import scales
 from stages.plumbing.settings import load_settings
-from tests.toy_evidence import ROOT, row
+from tests.toy_evidence import ROOT, audited, filled, row
+from tests.toy_evidence import of_released as of_results
 
 ALL = published.claims()
 RULES = claims.rules()
@@ -31,19 +33,14 @@ EMPTY = pd.DataFrame(columns=measurements.FIELDS).astype({"value": float})
 
 
 @pytest.fixture(scope="module")
-def raw() -> pd.DataFrame:
-    return measurements.measurements(released.observations())
+def checks() -> pd.DataFrame:
+    return audited()
 
 
 @pytest.fixture(scope="module")
-def checks(raw) -> pd.DataFrame:
-    return audit.checks(raw)
-
-
-@pytest.fixture(scope="module")
-def of_released(raw, checks) -> pd.DataFrame:
+def of_released() -> pd.DataFrame:
     """The whole ledger where nothing was run."""
-    return claims.ledger(ALL, RULES, checks, raw, EMPTY, SCOPE)
+    return claims.ledger(ALL, RULES, audited(), of_results(), EMPTY, SCOPE)
 
 
 def one(name: str, checks, run: list[dict], scope: claim_scope.Scope = SCOPE, where: str = "training") -> pd.Series:
@@ -129,8 +126,7 @@ def test_at_the_papers_size_and_data_several_pretraining_runs_decide(checks, gai
     assert own["power"].startswith(
         "With 3 pre-training seeds per arm and this spread a difference of 0.62 would be found"
     )
-    generated = claim_scope.Scope(("base",), False, 0.95, 0.05)
-    assert one("C24-01", checks, run, generated)["verdict"] == "not tested"
+    assert one("C24-01", checks, run, replace(AT_BASE, comparable=False))["verdict"] == "not tested"
 
 
 def test_an_interval_that_holds_zero_has_no_direction(checks):
@@ -239,6 +235,7 @@ EARLIER = {
     "select": {"stage": "pretraining", "metric": "steps_to_loss", "condition": "loss=3"},
     **{"of": "pairwise", "than": "original", "ratio": True, "below": 1, "sizes": ["tiny"]},
 }
+TIME = {"test": "value", "select": EARLIER["select"] | {"operator": "pairwise"}, "sizes": ["tiny"]}
 
 
 def test_two_of_three_earlier_and_one_never_is_not_earlier():
@@ -259,6 +256,66 @@ def test_runs_of_the_original_that_never_get_there_do_not_hide_that_others_did()
     assert fields(found, 0.95, 0.05)["estimate"].endswith("none of 6 runs got there")
 
 
+@pytest.mark.parametrize(("third", "below", "above"), [(505, HOLDS, FAILS), (None, INCONCLUSIVE, INCONCLUSIVE)])
+def test_a_mean_time_is_longer_than_that_of_the_runs_that_get_there(third, below, above):
+    rows = pd.DataFrame(steps("pairwise", 500, 502, third))
+    assert evaluate([TIME | {"below": 900}], rows, 0.95, 0.05).verdict == below
+    found = evaluate([TIME | {"above": 900}], rows, 0.95, 0.05)
+    assert found.verdict == above
+    assert ("at least 667.33 (1 of 3 runs never got there)" in fields(found, 0.95, 0.05)["estimate"]) == (third is None)
+
+
+def test_late_runs_show_that_a_mean_time_lies_above_a_number_whatever_others_never_get_there():
+    rows = pd.DataFrame(steps("pairwise", 900, 910, None))
+    assert evaluate([TIME | {"above": 500}], rows, 0.95, 0.05).verdict == HOLDS
+
+
+def test_a_single_run_that_never_gets_there_is_not_read_as_one_that_gets_there_at_its_end():
+    rows = pd.DataFrame(steps("pairwise", None))
+    readings = [
+        evaluate([TIME | bound], rows, 0.95, 0.05, single=True).reading
+        for bound in ({"below": 1500}, {"below": 500}, {"above": 500})
+    ]
+    assert readings == ["undecided", "not as claimed", "as claimed"]
+
+
+def test_a_claim_about_scores_has_the_difference_interval_and_test_of_the_contrasts():
+    """Claims also ask for ratios and other references, so both are made by one function, and not one of the other."""
+    rows = of_results()
+    select = {"stage": "finetuning", "metric": "score", "size": "base", "evaluated_on": "glue_score"}
+    test = {"test": "difference", "of": "pairwise", "than": "original", "scale": 100}
+    found = estimate(test, rows, select, 0.95)
+    nothing = pd.DataFrame(columns=measurements.FIELDS)
+    frame = contrasts.table({"released": contrasts.quantities(nothing, rows, {})}, 0.95, 0.05, {})
+    [row] = frame[(frame["arm"] == "pairwise") & (frame["size"] == "base") & (frame["at"] == "glue_score")].itertuples()
+    assert (found.value, found.low, found.high, found.p) == pytest.approx((row.estimate, row.low, row.high, row.p))
+    assert (found.unit, found.n, found.paired) == (row.unit_of_inference, (row.n, row.n_reference), row.paired)
+
+
+def test_claims_contrasts_and_cells_count_the_same_runs_that_never_get_there():
+    """Of the third run, one fine-tuning seed of two arrives, which leaves open when the run does."""
+    select = {"stage": "convergence", "metric": "steps_to_95_percent"}
+    ends = {"original": [(500, 510), (520, 530), (540, 550)], "pairwise": [(300, 310), (305, 315), (320, None)]}
+    rows = pd.DataFrame(
+        [
+            row(**select | {"metric": select["metric"] + ("" if step else "_not_reached")}, operator=operator)
+            | {"value": step or 1000.0, "size": "base", "pretraining_seed": p, "finetuning_seed": f}
+            for operator, runs in ends.items()
+            for p, steps in enumerate(runs)
+            for f, step in enumerate(steps)
+        ]
+    )
+    test = {"test": "difference", "of": "pairwise", "than": "original"}
+    found = estimate(test, rows, select, 0.95)
+    assert (found.never, found.n, found.at_least, found.high) == ((1, 0), (3, 3), True, np.inf)
+    observed = pd.DataFrame(columns=measurements.FIELDS)
+    compared = contrasts.table({"reproduced": contrasts.quantities(observed, rows, {})}, 0.95, 0.05, {}).iloc[0]
+    assert compared[["estimate", "never", "never_reference"]].tolist() == [found.value, 1, 0]
+    cells = filled("courtois2024_text_and_figure_numbers", rows.to_dict("records")).set_index(["row_key", "column_key"])
+    assert cells.loc[("base.pairwise", "steps_to_95pct"), "verdict"] == "1 of 3 runs never got there"
+    assert cells.loc[("base.original", "steps_to_95pct"), "reproduced"] == 525
+
+
 def test_scores_at_chance_decide_nothing():
     run = measurements.measurements(
         pd.DataFrame(score("original", 0.5, 0.51, 0.52) + score("pairwise", 0.6, 0.612, 0.62))
@@ -270,6 +327,27 @@ def test_scores_at_chance_decide_nothing():
         found = evaluate([asked], baselines.beside(run, known), 0.95, 0.05)
         assert found.verdict == verdict
         assert (fields(found, 0.95, 0.05)["power"] == "") == (verdict == AT_CHANCE)
+
+
+def test_a_place_at_chance_hides_no_refutation_in_another_place_and_refutes_nothing_itself():
+    values = {"mrpc": {"original": [0.5, 0.51, 0.52], "pairwise": [0.4, 0.412, 0.42]}, "rte": {"original": [0.5] * 3}}
+    values["rte"]["pairwise"] = [0.6, 0.612, 0.62]
+    run = [
+        row(operator=operator, size="base", evaluated_on=task, metric="score", pretraining_seed=seed, value=value)
+        for task, arms in values.items()
+        for operator, runs in arms.items()
+        for seed, value in enumerate(runs)
+    ]
+    asked = {"test": "difference", "of": "pairwise", "than": "original", "above": 0, "sizes": ["base"]}
+    asked |= {"select": {"stage": "finetuning", "metric": "score"}}
+    for at_chance, tasks, expected in (
+        ("rte", ["mrpc", "rte"], (FAILS, "opposite direction")),
+        ("mrpc", ["mrpc", "rte"], (AT_CHANCE, AT_CHANCE)),
+        ("rte", ["rte"], (AT_CHANCE, AT_CHANCE)),
+    ):
+        rows = baselines.beside(pd.DataFrame(run), {("most_frequent", "courtois2024", at_chance, "score"): (0.4, 0.9)})
+        found = evaluate([asked | {"each": {"evaluated_on": tasks}}], rows, 0.95, 0.05)
+        assert (found.verdict, found.reading) == expected
 
 
 def test_a_scale_with_one_pretraining_seed_says_so_in_its_head():

@@ -1,5 +1,6 @@
 """Published and released numbers, and what follows from them."""
 
+from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
@@ -36,16 +37,11 @@ def printed(value: float, decimals: int = 2) -> str:
     return str(Decimal(repr(value)).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP))
 
 
-def runs_of(raw: pd.DataFrame, row_key: str, column_key: str) -> pd.DataFrame:
-    size, operator = row_key.split(".")
-    rows = raw[(raw["metric"] == "score") & (raw["stage"] == "finetuning")]
-    rows = rows[(rows["size"] == size) & (rows["operator"] == operator) & (rows["evaluated_on"] == column_key)]
-    return rows.assign(value=100 * rows["value"])
-
-
 @pytest.mark.parametrize("cell", list(TABLE3.itertuples()), ids=lambda cell: f"{cell.row_key}.{cell.column_key}")
 def test_table_3_follows_from_the_released_results_to_the_last_digit(cell, raw):
-    summary = summarise(runs_of(raw, cell.row_key, cell.column_key), 0.95)
+    place = specifications.fields("{size}.{operator}", cell.row_key) | {"evaluated_on": cell.column_key}
+    runs = derived.matching(raw, {"metric": "score", "stage": "finetuning"} | place)
+    summary = summarise(runs.assign(value=100 * runs["value"]), 0.95)
     expected = printed(summary.mean)
     if cell.column_key == scores.GLUE_SCORE:
         expected += f" ({printed(summary.sd)})"
@@ -106,28 +102,31 @@ def test_the_published_gain_is_small_and_speaks_for_checkpoints(raw):
     assert columns.set_index("at")["direction"].loc[lambda shown: shown != ""].to_dict() == {"stsb": "lower"}
 
 
-def test_the_confirmatory_test_is_adjusted_over_the_operators():
-    generator = np.random.default_rng(0)
-    scored = [
-        row(operator=operator, evaluated_on=scores.GLUE_SCORE, metric="score", pretraining_seed=seed, finetuning_seed=1)
-        | {"value": 0.6 + generator.normal(0, 0.01) + 0.02 * (operator == "a")}
-        for operator in ("original", "a", "b", "c")
-        for seed in range(5)
+def scored(
+    value: Callable, operators: str, seeds: int, columns: tuple[str, ...] = (scores.GLUE_SCORE,)
+) -> pd.DataFrame:
+    """Scores of the original and of operators of one letter. value: of column, operator and seed, to the score."""
+    rows = [
+        row(operator=operator, evaluated_on=column, metric="score", pretraining_seed=seed, finetuning_seed=1)
+        | {"value": value(column, operator, seed)}
+        for column in columns
+        for operator in ("original", *operators)
+        for seed in range(seeds)
     ]
-    frame = compared(pd.DataFrame(scored))
+    return pd.DataFrame(rows)
+
+
+def test_the_confirmatory_test_is_adjusted_over_the_operators():
+    draw = np.random.default_rng(0).normal
+    frame = compared(scored(lambda _, operator, seed: 0.6 + draw(0, 0.01) + 0.02 * (operator == "a"), "abc", 5))
     assert frame["p_holm"].min() == pytest.approx(3 * frame["p"].min())
     assert ((frame["direction"] != "") == (frame["p_holm"] < 0.05)).all()
 
 
 @pytest.mark.parametrize(("seeds", "verdict", "direction"), [(2, "too few seeds", ""), (3, "different", "lower")])
 def test_two_seeds_a_side_give_a_difference_alone(seeds, verdict, direction):
-    scored = [
-        row(operator=operator, evaluated_on=scores.GLUE_SCORE, metric="score", pretraining_seed=seed, finetuning_seed=1)
-        | {"value": 0.6 + 0.001 * seed - (0.2 + 0.001 * (seed % 2)) * (operator == "a")}
-        for operator in ("original", "a")
-        for seed in range(seeds)
-    ]
-    [made] = compared(pd.DataFrame(scored)).to_dict("records")
+    rows = scored(lambda _, arm, seed: 0.6 + 0.001 * seed - (0.2 + 0.001 * (seed % 2)) * (arm == "a"), "a", seeds)
+    [made] = compared(rows).to_dict("records")
     assert (made["verdict"], made["direction"], made["tests"]) == (verdict, direction, int(seeds == 3))
     assert -21 < made["estimate"] < -19 and np.isnan(made["low"]) == np.isnan(made["p_holm"]) == (seeds == 2)
 
@@ -137,17 +136,11 @@ def test_every_column_of_the_contrasts_is_described(raw):
 
 
 def test_a_family_counts_the_columns_with_a_test_and_what_they_can_detect_follows_from_their_spread():
-    generator = np.random.default_rng(0)
-    scored = [
-        row(operator=operator, evaluated_on=column, metric="score", pretraining_seed=seed, finetuning_seed=1)
-        | {"value": 0.6 + (column != "cola") * generator.normal(0, 0.01)}
-        for column in ("cola", "mrpc", "rte")
-        for operator in ("original", "a")
-        for seed in range(4)
-    ]
-    frame = compared(pd.DataFrame(scored)).set_index("at")
+    draw = np.random.default_rng(0).normal
+    rows = scored(lambda column, *_: 0.6 + (column != "cola") * draw(0, 0.01), "a", 4, ("cola", "mrpc", "rte"))
+    frame = compared(rows).set_index("at")
     assert (frame["tests"] == 2).all() and list(frame.index[frame["p"].isna()]) == ["cola"]
-    values = pd.DataFrame(scored).pivot(index=["evaluated_on", "pretraining_seed"], columns="operator", values="value")
+    values = rows.pivot(index=["evaluated_on", "pretraining_seed"], columns="operator", values="value")
     error = 100 * (values["a"] - values["original"])["mrpc"].std() / np.sqrt(4)
     assert frame.loc["mrpc", "detectable"] == pytest.approx(power.smallest_effect(error, 3, 0.05 / 2))
 
@@ -240,10 +233,11 @@ def test_noise_of_another_size_and_operator_stands_below_and_beside_the_papers()
     assert len(table["row_key"].unique()) == 9 + 2
 
 
-def test_a_published_cell_without_a_place_is_an_error():
+def test_a_published_cell_without_a_place_is_an_error(monkeypatch):
     strange = TABLE3.assign(column_key="wnli").head(1)
+    monkeypatch.setattr(published, "table", lambda name: strange)
     with pytest.raises(ValueError, match=r"tables\.yaml.*no row or column for the published cell"):
-        cells.fill(TABLES["courtois2024_table3_glue"], strange, evidence([]))
+        cells.fill(TABLES["courtois2024_table3_glue"], evidence([]))
 
 
 def test_every_published_table_is_specified_and_no_other():
@@ -252,11 +246,9 @@ def test_every_published_table_is_specified_and_no_other():
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_published_cell_of_a_table_has_its_place(name):
-    table = TABLES[name]
-    other = published.table(table.edition) if table.edition else None
-    filled = cells.fill(table, published.table(name), evidence([]), other)
-    assert filled["printed"].notna().sum() == len(published.table(name))
-    assert not (filled["verdict"] == "").any()
+    table = filled(name, [])
+    assert table["printed"].notna().sum() == len(published.table(name))
+    assert not (table["verdict"] == "").any()
 
 
 def test_keys_and_patterns_agree():

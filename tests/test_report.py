@@ -23,6 +23,7 @@ from stages.report.drawing import Drawing
 from stages.report.pages import pages as laid_out
 from stages.report.paper_tables import merged_name
 from stages.report.stage import PRINTED
+from stages.report.words import sentence
 from stages.translation.stage import SEQUENCES
 from tests.toy_report import OPERATORS, make
 
@@ -364,6 +365,11 @@ def test_the_latex_compiles_without_warnings_to_few_pages(reports, tmp_path, nam
     log = (tmp_path / f"{name}.log").read_text(errors="replace")
     assert not re.findall(r"^(?:LaTeX Warning|Overfull|! ).*", log, re.MULTILINE)
     assert int(re.search(r"\((\d+) pages", log)[1]) <= most
+
+
+def test_the_note_on_intervals_has_its_number_of_seeds_from_the_rule():
+    text = sentence("answer_note", confidence="95 %", reproduced=True, generated=False, fewest=7, p="")
+    assert "fewer than 7 seeds has no interval" in text
 
 
 def described() -> dict[str, set[str]]:

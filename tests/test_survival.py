@@ -115,7 +115,7 @@ def test_runs_that_do_not_leave_the_plateau_are_events_that_never_came():
     falling = [6.8 - 0.3 * n for n in range(1, 10)]
     rows = losses("original", PLATEAU + falling, PLATEAU + [6.8] * 9)
     measured = measurements.measurements(rows)
-    found = convergence.events(measured).set_index(["milestone", "seed"])
+    found = convergence.events(measured).set_index(["milestone", "pretraining_seed"])
     assert found.loc[("plateau_end_step", 0), ["step", "reached"]].tolist() == [100, True]
     assert found.loc[("plateau_end_step", 1), ["step", "reached"]].tolist() == [220, False]
     table = milestones.reached(measured, convergence.curves(rows, measured), 0.95).set_index("milestone")

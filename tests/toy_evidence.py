@@ -1,15 +1,18 @@
 """Made-up measurements, for the tests of tables and claims."""
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
-from stages.evidence import cells, measurements, published, specifications
+from stages.audit import checks as audit
+from stages.evidence import cells, measurements, released, specifications
 from stages.plumbing.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
-MARGINS = load_settings(ROOT / "stages/scales/laptop.yaml").analysis.margins
+OPTIONS = load_settings(ROOT / "stages/scales/laptop.yaml").analysis
+MARGINS = OPTIONS.margins
 
 
 def row(**fields) -> dict:
@@ -18,15 +21,25 @@ def row(**fields) -> dict:
     return empty | {"stage": "finetuning", "protocol": "courtois2024", "operator": "original", "size": "tiny"} | fields
 
 
+@cache
+def of_released() -> pd.DataFrame:
+    """The measurements of all that Courtois et al. released."""
+    return measurements.measurements(released.observations())
+
+
+@cache
+def audited() -> pd.DataFrame:
+    """Every check of the published numbers."""
+    return audit.checks(of_released())
+
+
 def evidence(run: list[dict]) -> cells.Evidence:
     """What fills a table after a run of three operators at the size `tiny`, whose measurements are `run`."""
     frame = pd.DataFrame(run, columns=measurements.FIELDS).astype({"value": float})
     operators = ("original", "pairwise", "shared")
-    return cells.Evidence(
-        frame, frame.iloc[:0], operators, ("tiny",), 0.95, 0.05, MARGINS, comparable=True, without_model={}
-    )
+    return cells.Evidence(frame, frame.iloc[:0], operators, ("tiny",), OPTIONS, comparable=True, without_model={})
 
 
 def filled(name: str, run: list[dict], **changes) -> pd.DataFrame:
     """The cells of a published table after such a run. changes: of its `evidence`."""
-    return cells.fill(specifications.load()[0][name], published.table(name), replace(evidence(run), **changes))
+    return cells.fill(specifications.load()[0][name], replace(evidence(run), **changes))

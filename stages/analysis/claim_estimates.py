@@ -9,10 +9,9 @@ from math import sqrt
 import numpy as np
 import pandas as pd
 
-from stages.evidence import baselines, convergence
-from stages.evidence.derived import matching
+from stages.evidence import baselines, convergence, survival
 from stages.evidence.estimate import Estimate, between, spreads
-from stages.evidence.statistics import EXACT, summarise, units, varies, within_sd
+from stages.evidence.statistics import summarise, units, varies, within_sd
 
 LOST, CLEAN = "accuracy_lost", {"metric": "accuracy", "condition": "noise=0"}  # what noise takes, and from what
 
@@ -20,8 +19,9 @@ LOST, CLEAN = "accuracy_lost", {"metric": "accuracy", "condition": "noise=0"}  #
 def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) -> Estimate | None:
     """Estimates what a test asks for in one place.
 
-    Of times to a milestone, a run that never got there counts with its last step: a ratio is then only known to be at
-    least, or at most, what it seems, and both at once decide nothing.
+    Times to a milestone are restricted to the steps at which all runs that are compared are known
+    (stages.evidence.survival). Where a run never got there, a mean is only known to be at least what it seems, and a
+    ratio to be at least, or at most; both at once decide nothing.
 
     Args:
         test: an entry of claim_rules.yaml; its `test` says what is estimated.
@@ -34,17 +34,15 @@ def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) ->
     """
     selects = [select | {"operator": test[side]} for side in ("of", "than")] if "of" in test else [select]
     arms = [_scaled(test, rows, fields) for fields in selects]
-    never = [rows.iloc[:0]] * len(arms)
-    if test["test"] == "difference":
-        never = [_scaled(test, convergence.never_reached(rows, fields)) for fields in selects]
-        arms = [pd.concat([arm, late]) if len(late) else arm for arm, late in zip(arms, never, strict=True)]
     if any(arm.empty for arm in arms):
         return None
+    arms, _ = survival.timed(arms)
+    never = tuple(int((~arm["reached"]).sum()) for arm in arms)
     if test["test"] == "difference":
-        ends = {name: len(late) > 0 for name, late in zip(("at_least", "at_most"), never, strict=True)}
+        ends = {name: late > 0 for name, late in zip(("at_least", "at_most"), never, strict=True)}
         found = between(*arms, confidence, bool(test.get("ratio")), **ends)
     else:
-        found = _spread(arms, confidence) if test["test"] == "spread" else _mean(arms[0], confidence)
+        found = _spread(arms, confidence) if test["test"] == "spread" else _mean(arms[0], confidence, never[0] > 0)
     if found is None or found.exact:
         return found
     clean = CLEAN if select.get("metric") == LOST else {}
@@ -52,21 +50,19 @@ def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) ->
     return replace(
         found,
         checkpoints=min(arm["pretraining_seed"].nunique() for arm in arms) or None,
-        never=tuple(map(len, never)),
+        never=never,
         at_chance=baselines.nothing_to_compare(scores, "value", lost=bool(clean)),
     )
 
 
-def _mean(runs: pd.DataFrame, confidence: float) -> Estimate:
-    """The mean of measurements; a count has no interval and needs none."""
+def _mean(runs: pd.DataFrame, confidence: float, at_least: bool) -> Estimate:
+    """The mean of measurements; a count has no interval and needs none. at_least: as `Estimate` has it."""
     summary = summarise(runs, confidence)
-    if summary.unit == EXACT:
-        return Estimate(summary.mean)
-    found = Estimate(summary.mean, unit=summary.unit, n=(summary.n,))
-    if not varies(units(runs)[0]):
+    found = Estimate(summary.mean, unit=summary.unit, n=(summary.n,), at_least=at_least)
+    if found.exact or not varies(units(runs)[0]):
         return found
-    error = summary.sd / sqrt(summary.n)
-    return replace(found, low=summary.low, high=summary.high, error=error, freedom=summary.n - 1)
+    error, high = summary.sd / sqrt(summary.n), np.inf if at_least else summary.high
+    return replace(found, low=summary.low, high=high, error=error, freedom=summary.n - 1)
 
 
 def _spread(arms: list[pd.DataFrame], confidence: float) -> Estimate | None:
@@ -91,8 +87,8 @@ def bounds(test: dict) -> tuple[float, float]:
     return test.get("above", -np.inf), test.get("below", np.inf)
 
 
-def _scaled(test: dict, rows: pd.DataFrame, select: dict | None = None) -> pd.DataFrame:
-    """The selected rows (all without `select`) in the unit of the claim's numbers."""
-    selected = rows if select is None else matching(rows, select)
-    numbers = selected.columns.intersection(["value", "most_frequent_high"])
-    return selected.assign(**test.get("scale", 1) * selected[numbers])
+def _scaled(test: dict, rows: pd.DataFrame, select: dict) -> pd.DataFrame:
+    """The selected rows in the unit of the claim's numbers."""
+    found = convergence.selected(rows, select)
+    numbers = found.columns.intersection(["value", "most_frequent_high"])
+    return found.assign(**test.get("scale", 1) * found[numbers])

@@ -4,12 +4,13 @@ A test is an entry of claim_rules.yaml, and it is made in every place that it na
 claim holds where it holds in every place, so each is tested at alpha and all must pass (an intersection-union test,
 Berger 1982). It fails where it fails somewhere, so the places' p values against it are adjusted by Holm's method. Both
 err in at most a share alpha of runs, however many places there are; with neither, the claim stays open. A claim about
-an operator is decided by three pre-training runs or more: one checkpoint per arm leaves it open, two seeds do, and so
-does a place where all that is compared is at chance.
+an operator is decided by three pre-training runs or more: one checkpoint per arm leaves it open, and two seeds do. A
+place where all that is compared is at chance shows nothing: the claim cannot hold there, and fails where it is shown
+to fail in another place.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 
@@ -20,7 +21,7 @@ from stages.analysis.claim_estimates import bounds, estimate
 from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge
 from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.estimate import Estimate
-from stages.evidence.statistics import FEWEST, INCONCLUSIVE, NOT_TESTED, PRETRAINING, holm, too_few
+from stages.evidence.statistics import EXACT, FEWEST, INCONCLUSIVE, NOT_TESTED, PRETRAINING, holm, too_few
 
 PARTLY = "partly"
 AS_CLAIMED, NOT_AS_CLAIMED, OPPOSITE, UNDECIDED = "as claimed", "not as claimed", "opposite direction", "undecided"
@@ -85,7 +86,7 @@ def evaluate(
     verdict = NOT_TESTED if verdict != FAILS and not complete else verdict
     reading = _reading(measured, verdict, alpha)
     seeds = [place.estimate.checkpoints for place in measured if place.estimate.checkpoints is not None]
-    if any(place.estimate.at_chance for place in measured):
+    if verdict != FAILS and any(place.estimate.at_chance for place in measured):
         verdict = reading = AT_CHANCE
     elif verdict != NOT_TESTED:
         verdict = too_few(PRETRAINING, *seeds or [FEWEST]) or verdict
@@ -106,7 +107,8 @@ def _places(test: dict, rows: pd.DataFrame, size: str | None, confidence: float)
 def _counted(place: Place) -> str:
     """A count against what is printed, by the tolerance of its digits and words, or against a range."""
     if "printed" not in place.test:
-        return HOLDS if _inside(place) else FAILS
+        low, high = bounds(place.test)
+        return HOLDS if low <= place.estimate.value <= high else FAILS
     count = Fraction(place.estimate.value).limit_denominator(10**9)
     exact = 1 / (1 - count / 100) if place.test.get("fold") else count
     return judge(str(place.test["printed"]), exact, place.test.get("word", ""))
@@ -121,14 +123,14 @@ def decide(places: Sequence[Place], alpha: float, single: bool = False) -> str:
         single: as for `evaluate`.
     """
     claimed, against = np.array([_p_values(place, single) for place in places]).T
-    if (claimed < alpha).all():
+    if (claimed < alpha).all() and not any(place.estimate.at_chance for place in places):
         return HOLDS
-    return FAILS if (holm(against) < alpha).any() else INCONCLUSIVE
+    return FAILS if _shown_somewhere(places, against, alpha) else INCONCLUSIVE
 
 
-def _inside(place: Place) -> bool:
-    low, high = bounds(place.test)
-    return low <= place.estimate.value <= high
+def _shown_somewhere(places: Sequence[Place], p_values: np.ndarray, alpha: float) -> bool:
+    """Whether p values [places] show something after Holm's method, in a place that is not at chance."""
+    return any(p < alpha and not place.estimate.at_chance for place, p in zip(places, holm(p_values), strict=True))
 
 
 def _p_values(place: Place, single: bool) -> tuple[float, float]:
@@ -139,12 +141,14 @@ def _p_values(place: Place, single: bool) -> tuple[float, float]:
     """
     found = place.estimate
     if found.exact or place.test.get("point") or (single and not found.tested):
-        return (0.0, 1.0) if _inside(place) else (1.0, 0.0)
-    if not found.tested:
+        found = replace(found, unit=EXACT)  # read as known without error
+    elif not found.tested:
         return 1.0, np.nan
     low, high = bounds(place.test)
     claimed = max(found.p_above(low), found.p_below(high)) * (1 if "within" in place.test else 2)
     against = 2 * min(found.p_below(low), found.p_above(high))
+    if found.exact and not claimed:  # what lies at a bound is as claimed
+        against = 1.0
     return min(1.0, claimed), min(1.0, against)
 
 
@@ -154,8 +158,8 @@ def _reading(places: Sequence[Place], verdict: str, alpha: float) -> str:
         return AS_CLAIMED
     if verdict != FAILS:
         return UNDECIDED
-    opposite = holm(np.array([_p_opposite(place) for place in places])) < alpha
-    return OPPOSITE if opposite.any() else NOT_AS_CLAIMED
+    opposite = np.array([_p_opposite(place) for place in places])
+    return OPPOSITE if _shown_somewhere(places, opposite, alpha) else NOT_AS_CLAIMED
 
 
 def _p_opposite(place: Place) -> float:

@@ -16,15 +16,9 @@ import yaml
 
 from stages.analysis import robustness
 from stages.evidence import baselines, convergence, power, scores, survival
+from stages.evidence.derived import matching
 from stages.evidence.estimate import between
-from stages.evidence.statistics import (
-    FEWEST,
-    INCONCLUSIVE,
-    TOO_FEW,
-    holm,
-    too_few,
-    verdict,
-)
+from stages.evidence.statistics import FEWEST, INCONCLUSIVE, TOO_FEW, holm, too_few, verdict
 
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
 REFERENCE = "original"
@@ -58,14 +52,12 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
         tell something, and the end of chance; in one unit.
     """
     measured = measured.assign(most_frequent_high=measured.get("most_frequent_high", nan))
-    tuned = measured[(measured["metric"] == "score") & (measured["stage"] == "finetuning")]
+    tuned = matching(measured, {"metric": "score", "stage": "finetuning"})
     tuned = tuned[tuned["evaluated_on"].isin((scores.GLUE_SCORE, *scores.COLUMNS))]
     points = {name: 100 * tuned[name] for name in ("value", "most_frequent_high")}
     tuned = tuned.assign(quantity=SCORE, at=tuned["evaluated_on"], score=points["value"], **points)
     losses = measured[measured["metric"] == "final_validation_loss"].assign(quantity=LOSS, at=FINAL_LOSS)
-    steps = convergence.milestone_events(measured).rename(
-        columns={"seed": "pretraining_seed", "milestone": "at", "step": "value"}
-    )
+    steps = convergence.milestone_events(measured).rename(columns={"milestone": "at", "step": "value"})
     parts = [tuned, losses, lost(rows, without_model), steps.assign(quantity=STEPS, stage="pretraining")]
     names = [name for name in (*KEYS, *RUN, "score", "most_frequent_high") if name != "source"]
     return pd.concat([part.reindex(columns=names).astype(object) for part in parts if len(part)] or [tuned]).astype(
@@ -101,10 +93,11 @@ def table(sources: dict[str, pd.DataFrame], confidence: float, alpha: float, mar
     made, columns = [], list(described()["column"])
     for source, rows in sources.items():
         for keys, own in rows.assign(source=source).groupby(KEYS, sort=False, dropna=False):
-            other = own[own["operator"] == REFERENCE]
-            arms = own[own["operator"] != REFERENCE].groupby("operator", sort=False) if len(other) else ()
+            arms = dict(iter(own.groupby("operator", sort=False)))
+            other, place = arms.pop(REFERENCE, None), dict(zip(KEYS, keys, strict=True))
             margin = margins.get(keys[-1], nan) if keys[0] in (SCORE, LOSS) and source != RELEASED else nan
-            made += [dict(zip(KEYS, keys, strict=True)) | compared(arm, other, confidence, margin) for _, arm in arms]
+            if other is not None:
+                made += [place | compared(arm, other, confidence, margin) for arm in arms.values()]
     if not made:
         return pd.DataFrame(columns=columns)
     frame = pd.DataFrame(made)
@@ -116,28 +109,20 @@ def compared(own: pd.DataFrame, other: pd.DataFrame, confidence: float, margin: 
     """One arm against the reference, before it is judged. own, other: their rows of `quantities`."""
     arms, until, never = [own, other], nan, [nan, nan]
     if own["quantity"].iloc[0] == STEPS:
-        events = [arm.rename(columns={"value": "step"}).astype({"reached": bool}) for arm in arms]
-        until = survival.horizon(pd.concat(events))
-        arms = [arm.assign(value=survival.restricted(arm, until)) for arm in events]
+        arms, until = survival.timed([arm.astype({"reached": bool}) for arm in arms])
         never = [int((~arm["reached"]).sum()) for arm in arms]
     made = between(*arms, confidence)
+    of_estimate = {name: getattr(made, name) for name in ("paired", "low", "high", "error", "freedom", "p")}
+    pairs = {"n": made.n, "never": never}
     return {
         "arm": own["operator"].iloc[0],
         "reference": REFERENCE,
         "unit_of_inference": made.unit,
-        "paired": made.paired,
-        "n": made.n[0],
-        "n_reference": made.n[1],
         "estimate": made.value,
-        "low": made.low,
-        "high": made.high,
-        "error": made.error,
-        "freedom": made.freedom,
-        "p": made.p,
+        **of_estimate,
+        **{name + side: pair[place] for name, pair in pairs.items() for place, side in enumerate(("", "_reference"))},
         "margin": margin,
         "p_equivalence": made.p_within(margin),
-        "never": never[0],
-        "never_reference": never[1],
         "horizon": until,
         "at_chance": baselines.nothing_to_compare(arms, "score", lost=own["quantity"].iloc[0].startswith(LOST)),
     }

@@ -32,10 +32,9 @@ def time_saved(run: pd.DataFrame) -> pd.DataFrame:
     said = said.assign(
         label=said["row_key"].str.removeprefix("time."), operator="shared", size="base", source="published"
     )
-    own = run[run["metric"] == "time_saved_percent"]
-    rounds = own.groupby(["operator", "size", "task"], sort=False)["value"]
-    means = rounds.agg(value="mean", n="size").reset_index()
-    own = means.rename(columns={"task": "label"}).assign(source="reproduced")
+    own = run[run["metric"] == "time_saved_percent"].rename(columns={"task": "label"})
+    rounds = own.groupby(["operator", "size", "label"], sort=False)["value"]
+    own = rounds.agg(value="mean", n="size").reset_index().assign(source="reproduced")
     frames = [said, own] if len(own) else [said]
     columns = ["source", "quantity", "operator", "size", "label", "value", "n"]
     return pd.concat(frames).assign(quantity="time_saved_percent").reindex(columns=columns)

@@ -25,6 +25,7 @@ from stages.evidence import (
     baselines,
     cells,
     convergence,
+    derived,
     published,
     released,
     scores,
@@ -34,18 +35,12 @@ from stages.evidence import (
 )
 from stages.evidence import measurements as quantities
 from stages.evidence.statistics import summaries
-from stages.plumbing.files import (
-    ANALYSIS,
-    AUDIT,
-    REPORTS,
-    temporary_sibling,
-    write_atomically,
-    write_table,
-)
+from stages.plumbing.files import ANALYSIS, AUDIT, REPORTS, temporary_sibling, write_atomically, write_table
 from stages.plumbing.settings import Settings
 
 METRICS = REPORTS / "metrics.json"
 PLOTS = REPORTS / "plots"
+TUNED = {"metric": "score", "stage": "finetuning"}
 RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed", "finetuning_seed", "value"]
 
 
@@ -70,23 +65,10 @@ def fill_tables(
     Returns:
         One row a cell, with the columns of cells.TYPES, table after table as tables.yaml has them.
     """
-    options = settings.analysis
-    evidence = cells.Evidence(
-        run,
-        raw,
-        settings.operators,
-        settings.sizes,
-        options.confidence,
-        options.alpha,
-        options.margins,
-        settings.data.source != "embedded",
-        without_model,
-    )
-    frames = []
-    for name, table in specifications.load()[0].items():
-        other = published.table(table.edition) if table.edition else None
-        frames.append(cells.fill(table, published.table(name), evidence, other))
-    return pd.concat(frames)
+    comparable = settings.data.source != "embedded"
+    models = settings.operators, settings.sizes
+    evidence = cells.Evidence(run, raw, *models, settings.analysis, comparable, without_model)
+    return pd.concat([cells.fill(table, evidence) for table in specifications.load()[0].values()])
 
 
 def robust(rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence: float) -> dict[str, pd.DataFrame]:
@@ -128,8 +110,8 @@ def summarised(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Statistics of every measured quantity, by operator and size. Scores as fractions."""
     keys = ["stage", "metric", "protocol", "evaluated_on", "operator", "size"]
     rows = run[run["stage"].isin(("parameters", "pretraining", "finetuning"))]
-    split = ("steps_to_loss", f"steps_to_loss{convergence.NOT_REACHED}", "feed_forward_weights")
-    rows = rows[~rows["metric"].isin(split)]  # further split by condition
+    # counts that are further split by condition; times to milestones, which need the runs that never get there
+    rows = rows[~rows["metric"].isin(("feed_forward_weights", *convergence.NAMES))]
     return summaries(rows, keys, confidence).drop(columns=["minimum", "maximum"])
 
 
@@ -164,9 +146,7 @@ def write_plots(run: pd.DataFrame, curves: pd.DataFrame) -> None:
     """Long form with a column `operator`: the loss by step, and the GLUE score of every run."""
     loss = curves[curves["quantity"] == "loss"].rename(columns={"mean": "validation_loss"})
     write_table(PLOTS / "pretraining_loss.csv", loss[["operator", "size", "step", "validation_loss"]])
-    whole = run[
-        (run["stage"] == "finetuning") & (run["metric"] == "score") & (run["evaluated_on"] == scores.GLUE_SCORE)
-    ]
+    whole = derived.matching(run, TUNED | {"evaluated_on": scores.GLUE_SCORE})
     names = ["protocol", "operator", "size", "pretraining_seed", "finetuning_seed", "glue_score"]
     write_table(PLOTS / "glue.csv", whole.assign(glue_score=100 * whole["value"])[names])
 
@@ -176,7 +156,7 @@ def main(settings: Settings) -> dict:
     rows = inputs.observed(settings)
     raw_rows = released.observations()
     run, raw = quantities.measurements(rows), quantities.measurements(raw_rows)
-    curves, raw_curves = convergence.curves(rows, run), convergence.curves(raw_rows, raw)
+    both = [(run, convergence.curves(rows, run)), (raw, convergence.curves(raw_rows, raw))]
     references = baselines.references(rows, options.confidence)
     without_model = baselines.without_model(references)
     means = baselines.beside(summarised(run, options.confidence), without_model, "mean")
@@ -185,28 +165,23 @@ def main(settings: Settings) -> dict:
         REPRODUCED: contrasts.quantities(rows, beside, without_model),
         RELEASED: contrasts.quantities(raw_rows, raw, {}),
     }
-    scored = [
-        frame.loc[(frame["metric"] == "score") & (frame["stage"] == "finetuning"), RUN_COLUMNS] for frame in (run, raw)
-    ]
     entries = judged(beside, raw, pd.read_csv(AUDIT, keep_default_na=False), settings)
-    reached = [
-        milestones.reached(own, points, options.confidence) for own, points in ((run, curves), (raw, raw_curves))
-    ]
+    curves = with_source(*(points for _, points in both))
     tables = {
         "cells": fill_tables(run, raw, without_model, settings),
         "baselines": references,
         "contrasts": contrasts.table(compared, options.confidence, options.alpha, options.margins),
         "contrast_columns": contrasts.described(),
         "multibootstrap": resampled(settings),
-        "runs": with_source(*scored),
+        "runs": with_source(*(derived.matching(own, TUNED)[RUN_COLUMNS] for own, _ in both)),
         "summaries": means,
-        "milestones": with_source(*reached),
-        "waiting": with_source(*(milestones.waiting(frame) for frame in (run, raw))),
-        "curves": pd.concat([with_source(curves, raw_curves), figure_numbers.published_curve()]),
+        "milestones": with_source(*(milestones.reached(*own, options.confidence) for own in both)),
+        "waiting": with_source(*(milestones.waiting(own) for own, _ in both)),
+        "curves": pd.concat([curves, figure_numbers.published_curve()]),
         "bars": figure_numbers.time_saved(run),
         **robust(rows, without_model, options.confidence),
         "speed": speed.summaries(rows),
-        "translation": translation.summaries(run, settings.analysis.confidence),
+        "translation": translation.summaries(run, options.confidence),
         "translation_curves": translation.curves(rows),
         "claims": entries,
         "tally": claims.tally(entries),
@@ -215,6 +190,6 @@ def main(settings: Settings) -> dict:
         write_table(ANALYSIS / f"{name}.csv", frame)
     with temporary_sibling(ANALYSIS / "results.parquet") as path:
         rows.to_parquet(path, index=False)
-    write_plots(run, curves)
+    write_plots(run, both[0][1])
     write_atomically(METRICS, json.dumps(metrics(means, tables["contrasts"], settings), indent=2) + "\n")
     return {}

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 
-from scipy import stats
-
 from stages.audit.closed_formulas import SIZES, bert
 from stages.audit.findings import Finding, compare, finding, note, whether
 from stages.audit.printed import COURTOIS, TABLE3, TEXT, numbers
+from stages.evidence import estimate
 from stages.evidence.arithmetic import HOLDS, judge
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
+
+SEEDS = 5  # of fine-tuning, behind every mean that is printed
 
 
 def findings() -> list[Finding]:
@@ -67,14 +68,15 @@ def statements() -> Iterator[Finding]:
     for size in SIZES:
         score = {operator: table.value(f"{size}.{operator}", GLUE_SCORE) for operator in COURTOIS}
         sd = {operator: float(spread.value(f"{size}.{operator}", GLUE_SCORE)) for operator in COURTOIS}
+        # all that is printed: means and deviations over five seeds
+        sides = ((float(score[name]), sd[name] ** 2, SEEDS) for name in ("pairwise", "original"))
+        apart = estimate.of_means(*sides, 0.95)
+        ratio = estimate.spreads(sd["pairwise"], sd["original"], (SEEDS - 1,) * 2, 0.95)
+        equal = 2 * min(ratio.p_above(1.0), ratio.p_below(1.0))
         gain, drop = score["pairwise"] - score["original"], score["original"] - score["symmetric"]
         yield finding("C.GAIN.{size}", judge(text.text("both_sizes", "glue_gain"), gain), size=size, gain=gain)
         yield finding("C.DROP.{size}", judge(text.text("both_sizes", "glue_drop"), drop), size=size, gain=-drop)
-        sides = (number for name in ("pairwise", "original") for number in (float(score[name]), sd[name], 5))
-        welch = stats.ttest_ind_from_stats(*sides, equal_var=False)  # all that is printed: means and deviations
-        ratio = stats.f.cdf((sd["pairwise"] / sd["original"]) ** 2, 4, 4)
-        equal = 2 * min(ratio, 1 - ratio)
-        yield note("C.TTEST.{size}", size=size, t=welch.statistic, p=welch.pvalue, equal=equal)
+        yield note("C.TTEST.{size}", size=size, t=apart.value / apart.error, p=apart.p, equal=equal)
         if size == "base":
             yield whether("C.STD.base", sd["symmetric"] < sd["original"] > sd["pairwise"], **sd)
         else:

@@ -21,6 +21,7 @@ The model's own spread over seeds is left out: it says how sure a mean is, not w
 from collections.abc import Iterable, Mapping
 from math import isnan, nan, sqrt, tanh
 
+import numpy as np
 import pandas as pd
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
@@ -88,12 +89,7 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         return pd.DataFrame(columns=list(COLUMNS))
     answers = rows["evaluated_on"].str.startswith("squad")
     kinds = rows["metric"].mask(answers, "exact_match")
-    ends = [
-        interval(kind, row.value, int(row.n), confidence) if row.operator == MOST_FREQUENT else (nan, nan)
-        for kind, row in zip(kinds, rows.itertuples(), strict=True)
-    ]
-    raw = rows.rename(columns={"protocol": "recipe"})
-    raw = raw.assign(protocol=None, low=[low for low, _ in ends], high=[high for _, high in ends])
+    raw = _with_ends(rows, kinds, confidence).rename(columns={"protocol": "recipe"}).assign(protocol=None)
     frames = [
         raw[raw["recipe"].isna()],
         away,
@@ -123,10 +119,18 @@ def _one_row_each(rows: pd.DataFrame) -> pd.DataFrame:
 def _transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """What always giving the more frequent of yes and no scores on each split of the stage `cross_domain`."""
     found = rows[(rows["stage"] == "cross_domain") & (rows["metric"] == "majority_accuracy")]
-    found = found.drop_duplicates("evaluated_on")
-    ends = [interval("accuracy", row.value, int(row.n), confidence) for row in found.itertuples()]
-    ends = {"low": [low for low, _ in ends], "high": [high for _, high in ends]}
-    return found.assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED, **ends)[list(COLUMNS)]
+    found = found.drop_duplicates("evaluated_on").assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED)
+    return _with_ends(found, pd.Series("accuracy", found.index), confidence)[list(COLUMNS)]
+
+
+def _with_ends(rows: pd.DataFrame, metrics: pd.Series, confidence: float) -> pd.DataFrame:
+    """The rows with `low` and `high`, by the metric [rows] that each is judged as; NaN of other baselines."""
+    ends = [
+        interval(metric, row.value, int(row.n), confidence) if row.operator == MOST_FREQUENT else (nan, nan)
+        for metric, row in zip(metrics, rows.itertuples(), strict=True)
+    ]
+    low, high = np.array(ends, dtype=float).reshape(-1, 2).T
+    return rows.assign(low=low, high=high)
 
 
 def without_model(found: pd.DataFrame) -> WithoutModel:

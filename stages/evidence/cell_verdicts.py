@@ -13,16 +13,7 @@ import pandas as pd
 from stages.evidence import baselines
 from stages.evidence.arithmetic import HOLDS, judge
 from stages.evidence.scores import GLUE_SCORE
-from stages.evidence.statistics import (
-    DIFFERENT,
-    EQUIVALENT,
-    EXACT,
-    agreement,
-    holm,
-    too_few,
-    units,
-    verdict,
-)
+from stages.evidence.statistics import DIFFERENT, EQUIVALENT, EXACT, agreement, holm, too_few, units, verdict
 
 NOT_RUN = "not run at this scale"
 NOT_MEASURED = "not measured"

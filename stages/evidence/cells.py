@@ -9,43 +9,29 @@ from math import isnan
 
 import pandas as pd
 
-from stages.evidence import baselines, cell_verdicts, specifications
+from stages.evidence import baselines, cell_verdicts, published, specifications
 from stages.evidence.cell_verdicts import NO_MODEL, NOT_MEASURED, NOT_RUN
-from stages.evidence.convergence import never_reached
+from stages.evidence.convergence import selected
 from stages.evidence.derived import matching
 from stages.evidence.specifications import Column, Row, Table
 from stages.evidence.statistics import summarise
+from stages.plumbing.sections import Analysis
 
 PAPER_SIZES = ("small", "base")
 TYPES = {
-    "table": "str",
-    "row_key": "str",
-    "column_key": "str",
-    "row": "str",
-    "column": "str",
-    "metric": "str",
+    **dict.fromkeys(("table", "row_key", "column_key", "row", "column", "metric"), "str"),
     "decimals": "int64",
-    "printed": "str",
-    "other_edition": "str",
-    "published": "float64",
-    "published_sd": "float64",
-    "released": "float64",
-    "released_sd": "float64",
+    **dict.fromkeys(("printed", "other_edition"), "str"),
+    **dict.fromkeys(("published", "published_sd", "released", "released_sd"), "float64"),
     "released_n": "Int64",
-    "reproduced": "float64",
-    "reproduced_sd": "float64",
+    **dict.fromkeys(("reproduced", "reproduced_sd"), "float64"),
     "reproduced_n": "Int64",
-    "interval_low": "float64",
-    "interval_high": "float64",
+    **dict.fromkeys(("interval_low", "interval_high"), "float64"),
     "unit_of_inference": "str",
     "runs": "Int64",
-    "within_sd": "float64",
-    "p_equivalence": "float64",
-    "p_difference": "float64",
-    "status": "str",
-    "verdict": "str",
-    "most_frequent": "float64",
-    "words_and_overlap": "float64",
+    **dict.fromkeys(("within_sd", "p_equivalence", "p_difference"), "float64"),
+    **dict.fromkeys(("status", "verdict"), "str"),
+    **dict.fromkeys(("most_frequent", "words_and_overlap"), "float64"),
     "at_chance": "boolean",
 }
 
@@ -55,54 +41,48 @@ class Evidence:
     """Measurements of this run and of the released raw results (columns of measurements.FIELDS).
 
     operators: those of the run, which have rows beside the paper's; parameters are counted for more. sizes: those of
-    the run. comparable: whether the run's data are of the papers' kind; scores on generated data are not compared.
-    without_model: the scores of the baselines (`baselines.without_model`), which have rows of their own.
+    the run. options: of the analysis, from params.yaml. comparable: whether the run's data are of the papers' kind;
+    scores on generated data are not compared. without_model: the scores of the baselines (`baselines.without_model`),
+    which have rows of their own.
     """
 
     run: pd.DataFrame
     released: pd.DataFrame
     operators: tuple[str, ...]
     sizes: tuple[str, ...]
-    confidence: float
-    alpha: float
-    margins: dict[str, float]
+    options: Analysis
     comparable: bool
     without_model: baselines.WithoutModel
 
 
-def fill(table: Table, published: pd.DataFrame, evidence: Evidence, other: pd.DataFrame | None = None) -> pd.DataFrame:
+def fill(table: Table, evidence: Evidence) -> pd.DataFrame:
     """All cells of a table, row by row; values in the printed unit. Columns: TYPES.
 
     p_equivalence and p_difference are adjusted by Holm's method over the cells of a row (of a list: over all), but for
     a mean of the others (the GLUE score, an average), which is one test.
 
-    other: the same table of the paper's other edition. status: `reproduced`, `not run at this scale`, or empty where
-    nothing measures the cell. ValueError for a published cell that the specification has no row or column for.
+    other_edition: what the paper's other edition prints, where that is something else. status: `reproduced`, `not run
+    at this scale`, or empty where nothing measures the cell. ValueError for a published cell that the specification has
+    no row or column for.
     """
     run, released = (matching(frame, table.select) for frame in (evidence.run, evidence.released))
     released = released if not table.released else matching(evidence.released, table.select | table.released)
     evidence = replace(evidence, run=run, released=released)
     make = _list if table.is_list else _matrix
-    made = pd.DataFrame(make(table, published, evidence), columns=list(TYPES))
-    frame = cell_verdicts.of_families(made, table.is_list, evidence.alpha).astype(TYPES)
-    if other is not None:
-        elsewhere = {(cell.row_key, cell.column_key): cell.printed for cell in other.itertuples()}
-        places = zip(frame["row_key"], frame["column_key"], frame["printed"], strict=True)
-        changed = [_elsewhere(elsewhere.get((row, column)), printed) for row, column, printed in places]
-        frame["other_edition"] = pd.Series(changed, dtype="str")
+    made = pd.DataFrame(make(table, published.table(table.name), evidence), columns=list(TYPES))
+    frame = cell_verdicts.of_families(made, table.is_list, evidence.options.alpha).astype(TYPES)
+    if table.edition:
+        other, keys = published.table(table.edition), ["row_key", "column_key"]
+        elsewhere = frame[keys].merge(other[[*keys, "printed"]], how="left", on=keys)["printed"]
+        frame["other_edition"] = elsewhere.where(frame["printed"].notna() & (elsewhere != frame["printed"]))
     return frame
 
 
-def _elsewhere(other: str | None, printed: object) -> str | None:
-    """What the other edition prints, where it is something else."""
-    return other if isinstance(printed, str) and other is not None and other != printed else None
-
-
-def _matrix(table: Table, published: pd.DataFrame, evidence: Evidence) -> list[dict]:
+def _matrix(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]:
     columns = _expand(table, evidence.run)
-    printed = {(cell.row_key, cell.column_key): cell for cell in published.itertuples()}
+    printed = {(cell.row_key, cell.column_key): cell for cell in paper.itertuples()}
     own = evidence.run[evidence.run["operator"].isin(evidence.operators)]
-    rows = {key: _row(table, key) for key in dict.fromkeys(published["row_key"])}
+    rows = {key: _row(table, key) for key in dict.fromkeys(paper["row_key"])}
     known = {column.key for column in columns}
     strange = [key for key in printed if rows[key[0]] is None or key[1] not in known]
     if strange:
@@ -124,19 +104,15 @@ def _baseline_rows(table: Table, columns: list[Column], evidence: Evidence) -> l
     for name, label in baselines.LABELS.items():
         if name == baselines.NOT_PRETRAINED:  # a model; the table of baselines has it
             continue
-        row = [_baseline_cell(table, name, label, column, evidence) for column in columns]
-        cells += row if any(cell["status"] for cell in row) else []
+        row, made = Row(key=f"baseline.{name}", label=label, select={}), []
+        for column in columns:
+            score = {"protocol": None, "evaluated_on": None, "metric": None} | table.select | (column.select or {})
+            value, high = (column.scale * number for number in baselines.score_of(name, score, evidence.without_model))
+            known = column.select is not None and not isnan(value)
+            found = {"reproduced": value, "interval_high": high, "status": "reproduced"} if known else {}
+            made.append(_empty(table, row, column) | {"verdict": NO_MODEL} | found)
+        cells += made if any(cell["status"] for cell in made) else []
     return cells
-
-
-def _baseline_cell(table: Table, name: str, label: str, column: Column, evidence: Evidence) -> dict:
-    row = Row(key=f"baseline.{name}", label=label, select={})
-    cell = _empty(table, row, column) | {"verdict": NO_MODEL}
-    score = {"protocol": None, "evaluated_on": None, "metric": None} | table.select | (column.select or {})
-    value, high = (column.scale * number for number in baselines.score_of(name, score, evidence.without_model))
-    if column.select is None or isnan(value):
-        return cell
-    return cell | {"reproduced": value, "interval_high": high, "status": "reproduced"}
 
 
 def _row(table: Table, key: str) -> Row | None:
@@ -152,21 +128,19 @@ def _patterned(table: Table, fields: dict[str, str]) -> Row:
     return Row(key=key, label=label, select=fields)
 
 
-def _list(table: Table, published: pd.DataFrame, evidence: Evidence) -> list[dict]:
+def _list(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]:
     """The paper's cells in its order; after them, the measured ones again for every other size of the run."""
-    entries = {(entry.row, entry.column): entry for entry in table.entries}
-    keys = set(zip(published["row_key"], published["column_key"], strict=True))
-    strange = [key for key in entries if key not in keys]
+    keys = set(zip(paper["row_key"], paper["column_key"], strict=True))
+    strange = [key for key in table.entries if key not in keys]
     if strange:
         raise ValueError(
             f"{specifications.PATH}, {table.name}: the cell {strange[0]} is not in data/published; mend its name"
         )
     cells, more = [], []
-    for cell in published.itertuples():
-        entry = entries.get((cell.row_key, cell.column_key))
-        measure = entry.measure if entry else Column()
+    for cell in paper.itertuples():
+        measure = table.entries.get((cell.row_key, cell.column_key), Column())
         size = (measure.select or {}).get("size")
-        label = entry.label if entry and entry.label else f"{cell.row}: {cell.column_key.replace('_', ' ')}"
+        label = measure.label or f"{cell.row}: {cell.column_key.replace('_', ' ')}"
         row = Row(key=cell.row_key, label=label.format(size=size), select={})
         column = replace(measure, key=cell.column_key, label=cell.column, meaning=cell.unit or "")
         cells.append(_cell(table, row, column, cell, evidence))
@@ -235,18 +209,19 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
     scale = column.scale if row.scale is None else row.scale
     released, run = (_measured(frame, row.select | column.select, scale) for frame in (evidence.released, evidence.run))
     if len(released):
-        made = summarise(released, evidence.confidence)
+        made = summarise(released, evidence.options.confidence)
         cell |= {"released": made.mean, "released_sd": made.sd, "released_n": made.n}
-    never = len(never_reached(evidence.run, row.select | column.select))
-    if never:  # a mean over the others would mislead
-        return cell | {"status": "reproduced", "verdict": f"{never} of {never + len(run)} runs never got there"}
+    if not run["reached"].all():  # a time that is known to be longer than something (stages.evidence.survival)
+        never = f"{(~run['reached']).sum()} of {len(run)} runs never got there"
+        return cell | {"status": "reproduced", "verdict": never}
     if run.empty:
         return cell | {"status": NOT_RUN, "verdict": NOT_RUN}
-    made = summarise(run, evidence.confidence)
+    made = summarise(run, evidence.options.confidence)
     beside = {
         name: scale * value for name, value in baselines.beside_score(run.iloc[0], evidence.without_model).items()
     }
-    margin = None if column.margin is None else evidence.margins[column.margin.format(**row.select | column.select)]
+    name = None if column.margin is None else column.margin.format(**row.select | column.select)
+    margin = None if name is None else evidence.options.margins[name]
     chance = baselines.at_chance(made.mean, beside["most_frequent_high"])
     return (
         cell
@@ -269,5 +244,5 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
 
 
 def _measured(measurements: pd.DataFrame, select: dict[str, str], scale: float) -> pd.DataFrame:
-    rows = matching(measurements, select)
+    rows = selected(measurements, select)
     return rows.assign(value=rows["value"] * scale)

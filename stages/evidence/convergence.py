@@ -19,7 +19,8 @@ SHORTEST = 12  # evaluations that a run must have for its plateau to be reported
 RUN = ["operator", "size", "pretraining_seed"]
 NOT_REACHED = "_not_reached"
 MILESTONES = ("plateau_end_step", "steps_to_loss", "steps_to_95_percent", "steps_to_95_percent_of_own")
-EVENTS = ["size", "operator", "milestone", "seed", "step", "reached"]
+NAMES = {name + ending: name for name in MILESTONES for ending in ("", NOT_REACHED)}  # of metrics: their milestones
+EVENTS = ["size", "operator", "milestone", "pretraining_seed", "step", "reached"]
 
 
 def with_steps(rows: pd.DataFrame) -> pd.DataFrame:
@@ -103,9 +104,8 @@ def events(measured: pd.DataFrame) -> pd.DataFrame:
     (`loss=3`) of steps to a loss. reached: whether it was; otherwise `step` is the last one at which that is known.
     Where several fine-tuning runs tell of one pre-training run, all must have reached it; the step is then their mean.
     """
-    names = {name + ending: name for name in MILESTONES for ending in ("", NOT_REACHED)}
-    rows = measured[measured["metric"].isin(names)]
-    kind = rows["metric"].map(names)
+    rows = measured[measured["metric"].isin(NAMES)]
+    kind = rows["metric"].map(NAMES)
     rows = rows.assign(
         milestone=rows["condition"].where(kind == "steps_to_loss", kind),
         reached=~rows["metric"].str.endswith(NOT_REACHED),
@@ -113,8 +113,7 @@ def events(measured: pd.DataFrame) -> pd.DataFrame:
     keys = ["size", "operator", "milestone", "pretraining_seed"]
     all_reached = rows.groupby(keys, sort=False)["reached"].transform("all")
     groups = rows[all_reached | ~rows["reached"]].groupby(keys, sort=False)  # of the others, those that never did
-    found = groups.agg(step=("value", "mean"), reached=("reached", "all")).reset_index()
-    return found.rename(columns={"pretraining_seed": "seed"})[EVENTS]
+    return groups.agg(step=("value", "mean"), reached=("reached", "all")).reset_index()[EVENTS]
 
 
 def milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
@@ -123,10 +122,18 @@ def milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
     return found[found.groupby(["size", "milestone"])["reached"].transform("any").astype(bool)]
 
 
-def never_reached(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
-    """The runs among those selected that ended before a milestone; none where `select` asks for another metric."""
+def selected(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
+    """The measurements with these values in these fields, each with whether its run `reached` what it tells of.
+
+    Of a milestone, the runs that never reach it are among them: one row for every pre-training run, with the step that
+    `events` has as its value.
+    """
     metric = select.get("metric")
-    return matching(measured, select | {"metric": metric + NOT_REACHED}) if metric in MILESTONES else measured.iloc[:0]
+    if metric not in MILESTONES:
+        return matching(measured, select).assign(reached=True)
+    rows = matching(measured, {field: value for field, value in select.items() if field != "metric"})
+    found = events(rows[rows["metric"].isin((metric, metric + NOT_REACHED))]).rename(columns={"step": "value"})
+    return found.reindex(columns=[*FIELDS, "reached"]).assign(stage="pretraining", metric=metric)
 
 
 def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:

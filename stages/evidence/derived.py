@@ -65,25 +65,23 @@ def beside(rows: pd.DataFrame, reference: str = "original", own: str | None = No
 
 def savings(counts: pd.DataFrame) -> pd.DataFrame:
     """Per cent of parameters that an operator saves against `original`, by what is counted; and the factor."""
-    parts = []
-    for metric, (own, other) in SAVINGS.items():
-        pairs = beside(counts, own=own, other=other)
-        parts.append(pairs.assign(metric=metric, value=100 * (1 - pairs["value"] / pairs["reference"])))
+    parts = [saved(beside(counts, own=own, other=other), metric) for metric, (own, other) in SAVINGS.items()]
     blocks = beside(counts, own="attention_block_parameters", other="attention_block_parameters")
     parts.append(blocks.assign(metric="block_factor", value=blocks["reference"] / blocks["value"]))
     return pd.concat(parts)[FIELDS]
 
 
+def saved(pairs: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Per cent that values are less than their `reference`, under the name of a metric. pairs: of `beside`."""
+    return pairs.assign(metric=metric, value=100 * (1 - pairs["value"] / pairs["reference"]))
+
+
 def gains(rows: pd.DataFrame) -> pd.DataFrame:
     """Value minus that of each of REFERENCES, run by run; metric `METRIC_over_REFERENCE`."""
-    parts = []
-    for reference in REFERENCES:
-        pairs = beside(rows, reference)
-        pairs = pairs[pairs["operator"] != reference]
-        parts.append(
-            pairs.assign(metric=pairs["metric"] + f"_over_{reference}", value=pairs["value"] - pairs["reference"])
-        )
-    return pd.concat(parts)[FIELDS]
+    pairs = pd.concat([beside(rows, reference).assign(over=reference) for reference in REFERENCES])
+    pairs = pairs[pairs["operator"] != pairs["over"]]
+    metric, value = pairs["metric"] + "_over_" + pairs["over"], pairs["value"] - pairs["reference"]
+    return pairs.assign(metric=metric, value=value)[FIELDS]
 
 
 def question_answering(rows: pd.DataFrame) -> pd.DataFrame:
@@ -98,11 +96,8 @@ def question_answering(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def noise(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the stage `noise` on embeddings, with levels written in one way (`noise=0.05`)."""
-    rows = rows[(rows["stage"] == "noise") & rows["condition"].str.match(r"noise=[\d.]+$", na=False)]
-    levels = rows["condition"].str.removeprefix("noise=").astype(float)
-    texts = [f"noise={level:g}" for level in levels]
-    return rows.assign(condition=pd.Series(texts, index=rows.index, dtype="str"))
+    """The rows of the stage `noise` on embeddings (`noise=0.05`)."""
+    return rows[(rows["stage"] == "noise") & rows["condition"].str.match(r"noise=[\d.]+$", na=False)]
 
 
 def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
@@ -131,7 +126,7 @@ def time_measures(rows: pd.DataFrame) -> pd.DataFrame:
     """Per cent of time that an operator saves an epoch against `original`, that it is faster, and that a step of
     translation takes longer."""
     pairs = beside(rows, own="seconds_per_epoch", other="seconds_per_epoch")
-    shorter = pairs.assign(metric="time_saved_percent", value=100 * (1 - pairs["value"] / pairs["reference"]))
+    shorter = saved(pairs, "time_saved_percent")
     faster = pairs.assign(metric="faster_percent", value=100 * (pairs["reference"] / pairs["value"] - 1))
     steps = beside(rows, own="seconds_per_step", other="seconds_per_step")
     steps = steps[steps["operator"] != "original"]

@@ -93,6 +93,8 @@ class Estimate:
         return 1.0 if self.at_least else self._tail(bound, upper=False)
 
     def _tail(self, bound: float, upper: bool) -> float:
+        if self.exact:  # known without error
+            return float(self.value < bound if upper else self.value > bound)
         if self.sides is not None:
             own, other = self.sides[0] - (log(bound) if self.log else bound), self.sides[1]
             return above(own, other) if upper else above(other, own)
@@ -150,16 +152,29 @@ def welch(own: np.ndarray, other: np.ndarray, confidence: float, ratio: bool = F
     """
     made = Estimate(nan, unit=PRETRAINING, n=(len(own), len(other)), log=ratio)
     own, other = (np.log(side) if ratio else side for side in (own, other))
-    difference = float(np.mean(own) - np.mean(other))
     if not (varies(own) and varies(other)):
+        difference = float(np.mean(own) - np.mean(other))
         sides = (own, other) if min(len(own), len(other)) > 1 else None
         return replace(made, value=exp(difference) if ratio else difference, sides=sides)
-    result = stats.ttest_ind(own, other, equal_var=False)
-    interval = result.confidence_interval(confidence)
-    ends = difference, float(interval.low), float(interval.high)
-    value, low, high = map(exp, ends) if ratio else ends
-    error = float(np.sqrt(np.var(own, ddof=1) / len(own) + np.var(other, ddof=1) / len(other)))
-    return replace(made, value=value, low=low, high=high, error=error, freedom=float(result.df))
+    means = of_means(*((np.mean(side), np.var(side, ddof=1), len(side)) for side in (own, other)), confidence)
+    if not ratio:
+        return means
+    return replace(means, value=exp(means.value), low=exp(means.low), high=exp(means.high), log=True)
+
+
+def of_means(own: tuple[float, float, int], other: tuple[float, float, int], confidence: float) -> Estimate:
+    """The difference of two arms of which no more is known than a mean, a variance and a number of units each.
+
+    Args:
+        own, other: mean, sample variance and n of either arm.
+        confidence: of the interval of Welch's t.
+    """
+    (one, own_variance, n), (two, other_variance, m) = own, other
+    squares = own_variance / n, other_variance / m
+    freedom = float(sum(squares) ** 2 / (squares[0] ** 2 / (n - 1) + squares[1] ** 2 / (m - 1)))
+    value, error = float(one - two), sqrt(sum(squares))
+    half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
+    return Estimate(value, value - half, value + half, PRETRAINING, (n, m), error=error, freedom=freedom)
 
 
 def paired(own: np.ndarray, other: np.ndarray, confidence: float, ratio: bool = False) -> Estimate:

@@ -37,21 +37,16 @@ def checkpoints() -> pd.DataFrame:
 def _scores(frame: pd.DataFrame, stage: str) -> pd.DataFrame:
     raw = ("accuracy", "accuracy_mm", "f1", "matthews_correlation", "pearson", "spearmanr")
     frame = _ordered(frame[frame["metric"].isin(raw) & (frame["task"] != "wnli")])
+    frame = frame.rename(columns={"seed": "finetuning_seed"})
     places = zip(frame["task"], frame["metric"], strict=True)
-    return pd.DataFrame(
-        {
-            "stage": stage,
-            "protocol": "courtois2024",
-            "operator": frame["operator"],
-            "size": frame["size"],
-            "task": frame["task"],
-            "evaluated_on": [SPLITS.get(place, place[0]) for place in places],
-            "condition": "step=" + frame["step"].astype(str) if "step" in frame else None,
-            "metric": frame["metric"].replace("accuracy_mm", "accuracy"),
-            "pretraining_seed": PRETRAINING_SEED,
-            "finetuning_seed": frame.get("seed", 1),
-            "value": frame["value"],
-        }
+    return frame.assign(
+        stage=stage,
+        protocol="courtois2024",
+        evaluated_on=[SPLITS.get(place, place[0]) for place in places],
+        condition="step=" + frame["step"].astype(str) if "step" in frame else None,
+        metric=frame["metric"].replace("accuracy_mm", "accuracy"),
+        pretraining_seed=PRETRAINING_SEED,
+        finetuning_seed=frame.get("finetuning_seed", 1),
     )
 
 
@@ -66,17 +61,12 @@ def validation_loss() -> pd.DataFrame:
     """
     frame = pd.read_csv(FOLDER / "courtois2024_pretraining_loss.csv")
     frame = _ordered(frame.drop_duplicates(["size", "operator", "step"], keep="first"))
-    return pd.DataFrame(
-        {
-            "stage": "pretraining",
-            "operator": frame["operator"],
-            "size": frame["size"],
-            "condition": "step=" + frame["step"].astype(str),
-            "metric": "validation_loss",
-            "pretraining_seed": PRETRAINING_SEED,
-            "finetuning_seed": None,
-            "value": frame["validation_loss"],
-        }
+    return frame.rename(columns={"validation_loss": "value"}).assign(
+        stage="pretraining",
+        condition="step=" + frame["step"].astype(str),
+        metric="validation_loss",
+        pretraining_seed=PRETRAINING_SEED,
+        finetuning_seed=None,
     )
 
 

@@ -1,7 +1,7 @@
 """tables.yaml as frozen records: what every table and figure is, and which measurements fill its cells."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -39,22 +39,13 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
-    """One cell of a list: row and column as published. label None: as published."""
-
-    row: str
-    column: str
-    label: str | None
-    measure: Column
-
-
-@dataclass(frozen=True, kw_only=True)
 class Table:
     """row_key and row_label are patterns over measurement fields, such as `{size}.{operator}`.
 
     rows: those of the paper that the pattern does not read, by key. released: fields that the released results have
     otherwise. edition: the same table in the paper's other edition. entries: the measured cells of a list, a table
-    whose cells have no common rows and columns; empty for others.
+    whose cells have no common rows and columns, by row and column as published, and with the published label where they
+    have none; None for others.
     """
 
     name: str
@@ -62,17 +53,20 @@ class Table:
     number: str
     title: str
     stage: str
-    first: str
-    row_key: str
-    row_label: str
-    rows: dict[str, Row]
     select: dict[str, str]
-    released: dict[str, str]
+    first: str = "Model"
+    row_key: str = ""
+    row_label: str = ""
+    rows: dict[str, Row]
+    released: dict[str, str] = field(default_factory=dict)
     columns: tuple[Column, ...]
-    entries: tuple[Entry, ...]
-    is_list: bool
-    edition: str | None
+    entries: dict[tuple[str, ...], Column] | None
+    edition: str | None = None
     notes: tuple[str, ...]
+
+    @property
+    def is_list(self) -> bool:
+        return self.entries is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,50 +94,47 @@ class Figure:
 def load() -> tuple[dict[str, Table], dict[str, Figure]]:
     """All tables and figures by name, in the order of the file. ValueError that names a wrong entry."""
     content = yaml.safe_load(PATH.read_text(encoding="utf-8"))
-    sources = content["sources"]
+    sources = content["sources"] | {None: None}
     tables, figures, entries = {}, {}, {}
     for name, entry in content["tables"].items():
-        entries[name] = entry = entries.get(entry.get("like"), {}) | entry
+        entries[name] = entry = entries.get(entry.pop("like", None), {}) | entry
         try:
-            tables[name] = _table(name, entry, sources)
+            tables[name] = _table(name, **entry | {"source": sources[entry["source"]]})
         except (KeyError, TypeError) as error:
             raise ValueError(f"{PATH}: table {name}: {error!r}; the entry above it shows every key") from None
     for name, entry in content["figures"].items():
-        source = sources[entry["source"]] if entry["source"] else None
         beside = tuple((group, size) for group, sizes in entry["beside"].items() for size in sizes)
         lists = {key: tuple(entry.get(key, ())) for key in ("operators", "notes")}
-        figures[name] = Figure(name=name, **{**entry, "source": source, "beside": beside, **lists})
+        figures[name] = Figure(name=name, **entry | lists | {"source": sources[entry["source"]], "beside": beside})
     return tables, figures
 
 
-def _table(name: str, entry: dict, sources: dict) -> Table:
-    defaults = {key: entry[key] for key in ("scale", "decimals") if key in entry}
-    rows = entry.get("rows", {})
-    cells = entry.get("cells", {})
+def _table(
+    name: str,
+    rows: dict | None = None,
+    columns: list[dict] = (),
+    cells: dict[str, dict] | None = None,
+    notes: list[str] = (),
+    scale: float = Column.scale,
+    decimals: int = Column.decimals,
+    **others,
+) -> Table:
+    """One table. Arguments: the keys of its entry; scale and decimals are those of its columns and cells by default."""
+    patterns, defaults = dict(rows or {}), {"scale": scale, "decimals": decimals}
+    printed = patterns.pop("printed", {})
+    entries = {
+        (*place.split(" / "),): Column(key=place.split(" / ")[1], **defaults | cell)
+        for place, cell in (cells or {}).items()
+    }
     return Table(
         name=name,
-        source=sources[entry["source"]],
-        number=entry["number"],
-        title=entry["title"],
-        stage=entry["stage"],
-        first=entry.get("first", "Model"),
-        row_key=rows.get("key", ""),
-        row_label=rows.get("label", ""),
-        rows={key: Row(key=key, **row) for key, row in rows.get("printed", {}).items()},
-        select=entry["select"],
-        released=entry.get("released", {}),
-        columns=tuple(Column(**{**defaults, **column}) for column in entry.get("columns", ())),
-        entries=tuple(_entry(place, cell, defaults) for place, cell in cells.items()),
-        is_list="cells" in entry,
-        edition=entry.get("edition"),
-        notes=tuple(entry.get("notes", ())),
+        rows={key: Row(key=key, **row) for key, row in printed.items()},
+        columns=tuple(Column(**defaults | column) for column in columns),
+        entries=None if cells is None else entries,
+        notes=tuple(notes),
+        **{f"row_{part}": pattern for part, pattern in patterns.items()},
+        **others,
     )
-
-
-def _entry(place: str, cell: dict, defaults: dict) -> Entry:
-    row, column = place.split(" / ")
-    measure = {key: value for key, value in cell.items() if key != "label"}
-    return Entry(row=row, column=column, label=cell.get("label"), measure=Column(**defaults | measure, key=column))
 
 
 def fields(pattern: str, key: str) -> dict[str, str] | None:

@@ -4,6 +4,11 @@ Such a run is right-censored: its time is longer than the run, and to leave it o
 often. An event table has one row for every run: its arm (such as the operator), the `step` of the event, and whether it
 was `reached`; where it was not, `step` is the last one of the run. Further columns may group runs or describe them.
 
+One rule holds wherever such times are compared: every run counts with the time that it spends before the event, up to
+the common horizon of the arms (`timed`). A restricted mean is a mean of these. Of the time itself, with no horizon, it
+is only a bound where a run never got there: a claim about it has an interval that is open at that end, and a number
+that is printed for it is not judged.
+
 Kaplan-Meier curves are those of statsmodels. The restricted mean is the mean of the time
 spent before the event, up to a common horizon; a run that never gets there counts with the whole of it.
 """
@@ -42,6 +47,13 @@ def horizon(events: pd.DataFrame) -> float:
 def restricted(events: pd.DataFrame, until: float) -> np.ndarray:
     """The time [runs] that each run spends before its event, up to the horizon `until`."""
     return np.minimum(events["step"].to_numpy(float), until)
+
+
+def timed(arms: list[pd.DataFrame]) -> tuple[list[pd.DataFrame], float]:
+    """Restricts the times of arms, a column `value` beside `reached`, and returns the arms and their horizon."""
+    both = pd.concat(arms)
+    until = horizon(both.assign(step=both["value"]))
+    return [arm.assign(value=arm["value"].clip(upper=until)) for arm in arms], until
 
 
 def curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:
