@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from stages.plumbing.errors import require_listed
 from stages.plumbing.keys import OPEN, Key, Stated, covers, key
 from stages.plumbing.sections import Batch, Count, Hub, Name, Pair, Rate, Record, Seed, Several, Share
 from stages.plumbing.training_sections import Sized, require_steps_after_warmup
@@ -120,9 +121,8 @@ class Translation(Record):
     def _every_operator_has_a_stage(self):
         places = {f"protocols.{name}": protocol for name, protocol in self.protocols.items()}
         for place, recipe in (places | {"sequence_tasks": self.sequence_tasks}).items():
-            missing = [operator for operator in recipe.operators if operator not in self.operators]
-            if missing:
-                raise ValueError(f"{place}.operators: `{missing[0]}` is not in operators: {', '.join(self.operators)}")
+            for operator in recipe.operators:
+                require_listed(operator, f"{place}.operators", self.operators, "operators")
             if "original" not in recipe.operators:
                 raise ValueError(f"{place}.operators: every comparison is made against `original`; add it to the list")
         return self
