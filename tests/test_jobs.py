@@ -145,7 +145,7 @@ def test_what_a_stage_has_handed_on_is_a_finished_job_where_data_jobs_is_not_the
     damage()
     capsys.readouterr()
     assert jobs.run(leaving, work, "squares") == [(folder, result)]
-    assert f"1 jobs, {1 - again} of them done before" in capsys.readouterr().out
+    assert f"1 job, {1 - again} of them done before" in capsys.readouterr().out
     assert (folder / "model/weights").read_bytes() == bytes(range(100))
 
 
@@ -189,10 +189,10 @@ def test_a_digest_as_loaded_keeps_to_what_the_process_met_first(tmp_path, monkey
 def test_a_worker_that_has_loaded_other_code_refuses_the_job(tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "use_one_thread", lambda: None)  # this process is no worker
     job = squares(2)[0]
-    assert jobs._one(square, job, tmp_path / "job", tmp_path, (), fingerprints.identity(square)) == (job.name, None)
+    assert jobs._one(square, job, tmp_path / "job", tmp_path, (), fingerprints.identity(square)) is None
     other = [*fingerprints.identity(square)[:1], "of other code", fingerprints.identity(square)[2]]
-    name, refusal = jobs._one(square, job, tmp_path / "other", tmp_path, (), other)
-    assert name == job.name and "restart the worker" in refusal and not (tmp_path / "other").exists()
+    assert "restart the worker" in jobs._one(square, job, tmp_path / "other", tmp_path, (), other)
+    assert not (tmp_path / "other").exists()
 
 
 def test_several_processes_are_refused_by_jobs_that_they_cannot_share(monkeypatch):
@@ -298,7 +298,7 @@ def test_workers_inherit_their_libraries_from_a_process_that_has_no_other_thread
         "from stages.plumbing import pool; from tests.test_jobs import surroundings; import json;"
         f"print(json.dumps([*pool.in_processes(surroundings, [('one', ())], 1, {modules})]))"
     ).communicate()
-    [found] = json.loads(said)
+    [(_, found)] = json.loads(said)
     assert found["torch"] and len(found["threads"]) == 1
 
 

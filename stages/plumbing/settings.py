@@ -85,7 +85,9 @@ class Settings(Record):
             require_listed(variant.operator, f"variants.{name}.operator", operators, "the operators")
             operator = operators[variant.operator]
             if variant.start is not None:
-                require_listed(variant.start, f"variants.{name}.start", operator.starts, f"the starts of {operator.name}")
+                require_listed(
+                    variant.start, f"variants.{name}.start", operator.starts, f"the starts of {operator.name}"
+                )
             if variant.score_rate is not None and not operator.scores_alone:
                 raise ValueError(
                     f"variants.{name}.score_rate: {operator.name} has no parameters that serve its scores alone"
