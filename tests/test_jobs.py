@@ -17,7 +17,7 @@ import psutil
 import pytest
 from safetensors import SafetensorError
 
-from stages.plumbing import errors, fingerprints, gpus, imports, jobs, observations, pool, results
+from stages.plumbing import bars, errors, fingerprints, gpus, imports, jobs, observations, pool, results
 from stages.plumbing.files import RESULTS
 from stages.plumbing.jobs import Job
 from stages.plumbing.run import Run
@@ -41,7 +41,7 @@ def slow_square(settings: dict, folder: Path) -> dict:
 
 def gpu(settings: dict, folder: Path) -> dict:
     time.sleep(0.3)
-    return {"process": os.getpid(), "gpu": os.environ["CUDA_VISIBLE_DEVICES"]}
+    return {"process": os.getpid(), "gpu": os.environ["CUDA_VISIBLE_DEVICES"], "every": bars.EVERY}
 
 
 def summed(settings: dict, folder: Path) -> dict:
@@ -499,7 +499,7 @@ def test_runs_on_different_gpus_of_a_machine_take_each_of_theirs_before_any_twic
         locks.append(gpus.take.__wrapped__(devices))
         taken.append(os.environ["CUDA_VISIBLE_DEVICES"])
     for lock in locks:
-        os.close(lock)
+        lock.release()
     assert taken == ["0", "2", "1", "3", "0"]
 
 
@@ -509,3 +509,4 @@ def test_every_worker_that_trains_has_a_gpu_of_its_own(monkeypatch):
     results = [result for _, result in jobs.run(gpu, squares(1, 2, 3, 4, 5, 6), "gpus", on_gpu=True)]
     assert {result["gpu"] for result in results} == {"5", "7"}
     assert len({(result["process"], result["gpu"]) for result in results}) == 2
+    assert {result["every"] for result in results} == {2 * bars.EVERY}  # lines of two jobs come as often as of one

@@ -23,6 +23,8 @@ from typing import Any
 
 import threadpoolctl
 
+from stages.plumbing import bars
+
 CONNECTION_SECONDS = 30
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -57,7 +59,8 @@ def in_processes(
     with ExitStack() as processes:
 
         def begin() -> ProcessPoolExecutor:
-            return processes.enter_context(ProcessPoolExecutor(1, context, initializer=_prepare))
+            process = ProcessPoolExecutor(1, context, initializer=_prepare, initargs=(number,))
+            return processes.enter_context(process)
 
         idle = [begin() for _ in range(number)]
         try:
@@ -130,8 +133,12 @@ def _interrupts_later() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def _prepare() -> None:
-    """What a worker process does first: it leaves Ctrl-C to the stage, and ends when the stage does."""
+def _prepare(number: int) -> None:
+    """What one of a number of worker processes does first: it leaves Ctrl-C to the stage, and ends when the stage does.
+
+    Without a terminal, all of them together say how far they are as often as one alone would.
+    """
+    bars.EVERY *= number
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     gc.freeze()  # what was imported stays; looking at it again would copy its memory
