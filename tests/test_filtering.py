@@ -21,14 +21,15 @@ from stages.embedded.corpus import write_corpus
 from stages.embedded.defects import plan
 from stages.filtering import shards as filters
 from stages.filtering import stage as filtering
-from stages.filtering.rules import Rules
+from stages.filtering.rules import judge, rules_of
 from stages.plumbing import jobs
 from stages.records import origins, records
 from stages.records.ledger import TOTAL, read_ledger
 from stages.records.records import Annotations
 from tests.toy_shards import EXCLUDED, build, kept_lines, settings, totals, write_shard
 
-PAPER = Rules(tuple(EXCLUDED), above=5.0, below=100_000.0, keep_missing=False, keep_warned=False)
+PAPER = judge(rules_of(settings()))
+KEPT = {"missing_harmful_pp": "keep", "quality_warnings": "keep"}
 PASSING = {"harmful_pp": 500.0, "categories": None, "quality_warnings": None}
 
 
@@ -85,15 +86,15 @@ def folder(tmp_path, monkeypatch) -> Path:
     ],
 )
 def test_a_document_is_dropped_for_exactly_these_reasons(metadata, reasons):
-    found = PAPER.reasons(records.annotations(record(**metadata)))
+    found = PAPER(records.annotations(record(**metadata)))
     assert [reason for _, reason in found] == reasons
 
 
 def test_the_other_readings_of_the_rules_are_parameters():
-    lenient = Rules((), above=0, below=1e9, keep_missing=True, keep_warned=True)
+    lenient = judge({"excluded_categories": (), "harmful_pp": {"above": 0.0, "below": 1e9}} | KEPT)
     document = Annotations(categories=("adult",), harmful_pp=None, quality_warnings=("tiny",))
-    assert len(PAPER.reasons(document)) == 3
-    assert lenient.reasons(document) == ()
+    assert len(PAPER(document)) == 3
+    assert lenient(document) == ()
 
 
 def test_the_embedded_corpus_loses_what_was_planted(folder):
@@ -136,7 +137,7 @@ def test_documents_and_bytes_balance_and_kept_lines_are_unchanged(tmp_path_facto
             write_shard(Path(f"corpus/part_{number}.jsonl.zst"), shard)
             for line in shard:
                 try:
-                    expected += [line] if not PAPER.reasons(records.annotations(line)) else []
+                    expected += [line] if not PAPER(records.annotations(line)) else []
                 except ValueError:
                     continue
         if not expected:

@@ -140,7 +140,8 @@ import sys
 from pathlib import Path
 from stages.filtering import shards as filtering
 none = {"blocklists_folder": None, "kenlm_model": None, "quality_rules": False}
-rules = {"excluded_categories": [], "above": 5, "below": 9, "keep_missing": False, "keep_warned": False}
+rules = {"excluded_categories": [], "harmful_pp": {"above": 5, "below": 9}}
+rules |= {"missing_harmful_pp": "drop", "quality_warnings": "drop"}
 settings = {"shard": sys.argv[1], "rules": rules, "annotation": none}
 rows = filtering.filter_shard(settings, Path(sys.argv[1]).parent)["rows"]
 status = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines())

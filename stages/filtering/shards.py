@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from stages.filtering.annotation import Annotator, is_complete
-from stages.filtering.rules import Rules
+from stages.filtering.rules import judge
 from stages.plumbing.files import temporary_sibling
 from stages.records import reading, records
 from stages.records.records import Annotations
@@ -24,13 +24,13 @@ MALFORMED = "malformed.csv"
 
 
 def filter_shard(settings: dict, folder: Path) -> dict:
-    """Job. settings: shard (path), rules (the fields of Rules), annotation (the arguments of Annotator).
+    """Job. settings: shard (path), rules (of `rules_of`), annotation (the arguments of Annotator).
 
     Leaves the kept lines, byte for byte, in `folder`/kept.jsonl.zst and the malformed ones (file, line,
     reason) in malformed.csv. Returns `rows`, [fate, rule, reason, documents, bytes, all_documents, all_bytes] of
     all but `not_selected`, and `unknown`, the number of documents without this or that metadata.
     """
-    rules, annotate = Rules(**settings["rules"]), Annotator(**settings["annotation"])
+    reasons_of, annotate = judge(settings["rules"]), Annotator(**settings["annotation"])
     fates: dict[tuple | None, list[int]] = defaultdict(lambda: [0, 0])  # reasons (None: malformed): documents, bytes
     number = 0
     with (
@@ -48,7 +48,7 @@ def filter_shard(settings: dict, folder: Path) -> dict:
                     malformed.writerow([settings["shard"], number, document])
                     reasons = None
                 else:
-                    reasons = rules.reasons(document)
+                    reasons = reasons_of(document)
                     if not reasons:
                         kept.write(memoryview(block)[start:end])
                         kept.write(b"\n")
