@@ -10,12 +10,15 @@ for no record, where it did jobs alone and left no outputs.
 import argparse
 import ast
 import importlib
+import json
 import os
 import sys
+import time
 from pathlib import Path
 
 from stages.plumbing import jobs, scales
 from stages.plumbing.errors import clear_errors, require_listed
+from stages.plumbing.files import write_atomically
 from stages.plumbing.settings import PATH, load_settings
 
 FOLDER = Path(__file__).parent
@@ -47,9 +50,13 @@ def main(command_line: list[str]) -> None:
         if command:
             progress.report(settings, command)
         stage = importlib.import_module(f"stages.{name}.stage")
-        with observations.provenance("-".join([name, *named.values()])) as record:
-            entries = stage.main(settings, **named)
-            record(None if entries is None else entries | {"files": handover.output_digests(name, named)})
+        started, record = time.perf_counter(), observations.provenance()
+        entries = stage.main(settings, **named)
+        if entries is not None:
+            run = "-".join([name, *named.values()])
+            record |= entries | {"stage": run, "files": handover.output_digests(name, named)}
+            record["seconds"] = round(time.perf_counter() - started, 1)
+            write_atomically(observations.RUNS / f"{run}.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -8,7 +8,7 @@ one first-level heading to the next. Each may be compressed (.zst, .gz).
 
 import glob
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, islice
 from pathlib import Path
 
@@ -29,26 +29,42 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
     Raises:
         ValueError: a pattern matches no file, or something that can be no file, such as a link that leads nowhere.
     """
-    paths: dict[Path, None] = {}  # a file counts once, where the first pattern that it matches has it
-    for pattern in patterns:
-        matches = [path for path in _matches(root, pattern) if not path.is_dir()]
-        if odd := [path for path in matches if not path.is_file()]:
+
+    def matches(pattern: str) -> list[Path]:
+        try:
+            found = set(root.glob(pattern))
+        except (NotImplementedError, ValueError):  # absolute or empty patterns
+            return []
+        found |= {root / name for name in glob.glob(pattern, root_dir=root)}  # which has broken links of any name
+        files = [path for path in found if not path.is_dir()]
+        if odd := [path for path in files if not path.is_file()]:
             kind = f"a link to {odd[0].readlink()}, which leads nowhere" if odd[0].is_symlink() else "no ordinary file"
             raise ValueError(f"{key}: {odd[0]}: {kind}; mend it, delete it or narrow the pattern `{pattern}`")
-        if not matches:
-            raise ValueError(f"{key}: `{pattern}` matches no file below {root.absolute()}; mend one of them")
-        paths |= dict.fromkeys(reading.in_natural_order(matches))
+        return files
+
+    return matching(patterns, matches, key, f"below {root.absolute()}")
+
+
+def matching(patterns: Iterable[str], matches: Callable[[str], list[Path]], key: str, where: str) -> list[Path]:
+    """Lists what matches some patterns, each file once, where the first pattern that it matches has it.
+
+    Args:
+        patterns: of names.
+        matches: the files that match a pattern.
+        key: of params.yaml that has the patterns, for the message of an error.
+        where: the files are looked for.
+
+    Raises:
+        ValueError: a pattern matches no file, or one of no known form.
+    """
+    paths: dict[Path, None] = {}
+    for pattern in patterns:
+        if not (found := matches(pattern)):
+            raise ValueError(f"{key}: `{pattern}` matches no file {where}; mend one of them")
+        paths |= dict.fromkeys(reading.in_natural_order(found))
     for path in paths:
         form(path, key)
     return list(paths)
-
-
-def _matches(root: Path, pattern: str) -> set[Path]:
-    try:
-        followed = set(root.glob(pattern))
-    except (NotImplementedError, ValueError):  # absolute or empty patterns
-        return set()
-    return followed | {root / name for name in glob.glob(pattern, root_dir=root)}  # which has broken links of any name
 
 
 def count(settings: dict, folder: Path) -> dict:

@@ -43,7 +43,10 @@ def filter_shard(settings: dict, folder: Path) -> dict:
             for start, end, document in zip(starts, ends, documents, strict=True):
                 number += 1
                 if not isinstance(document, ValueError) and not is_complete(document):
-                    document = _annotated(annotate, block[start:end], document)
+                    try:
+                        document = annotate(block[start:end], document)
+                    except ValueError as error:  # what its metadata would follow from cannot be read
+                        document = error
                 if isinstance(document, ValueError):
                     malformed.writerow([settings["shard"], number, document])
                     reasons = None
@@ -64,14 +67,6 @@ def _blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Ann
         feeds = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == FEED)
         starts, ends = np.insert(feeds + 1, 0, 0), np.append(feeds, len(block))
         yield block, starts.tolist(), ends.tolist(), records.annotations_of(block, starts, ends)
-
-
-def _annotated(annotate: Annotator, line: bytes, document: Annotations) -> Annotations | ValueError:
-    """The metadata of a line with what could be added to it, or why nothing could."""
-    try:
-        return annotate(line, document)
-    except ValueError as error:
-        return error
 
 
 def _tallies(fates: dict[tuple | None, list[int]]) -> list[list]:
