@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stages.filtering.annotation import Annotator, is_complete
+from stages.filtering.annotation import Annotator, missing
 from stages.filtering.rules import judge
 from stages.plumbing.files import temporary_sibling
 from stages.records import reading, records
@@ -42,7 +42,7 @@ def filter_shard(settings: dict, folder: Path) -> dict:
         for block, starts, ends, documents in _blocks(Path(settings["shard"])):
             for start, end, document in zip(starts, ends, documents, strict=True):
                 number += 1
-                if not isinstance(document, ValueError) and not is_complete(document):
+                if not isinstance(document, ValueError) and missing(document):
                     try:
                         document = annotate(block[start:end], document)
                     except ValueError as error:  # what its metadata would follow from cannot be read

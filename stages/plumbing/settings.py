@@ -103,9 +103,18 @@ class Settings(Record):
     def _parts_fit(self):
         if REFERENCE not in self.operators:
             raise ValueError(f"operators: every comparison is made against `{REFERENCE}`; add it to the list")
+        protocols = [("protocols", name) for name in self.protocols]
+        protocols += [(f"{section}.protocol", getattr(self, section).protocol) for section in ("convergence", "timing")]
+        for place, name in protocols:
+            require_listed(name, place, self.finetuning, "finetuning")
+        lengths = {
+            "tokenization.sequence_length": self.tokenization.sequence_length,
+            "question_answering.maximum_length": self.question_answering.maximum_length,
+        }
+        lengths |= {f"finetuning.{name}.maximum_length": self.finetuning[name].maximum_length for _, name in protocols}
         for size in self.sizes:
             require_listed(size, "sizes", self.models, "models")
-            for place, length in self._lengths():
+            for place, length in lengths.items():
                 if length > self.models[size].positions:
                     raise ValueError(
                         f"{place}: {length} exceeds models.{size}.positions: {self.models[size].positions}"
@@ -126,12 +135,6 @@ class Settings(Record):
             for name in task.split("_"):
                 key = f"question_answering.tasks: {task}"
                 require_listed(name, key, self.tasks.questions.names, "tasks.questions.names")
-        for place, protocol in (
-            *(("protocols", name) for name in self.protocols),
-            ("convergence.protocol", self.convergence.protocol),
-            ("timing.protocol", self.timing.protocol),
-        ):
-            require_listed(protocol, place, self.finetuning, "finetuning")
         return self
 
     def variant(self, name: str) -> dict:
@@ -175,13 +178,6 @@ class Settings(Record):
             for model in self.pretrained(operator, size)
             if protocol in (None, recipe)
         ]
-
-    def _lengths(self):
-        yield "tokenization.sequence_length", self.tokenization.sequence_length
-        yield "question_answering.maximum_length", self.question_answering.maximum_length
-        for protocol in dict.fromkeys((*self.protocols, self.convergence.protocol, self.timing.protocol)):
-            if protocol in self.finetuning:
-                yield f"finetuning.{protocol}.maximum_length", self.finetuning[protocol].maximum_length
 
 
 def load_settings(path: Path = PATH) -> Settings:

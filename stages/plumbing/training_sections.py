@@ -3,7 +3,6 @@
 No record but `Variant` holds a default: every value stands in params.yaml with its unit and source.
 """
 
-from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -49,17 +48,14 @@ class Sized(Record):
 
     @model_validator(mode="after")
     def _room_in_the_feed_forward_network(self):
-        for operator in (name for name in EXCEEDS if name in self.may_be_built()):
+        built = getattr(self, "operators", EXCEEDS)  # without a list, any may be built in this size
+        for operator in (name for name in EXCEEDS if name in built):
             if self.intermediate <= EXCEEDS[operator] * self.hidden:
                 raise ValueError(
                     f"intermediate: {self.intermediate} must exceed {EXCEEDS[operator]} x hidden: {self.hidden}, the "
                     f"width at which {operator} has nothing left of it (BERT: 4 x hidden)"
                 )
         return self
-
-    def may_be_built(self) -> Iterable[str]:
-        """The operators that may be built in this size."""
-        return EXCEEDS
 
 
 class Model(Sized):

@@ -1,6 +1,5 @@
 """The section of params.yaml on translation and the sequence tasks, as frozen records; none holds a default."""
 
-from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -23,9 +22,6 @@ class Layers(Sized):
     warmup_steps: Count
     betas: Pair[Share]
     epsilon: Rate
-
-    def may_be_built(self) -> Iterable[str]:
-        return self.operators
 
 
 class PairFiles(Record):
