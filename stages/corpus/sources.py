@@ -95,22 +95,13 @@ def write_shard(settings: dict, folder: Path) -> dict:
     return {"documents": documents, "origins": origins}
 
 
-def file_records(path: Path, first: int = 0, last: int | None = None) -> Iterator[bytes]:
-    """The documents of a file as OSCAR records.
-
-    Args:
-        path: the file.
-        first: number of the first document, from 0.
-        last: number of the document before which to stop; None for all.
-
-    Raises:
-        ValueError: a line is no document; the message names file and line.
-    """
-    return (line for _, line in _numbered_records(path, first, last))
+def file_records(path: Path) -> Iterator[bytes]:
+    """The documents of a file as OSCAR records. ValueError, naming file and line, for a line that is no document."""
+    return (line for _, line in _numbered_records(path, 0, None))
 
 
 def _numbered_records(path: Path, first: int, last: int | None) -> Iterator[tuple[int | None, bytes]]:
-    """The same with the line that each is from; None for a document that may be of several lines."""
+    """Documents [first, last) with the line that each is from; None for one that may be of several lines."""
     if form(path) != ".jsonl":
         for text in islice(_texts(path), first, last):
             yield None, records.record(records.PlainDocument(text))
