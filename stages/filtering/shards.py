@@ -130,13 +130,14 @@ def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None
         tallies: `rows` as `filter_shard` returns them.
         selected: documents and bytes that are selected of those kept; None for all of them.
     """
-    counts = {tuple(tally[:3]): tally[3:] for tally in tallies}
-    kept = counts.pop(("kept", "", ""), [0, 0, 0, 0])[:2]
-    taken = kept if selected is None else selected
-    sums = [kept[i] + sum(numbers[i] for numbers in counts.values()) for i in (0, 1)]
-    not_selected = [kept[i] - taken[i] for i in (0, 1)]
-    rows = {"in": sums, "kept": taken, "not_selected": not_selected}
+    kept = next((tally[3:5] for tally in tallies if tally[0] == "kept"), [0, 0])
+    taken = selected or kept
+    rows = {
+        "in": [sum(tally[i] for tally in tallies) for i in (3, 4)],
+        "kept": taken,
+        "not_selected": [number - part for number, part in zip(kept, taken, strict=True)],
+    }
     return [
         *((shard, fate, "", "", *numbers, *numbers) for fate, numbers in rows.items()),
-        *((shard, *what, *numbers) for what, numbers in counts.items()),
+        *((shard, *tally) for tally in tallies if tally[0] != "kept"),
     ]
