@@ -10,13 +10,16 @@ for no record, where it did jobs alone and left no outputs.
 import argparse
 import ast
 import importlib
+import json
 import os
 import sys
+import time
 from pathlib import Path
 
 from stages.plumbing import jobs, scales
-from stages.plumbing.errors import clear_errors
-from stages.plumbing.settings import PATH, Settings, did_you_mean, load_settings
+from stages.plumbing.errors import clear_errors, require_listed
+from stages.plumbing.files import write_atomically
+from stages.plumbing.settings import PATH, load_settings
 
 FOLDER = Path(__file__).parent
 LISTS = {"protocol": "protocols", "operator": "operators", "size": "sizes"}  # arguments, and their keys of params.yaml
@@ -39,14 +42,21 @@ def main(command_line: list[str]) -> None:
             arguments = dict(zip(arguments, command.partition("@")[2].split("-"), strict=True))
         named = {argument: value for argument, value in arguments.items() if value}
         for argument, value in named.items():
-            require(value, argument, name, settings)
+            section, key = getattr(settings, name, None), LISTS[argument]
+            own = key in getattr(type(section), "model_fields", ())  # as in `translation.operators`
+            place = f"{name}.{key}" if own else key
+            require_listed(value, argument, getattr(section if own else settings, key), f"{place} of params.yaml")
         handover.require_inputs(settings, name, named)
         if command:
             progress.report(settings, command)
         stage = importlib.import_module(f"stages.{name}.stage")
-        with observations.provenance("-".join([name, *named.values()])) as record:
-            entries = stage.main(settings, **named)
-            record(None if entries is None else entries | {"files": handover.output_digests(name, named)})
+        started, record = time.perf_counter(), observations.provenance()
+        entries = stage.main(settings, **named)
+        if entries is not None:
+            run = "-".join([name, *named.values()])
+            record |= entries | {"stage": run, "files": handover.output_digests(name, named)}
+            record["seconds"] = round(time.perf_counter() - started, 1)
+            write_atomically(observations.RUNS / f"{run}.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -70,30 +80,6 @@ def parser() -> argparse.ArgumentParser:
         for argument in function.args.args[1:]:
             stage.add_argument(argument.arg, nargs="?", help=f"one of `{LISTS[argument.arg]}` in params.yaml")
     return parser
-
-
-def require(value: str, argument: str, stage: str, settings: Settings) -> None:
-    """Checks an argument of the command line against the list of its values in params.yaml.
-
-    Args:
-        value: of the argument.
-        argument: one of LISTS.
-        stage: that it is given to. Where the stage's own section has a list of that name, this one holds
-            (`translation.operators`).
-        settings: of params.yaml.
-
-    Raises:
-        ValueError: the list does not have the value; the message holds the nearest one.
-    """
-    key = LISTS[argument]
-    in_section = key in getattr(type(getattr(settings, stage, None)), "model_fields", ())
-    allowed = getattr(getattr(settings, stage) if in_section else settings, key)
-    if value not in allowed:
-        place = f"{stage}.{key}" if in_section else key
-        raise ValueError(
-            f"{argument} `{value}` is not in {place} of params.yaml: {', '.join(allowed)}"
-            + did_you_mean(value, allowed)
-        )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stages.filtering import blocklists, perplexity, quality
-from stages.filtering.annotation import Annotator, is_complete
+from stages.filtering.annotation import Annotator, missing
 from stages.filtering.blocklists import Blocklist
 from stages.plumbing.compression import zstd
 from stages.records import records
@@ -230,10 +230,10 @@ def test_known_metadata_are_kept_and_missing_ones_added(tmp_path, model):
     assert not any(annotate.unknown.values())
 
 
-@pytest.mark.parametrize(("harmful_pp", "complete"), [(7.5, True), (0, False), (None, False)])
-def test_a_perplexity_of_zero_or_null_is_none(harmful_pp, complete):
+@pytest.mark.parametrize(("harmful_pp", "lacking"), [(7.5, []), (0, ["harmful_pp"]), (None, ["harmful_pp"])])
+def test_a_perplexity_of_zero_or_null_is_none(harmful_pp, lacking):
     line = document("text", "http://a.org", categories=None, harmful_pp=harmful_pp, quality_warnings=None)
-    assert is_complete(records.annotations(line)) is complete
+    assert missing(records.annotations(line)) == lacking
 
 
 def test_plain_documents_are_judged_by_what_was_added_and_kept_byte_for_byte(folder, tmp_path, model):

@@ -89,8 +89,8 @@ def test_an_operator_of_ones_own_is_trained_counted_timed_and_reported(tmp_path)
     (folder / "my_operators.py").write_text(OWN.replace("return X, self", "return 2 * X, self"))
     again = run(folder, "dvc", "repro", "finetuning")
     assert sorted(line for line in again.splitlines() if line.startswith("pretraining: ")) == [
-        "pretraining: 1 jobs, 0 of them done before",
-        "pretraining: 1 jobs, 1 of them done before",  # of original, which the file does not concern
+        "pretraining: 1 job, 0 of them done before",
+        "pretraining: 1 job, 1 of them done before",  # of original, which the file does not concern
     ]
     assert "finetuning: 9 jobs, 6 of them done before" in again
 

@@ -17,7 +17,7 @@ import psutil
 import pytest
 from safetensors import SafetensorError
 
-from stages.plumbing import errors, fingerprints, gpus, imports, jobs, observations, pool, results
+from stages.plumbing import bars, errors, fingerprints, gpus, imports, jobs, observations, pool, results
 from stages.plumbing.files import RESULTS
 from stages.plumbing.jobs import Job
 from stages.plumbing.run import Run
@@ -41,7 +41,7 @@ def slow_square(settings: dict, folder: Path) -> dict:
 
 def gpu(settings: dict, folder: Path) -> dict:
     time.sleep(0.3)
-    return {"process": os.getpid(), "gpu": os.environ["CUDA_VISIBLE_DEVICES"]}
+    return {"process": os.getpid(), "gpu": os.environ["CUDA_VISIBLE_DEVICES"], "every": bars.EVERY}
 
 
 def summed(settings: dict, folder: Path) -> dict:
@@ -145,7 +145,7 @@ def test_what_a_stage_has_handed_on_is_a_finished_job_where_data_jobs_is_not_the
     damage()
     capsys.readouterr()
     assert jobs.run(leaving, work, "squares") == [(folder, result)]
-    assert f"1 jobs, {1 - again} of them done before" in capsys.readouterr().out
+    assert f"1 job, {1 - again} of them done before" in capsys.readouterr().out
     assert (folder / "model/weights").read_bytes() == bytes(range(100))
 
 
@@ -175,7 +175,6 @@ def test_an_edit_of_what_a_module_imports_changes_its_digest_and_no_other_edit_d
     before = imports.digest(modules["job"])
     modules[edited].write_text(modules[edited].read_text() + "x = 1\n")
     imports.imported.cache_clear()
-    imports._tree.cache_clear()
     assert (imports.digest(modules["job"]) != before) == changes
 
 
@@ -190,10 +189,10 @@ def test_a_digest_as_loaded_keeps_to_what_the_process_met_first(tmp_path, monkey
 def test_a_worker_that_has_loaded_other_code_refuses_the_job(tmp_path, monkeypatch):
     monkeypatch.setattr(pool, "use_one_thread", lambda: None)  # this process is no worker
     job = squares(2)[0]
-    assert jobs._one(square, job, tmp_path / "job", tmp_path, (), fingerprints.identity(square)) == (job.name, None)
+    assert jobs._one(square, job, tmp_path / "job", tmp_path, (), fingerprints.identity(square)) is None
     other = [*fingerprints.identity(square)[:1], "of other code", fingerprints.identity(square)[2]]
-    name, refusal = jobs._one(square, job, tmp_path / "other", tmp_path, (), other)
-    assert name == job.name and "restart the worker" in refusal and not (tmp_path / "other").exists()
+    assert "restart the worker" in jobs._one(square, job, tmp_path / "other", tmp_path, (), other)
+    assert not (tmp_path / "other").exists()
 
 
 def test_several_processes_are_refused_by_jobs_that_they_cannot_share(monkeypatch):
@@ -299,7 +298,7 @@ def test_workers_inherit_their_libraries_from_a_process_that_has_no_other_thread
         "from stages.plumbing import pool; from tests.test_jobs import surroundings; import json;"
         f"print(json.dumps([*pool.in_processes(surroundings, [('one', ())], 1, {modules})]))"
     ).communicate()
-    [found] = json.loads(said)
+    [(_, found)] = json.loads(said)
     assert found["torch"] and len(found["threads"]) == 1
 
 
@@ -500,7 +499,7 @@ def test_runs_on_different_gpus_of_a_machine_take_each_of_theirs_before_any_twic
         locks.append(gpus.take.__wrapped__(devices))
         taken.append(os.environ["CUDA_VISIBLE_DEVICES"])
     for lock in locks:
-        os.close(lock)
+        lock.release()
     assert taken == ["0", "2", "1", "3", "0"]
 
 
@@ -510,3 +509,4 @@ def test_every_worker_that_trains_has_a_gpu_of_its_own(monkeypatch):
     results = [result for _, result in jobs.run(gpu, squares(1, 2, 3, 4, 5, 6), "gpus", on_gpu=True)]
     assert {result["gpu"] for result in results} == {"5", "7"}
     assert len({(result["process"], result["gpu"]) for result in results}) == 2
+    assert {result["every"] for result in results} == {2 * bars.EVERY}  # lines of two jobs come as often as of one

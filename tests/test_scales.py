@@ -73,14 +73,6 @@ data:                # ours
 """
 
 
-def leaves(content: object, key: str = ""):
-    if isinstance(content, dict):
-        for name, value in content.items():
-            yield from leaves(value, f"{key}.{name}")
-    else:
-        yield key, content
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr(scales, "FOLDER", tmp_path)
@@ -102,10 +94,10 @@ def test_the_file_of_a_scale_names_nothing_that_laptop_has_as_well(scale):
         yaml.safe_load((scales.FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
         for name in (scales.COMPLETE, scale)
     )
-    known = dict(leaves({key: value for key, value in laptop.items() if key not in scales.TAKEN_WHOLE}))
-    flow = {".".join(("", "models", name)) for name in own.get("models", {})}
-    same = [key for key, value in leaves(own) if known.get(key, scales.ABSENT) == value]
-    fixed = {".pretraining.seeds"}  # which the heads of scales and finished studies name
+    known = dict(scales.values({key: value for key, value in laptop.items() if key not in scales.TAKEN_WHOLE}))
+    flow = {f"models.{name}" for name in own.get("models", {})}
+    same = [key for key, value in scales.values(own) if known.get(key, scales.ABSENT) == value]
+    fixed = {"pretraining.seeds"}  # which the heads of scales and finished studies name
     assert [key for key in same if key.rpartition(".")[0] not in flow and key not in fixed] == []
 
 

@@ -61,10 +61,10 @@ CHANGES = {
     "unknown operator": (
         "operators",
         ["original", "sharde"],
-        ["operators.1", "'sharde'", "shared", "pairwise_identity"],
+        ["operators.1", "`sharde`", "shared", "pairwise_identity"],
     ),
     "a variant named as an operator": ("variants", {"shared": {"operator": "pairwise"}}, ["variants", "`shared`"]),
-    "a variant of nothing": ("variants", {"hot": {"operator": "pairwize"}}, ["variants.hot.operator", "'pairwize'"]),
+    "a variant of nothing": ("variants", {"hot": {"operator": "pairwize"}}, ["variants.hot.operator", "`pairwize`"]),
     "a spread of nothing": (
         "variants",
         {"hot": {"operator": "pairwise", "score_spread": 0.0}},
@@ -85,9 +85,13 @@ CHANGES = {
     "questions without data": (
         "tasks.questions.names",
         ["squad1", "triviaqa"],
-        ["question_answering.tasks", "`squad2` needs `squad2`", "squad1, triviaqa"],
+        ["question_answering.tasks: squad2", "`squad2` is not in tasks.questions.names: squad1, triviaqa"],
     ),
-    "a set without a repository": ("tasks.questions.hub", {}, ["tasks.questions", "squad1, squad2, triviaqa"]),
+    "a set without a repository": (
+        "tasks.questions.hub",
+        {},
+        ["tasks.questions.hub", "nothing for squad1, squad2, triviaqa"],
+    ),
     "too long a window": ("question_answering.maximum_length", 128, ["question_answering.maximum_length: 128", "64"]),
     "files without a root": ("data", {"source": "files", "root": None}, ["data", "root"]),
     "bounds reversed": ("filtering.harmful_pp", {"above": 9.0, "below": 5.0}, ["filtering.harmful_pp", "9.0"]),

@@ -5,6 +5,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, pre_tokenizers
 
 from stages.corpus import sources
+from stages.plumbing.model_folders import SPECIAL
 from stages.plumbing.sections import Tokenization
 from stages.plumbing.settings import load_settings
 from stages.records import reading, records
@@ -106,16 +108,6 @@ def test_shards_and_batches_do_not_show_in_the_sequences(monkeypatch, tmp_path):
         made = build(filtered(documents(60), shards))
         found.add((everything(made, "train").tobytes(), (made / "index.json").read_text()))
     assert len(found) == 1
-
-
-def test_documents_begin_and_end_with_their_tokens():
-    folder = build(filtered(documents(30), 2), validation_documents=3)
-    special = packing.read_index(folder)["special"]
-    flat = everything(folder, "train").ravel()
-    begins, ends = np.flatnonzero(flat == special["[CLS]"]), np.flatnonzero(flat == special["[SEP]"])
-    assert 25 <= len(begins) <= 27
-    assert begins[0] == 0
-    assert (begins[1:] == ends[: len(begins) - 1] + 1).all()
 
 
 @hypothesis.settings(deadline=None)
@@ -311,7 +303,7 @@ def test_a_full_disk_is_told_as_one(tmp_path):
 
 def test_a_trained_vocabulary_is_the_same_in_every_process(shared_data):
     with reading.zstd_writer(Path("part_1.jsonl.zst")) as file:
-        source = sources.file_records(shared_data / "text" / "enwiki_sample.jsonl.zst", 0, 300)
+        source = islice(sources.file_records(shared_data / "text" / "enwiki_sample.jsonl.zst"), 300)
         file.writelines(line + b"\n" for line in source)
     script = (
         "from pathlib import Path; from stages.tokenization.vocabulary import trained;"
@@ -381,14 +373,7 @@ def test_more_pieces_than_sixteen_bits_number_are_refused():
 def test_a_tokenizer_in_the_layout_of_the_hub_gives_the_same_ids(bert):
     from transformers import PreTrainedTokenizerFast
 
-    named = dict(
-        zip(
-            ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"),
-            vocabulary.SPECIAL,
-            strict=True,
-        )
-    )
-    PreTrainedTokenizerFast(tokenizer_object=bert, **named).save_pretrained("model")
+    PreTrainedTokenizerFast(tokenizer_object=bert, **SPECIAL).save_pretrained("model")
     loaded, read = vocabulary.from_hub("model", "main")
     assert read == "model"
     text = "Señor Müller's 東京 trip cost $3,000."
@@ -418,6 +403,6 @@ def test_the_real_vocabulary_tokenizes_as_hugging_face_does(bert, shared_data):
     assert list(vocabulary.special_ids(bert).values()) == [0, 100, 101, 102, 103]
     theirs = BertTokenizer(vocab=bert.get_vocab())
     assert len(theirs) == 30_522
-    lines = sources.file_records(shared_data / "text" / "enwiki_sample.jsonl.zst", 0, 30)
+    lines = islice(sources.file_records(shared_data / "text" / "enwiki_sample.jsonl.zst"), 30)
     for text in [*map(records.content, lines), "a\u0300 \u00a0 \x00 \ufffd [MASK] \U0001f600 " + "x" * 200]:
         assert bert.encode(text).ids == theirs(text)["input_ids"]

@@ -88,7 +88,7 @@ def stages_run(output: str) -> set[str]:
 
 def jobs_to_do(output: str) -> Counter[str]:
     """How many jobs of each stage were not done before."""
-    found = re.findall(r"^(\w+): (\d+) jobs, (\d+) of them done before", output, re.MULTILINE)
+    found = re.findall(r"^(\w+): (\d+) jobs?, (\d+) of them done before", output, re.MULTILINE)
     return +sum((Counter({stage: int(whole) - int(done)}) for stage, whole, done in found), Counter())
 
 

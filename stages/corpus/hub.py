@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from stages.corpus import sources
 from stages.plumbing.commits import explained, named
 from stages.plumbing.files import place
-from stages.records import reading, records
+from stages.records import records
 
 KEY = "corpus.hub.files"
 METADATA = ("identification", "harmful_pp", "tlsh", "quality_warnings", "annotation", "categories")
@@ -36,16 +36,13 @@ def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
     from huggingface_hub import HfFileSystem
 
     system, root = HfFileSystem(), f"datasets/{repository}@{revision}/"
-    paths: dict[Path, None] = {}  # a file counts once, where the first pattern that it matches has it
-    for pattern in patterns:
+
+    def matches(pattern: str) -> list[Path]:
         with explained(f"corpus.hub: {repository} ({revision})"):
-            matches = [Path(match.removeprefix(root)) for match in system.glob(root + pattern)]
-        if not matches:
-            raise ValueError(f"{KEY}: `{pattern}` matches no file of {repository} ({revision}); mend it")
-        paths |= dict.fromkeys(reading.in_natural_order(matches))
-    for path in paths:
-        sources.form(path, KEY)
-    return [path.as_posix() for path in paths]
+            return [Path(match.removeprefix(root)) for match in system.glob(root + pattern)]
+
+    files = sources.matching(patterns, matches, KEY, f"of {repository} ({revision})")
+    return [file.as_posix() for file in files]
 
 
 @contextmanager

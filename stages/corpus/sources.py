@@ -8,7 +8,7 @@ one first-level heading to the next. Each may be compressed (.zst, .gz).
 
 import glob
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, islice
 from pathlib import Path
 
@@ -29,26 +29,42 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
     Raises:
         ValueError: a pattern matches no file, or something that can be no file, such as a link that leads nowhere.
     """
-    paths: dict[Path, None] = {}  # a file counts once, where the first pattern that it matches has it
-    for pattern in patterns:
-        matches = [path for path in _matches(root, pattern) if not path.is_dir()]
-        if odd := [path for path in matches if not path.is_file()]:
+
+    def matches(pattern: str) -> list[Path]:
+        try:
+            found = set(root.glob(pattern))
+        except (NotImplementedError, ValueError):  # absolute or empty patterns
+            return []
+        found |= {root / name for name in glob.glob(pattern, root_dir=root)}  # which has broken links of any name
+        files = [path for path in found if not path.is_dir()]
+        if odd := [path for path in files if not path.is_file()]:
             kind = f"a link to {odd[0].readlink()}, which leads nowhere" if odd[0].is_symlink() else "no ordinary file"
             raise ValueError(f"{key}: {odd[0]}: {kind}; mend it, delete it or narrow the pattern `{pattern}`")
-        if not matches:
-            raise ValueError(f"{key}: `{pattern}` matches no file below {root.absolute()}; mend one of them")
-        paths |= dict.fromkeys(reading.in_natural_order(matches))
+        return files
+
+    return matching(patterns, matches, key, f"below {root.absolute()}")
+
+
+def matching(patterns: Iterable[str], matches: Callable[[str], list[Path]], key: str, where: str) -> list[Path]:
+    """Lists what matches some patterns, each file once, where the first pattern that it matches has it.
+
+    Args:
+        patterns: of names.
+        matches: the files that match a pattern.
+        key: of params.yaml that has the patterns, for the message of an error.
+        where: the files are looked for.
+
+    Raises:
+        ValueError: a pattern matches no file, or one of no known form.
+    """
+    paths: dict[Path, None] = {}
+    for pattern in patterns:
+        if not (found := matches(pattern)):
+            raise ValueError(f"{key}: `{pattern}` matches no file {where}; mend one of them")
+        paths |= dict.fromkeys(reading.in_natural_order(found))
     for path in paths:
         form(path, key)
     return list(paths)
-
-
-def _matches(root: Path, pattern: str) -> set[Path]:
-    try:
-        followed = set(root.glob(pattern))
-    except (NotImplementedError, ValueError):  # absolute or empty patterns
-        return set()
-    return followed | {root / name for name in glob.glob(pattern, root_dir=root)}  # which has broken links of any name
 
 
 def count(settings: dict, folder: Path) -> dict:
@@ -79,22 +95,13 @@ def write_shard(settings: dict, folder: Path) -> dict:
     return {"documents": documents, "origins": origins}
 
 
-def file_records(path: Path, first: int = 0, last: int | None = None) -> Iterator[bytes]:
-    """The documents of a file as OSCAR records.
-
-    Args:
-        path: the file.
-        first: number of the first document, from 0.
-        last: number of the document before which to stop; None for all.
-
-    Raises:
-        ValueError: a line is no document; the message names file and line.
-    """
-    return (line for _, line in _numbered_records(path, first, last))
+def file_records(path: Path) -> Iterator[bytes]:
+    """The documents of a file as OSCAR records. ValueError, naming file and line, for a line that is no document."""
+    return (line for _, line in _numbered_records(path, 0, None))
 
 
 def _numbered_records(path: Path, first: int, last: int | None) -> Iterator[tuple[int | None, bytes]]:
-    """The same with the line that each is from; None for a document that may be of several lines."""
+    """Documents [first, last) with the line that each is from; None for one that may be of several lines."""
     if form(path) != ".jsonl":
         for text in islice(_texts(path), first, last):
             yield None, records.record(records.PlainDocument(text))

@@ -5,7 +5,9 @@ warnings by OSCAR's own rules (quality.py). The rules read them; they are never 
 """
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -15,13 +17,17 @@ from stages.records import records
 from stages.records.records import Annotations
 
 
-def is_complete(document: Annotations) -> bool:
-    """A score of 0 is none: OSCAR's perplexities are positive (and the authors' code reads it so)."""
-    return (
-        bool(document.harmful_pp)
-        and document.categories is not UNSET
-        and (document.quality_warnings is not UNSET or document.annotation is not UNSET)
-    )
+def missing(document: Annotations) -> list[str]:
+    """The metadata that a document lacks.
+
+    A perplexity of 0 is none: OSCAR's are positive (and the authors' code reads it so).
+    """
+    names = [] if document.harmful_pp else ["harmful_pp"]
+    if document.categories is UNSET:
+        names.append("categories")
+    if document.quality_warnings is UNSET and document.annotation is UNSET:
+        names.append("quality_warnings")
+    return names
 
 
 class Annotator:
@@ -32,29 +38,25 @@ class Annotator:
     """
 
     def __init__(self, blocklists_folder: str | None, kenlm_model: str | None, quality_rules: bool):
-        self._blocklist = blocklists.Blocklist(Path(blocklists_folder)) if blocklists_folder else None
-        self._model = perplexity.load(Path(kenlm_model)) if kenlm_model else None
-        self._quality_rules = quality_rules
-        self._adds = self._blocklist or self._model or quality_rules
         self.unknown = Counter(categories=0, harmful_pp=0, quality_warnings=0)
+        self._ways: dict[str, Callable[[str, str | None], Any]] = {}  # of text and address; None where it stays unknown
+        if blocklists_folder:
+            categories = blocklists.Blocklist(Path(blocklists_folder)).categories
+            self._ways["categories"] = lambda _, address: None if address is None else categories(address)
+        if kenlm_model:
+            model = perplexity.load(Path(kenlm_model))
+            self._ways["harmful_pp"] = lambda text, _: perplexity.score(model, text)
+        if quality_rules:
+            self._ways["quality_warnings"] = lambda text, _: quality.warnings(text)
 
     def __call__(self, line: bytes, document: Annotations) -> Annotations:
         """The metadata of a record with what could be added. ValueError: what it would follow from cannot be read."""
         added = {}
-        text, address = records.source(line) if self._adds else ("", None)
-        if document.categories is UNSET:
-            if self._blocklist and address is not None:
-                added["categories"] = self._blocklist.categories(address)
+        text, address = records.source(line) if self._ways else ("", None)
+        for name in missing(document):
+            value = self._ways[name](text, address) if name in self._ways else None
+            if value is None:
+                self.unknown[name] += 1
             else:
-                self.unknown["categories"] += 1
-        if not document.harmful_pp:
-            if self._model:
-                added["harmful_pp"] = perplexity.score(self._model, text)
-            else:
-                self.unknown["harmful_pp"] += 1
-        if document.quality_warnings is UNSET and document.annotation is UNSET:
-            if self._quality_rules:
-                added["quality_warnings"] = quality.warnings(text)
-            else:
-                self.unknown["quality_warnings"] += 1
+                added[name] = value
         return replace(document, **added) if added else document

@@ -4,9 +4,9 @@ The paper leaves open what happens to a document without a score: the authors' c
 `harmful_pp` as out of bounds, which `missing_harmful_pp: drop` does.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
 
 from stages.plumbing.sections import Filtering
 from stages.records.records import Annotations
@@ -19,56 +19,40 @@ Reason = tuple[str, str]  # rule, and what of it applied
 
 
 def rules_of(settings: Filtering) -> dict:
-    """The fields of `Rules` as params.yaml has them, in the form in which a job takes them."""
-    return {
-        "excluded_categories": settings.excluded_categories,
-        "above": settings.harmful_pp.above,
-        "below": settings.harmful_pp.below,
-        "keep_missing": settings.missing_harmful_pp == "keep",
-        "keep_warned": settings.quality_warnings == "keep",
+    """The keys of params.yaml that are rules, in the form in which a job takes them."""
+    return settings.model_dump(include={"excluded_categories", "harmful_pp", "missing_harmful_pp", "quality_warnings"})
+
+
+def judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason, ...]]:
+    """Makes the function that says why a document is dropped, by `rules_of`.
+
+    It gives the reasons in the order of the rules, each once; none for a document that is kept. Both bounds of
+    `harmful_pp` (perplexity) are exclusive, and a score of 0 is none.
+    """
+    above, below = rules["harmful_pp"]["above"], rules["harmful_pp"]["below"]
+    unscored = None if rules["missing_harmful_pp"] == "keep" else "missing"
+    spellings = {
+        spelling: category
+        for category in rules["excluded_categories"]
+        for spelling in (category, *ALIASES.get(category, ()))
     }
 
+    @lru_cache(maxsize=1 << 14)  # few combinations occur, so each is worked out once
+    def combined(categories: tuple[str, ...], level: str | None, warnings: tuple[str, ...]) -> tuple[Reason, ...]:
+        listed = [("categories", spellings[name]) for name in categories if name in spellings]
+        scored = [("harmful_pp", level)] if level else []
+        counted = () if rules["quality_warnings"] == "keep" else warnings
+        warned = [("quality_warnings", name if name in WARNINGS else "other") for name in counted]
+        return tuple(dict.fromkeys(listed + scored + warned))
 
-@dataclass(frozen=True)
-class Rules:
-    """excluded_categories: UT1 folders. above, below: bounds of harmful_pp (perplexity), both exclusive.
-
-    keep_missing: whether a document without a score, or with score 0, passes. keep_warned: whether one with
-    quality warnings does.
-    """
-
-    excluded_categories: tuple[str, ...]
-    above: float
-    below: float
-    keep_missing: bool
-    keep_warned: bool
-
-    def reasons(self, document: Annotations) -> tuple[Reason, ...]:
-        """Why a document is dropped, in the order of the rules, each reason once; empty when it is kept."""
+    def reasons(document: Annotations) -> tuple[Reason, ...]:
         score = document.harmful_pp
         if not score:
-            level = None if self.keep_missing else "missing"
-        elif score <= self.above:
+            level = unscored
+        elif score <= above:
             level = "low"
         else:
-            level = "high" if score >= self.below else None
-        return self._reasons(document.categories or (), level, document.quality_warnings or document.annotation or ())
+            level = "high" if score >= below else None
+        return combined(document.categories or (), level, document.quality_warnings or document.annotation or ())
 
-    @cached_property
-    def _reasons(self) -> Callable[..., tuple[Reason, ...]]:
-        """By categories, level of the score, and warnings; few combinations occur, so each is worked out once."""
-        spellings = {
-            spelling: category
-            for category in self.excluded_categories
-            for spelling in (category, *ALIASES.get(category, ()))
-        }
-
-        @lru_cache(maxsize=1 << 14)
-        def reasons(categories: tuple[str, ...], level: str | None, warnings: tuple[str, ...]):
-            listed = [("categories", spellings[name]) for name in categories if name in spellings]
-            scored = [("harmful_pp", level)] if level else []
-            counted = () if self.keep_warned else warnings
-            warned = [("quality_warnings", name if name in WARNINGS else "other") for name in counted]
-            return tuple(dict.fromkeys(listed + scored + warned))
-
-        return reasons
+    return reasons

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from stages.filtering.annotation import Annotator, is_complete
-from stages.filtering.rules import Rules
+from stages.filtering.annotation import Annotator, missing
+from stages.filtering.rules import judge
 from stages.plumbing.files import temporary_sibling
 from stages.records import reading, records
 from stages.records.records import Annotations
@@ -24,13 +24,13 @@ MALFORMED = "malformed.csv"
 
 
 def filter_shard(settings: dict, folder: Path) -> dict:
-    """Job. settings: shard (path), rules (the fields of Rules), annotation (the arguments of Annotator).
+    """Job. settings: shard (path), rules (of `rules_of`), annotation (the arguments of Annotator).
 
     Leaves the kept lines, byte for byte, in `folder`/kept.jsonl.zst and the malformed ones (file, line,
     reason) in malformed.csv. Returns `rows`, [fate, rule, reason, documents, bytes, all_documents, all_bytes] of
     all but `not_selected`, and `unknown`, the number of documents without this or that metadata.
     """
-    rules, annotate = Rules(**settings["rules"]), Annotator(**settings["annotation"])
+    reasons_of, annotate = judge(settings["rules"]), Annotator(**settings["annotation"])
     fates: dict[tuple | None, list[int]] = defaultdict(lambda: [0, 0])  # reasons (None: malformed): documents, bytes
     number = 0
     with (
@@ -42,13 +42,16 @@ def filter_shard(settings: dict, folder: Path) -> dict:
         for block, starts, ends, documents in _blocks(Path(settings["shard"])):
             for start, end, document in zip(starts, ends, documents, strict=True):
                 number += 1
-                if not isinstance(document, ValueError) and not is_complete(document):
-                    document = _annotated(annotate, block[start:end], document)
+                if not isinstance(document, ValueError) and missing(document):
+                    try:
+                        document = annotate(block[start:end], document)
+                    except ValueError as error:  # what its metadata would follow from cannot be read
+                        document = error
                 if isinstance(document, ValueError):
                     malformed.writerow([settings["shard"], number, document])
                     reasons = None
                 else:
-                    reasons = rules.reasons(document)
+                    reasons = reasons_of(document)
                     if not reasons:
                         kept.write(memoryview(block)[start:end])
                         kept.write(b"\n")
@@ -64,14 +67,6 @@ def _blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Ann
         feeds = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == FEED)
         starts, ends = np.insert(feeds + 1, 0, 0), np.append(feeds, len(block))
         yield block, starts.tolist(), ends.tolist(), records.annotations_of(block, starts, ends)
-
-
-def _annotated(annotate: Annotator, line: bytes, document: Annotations) -> Annotations | ValueError:
-    """The metadata of a line with what could be added to it, or why nothing could."""
-    try:
-        return annotate(line, document)
-    except ValueError as error:
-        return error
 
 
 def _tallies(fates: dict[tuple | None, list[int]]) -> list[list]:
@@ -135,13 +130,14 @@ def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None
         tallies: `rows` as `filter_shard` returns them.
         selected: documents and bytes that are selected of those kept; None for all of them.
     """
-    counts = {tuple(tally[:3]): tally[3:] for tally in tallies}
-    kept = counts.pop(("kept", "", ""), [0, 0, 0, 0])[:2]
-    taken = kept if selected is None else selected
-    sums = [kept[i] + sum(numbers[i] for numbers in counts.values()) for i in (0, 1)]
-    not_selected = [kept[i] - taken[i] for i in (0, 1)]
-    rows = {"in": sums, "kept": taken, "not_selected": not_selected}
+    kept = next((tally[3:5] for tally in tallies if tally[0] == "kept"), [0, 0])
+    taken = selected or kept
+    rows = {
+        "in": [sum(tally[i] for tally in tallies) for i in (3, 4)],
+        "kept": taken,
+        "not_selected": [number - part for number, part in zip(kept, taken, strict=True)],
+    }
     return [
         *((shard, fate, "", "", *numbers, *numbers) for fate, numbers in rows.items()),
-        *((shard, *what, *numbers) for what, numbers in counts.items()),
+        *((shard, *tally) for tally in tallies if tally[0] != "kept"),
     ]

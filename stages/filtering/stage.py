@@ -71,7 +71,9 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
     write_table(folder / LEDGER.name, ledger)
     check(ledger, folder / filtering.MALFORMED, settings)
     unknown = {name: sum(result["unknown"][name] for _, result in results) for name in REMEDIES}
-    _report_unknown(unknown)
+    for name, number in unknown.items():  # a rule never passes over documents in silence
+        if number:
+            print(f"filtering: the {name} of {number} documents are unknown (filtering.annotation.{REMEDIES[name]})")
     return unknown
 
 
@@ -180,10 +182,3 @@ def check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
             f"none of {counts['in']} documents passed the rules: {why or 'the corpus is empty'}; relax them, "
             "or add documents"
         )
-
-
-def _report_unknown(counts: dict[str, int]) -> None:
-    """A rule never passes over documents in silence."""
-    for name, number in counts.items():
-        if number:
-            print(f"filtering: the {name} of {number} documents are unknown (filtering.annotation.{REMEDIES[name]})")

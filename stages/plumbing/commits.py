@@ -1,7 +1,7 @@
 """What is read from the Hugging Face hub is read, and recorded, at one commit."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -78,16 +78,12 @@ def dataset(
                 data = datasets.load_dataset(repository, configuration, split=split, **options)
         else:
             data = datasets.load_dataset(repository, configuration, split=split, revision=revision)
-    _require_columns(data.column_names, columns, f"{key}: {repository} ({configuration})")
-    return data, named(repository, revision)
-
-
-def _require_columns(columns: Sequence[str], needed: Iterable[str], what: str) -> None:
-    """Raises ValueError where a dataset lacks a column. what: the key that names the dataset, and the dataset."""
-    if missing := [name for name in needed if name not in columns]:
+    if missing := [name for name in columns if name not in data.column_names]:
         raise ValueError(
-            f"{what}: no column {', '.join(missing)} among {', '.join(columns)}; name a repository that has it"
+            f"{key}: {repository} ({configuration}): no column {', '.join(missing)} among "
+            f"{', '.join(data.column_names)}; name a repository that has it"
         )
+    return data, named(repository, revision)
 
 
 @contextmanager

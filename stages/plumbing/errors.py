@@ -1,9 +1,33 @@
 """Errors on the command line: what a user can mend is one clear message, without a traceback."""
 
+import difflib
 import errno
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+
+
+def require_listed(value: str, key: str, allowed: Collection[str], where: str) -> None:
+    """Checks a name that a user has given.
+
+    Args:
+        value: the name.
+        key: of params.yaml, or argument of the command line, that has it.
+        allowed: what it may be.
+        where: the place that lists this.
+
+    Raises:
+        ValueError: it is none of them; the message has all of them, and the nearest one.
+    """
+    if value not in allowed:
+        near = did_you_mean(value, allowed)
+        raise ValueError(f"{key}: `{value}` is not in {where}: {', '.join(allowed) or 'none'}{near}")
+
+
+def did_you_mean(given: str, allowed: Iterable[str]) -> str:
+    """The end of an error: the allowed name that is nearest to what was given, or nothing where none is near."""
+    near = difflib.get_close_matches(given, allowed, n=1)
+    return f"; did you mean `{near[0]}`?" if near else ""
 
 
 def message(error: BaseException) -> str:

@@ -8,17 +8,19 @@ import hashlib
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from filelock import FileLock, Timeout
 
 if TYPE_CHECKING:
     import pandas as pd
 
+AnyPath = TypeVar("AnyPath", Path, str)
 CHECKED = Path("data/settings.txt")  # says that params.yaml has been checked
 CORPUS = Path("data/corpus")  # NAME.jsonl.zst
 FILTERED = Path("data/filtered")  # the same of the documents that pass, and the ledger
@@ -150,6 +152,14 @@ def read_once(number: int) -> Callable[[Callable], Callable]:
 def _state(path: Path) -> tuple[Path, int, int, int]:
     status = path.stat()
     return path.resolve(), status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def digests(paths: Iterable[AnyPath]) -> dict[AnyPath, str | None]:
+    """The SHA-256 of files and folders, several of which are read at a time; None for one that is not there."""
+    paths = list(paths)
+    with ThreadPoolExecutor() as threads:
+        found = threads.map(lambda path: sha256(Path(path)) if Path(path).exists() else None, paths)
+        return dict(zip(paths, found, strict=True))
 
 
 def sha256(path: Path) -> str:

@@ -9,12 +9,11 @@ import inspect
 import json
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
 from stages.plumbing import imports
-from stages.plumbing.files import sha256
+from stages.plumbing.files import digests
 
 # NumPy draws the order of batches; the last three compute scores inside jobs. An upgrade of any may move the last bit.
 LIBRARIES = ("tokenizers", "torch", "transformers", "numpy", "scikit-learn", "scipy", "sacrebleu")
@@ -33,15 +32,13 @@ def of_jobs(function: Callable, jobs: Sequence[tuple[dict, tuple[Path, ...]]]) -
     Raises:
         FileNotFoundError: an input is not there; the message names it.
     """
-    paths = {path for _, inputs in jobs for path in inputs}  # jobs share inputs
-    if missing := sorted(path for path in paths if not path.exists()):
+    digest_of = digests({path for _, inputs in jobs for path in inputs})  # jobs share inputs
+    if missing := sorted(path for path, digest in digest_of.items() if digest is None):
         raise FileNotFoundError(f"{missing[0]}: not made with these settings; `dvc repro` makes what is missing")
-    with ThreadPoolExecutor() as threads:
-        digests = dict(zip(paths, threads.map(sha256, paths), strict=True))
     computed_by = identity(function)
 
     def fingerprint(settings: dict, inputs: tuple[Path, ...]) -> str:
-        content = [computed_by, settings, [[os.path.relpath(path), digests[path]] for path in inputs]]
+        content = [computed_by, settings, [[os.path.relpath(path), digest_of[path]] for path in inputs]]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
     return [fingerprint(settings, inputs) for settings, inputs in jobs]

@@ -11,6 +11,7 @@ from itertools import count, takewhile
 from pathlib import Path
 
 import pynvml
+from filelock import FileLock, Timeout
 
 
 def visible() -> tuple[str, ...]:
@@ -48,8 +49,8 @@ def built_without_cuda() -> bool:
     return metadata.version("torch").endswith("+cpu")
 
 
-@cache
-def take(gpus: tuple[str, ...]) -> int:
+@cache  # which keeps the lock
+def take(gpus: tuple[str, ...]) -> FileLock:
     """Binds this worker process to the GPU that the fewest workers of this user hold.
 
     It must come before a library is loaded that asks for a GPU: CUDA_VISIBLE_DEVICES is read then, and once.
@@ -58,20 +59,15 @@ def take(gpus: tuple[str, ...]) -> int:
         gpus: identifiers, as `visible` returns them.
 
     Returns:
-        The descriptor of the lock, which holds until the process ends.
+        The lock, which holds until the process ends.
     """
-    import fcntl  # of POSIX, as are the machines with GPUs that this is for
-
     folder = private_folder()
     for place, gpu in ((place, gpu) for place in count() for gpu in gpus):
-        lock = os.open(folder / f"gpu-{gpu}-{place}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
-            continue
-        os.environ["CUDA_VISIBLE_DEVICES"] = gpu
-        return lock  # open until the process ends
+        lock = FileLock(folder / f"gpu-{gpu}-{place}.lock")
+        with suppress(Timeout):
+            lock.acquire(blocking=False)
+            os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+            return lock
 
 
 def private_folder() -> Path:

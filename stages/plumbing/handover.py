@@ -7,7 +7,6 @@ instructions for SHA-256.
 
 import json
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -15,7 +14,7 @@ from math import nan
 from pathlib import Path
 
 from stages.plumbing.documents import read_yaml
-from stages.plumbing.files import CHECKED, PREDICTIONS, RESULTS, sha256
+from stages.plumbing.files import CHECKED, PREDICTIONS, RESULTS, digests
 from stages.plumbing.observations import RUNS
 from stages.plumbing.settings import Settings
 
@@ -103,10 +102,10 @@ def require_inputs(settings: Settings, stage: str, arguments: dict[str, str]) ->
     records = {record: _recorded(record) for record in sorted(RUNS.glob("*.json"))}
     for command in dict.fromkeys(makers.values()):
         record = _record(command)
-        digests = {file: digest for file, digest in records.get(record, {}).items() if _below(file, inputs)}
-        checked = [file for file in digests if Path(file).exists() or _below(file, required)]
-        for file, digest in zip(checked, _digests(checked), strict=True):
-            if digest != digests[file]:
+        left = {file: digest for file, digest in records.get(record, {}).items() if _below(file, inputs)}
+        checked = [file for file in left if Path(file).exists() or _below(file, required)]
+        for file, digest in digests(checked).items():
+            if digest != left[file]:
                 raise ValueError(
                     f"{file}: {'damaged' if digest else 'missing'}, not as its stage left it ({record} has its "
                     f"SHA-256); {'delete it, and ' if digest else ''}`dvc repro {command}` makes it again"
@@ -121,14 +120,14 @@ def require_inputs(settings: Settings, stage: str, arguments: dict[str, str]) ->
             )
 
 
-def output_digests(stage: str, arguments: dict[str, str]) -> dict[str, str]:
+def output_digests(stage: str, arguments: dict[str, str]) -> dict[str, str | None]:
     """The SHA-256 of every file that a stage has left, by its path.
 
     Not of its record in data/runs, which is to hold them, nor of what it hands on in data/results to itself alone.
     """
     outputs = paths(pipeline().get(stage, {"outs": []})["outs"], arguments)
     files = [file for path in outputs if not _below(path, (RUNS, RESULTS)) for file in _files(path)]
-    return dict(zip(files, _digests(files), strict=True))
+    return digests(files)
 
 
 def seconds_taken(command: str) -> float:
@@ -161,9 +160,3 @@ def _files(path: Path) -> list[str]:
 
 def _below(file: Path | str, folders: Iterable[Path]) -> bool:
     return any(Path(file).is_relative_to(folder) for folder in folders)
-
-
-def _digests(files: list[str]) -> list[str | None]:
-    """SHA-256 of each file; None for one that is not there."""
-    with ThreadPoolExecutor() as threads:
-        return list(threads.map(lambda file: sha256(Path(file)) if Path(file).is_file() else None, files))

@@ -9,6 +9,8 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
+from stages.plumbing.files import sha256
+
 ROOT = Path(__file__).parents[2]
 PLUMBING = Path(__file__).parent
 
@@ -34,15 +36,16 @@ def closure(source: Path) -> frozenset[Path]:
 def imported(source: Path) -> frozenset[Path]:
     """Finds the files of this repository that `source` imports itself, at its top or inside its functions."""
     modules = set()
-    for node in ast.walk(_tree(source)):
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
             above = source.relative_to(ROOT).parts[: -node.level] if node.level else ()
             module = ".".join((*above, node.module))
             modules |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
             modules |= {alias.name for alias in node.names}
-    files = {file for module in modules if module.split(".")[0] == "stages" and (file := _file_of(module))}
-    return frozenset(file for file in files if file.parent != PLUMBING)
+    names = (module.split(".") for module in modules)
+    files = (ROOT.joinpath(*name).with_suffix(".py") for name in names if name[0] == "stages")
+    return frozenset(file for file in files if file.exists() and file.parent != PLUMBING)  # no file: no module
 
 
 def modules(source: Path) -> list[str]:
@@ -58,7 +61,7 @@ def digest(source: Path, as_loaded: bool = False) -> str:
         source: a Python file of this repository.
         as_loaded: take every file as this process first met it, which is about when it imported it.
     """
-    content = _first_content if as_loaded else _content
+    content = _first_digest if as_loaded else sha256
     hashed = hashlib.sha256()
     for file in sorted(closure(source)):
         name = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file.name
@@ -66,19 +69,4 @@ def digest(source: Path, as_loaded: bool = False) -> str:
     return hashed.hexdigest()
 
 
-def _content(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
-_first_content = cache(_content)
-
-
-@cache
-def _tree(source: Path) -> ast.Module:
-    return ast.parse(source.read_text(encoding="utf-8"))
-
-
-def _file_of(module: str) -> Path | None:
-    """The file of a module of this repository; None for a name that is no module, or a package."""
-    path = ROOT.joinpath(*module.split(".")).with_suffix(".py")
-    return path if path.exists() else None
+_first_digest = cache(sha256)

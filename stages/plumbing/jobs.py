@@ -110,7 +110,7 @@ def run(
     missing = [i for i, result in enumerate(outcomes) if result is None]
     failures, done = [], len(jobs) - len(missing)
     if rank() == 0:
-        print(f"{stage}: {len(jobs)} jobs, {done} of them done before", flush=True)
+        print(f"{stage}: {len(jobs)} job{'s' * (len(jobs) != 1)}, {done} of them done before", flush=True)
     with Bar(total=len(jobs), initial=done, desc=stage, unit="job", silent=rank() > 0) as bar:
         for name, error in _compute(function, [(jobs[i], folders[i]) for i in missing], workers, on_gpu):
             bar.update()
@@ -203,9 +203,8 @@ def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | st
     identity = fingerprints.identity(function) if on_cluster else None
     calls = [(job.name, (function, job, folder.resolve(), Path.cwd(), devices, identity)) for job, folder in work]
     if processes() > 1:
-        for _, arguments in calls:
-            name, error = _one(*arguments)
-            yield name, error
+        for name, arguments in calls:
+            yield name, (error := _one(*arguments))
             if error:  # the other processes would wait for this one
                 return
     elif on_cluster:
@@ -223,8 +222,8 @@ def _one(
     directory: Path,
     devices: tuple[str, ...] | None,
     identity: list | None,
-) -> tuple[str, str | None]:
-    """Does one job in a worker process.
+) -> str | None:
+    """Does one job in a worker process, unless another has done it.
 
     Args:
         function: of `run`.
@@ -236,38 +235,28 @@ def _one(
             None for one that has not.
 
     Returns:
-        The job's name, and what went wrong, if anything.
+        What went wrong, if anything.
     """
     if identity is not None and identity != fingerprints.identity(function, as_loaded=True):
-        return job.name, OTHER_CODE
+        return OTHER_CODE
     os.chdir(directory)  # workers of a cluster were started elsewhere
     pool.use_one_thread()
     devices = gpus.visible() if devices is None else devices
     if devices:
         gpus.take(devices)
+    folder.mkdir(parents=True, exist_ok=True)
     try:
-        return job.name, _done(function, job, folder)
+        # another stage that is at the job is waited for; of several processes that share it, the first has the lock
+        with nullcontext() if rank() else FileLock(folder.with_suffix(".lock")):
+            if _finished(job, folder) is None:
+                result = function(job.settings, folder)
+                if not rank():
+                    results.write(folder, job.name, job.content, result)
+    except Exception as error:  # reported with all the others by `run`
+        text = message(error)
+        return f"  {text}" if isinstance(error, MENDABLE) or text != str(error) else traceback.format_exc()
     finally:
         _free_memory()
-
-
-def _done(function: Callable, job: Job, folder: Path) -> str | None:
-    """Does one job unless another worker has done it, and returns what went wrong, if anything.
-
-    Of several processes that share the job, the first one holds its lock.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with nullcontext() if rank() else FileLock(folder.with_suffix(".lock")):  # of another stage: waits for its end
-        try:
-            if _finished(job, folder) is not None:
-                return None
-            result = function(job.settings, folder)
-            if not rank():
-                results.write(folder, job.name, job.content, result)
-        except Exception as error:  # reported with all the others by `run`
-            text = message(error)
-            return f"  {text}" if isinstance(error, MENDABLE) or text != str(error) else traceback.format_exc()
-    return None
 
 
 def _free_memory() -> None:

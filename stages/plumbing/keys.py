@@ -6,7 +6,7 @@ Kowsher et al., B the blog post and T the tutorial that it follows, D the draft 
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_args
 
@@ -69,38 +69,37 @@ class Stated:
 OPEN = Stated("")  # the source leaves the key open, although it needs one
 
 
-@dataclass(frozen=True)
 class Key:
-    """name: in the report; `{name}` is the key's last part in words, `{part}` the section's name.
-
-    absent: what null means, where it is not all there is; with settings as `{key}`. only: keys, and the values without
-    which this one has no effect. rule: of the filter, which reads the documents' metadata of that name. items: of a
-    section whose names are free, those of which a source has something; every other name goes by this key itself.
-    """
-
-    name: str
-    stated: Mapping[str, Stated]
-    absent: str = ""
-    only: Mapping[str, Any] = field(default_factory=dict)
-    rule: str = ""
-    items: Mapping[str, "Key"] | None = None
-
-
-def described(name: str, *, absent: str = "", only=None, rule: str = "", items=None, **stated: Stated | str) -> Key:
-    """Makes a Key.
+    """What the schema says of a key.
 
     Args:
-        name, absent, only, rule, items: of the Key.
+        name: in the report; `{name}` is the key's last part in words, `{part}` the section's name.
+        absent: what null means, where it is not all there is; with settings as `{key}`.
+        only: keys, and the values without which this one has no effect.
+        rule: of the filter, which reads the documents' metadata of that name.
+        items: of a section whose names are free, those of which a source has something; every other name goes by this
+            key itself.
         stated: what each source has of it, by the letters of SOURCES; a text is a Stated of that place.
     """
-    by_letter = {letter: Stated(value) if isinstance(value, str) else value for letter, value in stated.items()}
-    return Key(name, by_letter, absent, only or {}, rule, items)
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        absent: str = "",
+        only: Mapping[str, Any] | None = None,
+        rule: str = "",
+        items: "Mapping[str, Key] | None" = None,
+        **stated: Stated | str,
+    ):
+        self.name, self.absent, self.only, self.rule, self.items = name, absent, only or {}, rule, items
+        self.stated = {letter: Stated(it) if isinstance(it, str) else it for letter, it in stated.items()}
 
 
 def key(name: str, **options: Any) -> Any:
-    """A field of the schema, without a default, with its Key: arguments as of `described`."""
+    """A field of the schema, without a default, with its Key, whose arguments these are."""
     info = Field()
-    info.metadata.append(described(name, **options))  # pydantic joins it with the metadata of the field's type
+    info.metadata.append(Key(name, **options))  # pydantic joins it with the metadata of the field's type
     return info
 
 
@@ -121,31 +120,24 @@ def of(record: type[BaseModel], name: str) -> Key | None:
     return None
 
 
-def walk(record: type[BaseModel], values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any, Key | None]]:
+def walk(kind: Any, values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any, Key | None]]:
     """Finds the Key of every setting; a section without a Key of its own is divided into its keys.
 
     Args:
-        record: the type of the settings, or of a section of them.
+        kind: the type of the settings, or of a section of them: a record, or records of one type by name.
         values: the settings as nested dictionaries.
         above: the key of the section with a full stop behind it; empty for the settings as a whole.
 
     Yields:
         Key with the names of its sections, value, and its Key.
     """
+    is_record = inspect.isclass(kind) and issubclass(kind, BaseModel)
     for name, value in values.items():
-        described_by, place = of(record, name), f"{above}{name}"
-        if described_by and described_by.items is not None:
+        place, said = f"{above}{name}", of(kind, name) if is_record else None
+        if said and said.items is not None:
             for item, content in value.items():
-                yield f"{place}.{item}", content, described_by.items.get(item, described_by)
-        elif described_by or not isinstance(value, dict):
-            yield place, value, described_by
+                yield f"{place}.{item}", content, said.items.get(item, said)
+        elif said or not isinstance(value, dict):
+            yield place, value, said
         else:
-            yield from _walk_section(record.model_fields[name].annotation, value, f"{place}.")
-
-
-def _walk_section(kind: Any, values: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any, Key | None]]:
-    if inspect.isclass(kind) and issubclass(kind, BaseModel):
-        yield from walk(kind, values, above)
-    else:  # records of one type by name
-        for name, value in values.items():
-            yield from walk(get_args(kind)[1], value, f"{above}{name}.")
+            yield from walk(kind.model_fields[name].annotation if is_record else get_args(kind)[1], value, f"{place}.")

@@ -4,13 +4,10 @@ One row is one number: data/observations/STAGE-*.csv. Every table and figure of 
 Nothing in a row depends on a clock; times go to data/runs/*.json, which the report alone reads.
 """
 
-import json
 import math
 import platform
 import subprocess
-import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from importlib import metadata
@@ -95,20 +92,9 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
 
 
-@contextmanager
-def provenance(name: str) -> Iterator[Callable[[dict | None], None]]:
-    """Times the body and writes the record of a run, data/runs/NAME.json.
-
-    Args:
-        name: of the stage, with the arguments of its command.
-
-    Yields:
-        A function that the body calls once, with the entries that it adds; with None, nothing is written.
-    """
-    started = time.perf_counter()
-    added: list[dict | None] = []
-    record = {
-        "stage": name,
+def provenance() -> dict:
+    """When, and on what, a run begins: a part of its record, data/runs/NAME.json."""
+    return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
         "python": platform.python_version(),
@@ -118,10 +104,6 @@ def provenance(name: str) -> Iterator[Callable[[dict | None], None]]:
         "device": ", ".join(gpus.names()) or "CPU",
         "cores": joblib.cpu_count(),
     }
-    yield added.append
-    if added != [None]:
-        record |= added[0] | {"seconds": round(time.perf_counter() - started, 1)}
-        write_atomically(RUNS / f"{name}.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
 def _commit() -> str:

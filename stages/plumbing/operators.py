@@ -6,8 +6,9 @@ checked, and the report can print equations, in a process that needs no torch.
 
 import ast
 from dataclasses import dataclass, fields
-from functools import cache
 from pathlib import Path
+
+from stages.plumbing.files import read_once
 
 FOLDER = Path(__file__).parents[1] / "attention"
 TEXTS = ("name", "equation", "source", "label")
@@ -42,45 +43,38 @@ def described(own: Path | None = None) -> dict[str, Description]:
         ValueError: the file is no Python, one of its operators lacks an equation or a source, or has the
             name of another, or one of its classes is called as one of this repository.
     """
-    files = [*sorted(FOLDER.glob("*.py")), *([own] if own and own.exists() else [])]
-    by_file = {file: _classes(file) for file in files}
     classes, descriptions = {}, {}
-    for file, in_file in by_file.items():
+    for file in [*sorted(FOLDER.glob("*.py")), *([own] if own and own.exists() else [])]:
+        in_file = _classes(file)
         if taken := [label for label in in_file if label in classes]:
             raise ValueError(f"{file}: class {taken[0]}: another file has a class of this name; give it another")
         classes |= in_file
-    for file, in_file in by_file.items():
-        for label, (_, literals) in in_file.items():
-            if "name" not in literals:
-                continue
-            name, values = literals["name"], _inherited(label, classes, file) | {"file": file}
-            missing = [field.name for field in fields(Description) if field.name not in values]
-            if missing:
-                raise ValueError(f"{file}: class {label}: no {', '.join(missing)}; give each as a literal")
+    for label, (_, literals) in classes.items():
+        if "name" in literals:
+            name, values = literals["name"], _inherited(label, classes)
+            where = f"{values['file']}: class {label}:"
+            if missing := [field.name for field in fields(Description) if field.name not in values]:
+                raise ValueError(f"{where} no {', '.join(missing)}; give each as a literal")
             if odd := [key for key in TEXTS if not isinstance(values[key], str)]:
-                raise ValueError(f"{file}: class {label}: {odd[0]} is {values[odd[0]]!r}, expected a text")
+                raise ValueError(f"{where} {odd[0]} is {values[odd[0]]!r}, expected a text")
             if name in descriptions:
-                raise ValueError(f"{file}: class {label}: {descriptions[name].file} has an operator {name!r} already")
+                raise ValueError(f"{where} {descriptions[name].file} has an operator {name!r} already")
             descriptions[name] = Description(**{field.name: values[field.name] for field in fields(Description)})
     return descriptions
 
 
+@read_once(1000)  # settings are checked, and variants looked up, again and again
 def _classes(file: Path) -> dict[str, tuple[list[str], dict]]:
-    """By class: the names of its base classes, and its attributes that are literals."""
+    """By class: the names of its base classes, and its attributes that are literals, beside them its file."""
     try:
-        return _classes_in(file.read_text(encoding="utf-8"))
+        body = ast.parse(file.read_text(encoding="utf-8")).body
     except SyntaxError as error:
         raise ValueError(f"{file}, line {error.lineno}: not Python: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:  # not UTF-8, a NUL byte, nested too deeply
         raise ValueError(f"{file}: not Python that can be read: {error}") from None
-
-
-@cache  # settings are checked, and variants looked up, again and again; a text says the same every time
-def _classes_in(text: str) -> dict[str, tuple[list[str], dict]]:
-    tree = ast.parse(text)
     return {
-        node.name: ([base.id for base in node.bases if isinstance(base, ast.Name)], _literals(node))
-        for node in tree.body
+        node.name: ([base.id for base in node.bases if isinstance(base, ast.Name)], _literals(node) | {"file": file})
+        for node in body
         if isinstance(node, ast.ClassDef)
     }
 
@@ -102,19 +96,18 @@ def _literals(node: ast.ClassDef) -> dict:
     return values
 
 
-def _inherited(label: str, classes: dict, file: Path, below: tuple[str, ...] = ()) -> dict:
+def _inherited(label: str, classes: dict, below: tuple[str, ...] = ()) -> dict:
     """The literals of a class and of its base classes, of which the class itself and the first base go first.
 
     Args:
         label: name of the class.
         classes: of all files, as `_classes` gives them.
-        file: for the message of an error.
         below: the classes whose base it is.
     """
-    if label in below:
-        raise ValueError(f"{file}: class {label}: is its own base class; give one of them another name")
     bases, literals = classes.get(label, ([], {}))
+    if label in below:
+        raise ValueError(f"{literals['file']}: class {label}: is its own base class; give one of them another name")
     values = {}
     for base in reversed(bases):
-        values |= _inherited(base, classes, file, (*below, label))
+        values |= _inherited(base, classes, (*below, label))
     return values | literals

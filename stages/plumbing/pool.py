@@ -19,9 +19,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
-from multiprocessing.context import BaseContext
+from typing import Any
 
 import threadpoolctl
+
+from stages.plumbing import bars
 
 CONNECTION_SECONDS = 30
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -30,11 +32,11 @@ KILLED = (
     "  its process was killed; run the same command again, with fewer `workers` or a smaller batch if memory ran out"
 )
 
-Outcome = tuple[str, str | None]  # name of a job; what went wrong, if anything
+Outcome = tuple[str, Any]  # name of a job; what its call has returned, or why it has not
 
 
 def in_processes(
-    call: Callable[..., Outcome], work: list[tuple[str, tuple]], number: int, modules: list[str] | None
+    call: Callable, work: list[tuple[str, tuple]], number: int, modules: list[str] | None
 ) -> Iterator[Outcome]:
     """Calls `call(*arguments)` for every job in one of several processes of this machine.
 
@@ -47,13 +49,18 @@ def in_processes(
         modules: what the jobs import; None where every process is to import for itself.
 
     Yields:
-        What `call` returns, as jobs end, in any order.
+        Name and what `call` returns, as jobs end, in any order.
     """
-    context, waiting, at_work = _context(modules), deque(work), {}
+    served = modules is not None and sys.platform == "linux"
+    if served:
+        begin_server(modules)
+    context = multiprocessing.get_context("forkserver" if served else "spawn")
+    waiting, at_work = deque(work), {}
     with ExitStack() as processes:
 
         def begin() -> ProcessPoolExecutor:
-            return processes.enter_context(ProcessPoolExecutor(1, context, initializer=_prepare))
+            process = ProcessPoolExecutor(1, context, initializer=_prepare, initargs=(number,))
+            return processes.enter_context(process)
 
         idle = [begin() for _ in range(number)]
         try:
@@ -67,20 +74,12 @@ def in_processes(
                     name, process = at_work.pop(future)
                     killed = isinstance(future.exception(), BrokenProcessPool)
                     idle.append(begin() if killed else process)
-                    yield (name, KILLED) if killed else future.result()
+                    yield name, KILLED if killed else future.result()
         except BaseException:  # such as Ctrl-C: nobody waits for the jobs at work
             for child in multiprocessing.active_children():
                 child.kill()
             _end_server()
             raise
-
-
-def _context(modules: list[str] | None) -> BaseContext:
-    """How processes are started: forked from a server that has imported `modules`, or each anew."""
-    if modules is None or sys.platform != "linux":
-        return multiprocessing.get_context("spawn")
-    begin_server(modules)
-    return multiprocessing.get_context("forkserver")
 
 
 def begin_server(modules: list[str]) -> None:
@@ -134,8 +133,12 @@ def _interrupts_later() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
-def _prepare() -> None:
-    """What a worker process does first: it leaves Ctrl-C to the stage, and ends when the stage does."""
+def _prepare(number: int) -> None:
+    """What one of a number of worker processes does first: it leaves Ctrl-C to the stage, and ends when the stage does.
+
+    Without a terminal, all of them together say how far they are as often as one alone would.
+    """
+    bars.EVERY *= number
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     gc.freeze()  # what was imported stays; looking at it again would copy its memory
@@ -154,7 +157,7 @@ def use_one_thread() -> None:
         torch.set_num_threads(1)  # its MKL is linked into it, where threadpoolctl does not see it
 
 
-def on_cluster(call: Callable[..., Outcome], work: list[tuple[str, tuple]], address: str) -> Iterator[Outcome]:
+def on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) -> Iterator[Outcome]:
     """Calls `call(*arguments)` for every job on the workers of a Dask scheduler.
 
     Args:
@@ -163,7 +166,7 @@ def on_cluster(call: Callable[..., Outcome], work: list[tuple[str, tuple]], addr
         address: of the scheduler.
 
     Yields:
-        What `call` returns, as jobs end, in any order.
+        Name and what `call` returns, as jobs end, in any order.
 
     Raises:
         ValueError: the scheduler cannot be reached, or has no workers that take one job at a time.
@@ -172,6 +175,7 @@ def on_cluster(call: Callable[..., Outcome], work: list[tuple[str, tuple]], addr
         from distributed import Client, as_completed
     except ImportError:
         raise ValueError(f"workers: {address} needs the package distributed; run `pip install '.[cluster]'`") from None
+    command = f"dask worker {address} --nthreads 1 --nworkers N"
     try:
         client = Client(address, timeout=CONNECTION_SECONDS)
     except OSError as error:
@@ -183,17 +187,13 @@ def on_cluster(call: Callable[..., Outcome], work: list[tuple[str, tuple]], addr
         try:
             client.wait_for_workers(1, timeout=CONNECTION_SECONDS)
         except TimeoutError:
-            raise ValueError(f"workers: {address} has no workers; start some: `{_worker(address)}`") from None
+            raise ValueError(f"workers: {address} has no workers; start some: `{command}`") from None
         if any(threads > 1 for threads in client.nthreads().values()):
             raise ValueError(
                 f"workers: some workers of {address} take several jobs at a time, whose random numbers would come from "
-                f"one generator; start them with one thread each: `{_worker(address)}`"
+                f"one generator; start them with one thread each: `{command}`"
             )
         futures = {client.submit(call, *arguments, pure=False): name for name, arguments in work}
         for future in as_completed(futures):
             error = future.exception()  # a job returns its own errors; this one is of the worker
-            yield (futures[future], f"  {error}") if error else future.result()
-
-
-def _worker(address: str) -> str:
-    return f"dask worker {address} --nthreads 1 --nworkers N"
+            yield futures[future], f"  {error}" if error else future.result()

@@ -90,10 +90,10 @@ def write(scale: str, path: Path) -> str:
     """
     report = f"{path}: scale `{scale}`"
     if path.exists():
-        before = dict(_values(read_yaml(path)))
+        before = dict(values(read_yaml(path)))
         name = before.get("scale")
         compared = name if name in names() else COMPLETE
-        unedited = dict(_values(yaml.safe_load(read(compared))))
+        unedited = dict(values(yaml.safe_load(read(compared))))
         edits = [
             f"  {key}: {before.get(key, ABSENT)} ({compared}: {unedited.get(key, ABSENT)})"
             for key in dict.fromkeys((*unedited, *before))
@@ -105,10 +105,10 @@ def write(scale: str, path: Path) -> str:
     return report
 
 
-def _values(content: object, key: str = "") -> Iterator[tuple[str, object]]:
+def values(content: object, key: str = "") -> Iterator[tuple[str, object]]:
     """(key, value) of every setting, sections left out."""
     if isinstance(content, dict):
         for name, value in content.items():
-            yield from _values(value, f"{key}.{name}" if key else str(name))
+            yield from values(value, f"{key}.{name}" if key else str(name))
     else:
         yield key, content

@@ -3,9 +3,9 @@
 No record holds a default: every value stands in params.yaml with its unit and source.
 """
 
-from typing import Annotated, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from stages.plumbing.keys import OPEN, Stated, contains, covers, equal, key
 
@@ -40,6 +40,17 @@ Level = Annotated[float, Field(ge=0, le=1000)]  # of noise; nothing is left of a
 Batch = Annotated[int, Field(ge=1, le=1_000_000)]  # examples whose ids fit into the memory of any machine
 Script = Annotated[str, Field(pattern=r"^\w[\w./-]*\.py$")]  # a Python file below this folder
 Scheduler = Annotated[str, Field(pattern=r"^(tcp|tls|ucx)://\S+:\d+$")]  # address of a Dask scheduler
+
+
+def every(names: Any) -> AfterValidator:
+    """A map must have all of some names. names: a Literal."""
+
+    def complete(values: dict) -> dict:
+        if missing := [name for name in get_args(names) if name not in values]:
+            raise ValueError(f"nothing for {', '.join(missing)}; give each of {', '.join(get_args(names))}")
+        return values
+
+    return AfterValidator(complete)
 
 
 class Record(BaseModel):
@@ -181,14 +192,9 @@ class Questions(Record):
         "Training questions of SQuAD 2.0", K=Stated("squad.datasets", "original")
     )
     triviaqa_words: Count = key("Words of a document in which TriviaQA's answer is sought", K=OPEN)
-    hub: dict[QuestionSet, Hub] = key("Questions on the hub", only={"data.source": "hub"})
-
-    @model_validator(mode="after")
-    def _every_repository(self):
-        missing = [name for name in get_args(QuestionSet) if name not in self.hub]
-        if missing:
-            raise ValueError(f"hub: no repository for {', '.join(missing)}")
-        return self
+    hub: Annotated[dict[QuestionSet, Hub], every(QuestionSet)] = key(
+        "Questions on the hub", only={"data.source": "hub"}
+    )
 
 
 class Tasks(Record):
@@ -212,16 +218,9 @@ Margin = Literal[
 class Analysis(Record):
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = key("Level of intervals")
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = key("Level of tests")
-    margins: dict[Margin, Rate] = key("Margins of equivalence")
+    margins: Annotated[dict[Margin, Rate], every(Margin)] = key("Margins of equivalence")
     resamples: Annotated[Count, Field(ge=100)] = key("Resamples of the bootstrap")
     seed: Seed = key("Seed of the bootstrap")
-
-    @model_validator(mode="after")
-    def _every_margin(self):
-        missing = [name for name in get_args(Margin) if name not in self.margins]
-        if missing:
-            raise ValueError(f"margins: nothing for {', '.join(missing)}; every comparison needs its margin")
-        return self
 
 
 class Report(Record):

@@ -4,14 +4,13 @@ Every key is checked before any work begins: an unknown key, a missing key, a wr
 one error that names the key, what was given and what is allowed.
 """
 
-import difflib
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import ValidationError, model_validator
 
 from stages.plumbing.documents import read_yaml
+from stages.plumbing.errors import did_you_mean, require_listed
 from stages.plumbing.files import sha256
 from stages.plumbing.keys import Stated, covers, key
 from stages.plumbing.operators import described
@@ -83,41 +82,39 @@ class Settings(Record):
         for name, variant in self.variants.items():
             if name in operators:
                 raise ValueError(f"variants: `{name}` is the name of an operator; give the variant another")
-            if variant.operator not in operators:
-                raise ValueError(
-                    f"variants.{name}.operator: no operator {variant.operator!r}; there are {', '.join(operators)}"
-                )
+            require_listed(variant.operator, f"variants.{name}.operator", operators, "the operators")
             operator = operators[variant.operator]
-            if variant.start not in (None, *operator.starts):
-                allowed = ", ".join(operator.starts)
-                raise ValueError(f"variants.{name}.start: {variant.start!r}; {operator.name} has {allowed}")
+            if variant.start is not None:
+                require_listed(
+                    variant.start, f"variants.{name}.start", operator.starts, f"the starts of {operator.name}"
+                )
             if variant.score_rate is not None and not operator.scores_alone:
                 raise ValueError(
                     f"variants.{name}.score_rate: {operator.name} has no parameters that serve its scores alone"
                 )
+        ours = "the operators of this repository (variants and operators of your own train as BERT alone)"
         for name in self.translation.operators:
-            if name not in operators or operators[name].file == Path(self.operators_file):
-                raise ValueError(
-                    f"translation.operators: {name!r} is no operator of this repository (variants and operators of "
-                    f"your own train as BERT alone); there are {', '.join(described())}"
-                )
+            require_listed(name, "translation.operators", described(), ours)
         for place, name in enumerate(self.operators):
-            if name not in (*operators, *self.variants):
-                raise ValueError(
-                    f"operators.{place}: {name!r} is no operator and no name in variants; operators: "
-                    f"{', '.join(operators)}; variants: {', '.join(self.variants) or 'none'}"
-                    + did_you_mean(name, (*operators, *self.variants))
-                )
+            require_listed(name, f"operators.{place}", (*operators, *self.variants), "the operators and variants")
         return self
 
     @model_validator(mode="after")
     def _parts_fit(self):
         if REFERENCE not in self.operators:
             raise ValueError(f"operators: every comparison is made against `{REFERENCE}`; add it to the list")
+        protocols = [("protocols", name) for name in self.protocols]
+        protocols += [(f"{section}.protocol", getattr(self, section).protocol) for section in ("convergence", "timing")]
+        for place, name in protocols:
+            require_listed(name, place, self.finetuning, "finetuning")
+        lengths = {
+            "tokenization.sequence_length": self.tokenization.sequence_length,
+            "question_answering.maximum_length": self.question_answering.maximum_length,
+        }
+        lengths |= {f"finetuning.{name}.maximum_length": self.finetuning[name].maximum_length for _, name in protocols}
         for size in self.sizes:
-            if size not in self.models:
-                raise ValueError(f"sizes: `{size}` is not described in models; allowed: {', '.join(self.models)}")
-            for place, length in self._lengths():
+            require_listed(size, "sizes", self.models, "models")
+            for place, length in lengths.items():
                 if length > self.models[size].positions:
                     raise ValueError(
                         f"{place}: {length} exceeds models.{size}.positions: {self.models[size].positions}"
@@ -133,24 +130,11 @@ class Settings(Record):
             raise ValueError(f"convergence.steps: {late[0]} exceeds pretraining.steps: {self.pretraining.steps}")
         for section in ("noise", "cross_domain", "convergence", "timing"):
             for task in getattr(self, section).tasks:
-                if task not in self.tasks.names:
-                    raise ValueError(f"{section}.tasks: `{task}` is not in tasks.names: {', '.join(self.tasks.names)}")
+                require_listed(task, f"{section}.tasks", self.tasks.names, "tasks.names")
         for task in self.question_answering.tasks:
             for name in task.split("_"):
-                if name not in self.tasks.questions.names:
-                    raise ValueError(
-                        f"question_answering.tasks: `{task}` needs `{name}` in tasks.questions.names: "
-                        f"{', '.join(self.tasks.questions.names)}"
-                    )
-        for place, protocol in (
-            *(("protocols", name) for name in self.protocols),
-            ("convergence.protocol", self.convergence.protocol),
-            ("timing.protocol", self.timing.protocol),
-        ):
-            if protocol not in self.finetuning:
-                raise ValueError(
-                    f"{place}: `{protocol}` has no block in finetuning; there: {', '.join(self.finetuning)}"
-                )
+                key = f"question_answering.tasks: {task}"
+                require_listed(name, key, self.tasks.questions.names, "tasks.questions.names")
         return self
 
     def variant(self, name: str) -> dict:
@@ -195,13 +179,6 @@ class Settings(Record):
             if protocol in (None, recipe)
         ]
 
-    def _lengths(self):
-        yield "tokenization.sequence_length", self.tokenization.sequence_length
-        yield "question_answering.maximum_length", self.question_answering.maximum_length
-        for protocol in dict.fromkeys((*self.protocols, self.convergence.protocol, self.timing.protocol)):
-            if protocol in self.finetuning:
-                yield f"finetuning.{protocol}.maximum_length", self.finetuning[protocol].maximum_length
-
 
 def load_settings(path: Path = PATH) -> Settings:
     """Reads and checks the whole file.
@@ -218,12 +195,6 @@ def load_settings(path: Path = PATH) -> Settings:
     except ValidationError as error:
         problems = "\n".join(_problem(details) for details in error.errors(include_url=False))
         raise ValueError(f"{path}: {error.error_count()} problem(s)\n{problems}") from None
-
-
-def did_you_mean(given: str, allowed: Iterable[str]) -> str:
-    """The end of an error: the allowed name that is nearest to what was given, or nothing where none is near."""
-    near = difflib.get_close_matches(given, allowed, n=1)
-    return f"; did you mean `{near[0]}`?" if near else ""
 
 
 def _keys(record: type[Record]) -> set[str]:

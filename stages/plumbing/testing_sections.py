@@ -4,12 +4,12 @@ from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
-from stages.plumbing.keys import OPEN, Key, Stated, count, described, key
+from stages.plumbing.keys import OPEN, Key, Stated, count, key
 from stages.plumbing.sections import GLUE, Count, Level, Protocol, Record, Seed, Several, Task
 
 
 class Noise(Record):
-    inherited: ClassVar[dict[str, Key]] = {"*": described("Noise, {name}", K=OPEN)}
+    inherited: ClassVar[dict[str, Key]] = {"*": Key("Noise, {name}", K=OPEN)}
     tasks: Several[Task] = key("Tasks under noise", K=Stated("noise.tasks", ["mnli", "qqp", "sst2"]))
     levels: Several[Level] = key(
         "Levels of noise", K=Stated("noise.levels_percent", [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4])

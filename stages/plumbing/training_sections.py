@@ -3,12 +3,11 @@
 No record but `Variant` holds a default: every value stands in params.yaml with its unit and source.
 """
 
-from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from stages.plumbing.keys import OPEN, Key, Stated, count, described, key
+from stages.plumbing.keys import OPEN, Key, Stated, count, key
 from stages.plumbing.sections import (
     Batch,
     Count,
@@ -49,17 +48,14 @@ class Sized(Record):
 
     @model_validator(mode="after")
     def _room_in_the_feed_forward_network(self):
-        for operator in (name for name in EXCEEDS if name in self.may_be_built()):
+        built = getattr(self, "operators", EXCEEDS)  # without a list, any may be built in this size
+        for operator in (name for name in EXCEEDS if name in built):
             if self.intermediate <= EXCEEDS[operator] * self.hidden:
                 raise ValueError(
                     f"intermediate: {self.intermediate} must exceed {EXCEEDS[operator]} x hidden: {self.hidden}, the "
                     f"width at which {operator} has nothing left of it (BERT: 4 x hidden)"
                 )
         return self
-
-    def may_be_built(self) -> Iterable[str]:
-        """The operators that may be built in this size."""
-        return EXCEEDS
 
 
 class Model(Sized):
@@ -69,8 +65,8 @@ class Model(Sized):
 SMALL = {"layers": 4, "hidden": 512, "heads": 8, "intermediate": 2048, "positions": 512}
 BASE = {"layers": 12, "hidden": 768, "heads": 12, "intermediate": 3072, "positions": 512}
 STATED_SIZES = {
-    "small": described("BERT-small", C=Stated("models.small", SMALL)),
-    "base": described("BERT-base", C=Stated("models.base", BASE), K=Stated("model", BASE)),
+    "small": Key("BERT-small", C=Stated("models.small", SMALL)),
+    "base": Key("BERT-base", C=Stated("models.base", BASE), K=Stated("model", BASE)),
 }
 
 
@@ -109,25 +105,25 @@ class SequenceLengthWarmup(Record):
 
 class Pretraining(Training):
     inherited: ClassVar[dict[str, Key]] = {
-        "seeds": described("Pre-training seeds", CC=Stated("pretraining.seeds", 1, count), K=OPEN),
-        "batch_size": described(
+        "seeds": Key("Pre-training seeds", CC=Stated("pretraining.seeds", 1, count), K=OPEN),
+        "batch_size": Key(
             "Pre-training batch, sequences", C="pretraining.batch_size", K=Stated("pretraining.batch_size", 528)
         ),
-        "betas": described(
+        "betas": Key(
             "Adam betas in pre-training",
             C=Stated("pretraining.optimizer", [0.9, 0.999]),
             K=Stated("pretraining.optimizer", [0.9, 0.999]),
         ),
-        "epsilon": described("Adam epsilon in pre-training", C="pretraining.optimizer.epsilon", K=OPEN),
-        "weight_decay": described("Weight decay in pre-training", CC="pretraining.weight_decay", K=OPEN),
-        "gradient_clipping": described("Gradient clipping in pre-training", CC="pretraining.gradient_clipping", K=OPEN),
-        "hidden_dropout": described(
+        "epsilon": Key("Adam epsilon in pre-training", C="pretraining.optimizer.epsilon", K=OPEN),
+        "weight_decay": Key("Weight decay in pre-training", CC="pretraining.weight_decay", K=OPEN),
+        "gradient_clipping": Key("Gradient clipping in pre-training", CC="pretraining.gradient_clipping", K=OPEN),
+        "hidden_dropout": Key(
             "Dropout of hidden states in pre-training", CC="pretraining.hidden_dropout", K="model.hidden_dropout"
         ),
-        "attention_dropout": described(
+        "attention_dropout": Key(
             "Dropout of attention in pre-training", CC="pretraining.attention_dropout", K="model.attention_dropout"
         ),
-        "precision": described("Precision of pre-training", CC="pretraining.precision", K=OPEN),
+        "precision": Key("Precision of pre-training", CC="pretraining.precision", K=OPEN),
     }
     steps: Count | None = key(
         "Pre-training steps",
@@ -177,19 +173,19 @@ class Pretraining(Training):
 
 class Finetuning(Training):
     inherited: ClassVar[dict[str, Key]] = {
-        "seeds": described("Fine-tuning seeds", C=Stated("finetuning.trials", 5, count), K=OPEN),
-        "batch_size": described(
+        "seeds": Key("Fine-tuning seeds", C=Stated("finetuning.trials", 5, count), K=OPEN),
+        "batch_size": Key(
             "Fine-tuning batch",
             C="finetuning.batch_size",
             K=Stated("training_time.batch_size", name="Fine-tuning batch (stated for timing)"),
         ),
-        "weight_decay": described("Fine-tuning weight decay", CC="finetuning.weight_decay", K="glue.weight_decay"),
-        "attention_dropout": described(
+        "weight_decay": Key("Fine-tuning weight decay", CC="finetuning.weight_decay", K="glue.weight_decay"),
+        "attention_dropout": Key(
             "Fine-tuning attention dropout",
             CC="finetuning.attention_dropout",
             K=Stated("glue.dropout_attention", name="Fine-tuning dropout of attention"),
         ),
-        "*": described("Fine-tuning {name}", CC="finetuning.{name}", K=OPEN),
+        "*": Key("Fine-tuning {name}", CC="finetuning.{name}", K=OPEN),
     }
     epochs: Count = key("Fine-tuning epochs", C="finetuning.epochs", K="glue.epochs")
     learning_rates: Several[Rate] = key(
@@ -210,14 +206,14 @@ class Finetuning(Training):
 
 class QuestionAnswering(Finetuning):
     inherited: ClassVar[dict[str, Key]] = {
-        "epochs": described("Question answering, epochs", K="squad.epochs"),
-        "learning_rates": described(
+        "epochs": Key("Question answering, epochs", K="squad.epochs"),
+        "learning_rates": Key(
             "Question answering, learning rates", K=Stated("squad.learning_rate", [1.0e-4, 2.0e-5, 2.0e-6])
         ),
-        "weight_decay": described("Question answering, weight decay", K="squad.weight_decay"),
-        "hidden_dropout": described("Question answering, dropout of hidden states", K="squad.dropout"),
-        "attention_dropout": described("Question answering, dropout of attention", K="squad.attention_dropout"),
-        "*": described("Question answering, {name}", K=OPEN),
+        "weight_decay": Key("Question answering, weight decay", K="squad.weight_decay"),
+        "hidden_dropout": Key("Question answering, dropout of hidden states", K="squad.dropout"),
+        "attention_dropout": Key("Question answering, dropout of attention", K="squad.attention_dropout"),
+        "*": Key("Question answering, {name}", K=OPEN),
     }
     tasks: Several[QuestionTask] = key(
         "Question answering", K=Stated("squad.variants", ["squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa"])

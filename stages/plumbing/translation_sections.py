@@ -1,11 +1,11 @@
 """The section of params.yaml on translation and the sequence tasks, as frozen records; none holds a default."""
 
-from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from stages.plumbing.keys import OPEN, Key, Stated, covers, described, key
+from stages.plumbing.errors import require_listed
+from stages.plumbing.keys import OPEN, Key, Stated, covers, key
 from stages.plumbing.sections import Batch, Count, Hub, Name, Pair, Rate, Record, Seed, Several, Share
 from stages.plumbing.training_sections import Sized, require_steps_after_warmup
 
@@ -22,9 +22,6 @@ class Layers(Sized):
     warmup_steps: Count
     betas: Pair[Share]
     epsilon: Rate
-
-    def may_be_built(self) -> Iterable[str]:
-        return self.operators
 
 
 class PairFiles(Record):
@@ -48,21 +45,21 @@ ALL = Stated(
 
 class TranslationProtocol(Layers):
     inherited: ClassVar[dict[str, Key]] = {
-        "operators": described(
+        "operators": Key(
             "Translating operators",
             B=Stated("operator", ["original", "hadamard"], covers),
             D=Stated("base", ["original", "over_parameters", "over_parameters_wide"], covers),
         ),
-        "seeds": described("Translation, seeds", B=OPEN, D=OPEN),
-        "hidden": described("Translation, width", B="d_model", D="base.d_model"),
-        "intermediate": described(
+        "seeds": Key("Translation, seeds", B=OPEN, D=OPEN),
+        "hidden": Key("Translation, width", B="d_model", D="base.d_model"),
+        "intermediate": Key(
             "Translation, intermediate", T="intermediate", D=Stated("base.d_ff", name="Translation, inner width")
         ),
-        "positions": described("Translation, positions", B="sequence_length", D=OPEN),
-        "batch_size": described(
+        "positions": Key("Translation, positions", B="sequence_length", D=OPEN),
+        "batch_size": Key(
             "Translation, batch size", T="batch_size", V=Stated("batch_size", 900, name="Translation, batch, pairs")
         ),
-        "*": described("Translation, {name}", T="{name}", V="{name}"),
+        "*": Key("Translation, {name}", T="{name}", V="{name}"),
     }
     source: Name = key("Language translated from", B=Stated("task", "pt"), D=Stated("evaluation.data", "en"))
     target: Name = key("Language translated to", B=Stated("task", "en"), D=Stated("evaluation.data", "de"))
@@ -94,7 +91,7 @@ class TranslationProtocol(Layers):
 
 
 class SequenceTasks(Layers):
-    inherited: ClassVar[dict[str, Key]] = {"*": described("Sequence tasks, {name}")}
+    inherited: ClassVar[dict[str, Key]] = {"*": Key("Sequence tasks, {name}")}
     steps: Count
     learning_rate: Rate
 
@@ -120,9 +117,8 @@ class Translation(Record):
     def _every_operator_has_a_stage(self):
         places = {f"protocols.{name}": protocol for name, protocol in self.protocols.items()}
         for place, recipe in (places | {"sequence_tasks": self.sequence_tasks}).items():
-            missing = [operator for operator in recipe.operators if operator not in self.operators]
-            if missing:
-                raise ValueError(f"{place}.operators: `{missing[0]}` is not in operators: {', '.join(self.operators)}")
+            for operator in recipe.operators:
+                require_listed(operator, f"{place}.operators", self.operators, "operators")
             if "original" not in recipe.operators:
                 raise ValueError(f"{place}.operators: every comparison is made against `original`; add it to the list")
         return self

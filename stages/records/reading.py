@@ -71,10 +71,8 @@ def places(path: Path, header: list[str], names: Iterable[str], remedy: str) -> 
 
 def line_blocks(path: Path) -> Iterator[bytes]:
     """Whole lines joined by line feeds: one line, or several of about BLOCK bytes together. Errors as in `lines`."""
-    first = True
-    for block in _whole_lines(path):
-        yield block.removeprefix(BYTE_ORDER_MARK) if first else block
-        first = False
+    for number, block in enumerate(_whole_lines(path)):
+        yield block if number else block.removeprefix(BYTE_ORDER_MARK)
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:

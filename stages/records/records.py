@@ -53,6 +53,7 @@ class PlainDocument(msgspec.Struct):
     id: str | int | None = None
 
 
+AnyRecord = TypeVar("AnyRecord", bound=_Text)
 NO_ANNOTATIONS = Annotations()
 QUOTE, OPENING, CLOSING = b'"{}'
 PARTS = 16  # into which a block with an unsound line is cut
@@ -80,9 +81,7 @@ def annotations(line: bytes) -> Annotations:
     """
     if not _is_utf8(line):
         raise ValueError("not UTF-8")
-    record = _decode(_record, line)
-    _check_content(record.content)
-    return record.metadata or NO_ANNOTATIONS
+    return _record_of(_record, line).metadata or NO_ANNOTATIONS
 
 
 def annotations_of(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | ValueError]:
@@ -142,9 +141,7 @@ def _is_utf8(text: bytes) -> bool:
 
 def content(line: bytes) -> str:
     """Reads the text of a record. Raises ValueError as `annotations` does, but looks at nothing else."""
-    record = _decode(_text, line)
-    _check_content(record.content)
-    return _string.decode(record.content)
+    return _string.decode(_record_of(_text, line).content)
 
 
 def source(line: bytes) -> tuple[str, str | None]:
@@ -152,15 +149,16 @@ def source(line: bytes) -> tuple[str, str | None]:
 
     Raises ValueError as `annotations` does.
     """
-    record = _decode(_source, line)
-    _check_content(record.content)
+    record = _record_of(_source, line)
     return _string.decode(record.content), record.warc_headers and record.warc_headers.target
 
 
-def _check_content(value: msgspec.Raw) -> None:
-    """Raises ValueError unless a JSON value that was left undecoded is a string, which its first byte shows."""
-    if memoryview(value)[0] != QUOTE:
+def _record_of(decoder: msgspec.json.Decoder[AnyRecord], line: bytes) -> AnyRecord:
+    """A record whose content, which is left undecoded, is a string, as its first byte shows."""
+    record = _decode(decoder, line)
+    if memoryview(record.content)[0] != QUOTE:
         raise ValueError("`content` is not a string")
+    return record
 
 
 def plain_document(line: bytes) -> PlainDocument:

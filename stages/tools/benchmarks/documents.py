@@ -27,7 +27,13 @@ from stages.tokenization import vocabulary
 from stages.training.rounds import interleaved, median_ratio
 
 EXCLUDED = ("agressif", "adult", "phishing", "warez")
-RULES = {"above": 5.0, "below": 100_000.0, "keep_missing": False, "keep_warned": False}
+BOUNDS = {"above": 5.0, "below": 100_000.0}
+RULES = {
+    "excluded_categories": EXCLUDED,
+    "harmful_pp": BOUNDS,
+    "missing_harmful_pp": "drop",
+    "quality_warnings": "drop",
+}
 NO_ANNOTATION = {"blocklists_folder": None, "kenlm_model": None, "quality_rules": False}
 KEPT_SHARE = 1 / 8
 SEQUENCE_LENGTH = 512
@@ -78,7 +84,7 @@ def cpu_seconds(call: Callable[[], object]) -> float:
 def filtering_ways(folder: Path) -> dict[str, Callable[[], object]]:
     """The ways of filtering, by name. ValueError unless they keep the same documents."""
     shard, plain = folder / "shard.jsonl.zst", folder / "plain.jsonl.zst"
-    settings = {"shard": str(shard), "rules": RULES | {"excluded_categories": EXCLUDED}, "annotation": NO_ANNOTATION}
+    settings = {"shard": str(shard), "rules": RULES, "annotation": NO_ANNOTATION}
     filter_plainly(shard, plain)
     filtering.filter_shard(settings, folder)
     theirs, ours = ([*map(json.loads, reading.lines(path))] for path in (plain, folder / filtering.KEPT))
@@ -100,9 +106,9 @@ def filter_plainly(shard: Path, target: Path) -> None:
         for line in lines:
             record = json.loads(line)
             metadata = record["metadata"]
-            score = metadata["harmful_pp"] or RULES["below"]
+            score = metadata["harmful_pp"] or BOUNDS["below"]
             listed = any(category in EXCLUDED for category in metadata["categories"] or ())
-            if not listed and RULES["above"] < score < RULES["below"] and not metadata["quality_warnings"]:
+            if not listed and BOUNDS["above"] < score < BOUNDS["below"] and not metadata["quality_warnings"]:
                 kept.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
