@@ -72,6 +72,8 @@ def failing(settings: dict, folder: Path) -> dict:
             return {"log": [{"step": 1, "loss": 2.0}, {"step": 2, "loss": math.nan}]}
         case "needs too much memory":
             return {"mean": np.zeros(10**12).mean()}
+        case "may start no thread":
+            raise RuntimeError("can't start new thread")  # Python's own words
         case "finds the disk full":
             raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 
@@ -360,6 +362,7 @@ def test_an_interrupt_from_the_keyboard_is_one_line_at_any_moment(work, awaited,
 FAILURES = {
     "diverges": "its result, log, 1, loss is nan",
     "finds the disk full": r"Error while serializing: .*No space left.*; free some space",
+    "may start no thread": r"out of memory \(can't start new thread\); lower a batch size",
     "needs too much memory": r"out of memory \(Unable to allocate .*; lower a batch size",
 }
 

@@ -35,7 +35,9 @@ def message(error: BaseException) -> str:
 
     PyTorch's errors are recognised by name and message, as it is not loaded here; so is safetensors' of a full disk.
     """
-    cannot_allocate = isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
+    # a thread, which the libraries start where they load weights, is refused by the limit of a process's memory, too
+    refused = ("can't allocate memory", "can't start new thread")
+    cannot_allocate = isinstance(error, RuntimeError) and any(words in str(error) for words in refused)
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or cannot_allocate:
         return f"out of memory ({error}); lower a batch size, or `workers`"
     remedy = "free some space and run the same command again"
