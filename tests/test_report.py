@@ -205,7 +205,7 @@ def test_data_cannot_become_markup(reports):
 def test_text_of_the_settings_cannot_become_markup_of_a_model_card():
     settings = load_settings(ROOT / "params.yaml")
     settings = settings.model_copy(update={"report": settings.report.model_copy(update={"data": "<script>x</script>"})})
-    columns = ["operator", "size", "metric", "mean", "stage", "evaluated_on", "at_chance"]
+    columns = ["operator", "size", "metric", "mean", "stage", "evaluated_on", "at_chance", "words_and_overlap"]
     made = cards.cards(settings, pd.DataFrame(columns=columns))
     assert all("&lt;script&gt;" in card and "<script" not in card for card in made.values())
 

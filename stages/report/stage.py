@@ -14,12 +14,11 @@ import pandas as pd
 
 from stages.evidence import cells, scores, specifications, statistics
 from stages.evidence.baselines import LABELS
-from stages.plumbing.files import ANALYSIS, LEDGER, REPORTS, TOKENS, temporary_sibling, write_atomically
+from stages.plumbing.files import ANALYSIS, REPORTS, TOKENS, temporary_sibling, write_atomically
 from stages.plumbing.settings import Settings
 from stages.report import (
     answer_figure,
     cards,
-    contrasts,
     deviations,
     first_screen,
     frames,
@@ -102,8 +101,7 @@ def statistics_of(settings: Settings) -> dict[str, object]:
 def data_of(settings: Settings) -> dict[str, object]:
     """What tables of the data name beside their rows."""
     index = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))
-    ledger = pd.read_csv(LEDGER)
-    read = ledger.loc[(ledger["shard"] == "total") & (ledger["fate"] == "in"), "documents"].sum()
+    read = inputs.select(frames.corpus(), fate="in")["documents"].sum()
     return {
         "sequence_length": index["sequence_length"],
         "vocabulary_size": index["vocabulary_size"],
@@ -139,7 +137,7 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     drawn = {
         "curves": inputs.read("curves"),
         "dots": runs.drop(columns=["evaluated_on", "value"]).assign(quantity=scores.GLUE_SCORE),
-        "bars": pd.concat([inputs.read("bars"), shares(pd.read_csv(LEDGER))]),
+        "bars": pd.concat([inputs.read("bars"), shares(frames.corpus())]),
     }
     made = [draw(figure, drawn[figure.kind]) for figure in specifications.load()[1].values()]
     filled = inputs.read("cells", dtype=cells.TYPES)
@@ -147,16 +145,15 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     made += robustness_figures.transfer(inputs.read("transfer"), filled)
     made += own_figures.translation(inputs.read("translation_curves"))
     made += own_figures.waiting(inputs.read("waiting"))
-    made.append(answer_figure.answer(contrasts.frame(), inputs.summaries(), settings))
+    made.append(answer_figure.answer(inputs.summaries(), settings))
     return {drawing.name: drawing for drawing in made}
 
 
 def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawing]) -> dict:
     """What the templates are filled with: what all pages share, and the pages."""
     layout, summaries = content("sections"), inputs.summaries()
-    compared, facts = contrasts.frame(), first_screen.of_run(settings, summaries)
-    matrix = first_screen.matrix(settings, compared, summaries, inputs.studies())
-    made = pages.pages(layout, grids, figures, texts(settings, matrix, compared))
+    matrix = first_screen.matrix(settings, summaries)
+    made = pages.pages(layout, grids, figures, texts(settings, matrix))
     tasks = inputs.task_statistics()
     more = {
         "subsets": sorted(tasks.loc[tasks["subset"], "task"].map(names.task).unique()),
@@ -164,7 +161,7 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
         "remark": settings.report.remark,
     }
     return layout | {
-        "banner": sentence("banner", **facts),
+        "banner": sentence("banner", **first_screen.of_run(settings, summaries)),
         "columns": layout["matrix"],
         "matrix": matrix,
         "one_a_source": first_screen.one_a_source,
@@ -177,12 +174,12 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
     }
 
 
-def texts(settings: Settings, matrix: list[dict], compared: pd.DataFrame) -> dict[str, object]:
+def texts(settings: Settings, matrix: list[dict]) -> dict[str, object]:
     """What the texts of the sections name: options of the analysis, and the answers that this run gives."""
     totals = frames.reader(settings, {})("audit_totals")
     return statistics_of(settings) | {
         "answer": lambda column: first_screen.answer(column, matrix),
-        "differs": sentence("differs", **first_screen.differing(compared)),
+        "differs": sentence("differs", **first_screen.differing()),
         "studied": sentence("studied", rows=inputs.studies().to_dict("records")),
         "squad": sentence("squad", scores=first_screen.questions(inputs.read("cells", dtype=cells.TYPES))),
         "translated": sentence("translated", scores=first_screen.bleu(inputs.read("translation"))),
