@@ -14,7 +14,7 @@ from stages.plumbing import keys, scales
 from stages.plumbing.settings import Settings
 from stages.plumbing.training_sections import Finetuning, Pretraining, QuestionAnswering
 from stages.plumbing.translation_sections import TranslationProtocol
-from stages.report import deviations, open_items, stage
+from stages.report import deviations, frames, open_items
 from stages.report.deviations import AS_STATED, DIFFERS, DIFFERS_FROM_CODE, NO_EFFECT, NOT_STATED, SOURCES, UNKNOWN
 
 ROOT = Path(__file__).parents[1]
@@ -213,9 +213,9 @@ def test_an_open_item_without_a_word_on_it_is_an_error():
 def test_the_checklist_counts_what_the_tables_list(scale):
     settings = params(scale)
     beside = {source: deviations.compare(settings, PROTOCOL, source) for source in SOURCES}
-    said = stage.checklist_facts(loaded(scale))
+    said = frames.checklist_facts(loaded(scale))
     differing = beside["courtois2024"]["verdict"].isin((DIFFERS, DIFFERS_FROM_CODE)).sum()
     assert said["differences"].startswith(f"{differing} of ")
     assert said["generated"] == ("yes" if settings["data"]["source"] == "embedded" else "does not apply")
-    text = (ROOT / "stages/report/checklist.yaml").read_text()
+    text = (ROOT / "reports/templates/checklist.yaml").read_text()
     assert "{differences}" in text and "papers' own" not in text

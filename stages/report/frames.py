@@ -7,7 +7,6 @@ from itertools import product
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from stages.evidence import published
 from stages.evidence.baselines import LABELS
@@ -17,13 +16,13 @@ from stages.plumbing.files import LEDGER, TOKENS
 from stages.plumbing.settings import Settings
 from stages.report import contrasts, deviations, inputs, open_items, provenance, verdicts
 from stages.report.inputs import select
+from stages.report.words import content, sentence
 
-CHECKLIST = Path(__file__).with_name("checklist.yaml")
 CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
 MODEL = ["protocol", "size", "operator"]
 
 
-def reader(settings: Settings, facts: dict[str, object]) -> Callable[[str], pd.DataFrame]:
+def reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
     """Gives a function from a frame's name to the frame: of this module, or as the stage analysis left it."""
     made = {
         "overview": partial(overview, settings),
@@ -43,7 +42,7 @@ def reader(settings: Settings, facts: dict[str, object]) -> Callable[[str], pd.D
         "tasks": inputs.task_statistics,
         "studies": inputs.studies,
         "settings_own": lambda: deviations.without_counterpart(settings.model_dump(mode="json")),
-        "checklist": partial(checklist, facts),
+        "checklist": partial(checklist, settings),
         "environment": lambda: provenance.facts(inputs.run_records(settings), Path("dvc.lock")),
         "stages": partial(stages, settings),
     }
@@ -156,10 +155,28 @@ def left_open(settings: Settings, source: str) -> pd.DataFrame:
     return open_items.unspecified(settings.model_dump(mode="json"), published.protocol(), source)
 
 
-def checklist(facts: dict[str, object]) -> pd.DataFrame:
-    """The reproducibility checklist with its answers; facts fill the `{names}` in them."""
-    entries = yaml.safe_load(CHECKLIST.read_text(encoding="utf-8"))
-    return pd.DataFrame([{name: text.format(**facts) for name, text in entry.items()} for entry in entries])
+def checklist(settings: Settings) -> pd.DataFrame:
+    """The reproducibility checklist with its answers; facts of the run fill the `{names}` in them."""
+    facts = checklist_facts(settings)
+    return pd.DataFrame(
+        [{name: text.format(**facts) for name, text in entry.items()} for entry in content("checklist")]
+    )
+
+
+def checklist_facts(settings: Settings) -> dict[str, object]:
+    """What the checklist says of this run."""
+    differing = {source: deviations.differing(compared(settings, source)) for source in verdicts.PAPERS}
+    generated = settings.data.source == "embedded"
+    return {
+        "differences": sentence("differences", papers=verdicts.PAPERS, differing=differing),
+        "generated": "yes" if generated else "does not apply",
+        "validation_documents": f"{settings.tokenization.validation_documents:,}",
+        "source": content("sentences")["sources"][settings.data.source],
+        "corpus_seed": settings.corpus.seed,
+        "pretraining_seeds": len(settings.pretraining.seeds),
+        "finetuning_seeds": " and ".join(str(len(settings.finetuning[name].seeds)) for name in settings.protocols),
+        "confidence": f"{100 * settings.analysis.confidence:g} %",
+    }
 
 
 def stages(settings: Settings) -> pd.DataFrame:

@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 
 from stages.report import drawing
 from stages.report.markup import formula
+from stages.report.words import FILTERS
 
 TONES = {
     "good": ("holds", "reproduced"),
@@ -41,7 +42,12 @@ def environment(*folders: Path) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"css_string": css_string, "formula": html_formula, "inline_svg": inline_svg, "tone": tone}
+    made.filters |= FILTERS | {
+        "css_string": css_string,
+        "formula": html_formula,
+        "inline_svg": inline_svg,
+        "tone": tone,
+    }
     return made
 
 

@@ -18,17 +18,17 @@ from stages.report.words import content, say
 PARTS = ("text", "spread", "detail")  # of a value, those that a column may say
 
 
-def table(name: str, read: Callable[[str], pd.DataFrame], like: str = "", **facts: object) -> Grid:
+def table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = None, **facts: object) -> Grid:
     """A table as its entry describes it; one line that says so where its frame has no rows.
 
     Args:
         name: of the table, and of its files.
         read: gives a frame by its name.
-        like: the entry, where several tables have one; the frame is then of the table's name.
+        entry: what describes the table; by default the entry of its name in tables.yaml.
         facts: what its texts may name beside the fields of a row.
     """
-    entry, forms = content("tables")[like or name], content("tables")["forms"]
-    csv = select(_frames(name if like else entry["frame"], read), **entry.get("where", {}))
+    entry, forms = entry or content("tables")[name], content("tables")["forms"]
+    csv = select(_frames(entry["frame"], read), **entry.get("where", {}))
     rows = csv.astype(object).where(csv.notna(), "")
     facts |= {"several": {str(field) for field in rows if (rows[field][rows[field] != ""]).nunique() > 1}}
     columns = [

@@ -74,14 +74,14 @@ def published_tables(filled: pd.DataFrame, settings: Settings) -> list[Grid]:
 def selected_tables(settings: Settings) -> list[Grid]:
     """The tables of our own, from the entries of tables.yaml; those of settings once for every source."""
     facts = statistics_of(settings) | data_of(settings)
-    read = frames.reader(settings, checklist_facts(settings))
+    read = frames.reader(settings)
     by_source = ("forms", "settings", "open")
     grids = [own_tables.table(name, read, **facts) for name in content("tables") if name not in by_source]
     for source, paper in verdicts.PAPERS.items():
         code = "Authors' code, where the paper is silent" if source == "courtois2024" else "Setup that it follows"
         of_source = facts | {"paper": paper, "code_heading": code}
-        grids.append(own_tables.table(frames.of_settings(source), read, "settings", **of_source))
-        grids.append(own_tables.table(f"open_{source}", read, "open", **of_source))
+        for name, like in ((frames.of_settings(source), "settings"), (f"open_{source}", "open")):
+            grids.append(own_tables.table(name, read, content("tables")[like] | {"frame": name}, **of_source))
     return grids
 
 
@@ -109,22 +109,6 @@ def data_of(settings: Settings) -> dict[str, object]:
         "labels": LABELS,
         "signatures": inputs.signatures(),
         "strongest": float(inputs.read("noise_curves")["level"].max()),
-    }
-
-
-def checklist_facts(settings: Settings) -> dict[str, object]:
-    """What the checklist says of this run."""
-    differing = {source: deviations.differing(frames.compared(settings, source)) for source in verdicts.PAPERS}
-    generated = settings.data.source == "embedded"
-    return {
-        "differences": sentence("differences", papers=verdicts.PAPERS, differing=differing),
-        "generated": "yes" if generated else "does not apply",
-        "validation_documents": f"{settings.tokenization.validation_documents:,}",
-        "source": content("sentences")["sources"][settings.data.source],
-        "corpus_seed": settings.corpus.seed,
-        "pretraining_seeds": len(settings.pretraining.seeds),
-        "finetuning_seeds": " and ".join(str(len(settings.finetuning[name].seeds)) for name in settings.protocols),
-        "confidence": f"{100 * settings.analysis.confidence:g} %",
     }
 
 
@@ -176,7 +160,7 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
 
 def texts(settings: Settings, matrix: list[dict]) -> dict[str, object]:
     """What the texts of the sections name: options of the analysis, and the answers that this run gives."""
-    totals = frames.reader(settings, {})("audit_totals")
+    totals = frames.reader(settings)("audit_totals")
     return statistics_of(settings) | {
         "answer": lambda column: first_screen.answer(column, matrix),
         "differs": sentence("differs", **first_screen.differing()),
