@@ -25,16 +25,9 @@ def grid(name: str, run: list[dict]):
 
 def scored(operator: str, size: str, *values: float) -> list[dict]:
     """Runs of one column with as many fine-tuning seeds as values, on two pre-training seeds."""
+    model = {"metric": "score", "evaluated_on": "rte", "operator": operator, "size": size}
     return [
-        row(
-            metric="score",
-            evaluated_on="rte",
-            operator=operator,
-            size=size,
-            value=value,
-            pretraining_seed=p,
-            finetuning_seed=f,
-        )
+        row(**model, value=value, pretraining_seed=p, finetuning_seed=f)
         for p in (1, 2)
         for f, value in enumerate(values)
     ]

@@ -9,6 +9,9 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
+from stages.evidence.arithmetic import NOT_DECIDED
+from stages.evidence.baselines import AT_CHANCE
+from stages.evidence.statistics import ONE_CHECKPOINT, TOO_FEW
 from stages.report import drawing
 from stages.report.markup import formula
 from stages.report.words import FILTERS
@@ -16,15 +19,7 @@ from stages.report.words import FILTERS
 TONES = {
     "good": ("holds", "reproduced"),
     "bad": ("fails", "contradicted", "unsupported"),
-    "open": (
-        "partly",
-        "truncated",
-        "not decided",
-        "inconclusive",
-        "one checkpoint per arm",
-        "too few seeds",
-        "at chance",
-    ),
+    "open": ("partly", "truncated", NOT_DECIDED, "inconclusive", ONE_CHECKPOINT, TOO_FEW, AT_CHANCE),
 }
 
 
