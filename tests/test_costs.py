@@ -18,11 +18,13 @@ from stages.plumbing.settings import Settings
 from stages.pretraining import stage as pretraining
 from stages.question_answering import stage as question_answering
 from stages.translation import stage as translation
+from tests.toy_settings import leaves, other
 
 ROOT = Path(__file__).parents[1]
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
 PARAMS = yaml.safe_load((ROOT / "stages/scales/laptop.yaml").read_text())
 PARAMS["finetuning"]["courtois2024"]["seeds"] = [1, 2]
+KEYS = [key for key, _, _ in leaves(PARAMS)]
 ITEM = {"operator": "original", "size": "tiny"}  # the command of pretraining that is looked at
 
 ALL = "pretraining finetuning noise cross_domain convergence question_answering timing analysis"
@@ -115,14 +117,6 @@ VALUES = {  # of keys that take no value but known ones
 }
 
 
-def keys(section: dict, prefix: str = ""):
-    for key, value in section.items():
-        if isinstance(value, dict):
-            yield from keys(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}"
-
-
 def listed(stage: dict) -> list[str]:
     """The parameters of a command of a stage, and the lists that its matrix runs over."""
     known = {f"${{item.{name}}}": value for name, value in ITEM.items()}
@@ -141,7 +135,7 @@ def started(key: str) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("key", list(keys(PARAMS)))
+@pytest.mark.parametrize("key", KEYS)
 def test_every_key_starts_the_stages_of_the_table(key):
     sections = [name for name in STARTS if key == name or key.startswith(f"{name}.")]
     assert started(key) == set(STARTS[max(sections, key=len)].split())
@@ -162,24 +156,6 @@ def planned(settings: Settings) -> list[set[str]]:
         translation.planned(settings, settings.translation.operators),
     )
     return [{run.text for run in plan} for plan in plans]
-
-
-def other(value):
-    """A value of the same kind, more than before: whether it makes sense is nothing to the plan of jobs."""
-    match value:
-        case bool():
-            return not value
-        case int():
-            return value + 1
-        case float():
-            return 2 * value or 0.5
-        case None:
-            return 7
-        case str():
-            return f"{value}_other"
-        case tuple():
-            return (*value, other(value[-1]) if value else "other")
-    return value  # records
 
 
 def with_value(section, keys: list[str], value):
@@ -207,7 +183,7 @@ def settings(tmp_path, monkeypatch) -> Settings:
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")  # values of another kind
 def test_another_value_of_every_key_redoes_the_jobs_of_the_table(settings):
     before = planned(settings)
-    for key in keys(PARAMS):
+    for key in KEYS:
         place = key.split(".")
         value = VALUES[key] if key in VALUES else other(value_of(settings, place))
         after = planned(with_value(settings, place, value))

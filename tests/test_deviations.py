@@ -1,6 +1,5 @@
 """The settings beside the papers': no key is left out, and no sentence says what a table contradicts."""
 
-from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -14,8 +13,9 @@ from stages.plumbing import keys, scales
 from stages.plumbing.settings import Settings
 from stages.plumbing.training_sections import Finetuning, Pretraining, QuestionAnswering
 from stages.plumbing.translation_sections import TranslationProtocol
-from stages.report import deviations, open_items, stage
+from stages.report import deviations, frames, open_items
 from stages.report.deviations import AS_STATED, DIFFERS, DIFFERS_FROM_CODE, NO_EFFECT, NOT_STATED, SOURCES, UNKNOWN
+from tests.toy_settings import leaves, other
 
 ROOT = Path(__file__).parents[1]
 PROTOCOL = published.protocol()
@@ -39,33 +39,6 @@ def everything(settings: dict) -> pd.DataFrame:
 
 def row(settings: dict, key: str, source: str = "courtois2024", **more) -> pd.Series:
     return deviations.compare(settings, PROTOCOL, source, **more).set_index("key").loc[key]
-
-
-def leaves(tree: dict, above: str = "") -> Iterator[tuple[str, dict, str]]:
-    """(key, record that holds it, name in that record) of every setting."""
-    for name, value in tree.items():
-        if isinstance(value, dict):
-            yield from leaves(value, f"{above}{name}.")
-        else:
-            yield f"{above}{name}", tree, name
-
-
-def other(value: object) -> object:
-    """Another value of the same kind."""
-    match value:
-        case bool():
-            return not value
-        case int() | float():
-            return value + 1
-        case str():
-            return f"{value}x"
-        case [*_, dict() as last]:
-            return [*value, {name: other(item) for name, item in last.items()}]
-        case [*_, last]:
-            return [*value, other(last)]
-        case None:
-            return 7
-    raise TypeError(value)
 
 
 @pytest.mark.parametrize("scale", ["laptop", "kowsher"])
@@ -213,9 +186,9 @@ def test_an_open_item_without_a_word_on_it_is_an_error():
 def test_the_checklist_counts_what_the_tables_list(scale):
     settings = params(scale)
     beside = {source: deviations.compare(settings, PROTOCOL, source) for source in SOURCES}
-    said = stage.checklist_facts(loaded(scale))
+    said = frames.checklist_facts(loaded(scale))
     differing = beside["courtois2024"]["verdict"].isin((DIFFERS, DIFFERS_FROM_CODE)).sum()
     assert said["differences"].startswith(f"{differing} of ")
     assert said["generated"] == ("yes" if settings["data"]["source"] == "embedded" else "does not apply")
-    text = (ROOT / "stages/report/checklist.yaml").read_text()
+    text = (ROOT / "reports/templates/checklist.yaml").read_text()
     assert "{differences}" in text and "papers' own" not in text

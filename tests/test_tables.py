@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from stages.evidence import cells, measurements, specifications
-from stages.report import html, latex
+from stages.report import html, latex, own_tables
 from stages.report.markup import formula
 from stages.report.paper_tables import paper_table
 from stages.report.spreadsheets import csv_of
-from stages.report.tables import Heading, interval, mean_sd, number, plain, probability, text
+from stages.report.tables import interval, number, probability
 from tests.toy_evidence import evidence, filled, row
 
 TABLES = specifications.load()[0]
@@ -25,16 +25,9 @@ def grid(name: str, run: list[dict]):
 
 def scored(operator: str, size: str, *values: float) -> list[dict]:
     """Runs of one column with as many fine-tuning seeds as values, on two pre-training seeds."""
+    model = {"metric": "score", "evaluated_on": "rte", "operator": operator, "size": size}
     return [
-        row(
-            metric="score",
-            evaluated_on="rte",
-            operator=operator,
-            size=size,
-            value=value,
-            pretraining_seed=p,
-            finetuning_seed=f,
-        )
+        row(**model, value=value, pretraining_seed=p, finetuning_seed=f)
         for p in (1, 2)
         for f, value in enumerate(values)
     ]
@@ -178,9 +171,16 @@ def test_a_list_has_one_line_a_number():
     assert [heading.label for heading in table.headings] == ["Where", "Published"]
 
 
+def of_columns(frame: pd.DataFrame, kind: str):
+    """A table of our own with the columns of a frame; the first labels its rows."""
+    first, *others = frame
+    columns = [{"label": name, "kind": kind, "text": f"{{{{ {name} }}}}"} for name in others]
+    entry = {"title": "t", "stage": "report", "frame": "n", "first": first, "label": f"{{{{ {first} }}}}"}
+    return own_tables.table("n", lambda _: frame, entry | {"columns": columns})
+
+
 def test_long_tables_break_over_pages_and_fill_the_line():
-    frame = pd.DataFrame({"a": [f"x.{n}" for n in range(60)], "b": ["word " * 20] * 60})
-    made = plain(frame, {"a": (Heading("A"), str), "b": (Heading("B"), text)}, name="n", title="t", stage="report")
+    made = of_columns(pd.DataFrame({"a": [f"x.{n}" for n in range(60)], "b": ["word " * 20] * 60}), "text")
     widths = [float(column.split("p{")[1].split("\\")[0]) for column in latex.paragraphs(made)]
     assert latex.form(made) == "paragraphs" and 0.9 < sum(widths) < 1 and widths[1] > widths[0]
     assert latex.breakable("C.REL_x") == r"C.\allowbreak{}REL\_\allowbreak{}x"
@@ -189,9 +189,8 @@ def test_long_tables_break_over_pages_and_fill_the_line():
 
 @pytest.mark.parametrize(("columns", "form"), [(4, "plain"), (11, "paragraphs"), (30, "turned")])
 def test_a_table_is_turned_only_where_its_words_do_not_fit_the_line(columns, form):
-    frame = pd.DataFrame({str(n): ["81.66"] for n in range(columns)})
-    cells = {name: (Heading("pairwise"), str) for name in frame}
-    assert latex.form(plain(frame, cells, name="n", title="t", stage="report")) == form
+    frame = pd.DataFrame({f"number{n:02}": ["81.66"] for n in range(columns)})
+    assert latex.form(of_columns(frame, "number")) == form
 
 
 def test_latex_escapes_all_that_is_special_in_it():
@@ -239,9 +238,3 @@ def test_measurement_fields_are_those_that_specifications_select_by():
         selected = set(table.select) | set(specifications.names(table.row_key))
         selected |= {field for column in table.columns for field in column.select or ()}
         assert selected <= set(measurements.FIELDS)
-
-
-def test_a_mean_stands_beside_its_deviation_and_a_gap_is_a_dash():
-    shown = mean_sd((-0.004, 0.25, 1))
-    assert (shown.text, shown.spread) == ("0.0", "± 0.2")
-    assert mean_sd((91.46, nan, 1)).spread == "" and mean_sd(nan).text == mean_sd((nan, nan, 1)).text == "–"

@@ -33,10 +33,8 @@ def observed(bleu: dict[str, float], errors: dict[str, tuple[float, float]], pro
             whole = run | {"protocol": protocol, "size": protocol, "task": "translation"}
             for metric, values in BY_EPOCH.items():
                 for epoch, value in enumerate(values, 1):
-                    entry = Observation(
-                        condition=f"epoch={epoch}", metric=metric, value=value * (1 + seed / 1e3), **whole
-                    )
-                    rows.append(entry)
+                    at = {"condition": f"epoch={epoch}", "metric": metric, "value": value * (1 + seed / 1e3)}
+                    rows.append(Observation(**whole, **at))
             rows.append(Observation(metric="beam_bleu", value=score + seed / 5 + apart, **whole))
             own = run | {"protocol": "sequences", "size": "sequences"}
             for task, error in zip(("recurrence", "copy"), errors.get(operator, ()), strict=False):
@@ -113,16 +111,9 @@ def test_the_protocols_that_a_claim_asks_for_are_those_of_the_papers_own_scale()
 
 def times(seconds: dict[str, float], rounds: tuple[float, ...] = (1.0, 2.0)) -> pd.DataFrame:
     """Times of a step in rounds that are so many times as slow for all."""
+    timed = {"stage": "timing", "size": "draft", "protocol": "draft", "metric": "seconds_per_step"}
     rows = [
-        Observation(
-            stage="timing",
-            operator=operator,
-            size="draft",
-            protocol="draft",
-            metric="seconds_per_step",
-            condition=f"round={number}",
-            value=slow * value,
-        )
+        Observation(operator=operator, condition=f"round={number}", value=slow * value, **timed)
         for operator, value in seconds.items()
         for number, slow in enumerate(rounds, 1)
     ]

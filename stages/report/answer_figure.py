@@ -6,29 +6,29 @@ from matplotlib.axes import Axes
 
 from stages.evidence.scores import GLUE_SCORE
 from stages.evidence.statistics import FEWEST
-from stages.report import names
+from stages.report import contrasts, names
 from stages.report.drawing import INK, Drawing, drawing, style
 from stages.report.first_screen import BIGGEST, RELEASED, of_run, saving
+from stages.report.inputs import select
 from stages.report.tables import number, probability, signed
 from stages.report.words import content, sentence
 
 NOTHING = "no results released"
 
 
-def answer(compared: pd.DataFrame, summaries: pd.DataFrame, settings) -> Drawing:
+def answer(summaries: pd.DataFrame, settings) -> Drawing:
     """The figure of the first screen: difference in GLUE score by operator and size, with what each saves.
 
     Args:
-        compared: every comparison with the original operator, as `contrasts.frame` gives them.
         summaries: of this run's counts and scores.
         settings: of the run, which is drawn where none of its scores is at chance.
     """
-    rows = compared[(compared["quantity"] == "score") & (compared["at"] == GLUE_SCORE)]
+    rows = contrasts.frame(quantity="score", at=GLUE_SCORE)
     if of_run(settings, summaries)["at_chance"] != 0:
-        rows = rows[rows["source"] == RELEASED]
+        rows = select(rows, source=RELEASED)
     columns = ["operator", "size", "source", "difference", "low", "high", "saved_percent"]
-    frame = pd.DataFrame(marks(rows, summaries), columns=columns)
-    reproduced = rows[rows["source"] == "reproduced"]
+    frame = pd.DataFrame(marks(rows, summaries), columns=columns).astype({"saved_percent": float})
+    reproduced = select(rows, source="reproduced")
     notes = sentence(
         "answer_note",
         confidence=f"{100 * settings.analysis.confidence:g} %",
@@ -45,21 +45,18 @@ def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
     """One row a mark: the released results by size, then this run; without numbers where nothing is released."""
     made = []
     for operator in dict.fromkeys([*content("sections")["operators"], *rows["arm"]]):
-        models = rows[rows["arm"] == operator].rename(columns={"size": "model"})
-        models = models.sort_values(
-            ["source", "model"], key=lambda keys: ~keys.isin((RELEASED, BIGGEST)), kind="stable"
-        )
+        models = select(rows, arm=operator)
+        models = models.sort_values(["source", "size"], key=lambda keys: ~keys.isin((RELEASED, BIGGEST)), kind="stable")
         if not (models["source"] == RELEASED).any():
             made.append({"operator": operator, "size": BIGGEST, "source": NOTHING})
-        several = models.loc[models["source"] == "reproduced", "protocol"].nunique() > 1
+        several = select(models, source="reproduced")["protocol"].nunique() > 1
         for row in models.itertuples():
-            released = row.source == RELEASED
-            recipe = f", {names.protocol(row.protocol)}" if several and not released else ""
-            entry = {"operator": operator, "size": row.model + recipe, "source": row.source}
+            recipe = f", {names.protocol(row.protocol)}" if several and row.source != RELEASED else ""
+            entry = {"operator": operator, "size": row.size + recipe, "source": row.source}
             made.append(entry | {"difference": row.estimate, "low": row.low, "high": row.high})
     for mark in made:  # a run's own models have another vocabulary than those that are counted
-        share = saving(summaries, mark["operator"], mark["size"]) if mark["source"] != "reproduced" else None
-        mark["saved_percent"] = np.nan if share is None else share
+        if mark["source"] != "reproduced":
+            mark["saved_percent"] = saving(summaries, mark["operator"], mark["size"])
     return made
 
 

@@ -12,8 +12,7 @@ from stages.plumbing.files import PRETRAINED
 from stages.plumbing.model_folders import card
 from stages.plumbing.operators import described
 from stages.report import first_screen, html, names
-from stages.report.paper_lines import CHANCE
-from stages.report.tables import number, spread
+from stages.report.inputs import select
 from stages.report.words import TEMPLATES, content, sentence
 
 
@@ -41,50 +40,31 @@ def cards(settings, summaries: pd.DataFrame) -> dict[str, str]:
 
 
 def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict:
-    rows = summaries[(summaries["operator"] == operator) & (summaries["size"] == size)]
-    facts = first_screen.of_run(settings, summaries)
+    rows = select(summaries, operator=operator, size=size)
+    scores = select(rows, metric="score", stage="finetuning")
     counts = rows.set_index("metric")["mean"]
+    facts = first_screen.of_run(settings, summaries)
     variant = settings.variant(operator)
     description = described(Path(settings.operators_file))[variant.pop("operator")]
-    generated = settings.data.source == "embedded"
     return {
         "operator": operator,
         "size": size,
         "banner": sentence("banner", **facts),
         "model": settings.models[size],
         "equation": description.equation,
-        "setting": "".join(f"; {key}: {value}" for key, value in variant.items()),
+        "variant": variant,
         "operator_source": description.source,
         "exportable": description.exportable,
-        "parameters": number(float(counts.get("masked_lm_parameters", float("nan"))), 0),
-        "saved": number(float(counts.get("saved_percent", float("nan"))), 2),
-        "seeds": ", ".join(map(str, settings.pretraining.seeds)),
+        "parameters": counts.get("masked_lm_parameters"),
+        "saved": counts.get("saved_percent"),
+        "seeds": settings.pretraining.seeds,
         "training": sentence("description", **facts),
         "source": content("sentences")["sources"][settings.data.source],
-        "rows": _rows(rows),
+        "losses": select(rows, metric="final_validation_loss").to_dict("records"),
+        "scores": [row for at in (GLUE_SCORE, *COLUMNS) for row in select(scores, evaluated_on=at).to_dict("records")],
         "chance": rows["at_chance"].eq(True).any(),
-        "caution": "They were trained on generated text and know nothing of English." if generated else "",
+        "generated": settings.data.source == "embedded",
     }
-
-
-def _rows(measured: pd.DataFrame) -> list[tuple[str, str, str]]:
-    """What was measured, its mean and spread, and how many units of what they are over."""
-    loss = measured[measured["metric"] == "final_validation_loss"]
-    rows = [("Validation loss, nats a masked token", _mean(row, 3, 1), _over(row)) for row in loss.itertuples()]
-    scores = measured[(measured["metric"] == "score") & (measured["stage"] == "finetuning")]
-    for column in (GLUE_SCORE, *COLUMNS):
-        for row in scores[scores["evaluated_on"] == column].itertuples():
-            label = f"{names.task(column)}, protocol of {names.protocol(row.protocol)}"
-            rows.append((label, _mean(row, 2, 100) + CHANCE * (row.at_chance is True), _over(row)))
-    return rows
-
-
-def _mean(row, decimals: int, scale: float) -> str:
-    return f"{number(scale * row.mean, decimals)} {spread(scale * row.sd, decimals)}".strip()
-
-
-def _over(row) -> str:
-    return f"{row.n} {row.unit}"
 
 
 def results_page(results: pd.DataFrame) -> str:

@@ -3,24 +3,16 @@
 import pandas as pd
 
 from stages.evidence.baselines import AT_CHANCE
-from stages.evidence.scores import GLUE_SCORE
-from stages.evidence.statistics import EQUIVALENT, ONE_CHECKPOINT, TOO_FEW
+from stages.evidence.statistics import EQUIVALENT, TOO_FEW
 from stages.report import inputs
 
 TEXTS = {"protocol": "str", "direction": "str"}  # which may be empty
 HIGHER, LOWER, UNDECIDED = "higher", "lower", "undecided"
 
 
-def frame() -> pd.DataFrame:
-    """All comparisons of this run and of the released results, as stages/analysis/contrasts.yaml describes them."""
-    return inputs.read("contrasts", dtype=TEXTS).fillna(dict.fromkeys(TEXTS, ""))
-
-
-def select(rows: pd.DataFrame, **wanted: str) -> list[dict]:
-    """The comparisons that have these values."""
-    for field, value in wanted.items():
-        rows = rows[rows[field] == value]
-    return rows.to_dict("records")
+def frame(**wanted: object) -> pd.DataFrame:
+    """The comparisons that have these values; stages/analysis/contrasts.yaml describes the columns."""
+    return inputs.select(inputs.read("contrasts", dtype=TEXTS).fillna(dict.fromkeys(TEXTS, "")), **wanted)
 
 
 def finding(row: dict) -> str:
@@ -28,9 +20,3 @@ def finding(row: dict) -> str:
     if row["verdict"] in (AT_CHANCE, TOO_FEW):
         return row["verdict"]
     return row["direction"] or (EQUIVALENT if row["verdict"] == EQUIVALENT else UNDECIDED)
-
-
-def judged(rows: pd.DataFrame) -> pd.DataFrame:
-    """Comparisons of GLUE scores of this run that have enough pre-training seeds for a verdict."""
-    scores = rows[(rows["quantity"] == "score") & (rows["source"] == "reproduced") & (rows["at"] == GLUE_SCORE)]
-    return scores[~scores["verdict"].isin((ONE_CHECKPOINT, TOO_FEW))]

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from stages.plumbing.operators import described
 from stages.report import names
-from stages.report.tables import command
+from stages.report.tables import Shown
 
 INK = "#24292f"
 GRID = "#d5dade"
@@ -54,23 +54,15 @@ SETTINGS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawing:
-    """A figure. alternative: in words, what it shows. notes: what a reader must know of it.
+class Drawing(Shown):
+    """A figure. alternative: in words, what it shows.
 
-    files: its bytes by format. pieces: every panel as an SVG by itself, for pages of any width. csv: the numbers drawn.
-    measured: whether this run, or what the authors released, has a number in it.
+    files: its bytes by format. pieces: every panel as an SVG by itself, for pages of any width.
     """
 
-    name: str
-    place: str = ""
-    title: str
-    stage: str
     alternative: str
-    notes: tuple[str, ...] = ()
     files: dict[str, bytes]
     pieces: tuple[bytes, ...]
-    csv: pd.DataFrame
-    measured: bool = True
     kind: ClassVar[str] = "figure"
 
     @property
@@ -78,16 +70,13 @@ class Drawing:
         """Whether there is nothing to draw."""
         return not self.pieces
 
-    @property
-    def command(self) -> str:
-        return command(self.stage)
-
 
 def style(operator: str) -> tuple:
     """Colour and stroke of an operator, the same in every figure; those of a further one follow from its name."""
     return STYLES.get(operator) or OTHERS[zlib.crc32(operator.encode()) % len(OTHERS)]
 
 
+@mpl.rc_context(SETTINGS)
 def panels(
     groups: list[tuple[str, pd.DataFrame]], draw: Callable[[Axes, pd.DataFrame], None], width: float, height: float
 ) -> dict:
@@ -101,8 +90,7 @@ def panels(
     pieces = [_figure([group], draw, width, height)[0] for group in groups]
     drawn = [_saved(piece, "svg") for piece in pieces]
     if handles:
-        with mpl.rc_context(SETTINGS):
-            legend = Figure()
+        legend = Figure()
         _add_legend(legend, handles, ROW)
         drawn.append(_saved(legend, "svg", bbox_inches="tight"))  # with empty sides a page would shrink it
     return {"files": {form: _saved(whole, form) for form in ("svg", "pdf")}, "pieces": tuple(drawn)}
@@ -160,38 +148,33 @@ def _figure(
     """The panels without a legend, and what a legend of them names."""
     columns = min(ROW, len(groups))
     rows = -(-len(groups) // columns)
-    with mpl.rc_context(SETTINGS):
-        figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-        grid = figure.subplots(rows, columns, squeeze=False).flat
-        for axes, (title, frame) in zip(grid, groups, strict=False):
-            axes.set_title(title, loc="left")
-            axes.grid(axis="y", linewidth=0.6)
-            axes.set_axisbelow(True)
-            draw(axes, frame)
-        for axes in grid[len(groups) :]:
-            axes.set_axis_off()
-        handles = {
-            label: handle
-            for axes in figure.axes
-            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
-        return figure, handles
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False).flat
+    for axes, (title, frame) in zip(grid, groups, strict=False):
+        axes.set_title(title, loc="left")
+        axes.grid(axis="y", linewidth=0.6)
+        axes.set_axisbelow(True)
+        draw(axes, frame)
+    for axes in grid[len(groups) :]:
+        axes.set_axis_off()
+    handles = {
+        label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    return figure, handles
 
 
 def _add_legend(figure: Figure, handles: dict, columns: int) -> None:
     if not handles:
         return
     place = {"loc": "outside lower center"} if figure.axes else {"loc": "center"}
-    with mpl.rc_context(SETTINGS):
-        figure.set_figheight(figure.get_figheight() + 0.35)  # the panels keep theirs
-        figure.legend(handles.values(), handles.keys(), ncols=min(len(handles), NAMES, 2 * columns), **place)
+    figure.set_figheight(figure.get_figheight() + 0.35)  # the panels keep theirs
+    figure.legend(handles.values(), handles.keys(), ncols=min(len(handles), NAMES, 2 * columns), **place)
 
 
 def _saved(figure: Figure, form: str, **cut: str) -> bytes:
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     buffer = BytesIO()
-    with mpl.rc_context(SETTINGS):
-        figure.savefig(buffer, format=form, metadata=dates[form], **cut)  # white: it is also seen on dark pages
+    figure.savefig(buffer, format=form, metadata=dates[form], **cut)  # white: it is also seen on dark pages
     return COORDINATES.sub(lambda path: DIGITS.sub(rb"\1", path[0]), buffer.getvalue())
 
 

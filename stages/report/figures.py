@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from stages.evidence import specifications
 from stages.report import names
 from stages.report.drawing import CONSTANT, DASHED, HEIGHT, INK, WIDTH, Drawing, curve, drawing, steps_axis, style
+from stages.report.inputs import select
 
 SOURCES = {"released": "released", "published": "published", "reproduced": "this run"}
 GOAL = 0.95  # share of the final score of pairwise, which Courtois et al. draw in their Figure 3
@@ -89,12 +90,10 @@ def bars(axes: Axes, frame: pd.DataFrame) -> None:
     axes.grid(visible=False)
 
 
-def shares(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Per cent of documents that each reason drops first, as bars; columns as figures.draw takes them."""
-    total = ledger[ledger["shard"] == "total"]
-    dropped = total[(total["fate"] == "dropped") & (total["documents"] > 0)]
-    dropped = dropped.sort_values(["documents", "rule", "reason"], ascending=[False, True, True])
-    everything = total.loc[total["fate"] == "in", "documents"].sum()
+def shares(corpus: pd.DataFrame) -> pd.DataFrame:
+    """Per cent of documents that each reason drops first, as bars; of `frames.corpus`, columns as `draw` takes them."""
+    dropped = select(corpus[corpus["documents"] > 0], fate="dropped")
+    everything = select(corpus, fate="in")["documents"].sum()
     texts = dropped[["rule", "reason"]].fillna("").astype(str)  # a ledger without any drop has empty columns
     labels = (texts["rule"] + ": " + texts["reason"]).str.replace("_", " ")
     frame = pd.DataFrame({"label": labels, "value": 100 * dropped["documents"] / max(everything, 1)})

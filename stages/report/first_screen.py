@@ -7,8 +7,9 @@ import pandas as pd
 from stages.evidence.arithmetic import FAILS
 from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
-from stages.evidence.statistics import FEWEST, TOO_FEW
+from stages.evidence.statistics import FEWEST, ONE_CHECKPOINT, TOO_FEW
 from stages.report import contrasts, frames, inputs, names
+from stages.report.inputs import select
 from stages.report.words import content, sentence
 
 BIGGEST = PAPER_SIZES[-1]
@@ -40,35 +41,42 @@ def entry(quantity: str, finding: str, source: str, place: str, facts: dict) -> 
     return Entry(source, words, tone, sentence(f"{quantity}_number", **facts), place, facts)
 
 
-def matrix(settings, compared: pd.DataFrame, summaries: pd.DataFrame, studies: pd.DataFrame) -> list[dict]:
+def matrix(settings, summaries: pd.DataFrame) -> list[dict]:
     """What is known of every operator: those that the layout describes, then further ones of this run.
 
     Args:
         settings: of the run.
-        compared: every comparison with the original operator, as `contrasts.frame` reads them.
         summaries: of this run's counts and scores.
-        studies: what this repository's own studies found.
 
     Returns:
         A dict an operator: `operator`, `does` (a few words, or nothing) and `cells`, a list of entries for each column
         of the layout's matrix.
     """
+    compared, studies, size = contrasts.frame(), inputs.studies(), settings.sizes[-1]
+    losses = select(compared, quantity="loss", source="reproduced", size=size)
+    steps = select(inputs.read("milestones"), source=RELEASED, milestone="plateau_end_step", size=BIGGEST)
+    elsewhere = select(frames.transfer(inputs.read("transfer")), metric="elsewhere", size=size)
+    speeds = inputs.read("speed")
+    speeds = select(speeds[speeds["stock"].isna()], metric="tokens_per_second", size=size)
     described = content("sections")["operators"]
-    further = [name for name in dict.fromkeys(compared["arm"]) if name not in described]
     return [
         {
             "operator": names.operator(operator),
             "does": described.get(operator, ""),
             "cells": {
                 "saved": saved(operator, settings, summaries),
-                "score": score(operator, settings, compared, summaries) + studied(operator, "score", studies),
-                "loss": loss(operator, settings, compared) + studied(operator, "learns", studies),
-                "noise": noise(operator, settings, compared),
-                "transfer": transfer(operator, settings),
-                "time": time(operator, settings),
+                "score": score(operator, size, compared, summaries) + studied(operator, "score", studies),
+                "loss": [
+                    *beside_original("plateau", operator, steps, RELEASED, "milestones"),
+                    *_compared(select(losses, arm=operator), THIS_RUN, "loss_differences"),
+                    *studied(operator, "learns", studies),
+                ],
+                "noise": noise(select(compared, quantity="lost_noise", arm=operator, size=size)),
+                "transfer": beside_original("transfer", operator, elsewhere, THIS_RUN, "transfer_matrices"),
+                "time": beside_original("time", operator, speeds, THIS_RUN, "training_speed"),
             },
         }
-        for operator in (*described, *further)
+        for operator in dict.fromkeys([*described, *compared["arm"]])
     ]
 
 
@@ -106,49 +114,36 @@ def saved(operator: str, settings, summaries: pd.DataFrame) -> list[Entry]:
 
 def saving(summaries: pd.DataFrame, operator: str, size: str) -> float | None:
     """The share of a masked-language model's parameters that an operator saves, in per cent; None if not counted."""
-    rows = summaries[(summaries["metric"] == "saved_percent") & (summaries["operator"] == operator)]
-    shares = rows.loc[rows["size"] == size, "mean"]
+    shares = select(summaries, metric="saved_percent", operator=operator, size=size)["mean"]
     return float(shares.iloc[0]) if len(shares) else None
 
 
-def score(operator: str, settings, compared: pd.DataFrame, summaries: pd.DataFrame) -> list[Entry]:
-    """The difference in GLUE score, of the released results by size and of this run's biggest models."""
-    rows = contrasts.select(compared, quantity="score", arm=operator, at=GLUE_SCORE)
-    released = sorted((row for row in rows if row["source"] == RELEASED), key=lambda row: row["size"] != BIGGEST)
-    entries = [_compared(row, RELEASED, "against_original") for row in released]
-    if not released and operator in content("sections")["operators"]:
-        entries.append(Entry(RELEASED, "no raw results", "open", "", "against_original"))
-    trained = [row for row in rows if row["source"] == "reproduced" and row["size"] == settings.sizes[-1]]
-    entries += [_compared(row, THIS_RUN, "against_original") for row in trained]
-    scores = summaries[(summaries["stage"] == "finetuning") & (summaries["operator"] == operator)]
-    if not trained and len(scores):
+def score(operator: str, size: str, compared: pd.DataFrame, summaries: pd.DataFrame) -> list[Entry]:
+    """The difference in GLUE score, of the released results by size and of this run's biggest models.
+
+    Args:
+        operator: by its key.
+        size: of this run's biggest models.
+        compared: every comparison with the original operator, as `contrasts.frame` reads them.
+        summaries: of this run's scores.
+    """
+    rows = select(compared, quantity="score", arm=operator, at=GLUE_SCORE)
+    released = select(rows, source=RELEASED).sort_values("size", key=lambda sizes: sizes != BIGGEST, kind="stable")
+    trained = select(rows, source="reproduced", size=size)
+    entries = [*_compared(released, RELEASED, "against_original"), *_compared(trained, THIS_RUN, "against_original")]
+    if released.empty and operator in content("sections")["operators"]:
+        entries.insert(0, Entry(RELEASED, "no raw results", "open", "", "against_original"))
+    if trained.empty and len(select(summaries, stage="finetuning", operator=operator)):
         entries.append(Entry(THIS_RUN, "not fine-tuned on every task", "open", "", "courtois2024_table3_glue"))
     return entries
 
 
-def loss(operator: str, settings, compared: pd.DataFrame) -> list[Entry]:
-    """How soon the released run leaves the plateau, and the final validation loss of this run."""
-    steps = inputs.read("milestones")
-    steps = steps[
-        (steps["source"] == RELEASED) & (steps["milestone"] == "plateau_end_step") & (steps["size"] == BIGGEST)
-    ]
-    steps = steps.set_index("operator")["mean"]
-    entries = []
-    if operator in steps.index:
-        facts = {"step": steps[operator], "original": steps["original"]}
-        entries.append(entry("plateau", "measured", RELEASED, "milestones", facts))
-    rows = contrasts.select(compared, quantity="loss", source="reproduced", arm=operator, size=settings.sizes[-1])
-    return entries + [_compared(row, THIS_RUN, "loss_differences") for row in rows]
-
-
-def noise(operator: str, settings, compared: pd.DataFrame) -> list[Entry]:
-    """What noise on the embeddings takes more than from original, over all tasks that were tested."""
-    rows = contrasts.select(compared, quantity="lost_noise", arm=operator, size=settings.sizes[-1])
-    if not rows:
-        return []
+def noise(compared: pd.DataFrame) -> list[Entry]:
+    """What noise on the embeddings takes more of an operator than of original, over all tasks that were tested."""
+    rows = compared.to_dict("records")
     findings = [contrasts.finding(row) for row in rows]
-    if findings[0] == TOO_FEW:
-        return [Entry(THIS_RUN, TOO_FEW, "open", "", "noise_lost")]
+    if not rows or findings[0] == TOO_FEW:
+        return [Entry(THIS_RUN, TOO_FEW, "open", "", "noise_lost")] * bool(rows)
     shown = [name for name in findings if name in (contrasts.HIGHER, contrasts.LOWER)]
     finding = (shown[0] if len(set(shown)) == 1 else "mixed") if shown else contrasts.UNDECIDED
     estimates = [row["estimate"] for row in rows]
@@ -156,68 +151,59 @@ def noise(operator: str, settings, compared: pd.DataFrame) -> list[Entry]:
     return [entry("noise", finding, THIS_RUN, "noise_lost", facts)]
 
 
-def transfer(operator: str, settings) -> list[Entry]:
-    """Balanced accuracy on tasks that a model was not trained on; no test is made of it."""
-    rows = frames.transfer(inputs.read("transfer"))
-    rows = rows[(rows["metric"] == "elsewhere") & (rows["size"] == settings.sizes[-1])]
+def beside_original(quantity: str, operator: str, rows: pd.DataFrame, source: str, place: str) -> list[Entry]:
+    """What was measured of an operator, beside the original's and without a test; nothing where either is missing.
+
+    Args:
+        quantity: as sentences.yaml names it.
+        operator: by its key.
+        rows: operator and mean of what was measured, of which an operator may have several.
+        source: who measured it.
+        place: the table or figure that shows it.
+    """
     means = rows.groupby("operator")["mean"].mean()
-    if operator not in means.index:
+    if not {operator, "original"} <= {*means.index}:
         return []
-    facts = {"accuracy": means[operator], "original": means["original"]}
-    return [entry("transfer", "measured", THIS_RUN, "transfer_matrices", facts)]
-
-
-def time(operator: str, settings) -> list[Entry]:
-    """Tokens a second of pre-training beside original's; no test is made of it."""
-    rows = inputs.read("speed")
-    rows = rows[(rows["metric"] == "tokens_per_second") & rows["stock"].isna() & (rows["size"] == settings.sizes[-1])]
-    means = rows.set_index("operator")["mean"]
-    if operator not in means.index or "original" not in means.index:
-        return []
-    change = 100 * (means[operator] / means["original"] - 1)
-    return [entry("time", "measured", THIS_RUN, "training_speed", {"change": change})]
+    return [entry(quantity, "measured", source, place, {"own": means[operator], "original": means["original"]})]
 
 
 def studied(operator: str, question: str, studies: pd.DataFrame) -> list[Entry]:
     """What this repository's own studies found, whatever was run here."""
-    rows = studies[(studies["operator"] == operator) & (studies["question"] == question)]
-    return [entry("study", row["verdict"], STUDY, "studies", row) for row in rows.to_dict("records")]
+    rows = select(studies, operator=operator, question=question).to_dict("records")
+    return [entry("study", row["verdict"], STUDY, "studies", row) for row in rows]
 
 
-def _compared(row: dict, source: str, place: str) -> Entry:
-    return entry(row["quantity"], contrasts.finding(row), source, place, row)
+def _compared(rows: pd.DataFrame, source: str, place: str) -> list[Entry]:
+    return [entry(row["quantity"], contrasts.finding(row), source, place, row) for row in rows.to_dict("records")]
 
 
 def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[dict]:
-    """At most six sentences: what was run, what it cannot tell, and what the audit finds, each with its links."""
-    facts = of_run(settings, summaries)
-    texts = [sentence(name, **facts) for name in ("description", "cannot", "floor")]
-    return [{"text": text, "links": []} for text in texts if text] + failing(content("sections")["findings"], checks)
+    """At most six sentences: what was run, what it cannot tell, and what the audit finds, each with its links.
 
-
-def failing(listed: list[dict], checks: pd.DataFrame) -> list[dict]:
-    """The first of the listed checks that fail, in words and with their arithmetic, each linked to its place.
+    Of the checks that the layout lists by weight the first that fail are told, in words and with their arithmetic.
 
     Args:
-        listed: by weight; `check`, and `says`: what it means when that check fails.
+        settings: of the run.
+        summaries: of this run's counts and scores.
         checks: the audit.
     """
-    arithmetic = checks[checks["verdict"] == FAILS].set_index("check")["arithmetic"]
-    fails = [item for item in listed if item["check"] in arithmetic.index][:FAILING_CHECKS]
-    return [
+    facts = of_run(settings, summaries)
+    texts = [sentence(name, **facts) for name in ("description", "cannot", "floor")]
+    arithmetic = select(checks, verdict=FAILS).set_index("check")["arithmetic"]
+    failing = [item for item in content("sections")["findings"] if item["check"] in arithmetic.index]
+    return [{"text": text, "links": []} for text in texts if text] + [
         {
             "text": f"{item['says'].rstrip('.')} ({names.prose(arithmetic[item['check']])}).",
             "links": [(f"audit, {item['check']}", f"audit.html#{item['check']}")],
         }
-        for item in fails
+        for item in failing[:FAILING_CHECKS]
     ]
 
 
 def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
     """The facts of a run that its sentences name."""
-    scores = scored(settings, summaries)
-    averages = scores[scores["evaluated_on"] == GLUE_SCORE]
-    columns = scores[scores["evaluated_on"].isin(COLUMNS)]
+    scores = select(summaries, metric="score", stage="finetuning", size=settings.sizes, operator=settings.operators)
+    averages, columns = select(scores, evaluated_on=GLUE_SCORE), select(scores, evaluated_on=COLUMNS)
     judged = averages if len(averages) else columns
     chance = columns.groupby("evaluated_on", sort=False)["at_chance"].agg(lambda marks: bool(marks.eq(True).all()))
     words = averages["words_and_overlap"].dropna()
@@ -245,20 +231,14 @@ def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
     }
 
 
-def scored(settings, summaries: pd.DataFrame) -> pd.DataFrame:
-    """The scores of this run's fine-tuned models, a row for every operator, size, protocol and column."""
-    rows = summaries[(summaries["metric"] == "score") & (summaries["stage"] == "finetuning")]
-    rows = rows[rows["size"].isin(settings.sizes) & rows["operator"].isin(settings.operators)]
-    return rows.reindex(columns=list(dict.fromkeys([*rows.columns, "at_chance", "words_and_overlap"])))
-
-
-def differing(compared: pd.DataFrame) -> dict[str, object]:
+def differing() -> dict[str, object]:
     """Models by the direction in which their GLUE score differs from the original's, of this run and as released."""
-    rows = contrasts.select(compared, quantity="score", at=GLUE_SCORE)
+    rows = contrasts.frame(quantity="score", at=GLUE_SCORE)
     models = {source: {contrasts.HIGHER: [], contrasts.LOWER: []} for source in ("reproduced", RELEASED)}
-    for row in rows:
+    for row in rows.to_dict("records"):
         models[row["source"]].get(contrasts.finding(row), []).append(names.model(row["size"], row["arm"]))
-    return models | {"tested": len(contrasts.judged(compared))}
+    judged = (rows["source"] == "reproduced") & ~rows["verdict"].isin([ONE_CHECKPOINT, TOO_FEW])
+    return models | {"tested": int(judged.sum())}
 
 
 def questions(cells: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
@@ -273,8 +253,7 @@ def questions(cells: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
 
 def bleu(translation: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
     """The BLEU by beam search in this run: protocol -> (operator, BLEU)."""
-    rows = translation[translation["metric"] == "beam_bleu"]
     return {
-        protocol: [(names.operator(row.operator), row.mean) for row in of.itertuples()]
-        for protocol, of in rows.groupby("protocol", sort=False)
+        protocol: [(names.operator(row.operator), row.mean) for row in rows.itertuples()]
+        for protocol, rows in select(translation, metric="beam_bleu").groupby("protocol", sort=False)
     }

@@ -7,7 +7,6 @@ from itertools import product
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
 from stages.evidence import published
 from stages.evidence.baselines import LABELS
@@ -16,13 +15,14 @@ from stages.plumbing import observations
 from stages.plumbing.files import LEDGER, TOKENS
 from stages.plumbing.settings import Settings
 from stages.report import contrasts, deviations, inputs, open_items, provenance, verdicts
+from stages.report.inputs import select
+from stages.report.words import content, sentence
 
-CHECKLIST = Path(__file__).with_name("checklist.yaml")
 CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
 MODEL = ["protocol", "size", "operator"]
 
 
-def reader(settings: Settings, facts: dict[str, object]) -> Callable[[str], pd.DataFrame]:
+def reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
     """Gives a function from a frame's name to the frame: of this module, or as the stage analysis left it."""
     made = {
         "overview": partial(overview, settings),
@@ -42,7 +42,7 @@ def reader(settings: Settings, facts: dict[str, object]) -> Callable[[str], pd.D
         "tasks": inputs.task_statistics,
         "studies": inputs.studies,
         "settings_own": lambda: deviations.without_counterpart(settings.model_dump(mode="json")),
-        "checklist": partial(checklist, facts),
+        "checklist": partial(checklist, settings),
         "environment": lambda: provenance.facts(inputs.run_records(settings), Path("dvc.lock")),
         "stages": partial(stages, settings),
     }
@@ -58,8 +58,7 @@ def of_settings(source: str) -> str:
 
 def overview(settings: Settings) -> pd.DataFrame:
     """One row for every operator, size and protocol of this run: parameters, loss, GLUE score and its difference."""
-    rows = inputs.summaries()
-    rows = rows[rows["size"].isin(settings.sizes) & rows["operator"].isin(settings.operators)]
+    rows = select(inputs.summaries(), size=settings.sizes, operator=settings.operators)
     asked = pd.DataFrame(
         product(settings.sizes, settings.protocols, settings.operators), columns=["size", "protocol", "operator"]
     )
@@ -67,24 +66,21 @@ def overview(settings: Settings) -> pd.DataFrame:
     counted = {"masked_lm_parameters": "parameters", "saved_percent": "saved_percent"}
     for metric, name in (counted | {"final_validation_loss": "validation_loss"}).items():
         columns = {"mean": name} | ({} if metric in counted else {"sd": f"{name}_sd"})
-        means = rows.loc[rows["metric"] == metric, [*MODEL[1:], *columns]].rename(columns=columns)
+        means = select(rows, metric=metric)[[*MODEL[1:], *columns]].rename(columns=columns)
         models = models.merge(means, on=MODEL[1:], how="left")
-    score = rows[(rows["stage"] == "finetuning") & (rows["metric"] == "score") & (rows["evaluated_on"] == GLUE_SCORE)]
-    score = score.reindex(columns=[*MODEL, "mean", "sd", "n", "words_and_overlap", "at_chance"])
+    score = select(rows, stage="finetuning", metric="score", evaluated_on=GLUE_SCORE)
+    score = score[[*MODEL, "mean", "sd", "n", "words_and_overlap", "at_chance"]].copy()
     score[["mean", "sd", "words_and_overlap"]] *= 100
     models = models.merge(score.rename(columns={"mean": "glue_score", "sd": "glue_score_sd"}), on=MODEL, how="left")
-    against = contrasts.frame()
-    against = against[(against["source"] == "reproduced") & (against["at"] == GLUE_SCORE)]
+    against = contrasts.frame(source="reproduced", at=GLUE_SCORE).rename(columns={"arm": "operator"})
     shown = ["estimate", "low", "high", "detectable", "verdict", "direction"]
-    against = against.rename(columns={"arm": "operator"})
-    return models.merge(against.reindex(columns=[*MODEL, *shown]), on=MODEL, how="left")
+    return models.merge(against[[*MODEL, *shown]], on=MODEL, how="left")
 
 
 def baselines(protocol: str) -> pd.DataFrame:
     """What each baseline scores in every column of a protocol's tables, with the best of them beside each."""
-    rows = inputs.read("baselines")
     order = [*COLUMNS, GLUE_SCORE]
-    rows = rows[(rows["protocol"] == protocol) & rows["evaluated_on"].isin(order) & rows["operator"].isin(list(LABELS))]
+    rows = select(inputs.read("baselines"), protocol=protocol, evaluated_on=order, operator=list(LABELS))
     rows = rows.assign(value=100 * rows["value"])
     rows = rows.assign(best=rows.groupby("evaluated_on")["value"].transform("max"))
     place = rows["evaluated_on"].map(order.index) * len(LABELS) + rows["operator"].map(list(LABELS).index)
@@ -93,7 +89,7 @@ def baselines(protocol: str) -> pd.DataFrame:
 
 def noise_measures(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
     """What noise takes of every model, marked where its accuracy without noise is at chance already."""
-    clean = curves.loc[curves["level"] == 0, [*CURVE, "at_chance"]]
+    clean = select(curves, level=0)[[*CURVE, "at_chance"]]
     rows = measured.merge(clean, on=CURVE, how="left")
     return rows.assign(at_chance=rows["at_chance"].where(rows["measure"] == "lost"))
 
@@ -103,7 +99,7 @@ def transfer(rows: pd.DataFrame) -> pd.DataFrame:
     away = (rows["task"] != rows["evaluated_on"].str[:4]) & (rows["evaluated_on"] != MISMATCHED)
     elsewhere = rows[(rows["metric"] == "balanced_accuracy") & away]
     elsewhere = elsewhere.groupby([*MODEL, "task"], sort=False)["mean"].mean().reset_index()
-    prior = rows[rows["metric"] == "majority_accuracy"].drop_duplicates("evaluated_on")[["evaluated_on", "mean"]]
+    prior = select(rows, metric="majority_accuracy").drop_duplicates("evaluated_on")[["evaluated_on", "mean"]]
     prior = prior.assign(operator="the more frequent answer", metric="accuracy")
     without = [prior, prior.assign(operator="chance", mean=0.5)]
     without += [answers.head(1).assign(metric="elsewhere", mean=0.5, evaluated_on=None) for answers in without]
@@ -119,8 +115,7 @@ def in_order(rows: pd.DataFrame) -> pd.DataFrame:
 
 def milestone_tests() -> pd.DataFrame:
     """The comparisons of steps that tell something: without those of milestones that all runs reach together."""
-    rows = contrasts.frame()
-    tests = in_order(rows[rows["quantity"] == "steps"].rename(columns={"at": "milestone"}))
+    tests = in_order(contrasts.frame(quantity="steps").rename(columns={"at": "milestone"}))
     tested = tests[tests["p"].notna()]
     differs = tested.groupby(["size", "milestone"])["estimate"].transform(lambda steps: (steps != 0).any())
     return tested[differs.astype(bool)]
@@ -135,12 +130,9 @@ def noise_tests() -> pd.DataFrame:
 
 def corpus() -> pd.DataFrame:
     """What became of every document, by first reason, the most frequent first; and how many documents were read."""
-    ledger = pd.read_csv(LEDGER)
-    total = ledger[ledger["shard"] == "total"]
-    order = ["documents", "rule", "reason"]
-    dropped = total[total["fate"] == "dropped"].sort_values(order, ascending=[False, True, True])
-    parts = [total[total["fate"] == fate] for fate in ("in", "kept", "not_selected", "malformed")]
-    frame = pd.concat([*parts, dropped])
+    total = select(pd.read_csv(LEDGER), shard="total")
+    dropped = select(total, fate="dropped").sort_values(["documents", "rule", "reason"], ascending=[False, True, True])
+    frame = pd.concat([*(select(total, fate=fate) for fate in ("in", "kept", "not_selected", "malformed")), dropped])
     return frame[(frame["documents"] > 0) | (frame["all_documents"] > 0)].drop(columns="shard")
 
 
@@ -163,10 +155,28 @@ def left_open(settings: Settings, source: str) -> pd.DataFrame:
     return open_items.unspecified(settings.model_dump(mode="json"), published.protocol(), source)
 
 
-def checklist(facts: dict[str, object]) -> pd.DataFrame:
-    """The reproducibility checklist with its answers; facts fill the `{names}` in them."""
-    entries = yaml.safe_load(CHECKLIST.read_text(encoding="utf-8"))
-    return pd.DataFrame([{name: text.format(**facts) for name, text in entry.items()} for entry in entries])
+def checklist(settings: Settings) -> pd.DataFrame:
+    """The reproducibility checklist with its answers; facts of the run fill the `{names}` in them."""
+    facts = checklist_facts(settings)
+    return pd.DataFrame(
+        [{name: text.format(**facts) for name, text in entry.items()} for entry in content("checklist")]
+    )
+
+
+def checklist_facts(settings: Settings) -> dict[str, object]:
+    """What the checklist says of this run."""
+    differing = {source: deviations.differing(compared(settings, source)) for source in verdicts.PAPERS}
+    generated = settings.data.source == "embedded"
+    return {
+        "differences": sentence("differences", papers=verdicts.PAPERS, differing=differing),
+        "generated": "yes" if generated else "does not apply",
+        "validation_documents": f"{settings.tokenization.validation_documents:,}",
+        "source": content("sentences")["sources"][settings.data.source],
+        "corpus_seed": settings.corpus.seed,
+        "pretraining_seeds": len(settings.pretraining.seeds),
+        "finetuning_seeds": " and ".join(str(len(settings.finetuning[name].seeds)) for name in settings.protocols),
+        "confidence": f"{100 * settings.analysis.confidence:g} %",
+    }
 
 
 def stages(settings: Settings) -> pd.DataFrame:

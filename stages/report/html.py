@@ -9,21 +9,17 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
+from stages.evidence.arithmetic import NOT_DECIDED
+from stages.evidence.baselines import AT_CHANCE
+from stages.evidence.statistics import ONE_CHECKPOINT, TOO_FEW
 from stages.report import drawing
 from stages.report.markup import formula
+from stages.report.words import FILTERS
 
 TONES = {
     "good": ("holds", "reproduced"),
     "bad": ("fails", "contradicted", "unsupported"),
-    "open": (
-        "partly",
-        "truncated",
-        "not decided",
-        "inconclusive",
-        "one checkpoint per arm",
-        "too few seeds",
-        "at chance",
-    ),
+    "open": ("partly", "truncated", NOT_DECIDED, "inconclusive", ONE_CHECKPOINT, TOO_FEW, AT_CHANCE),
 }
 
 
@@ -41,7 +37,12 @@ def environment(*folders: Path) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"css_string": css_string, "formula": html_formula, "inline_svg": inline_svg, "tone": tone}
+    made.filters |= FILTERS | {
+        "css_string": css_string,
+        "formula": html_formula,
+        "inline_svg": inline_svg,
+        "tone": tone,
+    }
     return made
 
 

@@ -16,6 +16,13 @@ def read(name: str, **options) -> pd.DataFrame:
     return pd.read_csv(ANALYSIS / f"{name}.csv", **options)
 
 
+def select(rows: pd.DataFrame, **wanted: object) -> pd.DataFrame:
+    """The rows that have these values; where several are given, as a list or tuple, one of them."""
+    for field, value in wanted.items() if len(rows) else ():
+        rows = rows[rows[field].isin(value if isinstance(value, (list, tuple)) else [value])]
+    return rows
+
+
 def summaries() -> pd.DataFrame:
     """The summaries of this run's scores, with empty text for keys that do not apply."""
     return read("summaries", dtype=KEYS).fillna(dict.fromkeys(KEYS, ""))
@@ -47,9 +54,8 @@ def pairs_ledger() -> pd.DataFrame:
 def constant_answers(metric: str, protocol: str = "") -> dict[str, float]:
     """Split -> score of a constant answer, in per cent."""
     rows = read("baselines").fillna({"protocol": ""})
-    rows = rows[(rows["operator"] == baselines.MOST_FREQUENT) & (rows["metric"] == metric)]
-    rows = rows[rows["protocol"] == protocol]
-    return {row.evaluated_on: 100 * row.value for row in rows.itertuples()}
+    rows = select(rows, operator=baselines.MOST_FREQUENT, metric=metric, protocol=protocol)
+    return (100 * rows.set_index("evaluated_on")["value"]).to_dict()
 
 
 def signatures() -> list[str]:

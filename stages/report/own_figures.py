@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 
 from stages.report import frames, names
 from stages.report.drawing import HEIGHT, WIDTH, Drawing, curve, drawing, steps_axis, style
+from stages.report.inputs import select
 from stages.report.words import content
 
 ACCURACIES = {
@@ -19,12 +20,8 @@ def waiting(curves: pd.DataFrame) -> list[Drawing]:
 
     None where every operator has one run, and none of a milestone that all runs reach at one evaluation.
     """
-    run = curves[curves["source"] == "reproduced"]
-    panel = run.groupby(["size", "milestone"])
-    one_step = run["step"].where(run["step"] > 0).groupby([run["size"], run["milestone"]]).transform("nunique") == 1
-    all_there = run.groupby(["size", "milestone", "operator"])["waiting"].transform("min").eq(0)
-    at_once = one_step & all_there.groupby([run["size"], run["milestone"]]).transform("all")
-    run = run[(panel["at_risk"].transform("max") > 1) & ~at_once]
+    panels = select(curves, source="reproduced").groupby(["size", "milestone"], sort=False)
+    run = panels.filter(_tells_apart)
     groups = [
         (f"{names.milestone(name)}, BERT-{size}", rows)
         for (size, name), rows in frames.in_order(run).groupby(["size", "milestone"], sort=False)
@@ -34,6 +31,14 @@ def waiting(curves: pd.DataFrame) -> list[Drawing]:
     title = "Share of this run's pre-training runs that have not yet got to a milestone (Kaplan-Meier curves)"
     notes = tuple(content("sentences")["notes"]["waiting"])
     return [drawing("waiting", title, "analysis", groups, _still_waiting, _left, (WIDTH, 2.3), run, notes=notes)]
+
+
+def _tells_apart(panel: pd.DataFrame) -> bool:
+    """Whether an operator has several runs, and not all runs reach the milestone at one evaluation."""
+    at_once = (
+        panel.loc[panel["step"] > 0, "step"].nunique() == 1 and panel.groupby("operator")["waiting"].min().eq(0).all()
+    )
+    return panel["at_risk"].max() > 1 and not at_once
 
 
 def translation(frame: pd.DataFrame) -> list[Drawing]:

@@ -11,23 +11,24 @@ from collections.abc import Callable
 
 import pandas as pd
 
+from stages.report.inputs import select
 from stages.report.tables import MISSING, NOTHING, Grid, Group, Heading, Line, Value
 from stages.report.words import content, say
 
 PARTS = ("text", "spread", "detail")  # of a value, those that a column may say
 
 
-def table(name: str, read: Callable[[str], pd.DataFrame], like: str = "", **facts: object) -> Grid:
+def table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = None, **facts: object) -> Grid:
     """A table as its entry describes it; one line that says so where its frame has no rows.
 
     Args:
         name: of the table, and of its files.
         read: gives a frame by its name.
-        like: the entry, where several tables have one; the frame is then of the table's name.
+        entry: what describes the table; by default the entry of its name in tables.yaml.
         facts: what its texts may name beside the fields of a row.
     """
-    entry, forms = content("tables")[like or name], content("tables")["forms"]
-    csv = _selected(_frames(name if like else entry["frame"], read), entry.get("where", {}))
+    entry, forms = entry or content("tables")[name], content("tables")["forms"]
+    csv = select(_frames(entry["frame"], read), **entry.get("where", {}))
     rows = csv.astype(object).where(csv.notna(), "")
     facts |= {"several": {str(field) for field in rows if (rows[field][rows[field] != ""]).nunique() > 1}}
     columns = [
@@ -76,17 +77,11 @@ def _frames(named: str | list[str], read: Callable[[str], pd.DataFrame]) -> pd.D
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
-def _selected(rows: pd.DataFrame, where: dict) -> pd.DataFrame:
-    for field, wanted in where.items() if len(rows) else ():
-        rows = rows[rows[field].isin(wanted if isinstance(wanted, list) else [wanted])]
-    return rows
-
-
 def _each(column: dict, rows: pd.DataFrame) -> list[dict]:
     """The column, or one for every combination of values that its rows have of the fields named in `each`."""
     if "each" not in column:
         return [column]
-    selected = _selected(rows, column.get("where", {}))
+    selected = select(rows, **column.get("where", {}))
     if selected.empty:
         return []
     combinations = selected[column["each"]].drop_duplicates().to_dict("records")
@@ -95,7 +90,7 @@ def _each(column: dict, rows: pd.DataFrame) -> list[dict]:
 
 def _value(column: dict, line: pd.DataFrame) -> Value:
     """What a column says of the first row of a line that has the values of its `where`."""
-    rows = _selected(line, column.get("where", {}))
+    rows = select(line, **column.get("where", {}))
     kind = column.get("kind", "number")
     if rows.empty:
         return Value(MISSING, kind=kind)

@@ -9,7 +9,6 @@ from math import isnan
 
 import pandas as pd
 
-from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.cell_verdicts import (
     NO_MODEL,
     NOT_COMPARABLE,
@@ -20,6 +19,7 @@ from stages.evidence.cell_verdicts import (
 )
 from stages.evidence.statistics import EXACT, FEWEST, PRETRAINING, REPEATS, TRAINING
 from stages.report.tables import MISSING, Line, Value, interval, number, spread
+from stages.report.words import sentence
 
 CHANGED = "†"  # a cell that the paper's other edition prints otherwise
 CHANCE = "°"  # a score that is not above what a constant answer has
@@ -92,26 +92,14 @@ def measured(cell) -> Value:
     return Value(number(cell.reproduced, cell.decimals) + mark, spread(cell.reproduced_sd, cell.decimals), detail)
 
 
-def chance_notes(cells: pd.DataFrame) -> list[str]:
-    """Says what the mark of chance means, where a cell has it."""
-    if not cells["at_chance"].eq(True).any():
-        return []
-    return [
-        f"{CHANCE} marks scores {AT_CHANCE}, which are not above the interval of a constant answer (the most frequent "
-        "one, or for F1 always the positive one) and are no result."
-    ]
-
-
-def unit_notes(cells: pd.DataFrame) -> list[str]:
-    """Says what n counts and ± means in the reproduced lines."""
+def notes(cells: pd.DataFrame) -> list[str]:
+    """Says what the mark of chance means, where a cell has it, and what n and ± are in the reproduced lines."""
     trained = cells[(cells["status"] == "reproduced") & cells["unit_of_inference"].notna()]
     trained = trained[trained["unit_of_inference"] != EXACT]
-    notes = []
+    made = [sentence("chance_note")] if cells["at_chance"].eq(True).any() else []
     for (unit, n, runs), _ in trained.groupby(["unit_of_inference", "reproduced_n", "runs"]):
-        each = f", each the mean of {runs // n} fine-tuning runs" if runs > n else ""
-        mean = f"mean ± sample standard deviation over n = {n} {unit}{each}"
-        notes.append(f"The reproduced numbers are the {mean}; they {_speaks(unit, n)}.")
-    return notes
+        made.append(sentence("unit_note", unit=unit, n=n, runs=runs, speaks=_speaks(unit, n)))
+    return made
 
 
 def _against(verdict: str) -> str:

@@ -14,6 +14,7 @@ from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.specifications import Table
 from stages.report import names, paper_lines
 from stages.report.tables import Grid, Group, Heading, Line, Value, command, number
+from stages.report.words import sentence
 
 EDITIONS = {"kowsher2024_arxiv": "arXiv 2024", "kowsher2025_naacl": "NAACL 2025"}
 LINKS = {  # where a source can be read, by the beginning of a table's name
@@ -21,21 +22,9 @@ LINKS = {  # where a source can be read, by the beginning of a table's name
     "kowsher2024_arxiv": ("arXiv", "https://arxiv.org/abs/2412.00359v1"),
     "kowsher2025_naacl": ("ACL Anthology", "https://aclanthology.org/2025.naacl-industry.44/"),
 }
-CSV = {  # column of the file: column of the cells
-    "row": "row_key",
-    "column": "column_key",
-    "metric": "metric",
-    "printed": "printed",
-    "published": "published",
-    "released": "released",
-    "reproduced_mean": "reproduced",
-    "reproduced_sd": "reproduced_sd",
-    "reproduced_n": "reproduced_n",
-    "interval_low": "interval_low",
-    "interval_high": "interval_high",
-    "at_chance": "at_chance",
-    "verdict": "verdict",
-}
+CSV = ["edition", "row_key", "column_key", "metric", "printed", "published", "released", "reproduced", "reproduced_sd"]
+CSV += ["reproduced_n", "interval_low", "interval_high", "at_chance", "verdict"]
+CALLED = {"row_key": "row", "column_key": "column", "reproduced": "reproduced_mean"}  # of these columns, in the file
 Editions = dict[str, pd.DataFrame]  # the cells of a table by edition, the later one last
 
 
@@ -58,10 +47,11 @@ def paper_table(tables: tuple[Table, ...], cells: tuple[pd.DataFrame, ...], size
     }
     groups, headings, labelled = (_list if table.is_list else _matrix)(by_edition)
     everything = pd.concat([cells.assign(edition=edition) for edition, cells in by_edition.items()])
-    columns = {name: everything[column] for name, column in CSV.items()}
+    csv = everything[CSV].rename(columns=CALLED).assign(command=command(table.stage))
+    changed = int(_last(by_edition)["other_edition"].notna().sum())
     notes = [note for table in tables for note in table.notes]
-    notes += _edition_notes(by_edition) if table.edition else []
-    notes += paper_lines.chance_notes(_last(by_edition)) + paper_lines.unit_notes(_last(by_edition))
+    notes += [sentence("edition_note", changed=changed)] if table.edition else []
+    notes += paper_lines.notes(_last(by_edition))
     measured = everything.loc[everything["verdict"] != NO_MODEL, ["reproduced", "released"]].notna()
     numbers = " or ".join(dict.fromkeys(table.number for table in tables))
     return Grid(
@@ -77,9 +67,7 @@ def paper_table(tables: tuple[Table, ...], cells: tuple[pd.DataFrame, ...], size
         measured=bool(measured.any(axis=None)),
         links=tuple(link for label, table in zip(labels, tables, strict=True) for link in _links(table.name, label)),
         parts=tuple(table.name for table in tables) if merged else (),
-        csv=pd.DataFrame(({"edition": everything["edition"]} if merged else {}) | columns).assign(
-            command=command(table.stage)
-        ),
+        csv=csv if merged else csv.drop(columns="edition"),
     )
 
 
@@ -108,21 +96,17 @@ def _last(by_edition: Editions) -> pd.DataFrame:
 
 def _asked_for(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.DataFrame:
     """Without the rows and columns of sizes that neither the paper nor this run has."""
-    sizes, printed = set(sizes), cells["printed"].notna()
-    rows, columns = (set(cells.loc[printed, key]) for key in ("row_key", "column_key"))
-    rows |= set(cells.loc[cells["verdict"] == NO_MODEL, "row_key"])
-    row_sizes = {key: _size(table.row_key, key) for key in cells["row_key"].unique()}
-    patterns = {column.key for column in table.columns if "{size}" in column.key}
-    column_sizes = {
-        key: next((size for pattern in patterns if (size := _size(pattern, key))), None)
-        for key in cells["column_key"].unique()
-    }
-    wanted = [
-        (row in rows or row_sizes[row] is None or row_sizes[row] in sizes)
-        and (column in columns or column_sizes[column] is None or column_sizes[column] in sizes | {PAPER_SIZES[-1]})
-        for row, column in zip(cells["row_key"], cells["column_key"], strict=True)
-    ]
-    return cells[wanted]
+    printed = cells["printed"].notna()
+    rows = _wanted(cells["row_key"], [table.row_key], printed | (cells["verdict"] == NO_MODEL), {*sizes})
+    patterns = [column.key for column in table.columns if "{size}" in column.key]
+    return cells[rows & _wanted(cells["column_key"], patterns, printed, {*sizes, PAPER_SIZES[-1]})]
+
+
+def _wanted(keys: pd.Series, patterns: list[str], there: pd.Series, sizes: set[str]) -> pd.Series:
+    """Which keys have no size, one of these, or a cell that is there anyway; patterns: of keys with a size."""
+    found = {key: next(filter(None, (_size(pattern, key) for pattern in patterns)), None) for key in keys.unique()}
+    of_size = keys.map(lambda key: found[key] is None or found[key] in sizes)
+    return of_size | keys.isin(keys[there])
 
 
 def _size(pattern: str, key: str) -> str | None:
@@ -182,11 +166,3 @@ def _list(by_edition: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...],
         values += [paper_lines.measured(cell)] if "Reproduced or counted" in columns else []
         groups.append(Group(names.prose(names.label(cell.row)), (Line("", tuple(values)),)))
     return tuple(groups), tuple(Heading(label) for label in columns), False
-
-
-def _edition_notes(by_edition: Editions) -> list[str]:
-    changed = int(_last(by_edition)["other_edition"].notna().sum())
-    if not changed:
-        return ["Both editions print the same."]
-    cells_are = "the one cell" if changed == 1 else f"the {changed} cells"
-    return [f"{paper_lines.CHANGED} marks {cells_are} that the editions print differently."]

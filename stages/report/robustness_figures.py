@@ -4,6 +4,8 @@ Noise: the score by level, a line an operator, beside what Kowsher et al. print 
 accuracy by task trained on and tested on, beside their Table 6, above what answers without a model score.
 """
 
+from collections.abc import Callable
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
@@ -12,9 +14,11 @@ from stages.evidence import specifications
 from stages.evidence.scores import MISMATCHED
 from stages.report import names
 from stages.report.drawing import CONSTANT, DASHED, HEAT, INK, WIDTH, Drawing, curve, drawing, style
-from stages.report.words import content
+from stages.report.inputs import select
+from stages.report.words import content, say
 
 NOISE, TRANSFER = "kowsher2025_naacl_table5_noise", "kowsher2025_naacl_table6_cross_domain"
+FIGURES = {"noise_curves": ("noise", NOISE), "transfer_matrices": ("cross_domain", TRANSFER)}  # stage, table beside it
 MATCHED = {"mnli": "mnli_m"}  # the split that the papers' tables have
 SIZE = "base"  # of the published models
 MODEL = ["protocol", "size"]
@@ -34,11 +38,10 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
         cells: of all published tables.
         constant: split -> accuracy of a constant answer, in per cent, on the data of this run.
     """
-    curves = curves[curves["evaluated_on"] != MISMATCHED]
     curves = curves.assign(source="reproduced", **{name: 100 * curves[name] for name in ("mean", "minimum", "maximum")})
     printed = _published_noise(cells)
     made = []
-    for suffix, title, run in _runs(curves):
+    for ends, run in _runs(curves):
         frame = _in_order(pd.concat([printed, run]) if len(run) else printed)
         span = frame.reindex(columns=["mean", "minimum", "maximum"]).stack()
         scale = (min(span.min(), *constant.values(), 100.0) - 2, max(span.max(), *constant.values(), 0.0) + 2)
@@ -51,22 +54,10 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
             (_noise_title(*keys, rows), rows)
             for keys, rows in frame.groupby(["size", "kind", "evaluated_on"], sort=False)
         ]
+        title, csv = "Accuracy under noise", frame.reindex(columns=NOISE_CSV)
+        units = run[["n", "unit"]].drop_duplicates().itertuples(index=False)
         made.append(
-            drawing(
-                f"noise_curves{suffix}",
-                f"Accuracy under noise, published (BERT-base) and of this run{title}"
-                if len(run)
-                else "Accuracy under noise",
-                "noise",
-                groups,
-                paint,
-                _ends,
-                (WIDTH, 2.5),
-                frame.reindex(columns=NOISE_CSV).astype({"n": "Int64"}),
-                place=_place(NOISE),
-                notes=(*([_units(run)] if len(run) else []), *content("sentences")["notes"]["noise_curves"]),
-                measured=bool(len(run)),
-            )
+            _drawing("noise_curves", title, ends, groups, paint, _ends, 2.5, csv, units=[f"{n} {u}" for n, u in units])
         )
     return made
 
@@ -78,52 +69,71 @@ def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
         means: as robustness.transfer gives them, scores as fractions.
         cells: of all published tables.
     """
-    means = means[means["evaluated_on"] != MISMATCHED].assign(source="reproduced")
-    means = means.assign(mean=100 * means["mean"], trained=means["task"])
+    means = means.assign(source="reproduced", mean=100 * means["mean"], trained=means["task"])
     printed = _published_transfer(cells)
     made = []
-    for suffix, title, run in _runs(means):
+    for ends, run in _runs(means):
         frame = pd.concat([printed, _with_priors(run)]) if len(run) else printed
         groups = [
             (f"{names.model(size, operator)}{', published' if source == 'published' else ''}", rows)
             for (source, size, operator), rows in frame.groupby(["source", "size", "operator"], sort=False)
         ]
-        beside = f", published (BERT-base) and of this run{title}" if len(run) else ""
-        made.append(
-            drawing(
-                f"transfer_matrices{suffix}",
-                f"Accuracy (%) by the task trained on and the task tested on{beside}",
-                "cross_domain",
-                groups,
-                _heat,
-                _matrix_in_words,
-                (WIDTH, 2.9),
-                frame.reindex(columns=TRANSFER_CSV).astype({"n": "Int64"}),
-                place=_place(TRANSFER),
-                notes=tuple(content("sentences")["notes"]["transfer_matrices"]),
-                measured=bool(len(run)),
-            )
-        )
+        title, csv = "Accuracy (%) by the task trained on and the task tested on", frame.reindex(columns=TRANSFER_CSV)
+        made.append(_drawing("transfer_matrices", title, ends, groups, _heat, _matrix_in_words, 2.9, csv))
     return made
 
 
-def _runs(frame: pd.DataFrame) -> list[tuple[str, str, pd.DataFrame]]:
-    """The end of a name, the end of a title, and the rows, of every protocol and size; one without rows for none."""
+def _runs(frame: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
+    """Of every protocol and size the ends of the name and of the title, and the rows; without any, one without rows."""
+    frame = frame[frame["evaluated_on"] != MISMATCHED]
+    beside = ", published (BERT-base) and of this run, BERT-{} by the recipe of {}"
     runs = [
-        (f"-{p}-{s}", f", BERT-{s} by the recipe of {names.protocol(p)}", rows)
-        for (p, s), rows in frame.groupby(MODEL, sort=False)
+        ((f"-{protocol}-{size}", beside.format(size, names.protocol(protocol))), rows)
+        for (protocol, size), rows in frame.groupby(MODEL, sort=False)
     ]
-    return runs or [("", "", frame)]
+    return runs or [(("", ""), frame)]
 
 
-def _place(name: str) -> str:
-    table = specifications.load()[0][name]
-    return f"{table.source}, {table.number}"
+def _drawing(
+    name: str,
+    title: str,
+    ends: tuple[str, str],
+    groups: list[tuple[str, pd.DataFrame]],
+    paint: Callable[[Axes, pd.DataFrame], None],
+    describe: Callable[[pd.DataFrame], str],
+    height: float,
+    csv: pd.DataFrame,
+    **said: object,
+) -> Drawing:
+    """A figure of this run, or without one of the published numbers alone, beside the table that it goes with.
 
-
-def words_of_kind(kind: str) -> str:
-    """What the condition of an observation is called here."""
-    return "embeddings" if kind == "noise" else kind.replace("_", " ")
+    Args:
+        name: of the figure, also of its notes in sentences.yaml.
+        title: of the figure.
+        ends: of the name and of the title, as `_runs` gives them.
+        groups: the title and the rows of each panel.
+        paint: draws the rows of a panel.
+        describe: the same in words.
+        height: of a panel, in inches.
+        csv: the numbers drawn.
+        said: what the notes name.
+    """
+    stage, table = FIGURES[name]
+    table = specifications.load()[0][table]
+    notes = [say(note, **said) for note in content("sentences")["notes"][name]]
+    return drawing(
+        f"{name}{ends[0]}",
+        f"{title}{ends[1]}",
+        stage,
+        groups,
+        paint,
+        describe,
+        (WIDTH, height),
+        csv.astype({"n": "Int64"}),
+        place=f"{table.source}, {table.number}",
+        notes=tuple(filter(None, notes)),
+        measured=bool(ends[0]),
+    )
 
 
 def _label(evaluated_on: str) -> str:
@@ -133,7 +143,7 @@ def _label(evaluated_on: str) -> str:
 
 def _printed(cells: pd.DataFrame, name: str) -> pd.DataFrame:
     """The printed cells of a table, with the two parts of their column keys as `part` and `operator`."""
-    rows = cells[(cells["table"] == name) & cells["published"].notna()]
+    rows = select(cells[cells["published"].notna()], table=name)
     parts = rows["column_key"].str.extract(r"^(?:col_)?(?P<part>\w+)\.(?P<operator>\w+)$")
     return rows.assign(**parts, source="published", size=SIZE, mean=rows["published"])
 
@@ -157,10 +167,8 @@ def _published_transfer(cells: pd.DataFrame) -> pd.DataFrame:
 
 def _with_priors(run: pd.DataFrame) -> pd.DataFrame:
     """Accuracies, and for every operator below them what the more frequent answer scores."""
-    accuracy = run[run["metric"] == "accuracy"]
-    majority = run[run["metric"] == "majority_accuracy"].drop_duplicates(["operator", "evaluated_on"])
-    majority = majority.assign(trained="majority", sd=float("nan"), n=None)
-    return pd.concat([accuracy, majority])
+    majority = select(run, metric="majority_accuracy").drop_duplicates(["operator", "evaluated_on"])
+    return pd.concat([select(run, metric="accuracy"), majority.assign(trained="majority", sd=float("nan"), n=None)])
 
 
 def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
@@ -172,13 +180,8 @@ def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _noise_title(size: str, kind: str, evaluated_on: str, rows: pd.DataFrame) -> str:
     published = "published, " if (rows["source"] == "published").all() else ""
-    return f"{_label(evaluated_on)}, {words_of_kind(kind)}, {published}BERT-{size}"
-
-
-def _units(run: pd.DataFrame) -> str:
-    """What lines and bands are."""
-    counts = " or ".join(f"{n} {unit}" for n, unit in run[["n", "unit"]].drop_duplicates().itertuples(index=False))
-    return f"Lines are means over {counts}, with bands from the lowest to the highest; dots mark the measured levels."
+    where = "embeddings" if kind == "noise" else kind.replace("_", " ")
+    return f"{_label(evaluated_on)}, {where}, {published}BERT-{size}"
 
 
 def _lines(axes: Axes, frame: pd.DataFrame, constant: dict[str, float]) -> None:

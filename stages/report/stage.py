@@ -14,12 +14,11 @@ import pandas as pd
 
 from stages.evidence import cells, scores, specifications, statistics
 from stages.evidence.baselines import LABELS
-from stages.plumbing.files import ANALYSIS, LEDGER, REPORTS, TOKENS, temporary_sibling, write_atomically
+from stages.plumbing.files import ANALYSIS, REPORTS, TOKENS, temporary_sibling, write_atomically
 from stages.plumbing.settings import Settings
 from stages.report import (
     answer_figure,
     cards,
-    contrasts,
     deviations,
     first_screen,
     frames,
@@ -75,14 +74,14 @@ def published_tables(filled: pd.DataFrame, settings: Settings) -> list[Grid]:
 def selected_tables(settings: Settings) -> list[Grid]:
     """The tables of our own, from the entries of tables.yaml; those of settings once for every source."""
     facts = statistics_of(settings) | data_of(settings)
-    read = frames.reader(settings, checklist_facts(settings))
+    read = frames.reader(settings)
     by_source = ("forms", "settings", "open")
     grids = [own_tables.table(name, read, **facts) for name in content("tables") if name not in by_source]
     for source, paper in verdicts.PAPERS.items():
         code = "Authors' code, where the paper is silent" if source == "courtois2024" else "Setup that it follows"
         of_source = facts | {"paper": paper, "code_heading": code}
-        grids.append(own_tables.table(frames.of_settings(source), read, "settings", **of_source))
-        grids.append(own_tables.table(f"open_{source}", read, "open", **of_source))
+        for name, like in ((frames.of_settings(source), "settings"), (f"open_{source}", "open")):
+            grids.append(own_tables.table(name, read, content("tables")[like] | {"frame": name}, **of_source))
     return grids
 
 
@@ -102,8 +101,7 @@ def statistics_of(settings: Settings) -> dict[str, object]:
 def data_of(settings: Settings) -> dict[str, object]:
     """What tables of the data name beside their rows."""
     index = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))
-    ledger = pd.read_csv(LEDGER)
-    read = ledger.loc[(ledger["shard"] == "total") & (ledger["fate"] == "in"), "documents"].sum()
+    read = inputs.select(frames.corpus(), fate="in")["documents"].sum()
     return {
         "sequence_length": index["sequence_length"],
         "vocabulary_size": index["vocabulary_size"],
@@ -111,22 +109,6 @@ def data_of(settings: Settings) -> dict[str, object]:
         "labels": LABELS,
         "signatures": inputs.signatures(),
         "strongest": float(inputs.read("noise_curves")["level"].max()),
-    }
-
-
-def checklist_facts(settings: Settings) -> dict[str, object]:
-    """What the checklist says of this run."""
-    differing = {source: deviations.differing(frames.compared(settings, source)) for source in verdicts.PAPERS}
-    generated = settings.data.source == "embedded"
-    return {
-        "differences": sentence("differences", papers=verdicts.PAPERS, differing=differing),
-        "generated": "yes" if generated else "does not apply",
-        "validation_documents": f"{settings.tokenization.validation_documents:,}",
-        "source": content("sentences")["sources"][settings.data.source],
-        "corpus_seed": settings.corpus.seed,
-        "pretraining_seeds": len(settings.pretraining.seeds),
-        "finetuning_seeds": " and ".join(str(len(settings.finetuning[name].seeds)) for name in settings.protocols),
-        "confidence": f"{100 * settings.analysis.confidence:g} %",
     }
 
 
@@ -139,7 +121,7 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     drawn = {
         "curves": inputs.read("curves"),
         "dots": runs.drop(columns=["evaluated_on", "value"]).assign(quantity=scores.GLUE_SCORE),
-        "bars": pd.concat([inputs.read("bars"), shares(pd.read_csv(LEDGER))]),
+        "bars": pd.concat([inputs.read("bars"), shares(frames.corpus())]),
     }
     made = [draw(figure, drawn[figure.kind]) for figure in specifications.load()[1].values()]
     filled = inputs.read("cells", dtype=cells.TYPES)
@@ -147,16 +129,15 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     made += robustness_figures.transfer(inputs.read("transfer"), filled)
     made += own_figures.translation(inputs.read("translation_curves"))
     made += own_figures.waiting(inputs.read("waiting"))
-    made.append(answer_figure.answer(contrasts.frame(), inputs.summaries(), settings))
+    made.append(answer_figure.answer(inputs.summaries(), settings))
     return {drawing.name: drawing for drawing in made}
 
 
 def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawing]) -> dict:
     """What the templates are filled with: what all pages share, and the pages."""
     layout, summaries = content("sections"), inputs.summaries()
-    compared, facts = contrasts.frame(), first_screen.of_run(settings, summaries)
-    matrix = first_screen.matrix(settings, compared, summaries, inputs.studies())
-    made = pages.pages(layout, grids, figures, texts(settings, matrix, compared))
+    matrix = first_screen.matrix(settings, summaries)
+    made = pages.pages(layout, grids, figures, texts(settings, matrix))
     tasks = inputs.task_statistics()
     more = {
         "subsets": sorted(tasks.loc[tasks["subset"], "task"].map(names.task).unique()),
@@ -164,7 +145,7 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
         "remark": settings.report.remark,
     }
     return layout | {
-        "banner": sentence("banner", **facts),
+        "banner": sentence("banner", **first_screen.of_run(settings, summaries)),
         "columns": layout["matrix"],
         "matrix": matrix,
         "one_a_source": first_screen.one_a_source,
@@ -177,12 +158,12 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
     }
 
 
-def texts(settings: Settings, matrix: list[dict], compared: pd.DataFrame) -> dict[str, object]:
+def texts(settings: Settings, matrix: list[dict]) -> dict[str, object]:
     """What the texts of the sections name: options of the analysis, and the answers that this run gives."""
-    totals = frames.reader(settings, {})("audit_totals")
+    totals = frames.reader(settings)("audit_totals")
     return statistics_of(settings) | {
         "answer": lambda column: first_screen.answer(column, matrix),
-        "differs": sentence("differs", **first_screen.differing(compared)),
+        "differs": sentence("differs", **first_screen.differing()),
         "studied": sentence("studied", rows=inputs.studies().to_dict("records")),
         "squad": sentence("squad", scores=first_screen.questions(inputs.read("cells", dtype=cells.TYPES))),
         "translated": sentence("translated", scores=first_screen.bleu(inputs.read("translation"))),

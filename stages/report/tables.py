@@ -1,10 +1,8 @@
 """Tables as they are shown: groups of lines of values, with the CSV that stands beside them.
 
-Nothing here knows HTML or LaTeX. stages/report/paper_tables.py makes them of the papers' tables; `plain` makes
-all others.
+Nothing here knows HTML or LaTeX. paper_tables.py makes them of the papers' tables, own_tables.py all others.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, isinf, isnan
 from typing import ClassVar
@@ -72,26 +70,39 @@ class Heading:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grid:
-    """A table. name: of its files. place: where it stands in a paper, empty for our own; links: to that place.
+class Shown:
+    """What tables and figures have in common. name: of the files. place: where it stands in a paper, empty for our own.
 
-    stage: the pipeline stage whose numbers it shows. labelled: whether its lines have labels. measured: whether this
-    run, or what the authors released, has a number in it. parts: tables whose files hold the same by edition.
+    stage: the pipeline stage whose numbers it shows. notes: what a reader must know of it. csv: the numbers shown.
+    measured: whether this run, or what the authors released, has a number in it.
     """
 
     name: str
     place: str = ""
     title: str
     stage: str
+    notes: tuple[str, ...] = ()
+    csv: pd.DataFrame
+    measured: bool = True
+
+    @property
+    def command(self) -> str:
+        return command(self.stage)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid(Shown):
+    """A table. labelled: whether its lines have labels. links: to its place in a paper.
+
+    parts: tables whose files hold the same by edition.
+    """
+
     first: str
     headings: tuple[Heading, ...]
     groups: tuple[Group, ...]
-    notes: tuple[str, ...] = ()
     labelled: bool = False
-    measured: bool = True
     links: tuple[tuple[str, str], ...] = ()
     parts: tuple[str, ...] = ()
-    csv: pd.DataFrame
     kind: ClassVar[str] = "table"
     empty: ClassVar[bool] = False
 
@@ -101,10 +112,6 @@ class Grid:
         lines = [line.values for group in self.groups for line in group.lines if line.values]
         columns = list(zip(*lines, strict=True)) or [()] * len(self.headings)
         return [next((value.kind for value in column if value.text != MISSING), "number") for column in columns]
-
-    @property
-    def command(self) -> str:
-        return command(self.stage)
 
     @property
     def filters(self) -> dict[str, list[str]]:
@@ -154,14 +161,6 @@ def spread(value: float, decimals: int) -> str:
     return "" if isnan(value) else f"± {number(value, decimals)}"
 
 
-def mean_sd(cell: object) -> Value:
-    """A cell (mean, standard deviation, decimals) as `91.5 ± 0.4`; a dash for anything else, such as a gap."""
-    if not isinstance(cell, tuple):
-        return Value(MISSING)
-    mean, sd, decimals = cell
-    return Value(number(round(mean, decimals) + 0.0, decimals), spread(sd, decimals))  # + 0.0: no minus before a zero
-
-
 def interval(low: float, high: float, decimals: int) -> str:
     """An interval as `1.20 to 3.40`, or `1.20 or more` without an upper end; a dash for NaN."""
     if isnan(low):
@@ -172,42 +171,3 @@ def interval(low: float, high: float, decimals: int) -> str:
 def probability(p: float) -> str:
     """Three digits after the point, and never a zero."""
     return MISSING if isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def plain(
-    frame: pd.DataFrame,
-    columns: dict[str, tuple[Heading, Callable]],
-    *,
-    name: str,
-    title: str,
-    stage: str,
-    **more,
-) -> Grid:
-    """A table without line labels: the first of `columns` labels the rows, the others are its values.
-
-    A frame without rows gives one line that says so.
-
-    columns: by name in `frame`, the heading and the function that writes a value as text or as a Value.
-    """
-    (first, (heading, label)), *others = columns.items()
-    groups = []
-    for row in frame.to_dict("records"):
-        values = [form(row[column]) for column, (_, form) in others]
-        values = tuple(value if isinstance(value, Value) else Value(value) for value in values)
-        groups.append(Group(label(row[first]), (Line("", values),)))
-    return Grid(
-        measured=bool(groups),
-        name=name,
-        title=title,
-        stage=stage,
-        first=heading.label,
-        headings=tuple(heading for _, (heading, _) in others),
-        groups=tuple(groups) or NOTHING,
-        csv=frame,
-        **more,
-    )
-
-
-def text(value: object) -> Value:
-    """A cell of text, left as it is."""
-    return Value(str(value), kind="text")

@@ -29,10 +29,7 @@ LEDGERS = {  # column of the claims: heading, what it judges
     ),
     "run": ("This run", "Does it show it, by counting or by training?"),
 }
-COMMON = (
-    "released",
-    ONE_CHECKPOINT,
-)  # of nearly every cell of that column: its head says so, and the cell how it reads
+COMMON = ("released", ONE_CHECKPOINT)  # of nearly every cell of that column: its head says so, the cell how it reads
 CITED = re.compile(r"\s*\[[\w.\-]+, [\w\- ]+\]")  # from here on a sentence quotes checks, which are linked instead
 LEVEL = re.compile(r" \((\d+)%\)$")  # of an interval
 MARKS = "¹²³"  # of sentences that many cells of a column share, which then stand once in its head

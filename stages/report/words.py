@@ -36,21 +36,7 @@ def _compiled(template: str) -> jinja2.Template:
 @cache
 def _environment() -> jinja2.Environment:
     made = jinja2.Environment(undefined=jinja2.StrictUndefined)  # of text, not of markup: escaped where it is shown
-    made.filters |= {
-        "number": lambda value, decimals=0, scale=1: tables.number(_number(value) * scale, decimals),
-        "spread": lambda value, decimals=0, scale=1: tables.spread(_number(value) * scale, decimals),
-        "signed": lambda value, decimals=0, scale=1: tables.signed(_number(value) * scale, decimals),
-        "to": lambda low, high, decimals=0, scale=1: tables.interval(
-            _number(low) * scale, _number(high) * scale, decimals
-        ),
-        "p": lambda value: tables.probability(_number(value)),
-        "detectable": tables.detectable,
-        "task": names.task,
-        "operator": names.operator,
-        "protocol": names.protocol,
-        "milestone": names.milestone,
-        "listed": listed,
-    }
+    made.filters |= FILTERS
     made.globals |= {"model": names.model, "verdict_on": verdict_on}
     return made
 
@@ -68,3 +54,18 @@ def listed(words: list[str]) -> str:
     """`one`, `one and another`, `one, another and a third`."""
     *others, last = words
     return f"{', '.join(others)} and {last}" if others else last
+
+
+FILTERS = {  # of all templates: numbers and names as a reader knows them
+    "number": lambda value, decimals=0, scale=1: tables.number(_number(value) * scale, decimals),
+    "spread": lambda value, decimals=0, scale=1: tables.spread(_number(value) * scale, decimals),
+    "signed": lambda value, decimals=0, scale=1: tables.signed(_number(value) * scale, decimals),
+    "to": lambda low, high, decimals=0, scale=1: tables.interval(_number(low) * scale, _number(high) * scale, decimals),
+    "p": lambda value: tables.probability(_number(value)),
+    "detectable": tables.detectable,
+    "task": names.task,
+    "operator": names.operator,
+    "protocol": names.protocol,
+    "milestone": names.milestone,
+    "listed": listed,
+}

@@ -1,0 +1,32 @@
+"""Every key of nested settings, and another value for each, for the tests of what a change of params.yaml does."""
+
+from collections.abc import Iterator
+
+
+def leaves(tree: dict, above: str = "") -> Iterator[tuple[str, dict, str]]:
+    """(key, record that holds it, name in that record) of every setting."""
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", tree, name
+
+
+def other(value: object) -> object:
+    """A value of the same kind, more than before; whether it makes sense is nothing to a table or a plan of jobs."""
+    match value:
+        case bool():
+            return not value
+        case int():
+            return value + 1
+        case float():
+            return 2 * value or 0.5
+        case str():
+            return f"{value}_other"
+        case None:
+            return 7
+        case dict():
+            return {name: other(item) for name, item in value.items()}
+        case list() | tuple():
+            return type(value)([*value, other(value[-1]) if value else "other"])
+    return value  # a record of the schema
