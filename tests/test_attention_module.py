@@ -139,21 +139,6 @@ def test_a_memory_gives_keys_and_values_and_every_query_attends_by_itself(operat
     torch.testing.assert_close(layer(X, seen, memory), layer(X, None, memory[:, :6]), rtol=0, atol=1e-12)
 
 
-def test_hadamard_is_the_blogs_code():
-    """The post's own order of steps: whole-width products, the kernel, the divisor, an added mask, then the values."""
-    layer, X, memory = made("hadamard", output=False).double(), sequence(5), sequence(8, seed=2)
-    hidden = torch.arange(8) >= torch.tensor([[8], [6]])
-    expected = torch.empty_like(X)
-    for b in range(2):
-        product = X[b] @ memory[b].T  # q and k are not split into heads
-        values = memory[b] @ layer.value.weight.T + layer.value.bias
-        for head in range(HEADS):
-            channels = slice(head * HIDDEN // HEADS, (head + 1) * HIDDEN // HEADS)
-            logits = product * layer.W[head, :5, :8] / layer.s + hidden[b] * -1e9
-            expected[b, :, channels] = torch.exp(logits - logits.logsumexp(-1, keepdim=True)) @ values[:, channels]
-    torch.testing.assert_close(layer(X, ~hidden[:, None, None], memory), expected, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
 def test_a_layer_compiles_whole_trains_in_lower_precision_and_keeps_its_state(operator):
     torch.compiler.reset()  # no more than eight kinds of layer are compiled by one process

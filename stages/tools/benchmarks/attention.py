@@ -66,8 +66,8 @@ def steps(operators: list[str], size: dict[str, int], tokens: int, precision: st
         models[operator, "ours"] = OperatorBertModel(config, add_pooling_layer=False)
     ids = torch.randint(1000, (tokens // size["positions"], size["positions"]), device=device())
     calls = {key: _step_call(model.to(device()).train(), ids, precision) for key, model in models.items()}
-    feed_forward = SELF_ATTENTION["original"].feed_forward_work(size["hidden"], size["heads"], size["intermediate"])
-    work = {key: block_work(key[0], size["hidden"], size["heads"], size["positions"]) + feed_forward for key in models}
+    weights, _ = SELF_ATTENTION["original"].feed_forward_weights(size["hidden"], size["intermediate"])
+    work = {key: block_work(key[0], size["hidden"], size["heads"], size["positions"]) + 2 * weights for key in models}
     return compared(calls, work, {}, rounds)
 
 
