@@ -9,6 +9,7 @@ from stages.attention.configuration import configuration
 from stages.attention.counts import counted_layer, layer_formulas, model_parameters
 from stages.attention.export import STOCK, to_stock_bert
 from stages.attention.operators import OPERATORS
+from tests.toy import moved
 
 SMALL = {"layers": 4, "hidden": 512, "heads": 8, "intermediate": 2048, "positions": 512}
 BASE = {"layers": 12, "hidden": 768, "heads": 12, "intermediate": 3072, "positions": 512}
@@ -18,13 +19,8 @@ EXPRESSIBLE = [name for name in OPERATORS if name not in INEXPRESSIBLE]
 
 
 def toy(operator, model=OperatorBertForMaskedLM):
-    """Weights far from their start, so that no term vanishes."""
     torch.manual_seed(0)
-    model = model(configuration(operator, **TOY, vocab_size=50)).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.2 * torch.randn(parameter.shape))
-    return model
+    return moved(model(configuration(operator, **TOY, vocab_size=50)).eval(), 0.2)
 
 
 def outputs(model):

@@ -17,11 +17,10 @@ from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import configuration
 from stages.attention.operators import OPERATORS, SELF_ATTENTION, attention, operator_class
 from stages.attention.over_parameters import AttentionOverParameters
-from stages.plumbing.files import sha256
 from stages.plumbing.operators import FOLDER, described
 from stages.plumbing.settings import Settings
 from stages.settings.stage import require_own_operators
-from tests.toy import OWN
+from tests.toy import OWN, own_operator
 
 ROOT = Path(__file__).parents[1]
 POSITIONAL = ["hadamard", "hadamard_by_head", "fixed"]
@@ -328,14 +327,8 @@ def test_the_descriptions_and_the_settings_need_no_torch():
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
-def own(folder, text=OWN) -> dict:
-    path = folder / "mine.py"
-    path.write_text(text)
-    return {"operator": "plain_queries", "operators_file": str(path), "operators_sha256": sha256(path)}
-
-
 def test_a_users_own_operator_is_counted_saved_and_loaded_as_the_others(tmp_path):
-    variant = own(tmp_path)
+    variant = own_operator(tmp_path / "mine.py")
     size = {key: value for key, value in NARROW.items() if key != "initializer_range"}
     assert counts.counted_layer(variant, size).items() <= counts.layer_formulas(variant, size).items()
     assert counts.block_work(variant, 96, 4, 64) == counts.block_work("symmetric", 96, 4, 64)
@@ -349,7 +342,7 @@ def test_a_users_own_operator_is_counted_saved_and_loaded_as_the_others(tmp_path
 
 
 def test_a_users_file_that_cannot_be_imported_is_one_error_that_names_it(tmp_path):
-    variant = own(tmp_path, f"import no_such_package\n{OWN}")
+    variant = own_operator(tmp_path / "mine.py", f"import no_such_package\n{OWN}")
     with pytest.raises(ValueError, match=r"mine\.py: cannot be imported \(ModuleNotFoundError: .*no_such_package"):
         operator_class(variant)
 
@@ -371,18 +364,18 @@ def test_a_users_file_that_cannot_be_imported_is_one_error_that_names_it(tmp_pat
 )
 def test_a_users_operator_that_cannot_be_computed_stops_the_check_of_settings(text, said, tmp_path, monkeypatch):
     params = yaml.safe_load((ROOT / "params.yaml").read_text())
-    own(tmp_path, text)
+    own_operator(tmp_path / "mine.py", text)
     params |= {"operators": ["original", "plain_queries"], "operators_file": "mine.py"}
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=said):
         require_own_operators(Settings.model_validate(params))
-    own(tmp_path, OWN)
+    own_operator(tmp_path / "mine.py", OWN)
     require_own_operators(Settings.model_validate(params))
 
 
 def test_a_model_whose_operator_has_changed_since_is_not_loaded(tmp_path):
-    variant = own(tmp_path)
-    own(tmp_path, OWN.replace("return X,", "return -X,"))
+    variant = own_operator(tmp_path / "mine.py")
+    own_operator(tmp_path / "mine.py", OWN.replace("return X,", "return -X,"))
     with pytest.raises(ValueError, match=r"mine\.py has changed since the model was trained"):
         configuration(**variant, **{key: value for key, value in NARROW.items() if key != "initializer_range"})
 
