@@ -12,6 +12,7 @@ from torch import nn
 
 from stages.attention.multihead import AsMultiheadAttention
 from stages.attention.operators import SELF_ATTENTION, attention
+from tests.toy import moved
 
 FOLDER = Path(__file__).parents[1] / "stages/attention"
 HIDDEN, HEADS = 24, 4
@@ -21,15 +22,6 @@ PROJECTED = [name for name, kind in SELF_ATTENTION.items() if kind.exportable]
 def made(operator: str, **settings):
     torch.manual_seed(0)
     return attention(operator, HIDDEN, HEADS, positions=9, **settings)
-
-
-def moved(operator: str):
-    """Float64, its weights far from their start, so that no term vanishes."""
-    layer = made(operator).double()
-    with torch.no_grad():
-        for parameter in layer.parameters():
-            parameter.add_(0.3 * torch.randn_like(parameter))
-    return layer
 
 
 def sequence(length: int, seed: int = 1) -> torch.Tensor:
@@ -65,7 +57,7 @@ def test_a_layer_is_started_when_it_is_made(operator):
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
 def test_every_parameter_of_a_layer_takes_part(operator):
-    layer = moved(operator)
+    layer = moved(made(operator).double(), 0.3)
     layer(sequence(9)).square().sum().backward()
     assert all(parameter.grad.any() for name, parameter in layer.named_parameters() if name != "key.bias")
 
@@ -77,7 +69,7 @@ def test_what_nobody_has_started_yet_shows():
 @pytest.mark.parametrize("kind", [None, "key", "pair", "head", "added"])
 @pytest.mark.parametrize("operator", PROJECTED)
 def test_a_layer_is_pytorchs_own_with_its_projections(operator, kind):
-    layer = moved(operator)
+    layer = moved(made(operator).double(), 0.3)
     ours, twin, X, memory = AsMultiheadAttention(layer), as_multihead_attention(layer), sequence(6), sequence(8, seed=2)
     hidden_keys = torch.arange(8) >= torch.tensor([[8], [5]])
     pairs = torch.ones(6, 8, dtype=torch.bool).triu(3)
@@ -102,7 +94,7 @@ def test_a_layer_is_pytorchs_own_with_its_projections(operator, kind):
 @pytest.mark.parametrize("operator", PROJECTED)
 def test_a_layer_stands_in_an_encoder_of_pytorchs(operator, training):
     block = nn.TransformerEncoderLayer(HIDDEN, HEADS, 48, dropout=0.0, batch_first=True, dtype=torch.float64)
-    layer = moved(operator)
+    layer = moved(made(operator).double(), 0.3)
     block.self_attn = as_multihead_attention(layer)
     X, padding = sequence(6), torch.arange(6) >= torch.tensor([[6], [4]])
     block.train(training)
@@ -114,7 +106,7 @@ def test_a_layer_stands_in_an_encoder_of_pytorchs(operator, training):
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
 def test_a_causal_layer_sees_no_later_token(operator):
-    layer, X = moved(operator), sequence(6)
+    layer, X = moved(made(operator).double(), 0.3), sequence(6)
     changed = X.clone()
     changed[:, 4:] += 1
     seen = torch.ones(2, 1, 1, 6, dtype=torch.bool)
@@ -128,7 +120,7 @@ def test_a_causal_layer_sees_no_later_token(operator):
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)
 def test_a_memory_gives_keys_and_values_and_every_query_attends_by_itself(operator):
-    layer, X, memory = moved(operator), sequence(5), sequence(8, seed=2)
+    layer, X, memory = moved(made(operator).double(), 0.3), sequence(5), sequence(8, seed=2)
     torch.testing.assert_close(layer(X, memory=X), layer(X), rtol=0, atol=1e-12)
     changed = X.clone()
     changed[:, 3] += 1
@@ -137,21 +129,6 @@ def test_a_memory_gives_keys_and_values_and_every_query_attends_by_itself(operat
     assert operator == "fixed" or not torch.allclose(one[:, 3], other[:, 3])
     seen = (torch.arange(8) < 6)[None, None, None]
     torch.testing.assert_close(layer(X, seen, memory), layer(X, None, memory[:, :6]), rtol=0, atol=1e-12)
-
-
-def test_hadamard_is_the_blogs_code():
-    """The post's own order of steps: whole-width products, the kernel, the divisor, an added mask, then the values."""
-    layer, X, memory = made("hadamard", output=False).double(), sequence(5), sequence(8, seed=2)
-    hidden = torch.arange(8) >= torch.tensor([[8], [6]])
-    expected = torch.empty_like(X)
-    for b in range(2):
-        product = X[b] @ memory[b].T  # q and k are not split into heads
-        values = memory[b] @ layer.value.weight.T + layer.value.bias
-        for head in range(HEADS):
-            channels = slice(head * HIDDEN // HEADS, (head + 1) * HIDDEN // HEADS)
-            logits = product * layer.W[head, :5, :8] / layer.s + hidden[b] * -1e9
-            expected[b, :, channels] = torch.exp(logits - logits.logsumexp(-1, keepdim=True)) @ values[:, channels]
-    torch.testing.assert_close(layer(X, ~hidden[:, None, None], memory), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("operator", SELF_ATTENTION)

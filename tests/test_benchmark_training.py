@@ -14,9 +14,9 @@ from stages.timing import peers, speed
 from stages.tools.benchmarks import training as benchmark
 from stages.training import machine
 from tests import toy
-from tests.toy import FINETUNING, TOY
+from tests.toy import FINETUNING, TOY, run_of
 
-RECIPE = benchmark.TRAINING | {"maximum_length": 16}
+RECIPE = Finetuning.model_validate(FINETUNING | {"epochs": 1})
 
 
 @pytest.fixture(scope="module")
@@ -72,16 +72,15 @@ def test_stock_pretraining_computes_in_the_precision_asked_for_in_any_order(prep
         return forward(self, *arguments, **others)
 
     monkeypatch.setattr(BertSelfAttention, "forward", watched)
-    stock = peers.Pretraining(TOY, benchmark.TRAINING, corpus.vocabulary_size, corpus.train[range(8)], tokenizer)
     for precision in ("float32", "bfloat16", "float32"):
         seen.clear()
-        stock.seconds(4, precision, 1)
+        peers.Pretraining(run_of(precision=precision), corpus, tokenizer).seconds(1)
         assert set(seen) == {getattr(torch, precision)}
 
 
 def test_stock_fine_tuning_pads_every_example_to_the_maximum(prepared):
     _, corpus, (examples, _) = prepared
-    stock = peers.Finetuning(TOY, RECIPE, corpus.vocabulary_size, 2, "float32", 1)
+    stock = peers.Finetuning("sst2", RECIPE, TOY, corpus.vocabulary_size)
     data = stock.padded(examples)
     assert {len(row["input_ids"]) for row in data} == {16}
     assert [sum(row["attention_mask"]) for row in data] == [len(ids) for ids in examples.ids]
@@ -90,9 +89,8 @@ def test_stock_fine_tuning_pads_every_example_to_the_maximum(prepared):
 
 def test_stock_bert_and_ours_predict_alike_from_equal_weights(prepared):
     _, corpus, (examples, validation) = prepared
-    stock = peers.Finetuning(TOY, RECIPE, corpus.vocabulary_size, 2, "float32", 1)
-    stock.train(examples, 8, 1, 1e-3)
-    recipe = Finetuning.model_validate(FINETUNING)
-    ours = speed.Finetuning("sst2", recipe, {"operator": "original"}, TOY, corpus.vocabulary_size)
+    stock = peers.Finetuning("sst2", RECIPE, TOY, corpus.vocabulary_size)
+    stock.train(examples)
+    ours = speed.Finetuning({"operator": "original"}, "sst2", RECIPE, TOY, corpus.vocabulary_size)
     ours.model.load_state_dict(stock.model.state_dict())
-    assert np.array_equal(stock.predict(validation), finetuning.predict(ours.model, validation, "float32"))
+    assert np.array_equal(stock.predict(validation), ours.predict(validation))

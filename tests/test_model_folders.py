@@ -22,11 +22,10 @@ from stages.benchmarks.glue import TASKS
 from stages.classification import training
 from stages.classification.training import import_operator
 from stages.finetuning import stage as finetuning
-from stages.plumbing.files import sha256
 from stages.plumbing.model_folders import card, complete
 from stages.plumbing.observations import Observation
 from stages.tokenization.vocabulary import SPECIAL, word_pieces
-from tests.toy import MINE, OWN, TOY, tuned
+from tests.toy import MINE, OWN, TOY, own_operator, tuned
 
 ATTENTION = Path(export.__file__).parent
 WORDS = ("the", "dog", "cat", "sees", "a")
@@ -123,12 +122,11 @@ def test_a_stock_export_fills_masks_without_our_code_as_the_model_does_with_it(f
     assert "without this repository" in (tmp_path / "stock" / "README.md").read_text()
 
 
-def named(folder, target, file):
+def named(folder, target, variant):
     """A copy of a model folder whose configuration names Python code as that of its operator."""
     shutil.copytree(folder, target)
     config = json.loads((folder / "config.json").read_text())
-    config |= {"operator": "plain_queries", "operators_file": str(file), "operators_sha256": sha256(file)}
-    (target / "config.json").write_text(json.dumps(config))
+    (target / "config.json").write_text(json.dumps(config | variant))
     return target
 
 
@@ -142,9 +140,9 @@ def named(folder, target, file):
     ids=["pipeline", "from_pretrained", "export"],
 )
 def test_no_python_runs_that_the_configuration_of_a_model_folder_names(load, folder, tmp_path):
-    (tmp_path / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n{OWN}")
+    variant = own_operator(tmp_path / "mine.py", f"open({str(tmp_path / 'ran')!r}, 'w')\n{OWN}")
     with pytest.raises(ValueError, match="`plain_queries` is a user's own, and a configuration cannot name its code"):
-        load(named(folder, tmp_path / "theirs", tmp_path / "mine.py"))
+        load(named(folder, tmp_path / "theirs", variant))
     assert not (tmp_path / "ran").exists()
 
 
@@ -153,8 +151,7 @@ def test_inside_a_run_the_operator_comes_from_the_file_that_params_yaml_names(tm
     monkeypatch.setattr(own, "_imported", {})
     shutil.copyfile(MINE.with_name("params.yaml"), "params.yaml")
     mine = tmp_path / "my_operators.py"
-    mine.write_text(f"# of this run\n{OWN}")
-    variant = {"operator": "plain_queries", "operators_file": str(mine), "operators_sha256": sha256(mine)}
+    variant = own_operator(mine, f"# of this run\n{OWN}")
     OperatorBertForMaskedLM(configuration(**variant, **TOY, vocab_size=10)).save_pretrained("model")
     assert "mine" not in (tmp_path / "model" / "config.json").read_text()
     own._imported.clear()  # as in another process
@@ -168,12 +165,9 @@ def test_inside_a_run_the_operator_comes_from_the_file_that_params_yaml_names(tm
 
 def test_the_line_on_the_card_of_a_user_s_own_operator_imports_its_file(folder, tmp_path):
     mine = tmp_path / "my_operators.py"
-    mine.write_text(f"# of this card\n{OWN}")
-    variant = {"operator": "plain_queries", "operators_file": mine.name, "operators_sha256": sha256(mine)}
-    settings = (
-        variant | {"operators_file": str(mine)} | TOY | {"vocab_size": len(AutoTokenizer.from_pretrained(folder))}
-    )
-    OperatorBertForMaskedLM(configuration(**settings)).save_pretrained(tmp_path / "own")
+    variant, words = own_operator(mine, f"# of this card\n{OWN}"), len(AutoTokenizer.from_pretrained(folder))
+    OperatorBertForMaskedLM(configuration(**variant, **TOY, vocab_size=words)).save_pretrained(tmp_path / "own")
+    variant["operators_file"] = mine.name
     text = card(tmp_path / "own", "A model", "Of my own.", "plain_queries", variant, "fill-mask", {})
     complete(tmp_path / "own", folder / "tokenizer.json", TOY["positions"], text)
     assert "fewer_attention.export" not in text
@@ -185,9 +179,9 @@ def test_the_line_on_the_card_of_a_user_s_own_operator_imports_its_file(folder, 
 
 
 def test_the_code_of_a_user_s_operator_is_not_exported_as_it_could_not_be_loaded(folder, tmp_path):
-    (tmp_path / "mine.py").write_text(OWN)
+    variant = own_operator(tmp_path / "mine.py")
     with pytest.raises(ValueError, match="imports this repository; export it in Python without it"):
-        export.export(named(folder, tmp_path / "own", tmp_path / "mine.py"), tmp_path / "target", own=True)
+        export.export(named(folder, tmp_path / "own", variant), tmp_path / "target", own=True)
     assert not (tmp_path / "target").exists()
 
 

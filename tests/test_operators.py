@@ -17,15 +17,13 @@ from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import configuration
 from stages.attention.operators import OPERATORS, SELF_ATTENTION, attention, operator_class
 from stages.attention.over_parameters import AttentionOverParameters
-from stages.plumbing.files import sha256
 from stages.plumbing.operators import FOLDER, described
 from stages.plumbing.settings import Settings
 from stages.settings.stage import require_own_operators
-from tests.toy import OWN
+from tests.toy import OWN, own_operator
 
 ROOT = Path(__file__).parents[1]
 POSITIONAL = ["hadamard", "hadamard_by_head", "fixed"]
-PROJECTED = [name for name in SELF_ATTENTION if name not in POSITIONAL]
 SYMMETRIC = ["symmetric", "partial_qk", "shared", "tied_qkv"]
 
 
@@ -135,29 +133,6 @@ def test_output_and_all_gradients_equal_the_definition_at_any_size(operator, bat
     assert_equals_reference(operator, module, X, seen)
 
 
-@pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
-@pytest.mark.parametrize("operator", SELF_ATTENTION)
-def test_masked_keys_never_influence_an_output(operator, training):
-    """In training too, where the product is written out."""
-    module = built(operator).train(training)
-    module.rate = 1e-12 if training else 0.0
-    X = torch.randn(1, 6, 24, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    seen = torch.tensor([True, True, True, True, False, False])
-    changed = X.clone()
-    changed[0, 4:] = 100.0
-    one, two = (module(T, seen[None, None, None, :])[0, :4] for T in (X, changed))
-    torch.testing.assert_close(one, two, rtol=0, atol=0)
-
-
-@pytest.mark.parametrize("operator", SELF_ATTENTION)
-def test_an_added_mask_does_what_a_boolean_one_does(operator):
-    module = built(operator)
-    X = torch.randn(1, 6, 24, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    seen = torch.tensor([True, True, False, True, False, True])[None, None, None, :]
-    added = torch.zeros(seen.shape, dtype=torch.float64).masked_fill(~seen, torch.finfo(torch.float64).min)
-    torch.testing.assert_close(module(X, added), module(X, seen))
-
-
 # identities
 
 
@@ -165,19 +140,6 @@ def test_an_added_mask_does_what_a_boolean_one_does(operator):
 def test_scores_are_symmetric_in_the_two_tokens(operator):
     A = built(operator).scores(torch.randn(1, 6, 24, dtype=torch.float64))
     torch.testing.assert_close(A, A.mT)
-
-
-@pytest.mark.parametrize("operator", PROJECTED)
-def test_an_original_with_the_projections_of_an_operator_has_its_outputs(operator):
-    module, original = built(operator), built("original")
-    with torch.no_grad():
-        for layer, (weight, bias) in zip(
-            (original.query, original.key, original.value), module.projections(), strict=True
-        ):
-            layer.weight.copy_(weight)
-            layer.bias.copy_(bias)
-    X = torch.randn(2, 6, 24, dtype=torch.float64)
-    torch.testing.assert_close(original(X), module(X), rtol=1e-10, atol=1e-10)
 
 
 def test_only_the_product_of_the_query_and_key_diagonals_matters():
@@ -365,14 +327,8 @@ def test_the_descriptions_and_the_settings_need_no_torch():
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
-def own(folder, text=OWN) -> dict:
-    path = folder / "mine.py"
-    path.write_text(text)
-    return {"operator": "plain_queries", "operators_file": str(path), "operators_sha256": sha256(path)}
-
-
 def test_a_users_own_operator_is_counted_saved_and_loaded_as_the_others(tmp_path):
-    variant = own(tmp_path)
+    variant = own_operator(tmp_path / "mine.py")
     size = {key: value for key, value in NARROW.items() if key != "initializer_range"}
     assert counts.counted_layer(variant, size).items() <= counts.layer_formulas(variant, size).items()
     assert counts.block_work(variant, 96, 4, 64) == counts.block_work("symmetric", 96, 4, 64)
@@ -386,7 +342,7 @@ def test_a_users_own_operator_is_counted_saved_and_loaded_as_the_others(tmp_path
 
 
 def test_a_users_file_that_cannot_be_imported_is_one_error_that_names_it(tmp_path):
-    variant = own(tmp_path, f"import no_such_package\n{OWN}")
+    variant = own_operator(tmp_path / "mine.py", f"import no_such_package\n{OWN}")
     with pytest.raises(ValueError, match=r"mine\.py: cannot be imported \(ModuleNotFoundError: .*no_such_package"):
         operator_class(variant)
 
@@ -408,18 +364,18 @@ def test_a_users_file_that_cannot_be_imported_is_one_error_that_names_it(tmp_pat
 )
 def test_a_users_operator_that_cannot_be_computed_stops_the_check_of_settings(text, said, tmp_path, monkeypatch):
     params = yaml.safe_load((ROOT / "params.yaml").read_text())
-    own(tmp_path, text)
+    own_operator(tmp_path / "mine.py", text)
     params |= {"operators": ["original", "plain_queries"], "operators_file": "mine.py"}
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=said):
         require_own_operators(Settings.model_validate(params))
-    own(tmp_path, OWN)
+    own_operator(tmp_path / "mine.py", OWN)
     require_own_operators(Settings.model_validate(params))
 
 
 def test_a_model_whose_operator_has_changed_since_is_not_loaded(tmp_path):
-    variant = own(tmp_path)
-    own(tmp_path, OWN.replace("return X,", "return -X,"))
+    variant = own_operator(tmp_path / "mine.py")
+    own_operator(tmp_path / "mine.py", OWN.replace("return X,", "return -X,"))
     with pytest.raises(ValueError, match=r"mine\.py has changed since the model was trained"):
         configuration(**variant, **{key: value for key, value in NARROW.items() if key != "initializer_range"})
 

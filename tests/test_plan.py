@@ -5,6 +5,7 @@ import math
 import os
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 import yaml
@@ -50,13 +51,14 @@ def small(params: dict) -> None:
     params["question_answering"] |= {"tasks": ["squad1", "squad1_triviaqa"], "seeds": [1], "epochs": 2}
 
 
-def counted(settings: Settings) -> dict[str, list[work.Work]]:
-    runs = work.planned(settings, known(settings))
-    return {stage: [run for run in runs if run.stage == stage] for stage in dict.fromkeys(run.stage for run in runs)}
+def counted(settings: Settings, stage: str, operator: str | None = None) -> pd.DataFrame:
+    """The jobs of a stage, or those of one operator among them."""
+    jobs = work.planned(settings, known(settings)).query(f"stage == '{stage}'")
+    return jobs[[operator in (None, run.operator) for run in jobs["run"]]]
 
 
 def test_counts_agree_with_hand_arithmetic():
-    counts = counted(settings_of(small))
+    settings = settings_of(small)
     expected = {  # runs and tokens of both operators
         "pretraining": (4, 2 * 2 * (100 * 4 + 4 * 10) * 32),  # validated after steps 30, 60, 90 and 100
         # two operators and the one that is not pre-trained; mnli has two validation splits
@@ -67,51 +69,55 @@ def test_counts_agree_with_hand_arithmetic():
         "convergence": (2 * 2 * 2 * 3, 2 * 2 * 2 * 3 * (5 + 1) * 10 * 20),
         "question_answering": (2 * 2 * 3, 2 * 2 * (3 * 2 + 2) * 10 * 32),  # TriviaQA, and both tasks
     }
-    found = {name: (len(counts[name]), round(sum(job.tokens for job in counts[name]))) for name in expected}
-    assert found == expected
+    jobs = work.planned(settings, known(settings)).groupby("stage")["tokens"]
+    assert {name: (len(jobs.get_group(name)), round(jobs.get_group(name).sum())) for name in expected} == expected
 
 
 def test_operations_are_tokens_times_those_of_a_token_at_the_length_of_their_sequences():
     settings = settings_of(small)
     model = settings.models["tiny"].model_dump()
-    [run] = [job for job in counted(settings)["pretraining"] if job.run.operator == "shared" and job.run.seed == 1]
+    first, _ = counted(settings, "pretraining", "shared")["flops"]
     short, whole = (training_flops("shared", model, 2000, length, 0.3) for length in (16, 32))
-    assert run.flops == pytest.approx(50 * 4 * 32 * (short + whole) + 4 * 10 * 32 * whole / 3)
+    assert first == pytest.approx(50 * 4 * 32 * (short + whole) + 4 * 10 * 32 * whole / 3)
 
 
 def test_a_run_from_weights_that_are_not_pretrained_takes_what_one_of_the_reference_does():
-    runs = counted(settings_of(small))["finetuning"]
-    bare, pretrained = ([run for run in runs if run.run.operator == name] for name in ("not_pretrained", "original"))
-    assert [run.flops for run in bare] == [run.flops for run in pretrained]
-    assert not any(run.bytes for run in bare) and all(run.bytes for run in pretrained)
+    bare, pretrained = (counted(settings_of(small), "finetuning", name) for name in ("not_pretrained", "original"))
+    assert bare["flops"].tolist() == pretrained["flops"].tolist()
+    assert not bare["bytes"].any() and pretrained["bytes"].all()
 
 
 def test_epochs_of_an_unknown_corpus_leave_the_work_unknown():
-    settings = settings_of(lambda params: params["pretraining"].update(steps=None, epochs=2, batch_size=64))
-    assert work.pretraining_passes(settings, known(settings))[1][0] == pytest.approx(0.6 * 32 * 64 * 32)  # 32 steps
-    [run, *_] = work.planned(settings, amounts.of(settings))
-    assert run.bytes and math.isnan(run.tokens) and math.isnan(run.flops)
+    settings = settings_of(lambda params: params["pretraining"].update(steps=None, epochs=20, batch_size=64))
+    trained = 313 * 64 * 32  # tokens of as many steps, and the validation at every evaluation
+    tested = math.ceil(313 / settings.pretraining.evaluation_interval) * 10 * 32
+    assert counted(settings, "pretraining")["tokens"].iloc[0] == pytest.approx(trained + tested)
+    run = work.planned(settings, amounts.of(settings)).iloc[0]
+    assert run["bytes"] and math.isnan(run["tokens"]) and math.isnan(run["flops"])
 
 
 def test_disk_counts_every_copy():
     settings = settings_of(small)
-    counts, size = counted(settings), settings.models["tiny"].model_dump() | {"vocab_size": 2000}
-    masked_lm = 4 * model_parameters("masked_lm_parameters", "original", size)
-    [run, *_] = counts["pretraining"]
-    assert run.bytes == (3 + 3 * (1 + 3)) * masked_lm  # the state; the last model and those of steps 0, 50 and 100
-    [run, *_] = counts["finetuning"]
-    assert run.bytes == 3 * 4 * model_parameters("classifier_parameters", "original", size)
+    size = settings.models["tiny"].model_dump() | {"vocab_size": 2000}
+    masked_lm, classifier = (
+        4 * model_parameters(f"{kind}_parameters", "original", size) for kind in ("masked_lm", "classifier")
+    )
+    pretrained, tuned = (counted(settings, stage)["bytes"].iloc[0] for stage in ("pretraining", "finetuning"))
+    assert pretrained == (3 + 3 * (1 + 3)) * masked_lm  # the state; the last model and those of steps 0, 50 and 100
+    assert tuned == 3 * classifier
 
 
 def test_windows_are_those_of_question_answering():
     settings = settings_of(lambda params: params["question_answering"].update(maximum_length=31, stride=8))
-    assert work.windows_of(known(settings), "squad1", settings.question_answering) == (2, 27.5)  # 20 + 13 tokens of 21
+    answered = counted(settings, "question_answering").iloc[-1]
+    assert answered["length"] == 27.5  # two windows of 20 and 13 tokens of 21, each after 11 of the question
+    assert answered["tokens"] == 2 * 27.5 * 10 * (settings.question_answering.epochs + 1)
 
 
 @pytest.fixture
 def untimed(monkeypatch, tmp_path):
     """The planner in an empty checkout, where every operation takes as long."""
-    monkeypatch.setattr(pace, "measured", lambda _, __, runs: {(run.size, run.recipe): 1e-9 for run in runs})
+    monkeypatch.setattr(pace, "timed", lambda *_: 1e-9)
     monkeypatch.setattr("sys.argv", ["planner"])
     for name in ("dvc.yaml", "data/published", "data/original", "my_operators.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -125,7 +131,8 @@ def test_jobs_go_in_rounds_of_as_many_as_work_at_once(untimed, monkeypatch):
     (untimed / "params.yaml").write_text(scales.read("laptop"))
     monkeypatch.setattr(plan, "workers", lambda settings, stage: 2)
     monkeypatch.setattr("time.process_time", lambda: 6.0)
-    monkeypatch.setattr(work, "planned", lambda *_: [work.Work("noise", "tiny", "r", None, 1.0, 1.0, 12e9, 0)] * 5)
+    job = ("noise", "noise", "tiny", "r", None, 1.0, 1.0, 12e9, 0)
+    monkeypatch.setattr(work, "planned", lambda *_: pd.DataFrame([job] * 5, columns=work.COLUMNS))
     plan.main()
     assert json.loads(Path("data/plan.json").read_text())["seconds"] == {"noise": 6 + 3 * 12}
 
@@ -153,25 +160,25 @@ def lock_of(*commands: str, **stages: dict) -> None:
 def test_jobs_of_finished_inputs_are_done_until_the_model_that_they_start_from_is_newer(untimed):
     settings = settings_of(small)
     runs = work.planned(settings, amounts.of(settings))
-    [tuned, *_] = [run for run in runs if run.stage == "finetuning"]
-    folder, model = jobs.FOLDER / "finetune" / "0", Path(tuned.run.weights, "model.safetensors")
+    tuned = runs.loc[runs["stage"] == "finetuning", "run"].iloc[0]
+    folder, model = jobs.FOLDER / "finetune" / "0", Path(tuned.weights, "model.safetensors")
     for path in (model, folder / "result.json"):
         path.parent.mkdir(parents=True)
         path.touch()
-    (folder / "job.json").write_text(json.dumps({"name": tuned.run.name, "settings": tuned.run.content}))
+    (folder / "job.json").write_text(json.dumps({"name": tuned.name, "settings": tuned.content}))
 
-    def finished() -> list[work.Work]:
-        return [run for run, done in zip(runs, plan.done_of(settings, runs), strict=True) if done]
+    def finished() -> pd.DataFrame:
+        return runs[plan.done(settings, runs)]
 
-    assert not finished()  # what it reads is still to be made
+    assert finished().empty  # what it reads is still to be made
     names = list(handover.commands(settings))
     before = [name for name in names[: names.index("finetuning")] if name != "pretraining@shared-tiny"]
     lock_of(*before)
-    assert {run.run.operator for run in finished()} == {"original"}
+    assert {run.operator for run in finished()["run"]} == {"original"}
     lock_of(*before, "pretraining@shared-tiny")
-    assert [run for run in finished() if run.stage == "finetuning"] == [tuned]
+    assert finished().query("stage == 'finetuning'")["run"].tolist() == [tuned]
     os.utime(model, (2e9, 2e9))
-    assert tuned not in finished()
+    assert finished().query("stage == 'finetuning'").empty
 
 
 def test_numbers_that_dvc_writes_in_its_way_and_settings_that_are_left_out_are_those_of_today(untimed):

@@ -217,30 +217,30 @@ def crossed(generator, log_hazard: float = 0.0, shared_start: float = 0.0, seeds
     """Two operators at five values of a factor; runs of equal seed have a start in common."""
     rows = []
     start = generator.normal(0, shared_start, seeds)
-    for operator in ("original", "pairwise"):
+    for own in (False, True):
         for spread, mean in zip((0.1, 0.3, 1.0, 3.0, 8.0), (700, 500, 400, 600, 4000), strict=True):
             for seed in range(seeds):
-                scale = mean * np.exp(start[seed] - log_hazard * (operator == "pairwise"))
-                rows.append((operator, spread, seed, float(np.ceil(generator.exponential(scale) / 25) * 25)))
-    frame = pd.DataFrame(rows, columns=["operator", "spread", "seed", "step"])
+                scale = mean * np.exp(start[seed] - log_hazard * own)
+                rows.append((own, spread, seed, float(np.ceil(generator.exponential(scale) / 25) * 25)))
+    frame = pd.DataFrame(rows, columns=["own", "spread", "seed", "step"])
     return frame.assign(reached=frame["step"] < END, step=frame["step"].clip(upper=END))
 
 
 def test_hazards_at_an_equal_factor_are_those_of_the_truth():
     some = crossed(np.random.default_rng(3), log_hazard=0.7, seeds=100)
-    found = hazards.ratio(some, "operator", "original", "spread", 0.95)
+    found = hazards.ratio(some, "spread", 0.95)
     assert np.log(found["hazard_ratio"]) == pytest.approx(0.7, abs=0.2) and found["hazard_low"] > 1
 
 
 def test_runs_of_equal_seed_are_not_taken_for_independent_ones():
     generator = np.random.default_rng(4)
     many = [crossed(generator, shared_start=0.6, seeds=30) for _ in range(60)]
-    tests = [hazards.ratio(some, "operator", "original", "spread", 0.95)["hazard_p"] for some in many]
+    tests = [hazards.ratio(some, "spread", 0.95)["hazard_p"] for some in many]
     assert np.mean(np.array(tests) < 0.05) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 60)
 
 
 @pytest.mark.parametrize("steps", [[END, END, END], [100, 120, 140]], ids=["never", "always before"])
 def test_an_arm_that_the_model_cannot_place_has_no_hazard_ratio(steps):
-    some = pd.DataFrame({"operator": ["original"] * 3 + ["symmetric"] * 3, "step": [500, 520, 540, *steps]})
+    some = pd.DataFrame({"own": [False] * 3 + [True] * 3, "step": [500, 520, 540, *steps]})
     some = some.assign(seed=[1, 2, 3, 1, 2, 3], spread=1.0, reached=some["step"] < END)
-    assert np.isnan([*hazards.ratio(some, "operator", "original", "spread", 0.95).values()]).all()
+    assert np.isnan([*hazards.ratio(some, "spread", 0.95).values()]).all()

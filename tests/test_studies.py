@@ -51,29 +51,18 @@ def test_the_runs_of_a_length_are_those_of_the_chain_with_batches_of_equally_man
     path.write_text(yaml.safe_dump(study._params(corpus, tmp_path)))
     settings = load_settings(path)
     for length in study.LENGTHS:
-        runs = [run for _, run in study._runs(corpus, settings, length)]
+        runs = [*study._runs(corpus, settings, length)]
         assert [run.seed for run in runs] == [*study.SEEDS]
         assert {run.training.batch_size * length for run in runs} == {corpus.tokens}
         assert {run.training.sequence_length_warmup for run in runs} == {None}
 
 
-def test_the_figure_is_of_equal_bytes_for_equal_numbers():
-    rows = [
-        (corpus.name, length, seed, step, step / length)
-        for corpus in study.CORPORA
-        for length in study.LENGTHS
-        for seed in study.SEEDS
-        for step in (50, 100)
-    ]
-    frame = pd.DataFrame(rows, columns=study.COLUMNS)
-    assert study.drawn(frame) == study.drawn(frame)
-    assert all(corpus.name in study.drawn(frame) for corpus in study.CORPORA)
-
-
-def test_the_findings_say_when_the_runs_of_the_study_leave_the_plateau():
+def test_the_figure_and_the_findings_are_those_of_the_runs_of_the_study():
     folder = Path(__file__).parents[1] / "reports/examples/lengths"
     page = " ".join(folder.with_name("README.md").read_text(encoding="utf-8").split())
-    left = study.leaving(pd.read_csv(folder / "observations.csv"))
+    found = pd.read_csv(folder / "observations.csv")
+    assert study.drawn(found) == (folder / "curves.svg").read_text(encoding="utf-8")
+    left = study.leaving(found)
     pd.testing.assert_frame_equal(left, pd.read_csv(folder / "leaving.csv"))
     steps = {key: sorted(runs.loc[runs["reached"], "step"]) for key, runs in left.groupby(["corpus", "length"])}
     text, wikipedia = ({length: steps[name, length] for length in study.LENGTHS} for name in left["corpus"].unique())

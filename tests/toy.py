@@ -37,6 +37,20 @@ FINETUNING = {
 }  # fmt: skip
 
 
+def moved(module: torch.nn.Module, by: float) -> torch.nn.Module:
+    """The module with its parameters moved away from their start, so that no term vanishes."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(by * torch.randn_like(parameter))
+    return module
+
+
+def own_operator(path: Path, text: str = OWN) -> dict[str, str]:
+    """The variant of a user's own operator, whose file is written."""
+    path.write_text(text)
+    return {"operator": "plain_queries", "operators_file": str(path), "operators_sha256": sha256(path)}
+
+
 def packed(folder: Path) -> Path:
     """data/tokens of 10 training and 3 validation sequences."""
     stream = folder.with_name("stream.bin")

@@ -137,15 +137,13 @@ class SelfAttention(nn.Module):
         return None
 
     @classmethod
-    def feed_forward_parameters(cls, hidden: int, heads: int, intermediate: int) -> int:
-        """Parameters of one layer's feed-forward network, or of what stands in its place, without the LayerNorm."""
-        width = cls.feed_forward_width(hidden, intermediate)
-        return 2 * hidden * width + width + hidden
+    def feed_forward_weights(cls, hidden: int, intermediate: int) -> tuple[int, int]:
+        """Weights of one layer's feed-forward network, or of what stands in its place, and its biases; no LayerNorm.
 
-    @classmethod
-    def feed_forward_work(cls, hidden: int, heads: int, intermediate: int) -> int:
-        """Floating-point operations a token of its forward pass: every weight is multiplied once, a bias never."""
-        return 4 * hidden * cls.feed_forward_width(hidden, intermediate)
+        A token's forward pass multiplies every weight once, a bias never.
+        """
+        width = cls.feed_forward_width(hidden, intermediate)
+        return 2 * hidden * width, width + hidden
 
     # initialisation
 
@@ -278,8 +276,8 @@ class SelfAttention(nn.Module):
 
         ValueError for an operator that no choice of W_q, W_k, W_v can express.
         """
-        if not self.roles:
-            raise ValueError(f"{self.name}: its scores are no product of queries and keys; BERT cannot express it")
+        if not (self.exportable and self.roles):
+            raise ValueError(f"{self.name}: {self.equation}; BERT cannot express it")
         query, key, value = ((layer.weight, layer.bias) for layer in map(self.get_submodule, self.roles))
         D = self.diagonal()
         return query if D is None else scaled(query, D), key, value

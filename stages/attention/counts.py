@@ -50,7 +50,7 @@ def attention_formulas(variant: Variant, size: dict[str, int]) -> dict[str, int]
 def layer_formulas(variant: Variant, size: dict[str, int]) -> dict[str, int]:
     """The numbers of `attention_formulas`, feed_forward_parameters, and layer_parameters: all with two LayerNorms."""
     numbers, kind = attention_formulas(variant, size), operator_class(variant)
-    feed_forward = kind.feed_forward_parameters(size["hidden"], size["heads"], size["intermediate"])
+    feed_forward = sum(kind.feed_forward_weights(size["hidden"], size["intermediate"]))
     layer = numbers["attention_block_parameters"] + feed_forward + 4 * size["hidden"]
     return numbers | {"feed_forward_parameters": feed_forward, "layer_parameters": layer}
 
@@ -137,8 +137,8 @@ def training_flops(variant: Variant, size: dict[str, int], vocabulary_size: int,
     Returns:
         Two for every multiplication with its addition, forward and backward.
     """
-    hidden, heads, intermediate = size["hidden"], size["heads"], size["intermediate"]
-    feed_forward = operator_class(variant).feed_forward_work(hidden, heads, intermediate)
-    layer = block_work(variant, hidden, heads, length) + feed_forward
+    hidden = size["hidden"]
+    weights, _ = operator_class(variant).feed_forward_weights(hidden, size["intermediate"])
+    layer = block_work(variant, hidden, size["heads"], length) + 2 * weights
     head = 2 * hidden * hidden + 2 * hidden * vocabulary_size
     return 3 * (size["layers"] * layer + masked * head)  # the backward pass takes two products for each of the forward

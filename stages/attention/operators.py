@@ -214,18 +214,9 @@ class OverParameters(Original):
         return AttentionOverParameters(hidden, many, d, cls.pairs(hidden, intermediate), dropout), many * d
 
     @classmethod
-    def feed_forward_parameters(cls, hidden: int, heads: int, intermediate: int) -> int:
-        width = cls.heads_multiple * hidden
-        return hidden * width + width + 2 * cls.pairs(hidden, intermediate) * width + width * hidden + hidden
-
-    @classmethod
-    def feed_forward_work(cls, hidden: int, heads: int, intermediate: int) -> int:
-        width = cls.heads_multiple * hidden
-        return 2 * (2 * hidden * width + 2 * cls.pairs(hidden, intermediate) * width)
-
-    def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
-        """Raises ValueError: BERT has no such feed-forward network."""
-        raise ValueError(f"{self.name}: BERT has no attention over parameters in place of its feed-forward network")
+    def feed_forward_weights(cls, hidden: int, intermediate: int) -> tuple[int, int]:
+        width = cls.heads_multiple * hidden  # of all heads together
+        return 2 * width * (hidden + cls.pairs(hidden, intermediate)), width + hidden
 
 
 class OverParametersWide(OverParameters):

@@ -5,6 +5,7 @@ A run saves its state beside its model, and a run that was stopped continues fro
 
 import math
 import time
+from functools import partial
 from pathlib import Path
 
 from transformers.utils import logging
@@ -92,8 +93,8 @@ def _train(trainer: Trainer, progress: dict, places: dict[int, Path], path: Path
     """Trains from `progress["step"]` to the end, and keeps `progress` up to date."""
     run, model, steps, corpus = trainer.run, trainer.model, trainer.steps, trainer.corpus
     recipe, longest = run.training, corpus.train.sequence_length
-    pace, flops = Pace(peak(recipe.precision) * processes()), _flops_by_length(run, corpus)
-    tokens = recipe.batch_size * longest
+    pace, tokens = Pace(peak(recipe.precision) * processes()), recipe.batch_size * longest
+    work = partial(training_flops, run.variant, run.model.model_dump(), corpus.vocabulary_size)  # a token, by length
     probes = Probes(run, corpus) if recipe.probes else None
     started = time.perf_counter() - progress["seconds"]
     losses, count = progress["since_evaluation"]
@@ -104,7 +105,7 @@ def _train(trainer: Trainer, progress: dict, places: dict[int, Path], path: Path
     for step in Bar(remaining, run.name, total=steps, initial=progress["step"], leave=False, silent=silent):
         loss, chosen, norm, rate = trainer.advance(step)
         losses, count, done = losses + loss, count + chosen, step + 1
-        pace.count(tokens, tokens * flops[sequence_length(recipe, step, steps, longest)])
+        pace.count(tokens, tokens * work(sequence_length(recipe, step, steps, longest), recipe.mask_probability))
         if done % recipe.evaluation_interval == 0 or done == steps:
             entry = {
                 "step": done,
@@ -128,12 +129,3 @@ def _train(trainer: Trainer, progress: dict, places: dict[int, Path], path: Path
             progress |= {"step": done, "seconds": time.perf_counter() - started, "since_evaluation": [losses, count]}
             if rank() == 0:
                 checkpoints.save(path, model, trainer.adamw, _with_processes(run), progress)
-
-
-def _flops_by_length(run: PretrainingRun, corpus: Corpus) -> dict[int, float]:
-    """Floating-point operations a token of an update, by the length of its sequences."""
-    recipe, size, warmup = run.training, run.model.model_dump(), run.training.sequence_length_warmup
-    return {
-        length: training_flops(run.variant, size, corpus.vocabulary_size, length, recipe.mask_probability)
-        for length in {corpus.train.sequence_length, *([warmup.length] if warmup else ())}
-    }

@@ -25,8 +25,14 @@ from transformers import (
     set_seed,
 )
 
+from stages.attention.configuration import configuration
+from stages.benchmarks.glue import TASKS
 from stages.classification.training import Encoded
+from stages.masked_lm.corpus import Corpus
+from stages.masked_lm.run import PretrainingRun
 from stages.plumbing.model_folders import SPECIAL
+from stages.plumbing.training_sections import Finetuning as Recipe
+from stages.plumbing.training_sections import Training
 from stages.training.machine import synchronise
 from stages.training.optimisation import device
 
@@ -45,7 +51,7 @@ class Clock(TrainerCallback):
         self.ends.append(time.perf_counter())
 
 
-def configured(size: dict[str, int], recipe: dict, **others) -> BertConfig:
+def configured(size: dict[str, int], recipe: Training, **others: int) -> BertConfig:
     """The configuration of stock BERT.
 
     Args:
@@ -53,60 +59,39 @@ def configured(size: dict[str, int], recipe: dict, **others) -> BertConfig:
         recipe: of training; its rates of dropout count.
         others: further fields of BertConfig.
     """
-    return BertConfig(
-        hidden_dropout_prob=recipe["hidden_dropout"],
-        attention_probs_dropout_prob=recipe["attention_dropout"],
-        num_hidden_layers=size["layers"],
-        hidden_size=size["hidden"],
-        num_attention_heads=size["heads"],
-        intermediate_size=size["intermediate"],
-        max_position_embeddings=size["positions"],
-        **others,
-    )
+    dropout = {"hidden_dropout_prob": recipe.hidden_dropout, "attention_probs_dropout_prob": recipe.attention_dropout}
+    return BertConfig(**configuration("original", **size, **dropout, **others).to_dict())
 
 
 class Pretraining:
-    """Masked-LM training of a new model, timed.
+    """Masked-LM training of new models, timed.
 
     Args:
-        size: of the model, as section `models` has it.
-        recipe: of pre-training; its rates of dropout count.
-        vocabulary_size: word pieces.
-        sequences: token ids [n, length].
-        tokenizer: tokenizer.json of the ids.
+        run: whose model is trained; of its recipe the batch size, the precision and the rates of dropout count.
+        corpus: the data.
+        tokenizer: tokenizer.json of the corpus.
+        compiled: whether Trainer compiles the model (its `torch_compile`).
     """
 
-    def __init__(
-        self, size: dict[str, int], recipe: dict, vocabulary_size: int, sequences: np.ndarray, tokenizer: Path
-    ):
+    def __init__(self, run: PretrainingRun, corpus: Corpus, tokenizer: Path, compiled: bool = False):
+        self.recipe, self.sequences, self.compiled = run.training, corpus.train, compiled
         self.words = PreTrainedTokenizerFast(tokenizer_file=str(tokenizer), **SPECIAL)
-        self.configuration = configured(size, recipe, vocab_size=vocabulary_size)
-        ends = np.isin(sequences, [self.words.cls_token_id, self.words.sep_token_id])
+        self.configuration = configured(run.model.model_dump(), run.training, vocab_size=corpus.vocabulary_size)
+
+    def seconds(self, steps: int) -> float:
+        """Seconds of one step: the mean of `steps` after a first one, or a first few where the model is compiled."""
+        first, batch_size = COMPILING if self.compiled else 1, self.recipe.batch_size
+        sequences = self.sequences[range(min(len(self.sequences), batch_size * (steps + 1)))]
         columns = {
             "input_ids": sequences,
             "token_type_ids": np.zeros_like(sequences),
             "attention_mask": np.ones_like(sequences),
-            "special_tokens_mask": ends.astype(np.int64),
+            "special_tokens_mask": np.isin(sequences, [self.words.cls_token_id, self.words.sep_token_id]).astype(int),
         }
-        self.dataset = examples_of(columns)
-
-    def seconds(self, batch_size: int, precision: str, steps: int, compiled: bool = False) -> float:
-        """Times steps, after a first one, or a first few where the model is compiled.
-
-        Args:
-            batch_size: sequences of a step.
-            precision: float32 or bfloat16.
-            steps: that are timed.
-            compiled: whether Trainer compiles the model (its `torch_compile`).
-
-        Returns:
-            Seconds of one step, the mean.
-        """
         collator = DataCollatorForLanguageModeling(self.words, mlm_probability=0.15)
-        model = BertForMaskedLM(self.configuration)  # a new one: a model keeps the precision of its first training
-        first = COMPILING if compiled else 1
-        schedule = {"max_steps": steps + first, "torch_compile": compiled}
-        ends = trained(model, self.dataset, collator, precision, batch_size, **schedule)
+        model = BertForMaskedLM(self.configuration)
+        schedule = {"max_steps": steps + first, "torch_compile": self.compiled}
+        ends = trained(model, examples_of(columns), collator, self.recipe.precision, batch_size, **schedule)
         return (ends[-1] - ends[first - 1]) / steps
 
 
@@ -114,30 +99,23 @@ class Finetuning:
     """Training of a new classifier, every example padded to the maximum length, timed.
 
     Args:
+        task: of GLUE.
+        recipe: of fine-tuning; its schedule is linear, with the first of its rates.
         size: of the model, as section `models` has it.
-        recipe: of fine-tuning; maximum_length and the rates of dropout count.
         vocabulary_size: word pieces.
-        labels: outputs of the classifier.
-        precision: float32 or bfloat16.
         seed: of the weights and the order of examples.
     """
 
-    def __init__(
-        self, size: dict[str, int], recipe: dict, vocabulary_size: int, labels: int, precision: str, seed: int
-    ):
+    def __init__(self, task: str, recipe: Recipe, size: dict[str, int], vocabulary_size: int, seed: int = 1):
         set_seed(seed)
-        self.length, self.precision, self.seed = recipe["maximum_length"], precision, seed
-        configuration = configured(size, recipe, vocab_size=vocabulary_size, num_labels=labels)
-        self.model = BertForSequenceClassification(configuration)
+        self.recipe, self.seed = recipe, seed
+        labels = TASKS[task].outputs
+        self.model = BertForSequenceClassification(
+            configured(size, recipe, vocab_size=vocabulary_size, num_labels=labels)
+        )
 
-    def train(self, examples: Encoded, batch_size: int, epochs: int, rate: float) -> float:
+    def train(self, examples: Encoded) -> float:
         """Trains the model.
-
-        Args:
-            examples: of the training split.
-            batch_size: examples of a step.
-            epochs: number of epochs.
-            rate: peak of the learning rate.
 
         Returns:
             Seconds of an epoch: those between the ends of the first and the last step, scaled to all steps.
@@ -145,27 +123,30 @@ class Finetuning:
         Raises:
             ValueError: there is only one step.
         """
-        schedule = {"num_train_epochs": epochs, "learning_rate": rate, "warmup_steps": WARMUP, "seed": self.seed}
+        recipe = self.recipe
+        schedule = {"num_train_epochs": recipe.epochs, "learning_rate": recipe.learning_rates[0], "seed": self.seed}
+        schedule |= {"warmup_steps": WARMUP}
         data = self.padded(examples)
-        ends = trained(self.model, data, default_data_collator, self.precision, batch_size, **schedule)
+        ends = trained(self.model, data, default_data_collator, recipe.precision, recipe.batch_size, **schedule)
         if len(ends) < 2:
             raise ValueError("timing.tasks: an epoch of one step cannot be timed; ask for more tasks.train_examples")
-        return (ends[-1] - ends[0]) / (len(ends) - 1) * len(ends) / epochs
+        return (ends[-1] - ends[0]) / (len(ends) - 1) * len(ends) / recipe.epochs
 
     def predict(self, examples: Encoded) -> np.ndarray:
         """Predicts the class index [n] of every example, or its score where the model has one output."""
         with tempfile.TemporaryDirectory() as folder:
-            trainer = Trainer(self.model, arguments(folder, self.precision), data_collator=default_data_collator)
+            settings = arguments(folder, self.recipe.precision)
+            trainer = Trainer(self.model, settings, data_collator=default_data_collator)
             logits = trainer.predict(self.padded(examples)).predictions
         return logits[:, 0] if logits.shape[-1] == 1 else logits.argmax(-1)
 
     def padded(self, examples: Encoded) -> list[dict]:
         """The examples in the form that Trainer takes, each of the maximum length."""
 
-        def rows(sequences: tuple[np.ndarray, ...]) -> list[np.ndarray]:
-            return [np.pad(ids, (0, self.length - len(ids))) for ids in sequences]
+        def rows(sequences: Sequence[np.ndarray]) -> list[np.ndarray]:
+            return [np.pad(ids, (0, self.recipe.maximum_length - len(ids))) for ids in sequences]
 
-        mask = rows(tuple(np.ones_like(ids) for ids in examples.ids))
+        mask = rows([np.ones_like(ids) for ids in examples.ids])
         columns = {"input_ids": rows(examples.ids), "token_type_ids": rows(examples.types), "attention_mask": mask}
         return examples_of(columns | {"label": examples.labels})
 

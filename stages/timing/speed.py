@@ -43,16 +43,16 @@ class Finetuning:
     """Our fine-tuning of a new classifier, timed.
 
     Args:
+        variant: an operator and its settings, as Settings.variant gives them.
         task: of GLUE.
         recipe: of fine-tuning.
-        variant: an operator and its settings, as Settings.variant gives them.
         size: of the model, as section `models` of params.yaml has it.
         vocabulary_size: word pieces.
         seed: of the weights and the order of examples.
     """
 
     def __init__(
-        self, task: str, recipe: Recipe, variant: dict, size: dict[str, int], vocabulary_size: int, seed: int = 1
+        self, variant: dict, task: str, recipe: Recipe, size: dict[str, int], vocabulary_size: int, seed: int = 1
     ):
         start = {"weights": "", "pretraining_seed": seed, "columns": {"stage": "timing", "size": "timed"}}
         self.run = FinetuningRun(task=task, seed=seed, training=recipe, **start)
@@ -70,6 +70,10 @@ class Finetuning:
     def train(self, examples: Encoded) -> float:
         """Trains the model; returns the seconds of an epoch."""
         return clocked(lambda: finetuning.train_model(self.model, examples, self.run)) / self.run.training.epochs
+
+    def predict(self, examples: Encoded) -> np.ndarray:
+        """Predicts the class index [n] of every example, or its score where the model has one output."""
+        return finetuning.predict(self.model, examples, self.run.training.precision)
 
 
 class Translation:

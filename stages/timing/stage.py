@@ -16,7 +16,6 @@ from functools import cache, partial
 import torch
 
 from stages.attention.counts import training_flops
-from stages.benchmarks.glue import TASKS
 from stages.classification import training as finetuning
 from stages.encoder_decoder.run import TRANSLATION, TranslationRun
 from stages.masked_lm.corpus import Corpus
@@ -46,15 +45,19 @@ def precisions() -> tuple[str, ...]:
 def pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key, Callable[[], float]]:
     """Calls that return the seconds of a step of pre-training, ours and those of stock BERT, at one size of models."""
     # without the warm-up of the length: stock BERT has none
-    recipe, steps = settings.pretraining.model_copy(update={"sequence_length_warmup": None}), settings.timing.steps
-    model, batch_size, calls = settings.models[size], recipe.batch_size, {}
-    for operator in settings.operators:
-        variant = settings.variant(operator)
-        run = PretrainingRun(operator=operator, size=size, model=model, variant=variant, seed=1, training=recipe)
-        calls[operator, OURS] = partial(speed.Pretraining(run, corpus).seconds, steps)
-    sequences = corpus.train[range(min(len(corpus.train), batch_size * (steps + 1)))]
-    stock = peers.Pretraining(model.model_dump(), recipe.model_dump(), corpus.vocabulary_size, sequences, TOKENIZER)
-    return calls | {("original", name): partial(stock.seconds, batch_size, name, steps) for name in precisions()}
+    recipe = settings.pretraining.model_copy(update={"sequence_length_warmup": None})
+
+    def run_of(operator: str, **changes: str) -> PretrainingRun:
+        training, variant = recipe.model_copy(update=changes), settings.variant(operator)
+        names = {"operator": operator, "variant": variant, "size": size, "seed": 1}
+        return PretrainingRun(**names, model=settings.models[size], training=training)
+
+    ours = {(operator, OURS): speed.Pretraining(run_of(operator), corpus) for operator in settings.operators}
+    stock = {
+        ("original", name): peers.Pretraining(run_of("original", precision=name), corpus, TOKENIZER)
+        for name in precisions()
+    }
+    return {key: partial(model.seconds, settings.timing.steps) for key, model in (ours | stock).items()}
 
 
 def pretraining_rows(settings: Settings, size: str) -> tuple[list[Observation], dict[str, float]]:
@@ -97,22 +100,17 @@ def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observatio
         Rows of seconds_per_epoch.
     """
     recipe = settings.finetuning[settings.timing.protocol].model_copy(update={"epochs": 1})
-    model, labels = settings.models[size].model_dump(), TASKS[task].outputs
-    words = Corpus.of(TOKENS).vocabulary_size
     examples = finetuning.encode(TASK_FOLDER / task / "train.parquet", TOKENIZER, recipe.maximum_length)
-    calls = {
-        (operator, OURS): partial(
-            speed.Finetuning(task, recipe, settings.variant(operator), model, words).train, examples
-        )
+    model = settings.models[size].model_dump(), Corpus.of(TOKENS).vocabulary_size
+    ours = {
+        (operator, OURS): speed.Finetuning(settings.variant(operator), task, recipe, *model)
         for operator in settings.operators
     }
-    batch_size, rate = recipe.batch_size, recipe.learning_rates[0]
-    calls |= {
-        ("original", name): partial(
-            peers.Finetuning(model, recipe.model_dump(), words, labels, name, 1).train, examples, batch_size, 1, rate
-        )
+    stock = {
+        ("original", name): peers.Finetuning(task, recipe.model_copy(update={"precision": name}), *model)
         for name in precisions()
     }
+    calls = {key: partial(classifier.train, examples) for key, classifier in (ours | stock).items()}
     calls["original", OURS]()  # what a process does once, such as loading kernels, belongs to no round
     values = interleaved(calls, settings.timing.repeats)
     return [

@@ -10,10 +10,10 @@ different contexts, so that the losses of two lengths do not compare; when they 
 """
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator
+from contextlib import chdir
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 import matplotlib as mpl
@@ -103,7 +103,8 @@ def drawn(found: pd.DataFrame) -> str:
     """The validation loss by step, a panel a corpus, a colour a length, a line a seed, as SVG."""
     names = list(dict.fromkeys(found["corpus"]))
     colours = dict(zip(LENGTHS, ("#0072b2", "#009e73", "#b58900", "#d55e00"), strict=True))
-    with mpl.rc_context(SETTINGS | {"svg.hashsalt": "lengths"}), tempfile.TemporaryFile("w+") as file:
+    svg = StringIO()
+    with mpl.rc_context(SETTINGS | {"svg.hashsalt": "lengths"}):
         figure = Figure((4.2 * len(names) + 1.2, 3.2), layout="constrained", facecolor="white")
         for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
             own = found[found["corpus"] == name]
@@ -115,34 +116,29 @@ def drawn(found: pd.DataFrame) -> str:
             axes.set(title=name, xlabel="step", ylabel="validation loss, nats")
         lines = figure.axes[-1].get_legend_handles_labels()
         figure.legend(*lines, title="sequences of", loc="outside right center")
-        figure.savefig(file, format="svg", metadata={"Date": None})
-        file.seek(0)
-        return file.read()
+        figure.savefig(svg, format="svg", metadata={"Date": None})
+    return svg.getvalue()
 
 
 def _losses(each: Corpus, folder: Path, root: Path | None, workers: int | None) -> Iterator[tuple]:
     """Rows of COLUMNS, from a folder of work in which the chain's stages find what they expect."""
-    work, here = folder / "work" / each.scale, Path.cwd()
-    mine = Path("my_operators.py").read_text(encoding="utf-8")
-    work.mkdir(parents=True, exist_ok=True)
+    work, mine = folder / "work" / each.scale, Path("my_operators.py").read_text(encoding="utf-8")
     write_atomically(work / "params.yaml", yaml.safe_dump(_params(each, root)))
     write_atomically(work / "my_operators.py", mine)
-    os.chdir(work)
-    try:
+    with chdir(work):
         settings = load_settings()
         if not (TOKENS / INDEX).exists():
             for stage in (corpus, filtering, tokenization):
                 stage.main(settings)
         # seed by seed, so that a study that was stopped has every length for the first seeds
-        runs = sorted((run for length in LENGTHS for run in _runs(each, settings, length)), key=lambda r: r[1].seed)
+        runs = sorted((run for length in LENGTHS for run in _runs(each, settings, length)), key=lambda run: run.seed)
         planned = [
-            jobs.Job(f"{each.name}, {length} tokens, seed {run.seed}", run, (_cut(length),)) for length, run in runs
+            jobs.Job(f"{each.name}, {run.length} tokens, seed {run.seed}", run, (_cut(run.length),)) for run in runs
         ]
         results = jobs.run(_pretrain, planned, "pretraining", workers, on_gpu=True)
-    finally:
-        os.chdir(here)
-    for (length, run), (_, result) in zip(runs, results, strict=True):
-        yield from ((each.name, length, run.seed, entry["step"], entry["validation_loss"]) for entry in result["log"])
+    for run, (_, result) in zip(runs, results, strict=True):
+        for entry in result["log"]:
+            yield each.name, run.length, run.seed, entry["step"], entry["validation_loss"]
 
 
 def _params(each: Corpus, root: Path | None) -> dict:
@@ -164,23 +160,23 @@ def _params(each: Corpus, root: Path | None) -> dict:
 
 
 class Cut(PretrainingRun):
-    """A run on sequences of one length. tokens: the folder that has them."""
+    """A run on sequences of one length, in tokens."""
 
-    tokens: str
+    length: int
 
 
-def _runs(each: Corpus, settings: Settings, length: int) -> Iterator[tuple[int, Cut]]:
+def _runs(each: Corpus, settings: Settings, length: int) -> Iterator[Cut]:
     """The runs of one length, with as many tokens a batch as those of every other."""
     for run in pretraining.planned(settings, [("original", each.size)]):
         training = run.training.model_copy(update={"batch_size": each.tokens // length})
-        yield length, Cut(**dict(run) | {"training": training}, tokens=str(_cut(length)))
+        yield Cut(**dict(run) | {"training": training}, length=length)
 
 
 def _pretrain(run: Cut, folder: Path) -> dict:
     """Job: one run on the sequences of its length."""
     from stages.pretraining.loop import pretrain
 
-    return pretrain(run, Path(run.tokens), folder, folder / "live.csv")
+    return pretrain(run, _cut(run.length), folder, folder / "live.csv")
 
 
 def _cut(length: int) -> Path:

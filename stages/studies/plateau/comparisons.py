@@ -90,58 +90,60 @@ def compared(
 
     Without an answer where no run of either side leaves: that all of them wait to the end is no estimate of 0.
     """
-    other = runs[runs[arm] == reference]
-    made = []
+    made, shares = [], runs.groupby(factor)["reached"].mean()
+    telling = shares.index[shares >= TELLING]  # the places at which enough of all runs leave to tell arms apart
     for term in sorted(set(runs[arm]) - {reference}, key=runs[arm].tolist().index):
-        own = runs[runs[arm] == term]
+        own, other = (runs[runs[arm] == name] for name in (term, reference))
         places = set(own[factor]) & set(other[factor])
-        pair = [side[side[factor].isin(places)] for side in (own, other)]
         if not places:
             continue
-        both = pd.concat(pair)
+        both = pd.concat([own.assign(own=True), other.assign(own=False)])
+        both = both[both[factor].isin(places)]
         until = survival.horizon(both)
-        timed = [side.assign(value=survival.restricted(side, until)) for side in pair]
-        steps = paired(*timed, factor, confidence)
-        telling = places & set(_telling(runs, factor))
-        means = paired(*(side[side[factor].isin(telling)] for side in timed), factor, confidence)
-        loss = paired(*(side.assign(value=side["loss"]) for side in pair), factor, confidence)
-        counts = [count for side in pair for count in (len(side), int((~side["reached"]).sum()))]
+        both = both.assign(waited=survival.restricted(both, until))
+        steps, loss = (paired(both, column, factor, confidence) for column in ("waited", "loss"))
+        means = paired(both[both[factor].isin(telling)], "waited", factor, confidence)
+        sides = both.groupby("own")["reached"]
+        size, never = sides.size(), sides.size() - sides.sum()
         informative = int(both.groupby(factor)["reached"].any().sum())
         made.append(
             {"question": question, "place": "", "term": _name(term), "reference": _name(reference)}
             | {"places": len(places), "informative": informative, "horizon": until}
             | (steps if informative else steps | dict.fromkeys((*PAIRED, "error"), nan))
             | {f"loss_{name}": loss[name] for name in PAIRED}
-            | hazards.ratio(both, arm, reference, factor, confidence)
-            | {"telling_places": len(telling)}
+            | hazards.ratio(both, factor, confidence)
+            | {"telling_places": len(places.intersection(telling))}
             | {f"telling_{name}": means[name] for name in PAIRED[:3]}
-            | dict(zip(("runs", "never", "runs_reference", "never_reference"), counts, strict=True))
+            | {"runs": size[True], "never": never[True]}
+            | {"runs_reference": size[False], "never_reference": never[False]}
         )
     return pd.DataFrame(made, columns=[*TESTS, "error"])
-
-
-def _telling(runs: pd.DataFrame, factor: str) -> pd.Index:
-    """The places at which enough of all runs leave to tell arms apart."""
-    shares = runs.groupby(factor)["reached"].mean()
-    return shares.index[shares >= TELLING]
 
 
 def _name(arm: str | float) -> str:
     return arm if isinstance(arm, str) else f"{arm:g}"
 
 
-def paired(own: pd.DataFrame, other: pd.DataFrame, factor: str, confidence: float) -> dict:
-    """The mean difference over pairs of equal seeds, of `value` averaged over the values of the factor.
+def paired(both: pd.DataFrame, column: str, factor: str, confidence: float) -> dict:
+    """The mean difference over pairs of equal seeds, of a column averaged over the values of the factor.
 
     A seed counts where both sides have it at every value. Without two pairs that differ, there is no interval.
+
+    Args:
+        both: runs of both sides, of which one's are its `own`.
+        column: that is averaged.
+        factor: the column whose values are held equal.
+        confidence: of the interval.
+
+    Returns:
+        PAIRED, the error and the number of seeds.
     """
-    tables = [side.pivot_table(index="seed", columns=factor, values="value") for side in (own, other)]
-    means = pd.concat([table.dropna().mean(axis=1) for table in tables], axis=1, join="inner").to_numpy(float)
-    if not len(means):
+    table = both.pivot_table(index="seed", columns=["own", factor], values=column).dropna()
+    if table.empty:
         return dict.fromkeys((*PAIRED, "error"), nan) | {"seeds": 0}
-    made = estimate.paired(*means.T, confidence)
+    made = estimate.paired(*(table[side].mean(axis=1).to_numpy(float) for side in (True, False)), confidence)
     numbers = {"difference": made.value, "low": made.low, "high": made.high, "p": made.p, "error": made.error}
-    return numbers | {"seeds": len(means)}
+    return numbers | {"seeds": len(table)}
 
 
 def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:

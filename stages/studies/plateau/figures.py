@@ -1,14 +1,13 @@
 """The figures of the study of the plateau: time to leave by spread, waiting curves, and probes along training."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from stages.report import names
-from stages.report.drawing import INK, WIDTH, Drawing, panels, steps_axis, style
+from stages.report.drawing import INK, WIDTH, Drawing, drawing, steps_axis, style
 from stages.studies.plateau.comparisons import RATE, SCALED, SOURCE
 from stages.studies.plateau.tables import left, words
 
@@ -23,23 +22,33 @@ PROBES = {
 
 
 def drawings(arms: pd.DataFrame, waiting: pd.DataFrame, probes: pd.DataFrame) -> list[Drawing]:
-    """All figures of the study. Frames as study.py gives them."""
-    waiting = waiting.merge(arms[["size", "arm", "horizon"]], on=["size", "arm"])
-    return [_time(arms), _waiting(waiting), *([_probes(probes)] if len(probes) else [])]
+    """All figures of the study. Frames as study.py gives them, of one size."""
+    waiting = waiting.merge(arms[["arm", "horizon"]], on="arm")
+    by_operator = [(names.operator(operator), rows) for operator, rows in waiting.groupby("operator", sort=False)]
+    waiting = pd.concat([rows for _, rows in by_operator])
+    by_size = [(f"BERT-{arms['size'].iloc[0]}", arms)]
+    made = [
+        _figure("plateau_time", by_size, time_to_leave, _times, (2 * WIDTH, 3.4), arms),
+        _figure("plateau_waiting", by_operator, still_waiting, _shares, (WIDTH, 2.5), waiting),
+    ]
+    if len(probes):
+        made.append(_figure("plateau_probes", _chosen(probes), along_training, _changes, (WIDTH, 2.3), probes))
+    return made
 
 
-def _time(arms: pd.DataFrame) -> Drawing:
-    groups = [(f"BERT-{size}", rows) for size, rows in arms.groupby("size", sort=False)]
-    width = 2 * WIDTH if len(groups) == 1 else WIDTH
-    return _drawing(
-        "plateau_time",
-        groups,
-        panels(groups, time_to_leave, width, 3.4),
-        lambda rows: ", ".join(
-            f"{names.operator(row.operator)} {row.mean:.0f} steps at {row.spread:.3g} ({row.kind}), "
-            f"{left(row.never, row.runs)} left"
-            for row in rows.itertuples()
-        ),
+def _figure(
+    name: str, groups: list, draw: Callable, describe: Callable, size: tuple[float, float], csv: pd.DataFrame
+) -> Drawing:
+    """A figure as `drawing` makes it, with its title and notes of words.yaml."""
+    said = words()[name]
+    return drawing(name, said["title"], "", groups, draw, describe, size, csv, notes=tuple(said["notes"]))
+
+
+def _times(arms: pd.DataFrame) -> str:
+    return ", ".join(
+        f"{names.operator(row.operator)} {row.mean:.0f} steps at {row.spread:.3g} ({row.kind}), "
+        f"{left(row.never, row.runs)} left"
+        for row in arms.itertuples()
     )
 
 
@@ -80,16 +89,10 @@ def time_to_leave(axes: Axes, frame: pd.DataFrame) -> None:
     axes.set_ylabel("steps before leaving")
 
 
-def _waiting(waiting: pd.DataFrame) -> Drawing:
-    groups = [(names.operator(operator), rows) for operator, rows in waiting.groupby("operator", sort=False)]
-    return _drawing(
-        "plateau_waiting",
-        groups,
-        panels(groups, still_waiting, WIDTH, 2.5),
-        lambda rows: ", ".join(
-            f"spread {spread:.3g} ({kind}) {curve['waiting'].iloc[-1]:.0%} in the end"
-            for (_, kind, spread), curve in _curves(rows)
-        ),
+def _shares(waiting: pd.DataFrame) -> str:
+    return ", ".join(
+        f"spread {spread:.3g} ({kind}) {curve['waiting'].iloc[-1]:.0%} in the end"
+        for (_, kind, spread), curve in _curves(waiting)
     )
 
 
@@ -117,26 +120,24 @@ def still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
     axes.set_ylabel("share on the plateau")
 
 
-def _probes(probes: pd.DataFrame) -> Drawing:
+def _chosen(probes: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """A panel for each probe and each of three first spreads: the narrowest, that in the middle, the widest."""
     scaled = probes[probes["kind"] == SCALED]
     spreads = np.sort(scaled["spread"].unique())
     chosen = dict.fromkeys([spreads[0], spreads[len(spreads) // 2], spreads[-1]])
-    groups = [
+    return [
         (f"{title}, start {spread:g}", own)
         for metric, title in PROBES.items()
         for spread in chosen
         if len(own := scaled[(scaled["metric"] == metric) & (scaled["spread"] == spread)])
     ]
-    drawing = _drawing(
-        "plateau_probes",
-        groups,
-        panels(groups, along_training, WIDTH, 2.3),
-        lambda rows: ", ".join(
-            f"{names.operator(operator)} from {line['mean'].iloc[0]:.2f} to {line['mean'].iloc[-1]:.2f}"
-            for operator, line in rows.groupby("operator", sort=False)
-        ),
+
+
+def _changes(probes: pd.DataFrame) -> str:
+    return ", ".join(
+        f"{names.operator(operator)} from {line['mean'].iloc[0]:.2f} to {line['mean'].iloc[-1]:.2f}"
+        for operator, line in probes.groupby("operator", sort=False)
     )
-    return replace(drawing, csv=probes)
 
 
 def along_training(axes: Axes, frame: pd.DataFrame) -> None:
@@ -146,17 +147,3 @@ def along_training(axes: Axes, frame: pd.DataFrame) -> None:
         axes.fill_between(own["step"], own["minimum"], own["maximum"], color=colour, alpha=0.15, linewidth=0)
         axes.plot(own["step"], own["mean"], color=colour, linestyle=stroke, label=names.operator(operator))
     steps_axis(axes)
-
-
-def _drawing(name: str, groups: list, painted: dict, describe: Callable[[pd.DataFrame], str]) -> Drawing:
-    """A figure with its title and notes of words.yaml.
-
-    Args:
-        name: of the figure.
-        groups: the label and the rows of each panel; the rows of all are its CSV.
-        painted: what `panels` made of them.
-        describe: what the rows of a panel show, for those who do not see it.
-    """
-    alternative = " ".join(f"{label}: {describe(rows)}." for label, rows in groups)
-    said = {"title": words()[name]["title"], "notes": tuple(words()[name]["notes"]), "alternative": alternative}
-    return Drawing(name=name, place="", stage="", **said, **painted, csv=pd.concat([rows for _, rows in groups]))

@@ -11,25 +11,24 @@ HAZARDS = ["hazard_ratio", "hazard_low", "hazard_high", "hazard_p"]
 RUNS_OFF = 10.0  # an error of a log hazard ratio, from which on the estimate is one that runs off to infinity
 
 
-def ratio(runs: pd.DataFrame, arm: str, reference: str | float, factor: str, confidence: float) -> dict[str, float]:
-    """The hazard ratio of one arm against the reference, at an equal value of a factor.
+def ratio(both: pd.DataFrame, factor: str, confidence: float) -> dict[str, float]:
+    """The hazard ratio of one arm against another, at an equal value of a factor.
 
     Args:
-        runs: those of both arms, one row a run: `step`, whether it was `reached`, `seed`, the arm and the factor.
-        arm: the column of the arms.
-        reference: the value of that column which the other is compared with.
+        both: one row a run of either: `step`, whether it was `reached`, `seed`, the factor, and whether it is of the
+            first arm, `own`.
         factor: the column each of whose values has a hazard of its own.
         confidence: of the interval.
 
     Returns:
         HAZARDS; above 1, the event comes sooner. All NaN where the model has no finite answer, as where an arm gets
-        there always before the reference, or never.
+        there always before the other, or never.
     """
     unknown = dict.fromkeys(HAZARDS, nan)
-    runs = runs[runs.groupby(factor)["reached"].transform("any").astype(bool)]  # the others tell nothing
+    runs = both[both.groupby(factor)["reached"].transform("any").astype(bool)]  # the others tell nothing
     if runs.empty:
         return unknown
-    design = (runs[arm] != reference).to_numpy(float)[:, None]
+    design = runs["own"].to_numpy(float)[:, None]
     strata, clusters = (runs.groupby(key).ngroup().to_numpy() for key in (factor, "seed"))
     reached = runs["reached"].to_numpy(int)
     model = PHReg(runs["step"].to_numpy(float), design, status=reached, strata=strata, ties="efron")

@@ -22,7 +22,7 @@ from stages.evidence.statistics import bands
 from stages.plumbing import observations
 from stages.plumbing.documents import read_yaml
 from stages.plumbing.files import REPORTS, temporary_sibling, write_atomically
-from stages.report import html, names, tables
+from stages.report import html, names, tables, words
 from stages.report.spreadsheets import csv_of
 from stages.studies.plateau import comparisons, figures
 from stages.studies.plateau import tables as own_tables
@@ -73,7 +73,7 @@ def main(folder: Path) -> None:
     page = html.environment(Path(__file__).parent, REPORTS / "templates")
     page.filters |= {"operator": names.operator, "number": tables.number, "signed": tables.signed}
     page.filters |= {"interval": lambda row, start="": tables.interval(row[f"{start}low"], row[f"{start}high"], 0)}
-    page.filters |= {"probability": tables.probability, "listed": listed}
+    page.filters |= {"probability": tables.probability, "listed": words.listed}
     values = {"params": params, "level": LEVEL, "theirs": AUTHORS_RANGE, "authors": authors(), "openings": OPENINGS}
     values |= {"silent": silent(**found), "answers": answers(found["tests"]), "tables": grids, "figures": drawn}
     write_atomically(folder / "report.html", page.get_template("page.html").render(values))
@@ -154,8 +154,8 @@ def _moved(rows: pd.DataFrame) -> pd.DataFrame:
     rows = _by_step(rows[rows["metric"].str.startswith("movement_")])
     rows = rows[rows["step"] == rows.groupby(["size", "arm"])["step"].transform("max")]
     means = rows.groupby(["size", "arm", "metric"], sort=False)["value"].mean().reset_index()
-    words = means["metric"].str.removeprefix("movement_") + means["value"].map(" {:.2g}".format)
-    return means.assign(moved=words).groupby(["size", "arm"], sort=False)["moved"].agg(", ".join).reset_index()
+    moved = means["metric"].str.removeprefix("movement_") + means["value"].map(" {:.2g}".format)
+    return means.assign(moved=moved).groupby(["size", "arm"], sort=False)["moved"].agg(", ".join).reset_index()
 
 
 def _by_step(rows: pd.DataFrame) -> pd.DataFrame:
@@ -194,9 +194,3 @@ def answers(tests: pd.DataFrame) -> dict[str, list[dict]]:
         singly = {verdict: list(at["place"]) for verdict, at in own.groupby("verdict")}
         made.setdefault(row["question"], []).append(row | {"singly": singly})
     return made
-
-
-def listed(words: list[str]) -> str:
-    """`a, b and c`."""
-    *others, last = words
-    return f"{', '.join(others)} and {last}" if others else last

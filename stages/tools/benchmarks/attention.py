@@ -54,7 +54,7 @@ def blocks(operators: list[str], size: dict[str, int], tokens: int, precision: s
     variants = {key: block.to(device()).train() for key, block in built(operators, size)}
     memory = {key: kept_megabytes(block, X, precision) for key, block in variants.items()}
     work = {key: block_work(key[0], size["hidden"], size["heads"], length) for key in variants}
-    return compared({key: _block_call(block, X, precision) for key, block in variants.items()}, work, memory, rounds)
+    return compared({key: _call(block, X, precision) for key, block in variants.items()}, work, memory, rounds)
 
 
 def steps(operators: list[str], size: dict[str, int], tokens: int, precision: str, rounds: int) -> pd.DataFrame:
@@ -65,9 +65,12 @@ def steps(operators: list[str], size: dict[str, int], tokens: int, precision: st
         config = configuration(operator, **size, vocab_size=1000)
         models[operator, "ours"] = OperatorBertModel(config, add_pooling_layer=False)
     ids = torch.randint(1000, (tokens // size["positions"], size["positions"]), device=device())
-    calls = {key: _step_call(model.to(device()).train(), ids, precision) for key, model in models.items()}
-    feed_forward = SELF_ATTENTION["original"].feed_forward_work(size["hidden"], size["heads"], size["intermediate"])
-    work = {key: block_work(key[0], size["hidden"], size["heads"], size["positions"]) + feed_forward for key in models}
+    calls = {}
+    for key, model in models.items():
+        adamw = torch.optim.AdamW(model.to(device()).train().parameters(), lr=1e-5, fused=True)
+        calls[key] = _call(model, ids, precision, adamw)
+    weights, _ = SELF_ATTENTION["original"].feed_forward_weights(size["hidden"], size["intermediate"])
+    work = {key: block_work(key[0], size["hidden"], size["heads"], size["positions"]) + 2 * weights for key in models}
     return compared(calls, work, {}, rounds)
 
 
@@ -162,28 +165,18 @@ def naive_scores(module: SelfAttention, X: Tensor) -> tuple[Tensor, Tensor]:
     return Q @ K.transpose(-2, -1) / Q.shape[-1] ** 0.5, V
 
 
-def _block_call(block: nn.Module, X: Tensor, precision: str) -> Callable[[], None]:
-    X = X.clone().requires_grad_()
+def _call(module: nn.Module, given: Tensor, precision: str, adamw: torch.optim.Optimizer | None = None) -> Callable:
+    """A call of forward and backward, and of a step of the optimiser where there is one."""
+    given = given.clone().requires_grad_(given.is_floating_point())
 
     def call() -> None:
         with autocast(precision):
-            output = block(X)[0]
+            output = module(given)[0]
         output.sum().backward()
-        block.zero_grad(set_to_none=True)
-        X.grad = None
-
-    return call
-
-
-def _step_call(model: nn.Module, ids: Tensor, precision: str) -> Callable[[], None]:
-    adamw = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
-
-    def call() -> None:
-        with autocast(precision):
-            output = model(ids).last_hidden_state
-        output.square().mean().backward()
-        adamw.step()
-        adamw.zero_grad(set_to_none=True)
+        if adamw:
+            adamw.step()
+        module.zero_grad(set_to_none=True)
+        given.grad = None
 
     return call
 

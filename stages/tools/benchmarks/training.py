@@ -12,12 +12,10 @@ import argparse
 import json
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
 import pandas as pd
 import torch
 
@@ -35,118 +33,80 @@ from stages.timing import peers, speed
 from stages.training import machine
 from stages.training.rounds import interleaved, median_ratio
 
-MASKED = 0.15
 PRECISIONS = ("float32", "bfloat16")
 WAYS = tuple((way, precision) for precision in PRECISIONS for way in ("stock", "ours"))
 COMPILED = ("compiled", "bfloat16")  # stock, compiled by Trainer: a further peer on a GPU
-TRAINING = {
-    "steps": 1_000_000, "epochs": None, "warmup_steps": 1000, "learning_rate": 1e-4, "betas": [0.9, 0.999],
-    "epsilon": 1e-8, "weight_decay": 0.01, "gradient_clipping": 1.0, "initializer_range": 0.02,
-    "mask_probability": MASKED, "hidden_dropout": 0.1, "attention_dropout": 0.1, "evaluation_interval": 1_000_000,
-    "checkpoint_interval": 1_000_000, "micro_batch_size": None, "probes": False,
-    "sequence_length_warmup": None,
+ORIGINAL = {"operator": "original"}
+COMMON = {
+    "seeds": (1,), "betas": (0.9, 0.999), "epsilon": 1e-8, "gradient_clipping": 1.0, "hidden_dropout": 0.1,
+    "attention_dropout": 0.1, "precision": "float32",
 }  # fmt: skip
+PRETRAINING = COMMON | {
+    "steps": 1_000_000, "epochs": None, "warmup_steps": 1000, "learning_rate": 1e-4, "weight_decay": 0.01,
+    "initializer_range": 0.02, "mask_probability": 0.15, "evaluation_interval": 1_000_000,
+    "checkpoint_interval": 1_000_000, "micro_batch_size": None, "probes": False, "sequence_length_warmup": None,
+}  # fmt: skip
+FINETUNING = COMMON | {"schedule": "linear", "warmup_share": peers.WARMUP, "weight_decay": 0.0}
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A fine-tuning: task, model (as section `models` has it), tokens of an example at most, and the recipe."""
-
-    task: str
-    size: dict[str, int]
-    vocabulary_size: int
-    length: int
-    batch_size: int
-    epochs: int
-    learning_rate: float
-
-
-def pretraining_speeds(
-    corpus: Corpus, tokenizer: Path, size: dict[str, int], batch_size: int, steps: int, rounds: int
-) -> pd.DataFrame:
+def pretraining_speeds(run: PretrainingRun, corpus: Corpus, tokenizer: Path, steps: int, rounds: int) -> pd.DataFrame:
     """Times pre-training in all ways.
 
     Args:
+        run: of `original`; its precision does not count.
         corpus: the data.
         tokenizer: of the corpus.
-        size: of the model, as section `models` has it.
-        batch_size: sequences of a step.
         steps: that are timed in a round.
         rounds: of timing.
 
     Returns:
         The table that the module describes, in tokens a second.
     """
-    length = corpus.train.sequence_length
-    few = corpus.train[np.arange(min(len(corpus.train), batch_size * (steps + 1)))]
-    stock = peers.Pretraining(size, TRAINING, corpus.vocabulary_size, few, tokenizer)
     calls = {}
     for way, precision in (*WAYS, COMPILED) if machine.device().type == "cuda" else WAYS:
-        if way != "ours":
-            calls[way, precision] = partial(stock.seconds, batch_size, precision, steps, way == "compiled")
-        else:
-            recipe = Pretraining(**TRAINING, seeds=(1,), precision=precision, batch_size=batch_size)
-            names = {"operator": "original", "variant": {"operator": "original"}, "size": "benchmark", "seed": 1}
-            run = PretrainingRun(**names, model=Model(**size), training=recipe)
-            calls[way, precision] = partial(speed.Pretraining(run, corpus).seconds, steps)
+        own = run.model_copy(update={"training": run.training.model_copy(update={"precision": precision})})
+        ours = way == "ours"
+        model = speed.Pretraining(own, corpus) if ours else peers.Pretraining(own, corpus, tokenizer, way == "compiled")
+        calls[way, precision] = partial(model.seconds, steps)
     peaks = {precision: partial(machine.peak, precision) for precision in PRECISIONS}
     values = interleaved(calls | peaks, rounds)
-    rates = {key: [batch_size * length / seconds for seconds in values[key]] for key in calls}
-    work = training_flops("original", size, corpus.vocabulary_size, length, MASKED)
+    recipe, length, size = run.training, corpus.train.sequence_length, run.model.model_dump()
+    rates = {key: [recipe.batch_size * length / seconds for seconds in values[key]] for key in calls}
+    work = training_flops("original", size, corpus.vocabulary_size, length, recipe.mask_probability)
     shares = {key: work * statistics.median(rates[key]) / max(values[key[1]]) for key in calls}
     return compared(rates, "tokens/s", {"share of peak": {key: f"{share:.0%}" for key, share in shares.items()}})
 
 
-def finetuning_speeds(problem: Problem, examples: Encoded, validation: Encoded, rounds: int) -> pd.DataFrame:
+def finetuning_speeds(
+    task: str, recipe: Finetuning, model: tuple[dict[str, int], int], data: tuple[Encoded, Encoded], rounds: int
+) -> pd.DataFrame:
     """Times fine-tuning in all ways, and scores it.
 
     Args:
-        problem: what is trained.
-        examples: of the training split.
-        validation: of the validation split.
+        task: of GLUE.
+        recipe: of fine-tuning; its precision does not count.
+        model: its size, as section `models` has it, and its word pieces.
+        data: examples of the training and of the validation split.
         rounds: of timing, each with another seed.
 
     Returns:
         The table that the module describes, in examples a second, with mean and standard deviation of the score.
     """
-    metric, reached = glue.TASKS[problem.task].metrics[0], {key: [] for key in WAYS}
+    (examples, validation), metric = data, glue.TASKS[task].metrics[0]
+    kinds = {"stock": peers.Finetuning, "ours": partial(speed.Finetuning, ORIGINAL)}
+    reached = {key: [] for key in WAYS}
 
     def rate(way: str, precision: str) -> float:
         seed = len(reached[way, precision]) + 1
-        train = stock_finetuning if way == "stock" else our_finetuning
-        seconds, predictions = train(problem, precision, seed, examples, validation)
-        reached[way, precision].append(scores(problem.task, predictions, validation.labels)[metric])
+        classifier = kinds[way](task, recipe.model_copy(update={"precision": precision}), *model, seed)
+        seconds = classifier.train(examples)
+        found = scores(task, classifier.predict(validation), validation.labels)
+        reached[way, precision].append(found[metric])
         return len(examples) / seconds
 
     rates = interleaved({key: partial(rate, *key) for key in WAYS}, rounds)
     frame = pd.DataFrame(reached)
     return compared(rates, "examples/s", {metric: frame.mean().round(3), "sd": frame.std().round(3)})
-
-
-def stock_finetuning(
-    problem: Problem, precision: str, seed: int, examples: Encoded, validation: Encoded
-) -> tuple[float, np.ndarray]:
-    """Trains stock BERT with Trainer; returns the seconds of an epoch, and predictions."""
-    labels = glue.TASKS[problem.task].outputs
-    recipe = TRAINING | {"maximum_length": problem.length}
-    stock = peers.Finetuning(problem.size, recipe, problem.vocabulary_size, labels, precision, seed)
-    seconds = stock.train(examples, problem.batch_size, problem.epochs, problem.learning_rate)
-    return seconds, stock.predict(validation)
-
-
-def our_finetuning(
-    problem: Problem, precision: str, seed: int, examples: Encoded, validation: Encoded
-) -> tuple[float, np.ndarray]:
-    """Trains `original` as the stages do; returns the seconds of an epoch, and predictions."""
-    common = {name: TRAINING[name] for name in Finetuning.model_fields if name in TRAINING}
-    changed = {
-        "seeds": (seed,), "precision": precision, "batch_size": problem.batch_size, "epochs": problem.epochs,
-        "schedule": "linear", "learning_rates": (problem.learning_rate,), "warmup_share": peers.WARMUP,
-        "weight_decay": 0.0, "maximum_length": problem.length,
-    }  # fmt: skip
-    recipe, variant = Finetuning(**common | changed), {"operator": "original"}
-    ours = speed.Finetuning(problem.task, recipe, variant, problem.size, problem.vocabulary_size, seed)
-    return ours.train(examples), finetuning.predict(ours.model, validation, precision)
 
 
 def compared(rates: dict[tuple[str, str], list[float]], unit: str, columns: dict[str, Mapping]) -> pd.DataFrame:
@@ -218,19 +178,22 @@ def main() -> None:
     size |= {"intermediate": 4 * options.hidden, "positions": options.length}
     print(f"{options.what}, {size}, batches of {options.batch_size}, {speed.device().type}, {options.threads} threads")
     tokens, tokenizer = (options.data / path.relative_to("data") for path in (TOKENS, TOKENIZER))
-    with TemporaryDirectory() as folder:
-        corpus = repacked_corpus(Path(folder), tokens, options.length)
-        if options.what == "pretraining":
-            arguments = corpus, tokenizer, size, options.batch_size, options.steps, options.rounds
-            print(pretraining_speeds(*arguments).to_string(index=False))
-            return
+    if options.what == "pretraining":
+        recipe = Pretraining(**PRETRAINING, batch_size=options.batch_size)
+        names = {"operator": "original", "variant": ORIGINAL, "size": "benchmark", "seed": 1}
+        run = PretrainingRun(**names, model=Model(**size), training=recipe)
+        with TemporaryDirectory() as folder:
+            corpus = repacked_corpus(Path(folder), tokens, options.length)
+            print(pretraining_speeds(run, corpus, tokenizer, options.steps, options.rounds).to_string(index=False))
+        return
     splits = (split.name for split in glue.TASKS[options.task].splits[:2])
     tables = (options.data / "tasks" / options.task / f"{split}.parquet" for split in splits)
-    examples, validation = (finetuning.encode(table, tokenizer, options.length) for table in tables)
-    print(f"{options.task}: {len(examples)} training and {len(validation)} validation examples")
-    recipe = options.length, options.batch_size, options.epochs, options.learning_rate
-    problem = Problem(options.task, size, corpus.vocabulary_size, *recipe)
-    print(finetuning_speeds(problem, examples, validation, options.rounds).to_string(index=False))
+    data = [finetuning.encode(table, tokenizer, options.length) for table in tables]
+    print("{}: {} training and {} validation examples".format(options.task, *map(len, data)))
+    asked = {name: getattr(options, name) for name in ("batch_size", "epochs")}
+    recipe = Finetuning(**FINETUNING, **asked, learning_rates=(options.learning_rate,), maximum_length=options.length)
+    model = size, packing.read_index(tokens)["vocabulary_size"]
+    print(finetuning_speeds(options.task, recipe, model, data, options.rounds).to_string(index=False))
 
 
 if __name__ == "__main__":

@@ -9,10 +9,10 @@ import argparse
 import json
 import shutil
 import time
-from math import ceil, nan
 from pathlib import Path
 
 import joblib
+import numpy as np
 import pandas as pd
 import torch
 from tqdm import tqdm
@@ -24,7 +24,6 @@ from stages.plumbing.progress import duration
 from stages.plumbing.settings import Settings, load_settings
 from stages.tools.planner import amounts, pace, work
 from stages.tools.planner.amounts import Amounts
-from stages.tools.planner.work import COPIES, Work
 
 
 def main() -> None:
@@ -35,20 +34,15 @@ def main() -> None:
     settings = load_settings()
     data = amounts.of(settings)
     planned = work.planned(settings, data)
-    rows = by_stage(planned, done_of(settings, planned), pace.measured(settings, data.vocabulary_size, planned))
-    commands = handover.commands(settings)
-    by_command = dict.fromkeys(commands, 0.0)
-    for place, row in rows.iterrows():
-        names = [
-            name
-            for name, command in commands.items()
-            if command.stage == row["stage"] and command.arguments.get("size", row["size"]) == row["size"]
-        ]
-        seconds = start + row["seconds of a job"] * ceil(row["runs"] / len(names) / workers(settings, row["stage"]))
-        for name in names:
-            by_command[name] += seconds
-        rows.loc[place, "time here"] = len(names) * seconds * (1 - row["done"] / row["runs"])
-    progress.write_plan({name: seconds for name, seconds in by_command.items() if seconds > 0})  # without NaN
+    planned["done"] = done(settings, planned)
+    planned["seconds"] = planned["flops"] * pace.measured(settings, data.vocabulary_size, planned)
+    groups = planned.groupby(["command", "stage", "size"], sort=False)
+    rows = groups[["done", "tokens", "flops", "seconds", "bytes"]].sum(skipna=False).assign(runs=groups.size())
+    at_once = [workers(settings, stage) for stage in rows.index.get_level_values("stage")]
+    rows["seconds"] = start + rows["seconds"] / rows["runs"] * np.ceil(rows["runs"] / at_once)
+    rows["time here"] = rows["seconds"] * (1 - rows["done"] / rows["runs"])
+    progress.write_plan(rows["seconds"].groupby("command").sum(skipna=False).dropna().to_dict())
+    rows = rows.groupby(["stage", "size"], sort=False).sum(skipna=False)
     print("\n".join([f"scale {settings.scale}", "", table(rows), "", *remarks(settings, data, rows)]))
 
 
@@ -59,7 +53,7 @@ def workers(settings: Settings, stage: str) -> int:
     return settings.workers or torch.cuda.device_count() or joblib.cpu_count()
 
 
-def done_of(settings: Settings, planned: list[Work]) -> list[bool]:
+def done(settings: Settings, planned: pd.DataFrame) -> list[bool]:
     """Whether each job is done: by dvc.lock with its stage or, before that, by data/jobs.
 
     There a job counts that has the settings of today and is no older than the model that it starts from, of a stage
@@ -76,17 +70,16 @@ def done_of(settings: Settings, planned: list[Work]) -> list[bool]:
         description = json.loads(result.with_name(results.DESCRIPTION).read_text())
         ended[_key(**description)] = result.stat().st_mtime
 
-    def is_done(job: Work) -> bool:
-        command = f"{job.stage}@{job.run.operator}-{job.size}" if job.stage == "pretraining" else job.stage
+    def is_done(command: str, stage: str, run: work.AnyRun | None) -> bool:
         if command not in remaining:
             return True
-        if not job.run or job.stage in waiting:
+        if not run or stage in waiting:
             return False
-        model = Path(getattr(job.run, "weights", getattr(job.run, "folder", "")), "model.safetensors")
+        model = Path(getattr(run, "weights", getattr(run, "folder", "")), "model.safetensors")
         since = model.stat().st_mtime if model.exists() else 0.0
-        return ended.get(_key(job.run.name, job.run.content), -1.0) >= since
+        return ended.get(_key(run.name, run.content), -1.0) >= since
 
-    return [is_done(job) for job in planned]
+    return [is_done(*job) for job in planned[["command", "stage", "run"]].itertuples(index=False)]
 
 
 def _key(name: str, settings: dict) -> str:
@@ -94,32 +87,15 @@ def _key(name: str, settings: dict) -> str:
     return json.dumps([name, {key: value for key, value in settings.items() if key != "weights"}], sort_keys=True)
 
 
-def by_stage(planned: list[Work], done: list[bool], pace: dict[tuple[str, str], float]) -> pd.DataFrame:
-    """Sums the jobs of each stage at each size; NaN stands for what is not known.
-
-    Args:
-        planned: all jobs.
-        done: whether each of them is done.
-        pace: seconds an operation, by size and recipe.
-    """
-    frame = pd.DataFrame(vars(job) for job in planned)
-    seconds = [job.flops * pace.get((job.size, job.recipe), nan) for job in planned]
-    groups = frame.assign(done=done, seconds=seconds).groupby(["stage", "size"], sort=False)
-    sums = groups[["tokens", "flops", "bytes"]].sum(skipna=False)
-    rows = pd.concat([groups.size().rename("runs"), groups["done"].sum(), sums], axis=1)
-    rows["seconds of a job"] = groups["seconds"].mean(skipna=False)
-    return rows.reset_index()
-
-
 def table(rows: pd.DataFrame) -> str:
     """The rows and their sums as text; a dash for nothing, and for what is not known."""
-    shown = rows[["stage", "size", "runs", "done", "tokens", "flops", "time here", "bytes"]]
-    total = {"stage": "all", "size": ""} | shown.drop(columns=["stage", "size"]).sum().to_dict()
-    shown = pd.concat([shown, pd.DataFrame([total])]).astype({"runs": int, "done": int})
+    shown = rows.reset_index()[["stage", "size", "runs", "done", "tokens", "flops", "time here", "bytes"]]
+    shown = pd.concat([shown, pd.DataFrame([{"stage": "all", "size": "", **rows.sum()}])], join="inner")
     formats = {"tokens": "{:.1e}".format, "flops": "{:.1e}".format, "time here": duration, "bytes": size}
     for name, show in formats.items():
         shown[name] = [show(value) if value > 0 else "-" for value in shown[name]]
-    return shown.rename(columns={"flops": "FLOPs", "bytes": "disk"}).to_string(index=False)
+    shown = shown.astype({"runs": int, "done": int}).rename(columns={"flops": "FLOPs", "bytes": "disk"})
+    return shown.to_string(index=False)
 
 
 def size(number_of_bytes: float) -> str:
@@ -137,12 +113,12 @@ def remarks(settings: Settings, data: Amounts, rows: pd.DataFrame) -> list[str]:
     """
     need, free = rows["bytes"].sum(), shutil.disk_usage(".").free
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"a CPU of {joblib.cpu_count()} cores"
-    others = [stage for stage in handover.pipeline() if stage not in set(rows["stage"])]
+    others = [stage for stage in handover.pipeline() if stage not in rows.index.get_level_values("stage")]
     lines = [
         f"Time here: of what is not done, {workers(settings, '')} at once on {device}, of which nothing else takes a "
         "share; `original` is timed, other operators and testing follow by their operations.",
         "Done: by dvc.lock, or jobs in data/jobs with the settings of today; whether code was edited is not looked at.",
-        f"Disk: {size(need)} for models in {COPIES} copies (data/jobs, output, DVC's cache), without the data; "
+        f"Disk: {size(need)} for models in {work.COPIES} copies (data/jobs, output, DVC's cache), without the data; "
         f"{size(free)} free here.",
         f"Not counted: {', '.join(others)}; probes of noise; of translation more than runs.",
     ]

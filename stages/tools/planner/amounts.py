@@ -10,7 +10,7 @@ from stages.plumbing.settings import Settings
 from stages.sequences import packing
 
 DATA = ("corpus", "filtering", "tokenization")
-PRINTED = "data/published/kowsher2024_arxiv_table7_dataset_statistics.csv"
+PRINTED = "data/published/kowsher2024_arxiv_table7_dataset_statistics.csv"  # examples of whole splits
 TRIVIAQA = 95_000  # questions of all splits together (Joshi et al. 2017, abstract); Kowsher et al. leave them out
 # Mean tokens of a training example, [CLS] and [SEP] included: 2,000 examples of each original file with the vocabulary
 # of bert-base-uncased; 400 generated ones with the vocabulary of scale `laptop`. And of a question and its context.
@@ -46,10 +46,8 @@ def of(settings: Settings) -> Amounts:
     vocabulary_size, sequences = settings.tokenization.vocabulary_size, {}
     if finished(settings, *DATA) == [*DATA]:
         index = packing.read_index(TOKENS)
-        vocabulary_size, sequences = (
-            index["vocabulary_size"],
-            {name: split["sequences"] for name, split in index["splits"].items()},
-        )
+        vocabulary_size = index["vocabulary_size"]
+        sequences = {name: split["sequences"] for name, split in index["splits"].items()}
     generated = settings.data.source == "embedded"
     lengths = LENGTHS["embedded" if generated else "original"]
     longest = lengths["context"] if generated else settings.tasks.questions.triviaqa_words * PIECES_A_WORD
@@ -57,11 +55,7 @@ def of(settings: Settings) -> Amounts:
 
 
 def _examples(settings: Settings) -> dict[tuple[str, str], int]:
-    """The number of examples by task (or set of questions) and split.
-
-    It is that of data/tasks or, before they are there, of whole splits as Kowsher et al. print them, at most what is
-    asked for.
-    """
+    """The number of examples of data/tasks or, before they are there, of whole splits, at most what is asked for."""
     if finished(settings, "tasks"):
         return pd.read_csv(STATISTICS).set_index(["task", "split"])["examples"].to_dict()
     examples = pd.read_csv(PRINTED).set_index(["row_key", "column_key"])["value"].dropna().astype(int).to_dict()

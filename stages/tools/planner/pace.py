@@ -5,18 +5,15 @@ the seconds that it computes, so that waiting for other processes does not count
 """
 
 import time
-from collections import defaultdict
-from statistics import mean
 
 import numpy as np
+import pandas as pd
 import torch
 
 from stages.attention.counts import training_flops
 from stages.classification.training import Encoded
 from stages.plumbing.settings import REFERENCE, Settings
 from stages.timing.speed import Finetuning
-from stages.tools.planner.work import Work
-from stages.training.machine import synchronise
 from stages.training.optimisation import device
 
 SECONDS = 2.0  # of one timing, unless two steps take longer
@@ -26,19 +23,18 @@ TOKENS = 1024  # of a batch on a CPU, at most, and one sequence at least
 FIRST = 5  # id of a word
 
 
-def measured(settings: Settings, vocabulary_size: int, planned: list[Work]) -> dict[tuple[str, str], float]:
-    """Seconds an operation, by size and recipe, each at the mean length of what its jobs train on first.
+def measured(settings: Settings, vocabulary_size: int, planned: pd.DataFrame) -> pd.Series:
+    """Seconds an operation of every job, by its size and recipe at the mean length of what such jobs train on first.
 
     Args:
         settings: of params.yaml.
         vocabulary_size: word pieces.
-        planned: the jobs; what is not counted is not timed either.
+        planned: the jobs; what is not counted is not timed either, and is NaN.
     """
-    lengths = defaultdict(list)
-    for job in planned:
-        if job.tokens > 0:  # not NaN
-            lengths[job.size, job.recipe].append(job.length)
-    return {key: timed(settings, vocabulary_size, *key, round(mean(tokens))) for key, tokens in lengths.items()}
+    by = ["size", "recipe"]
+    lengths = planned.groupby(by, sort=False)["length"].mean().dropna()
+    seconds = {key: timed(settings, vocabulary_size, *key, round(length)) for key, length in lengths.items()}
+    return planned.join(pd.Series(seconds, lengths.index, float, "pace"), on=by)["pace"]
 
 
 def timed(settings: Settings, vocabulary_size: int, size: str, recipe: str, length: int) -> float:
@@ -61,19 +57,15 @@ def timed(settings: Settings, vocabulary_size: int, size: str, recipe: str, leng
     changes = wanted.model_dump(include={"precision", "hidden_dropout", "attention_dropout"})
     changes |= {"epochs": 1, "batch_size": batch}
     training = settings.finetuning[settings.timing.protocol].model_copy(update=changes)
-    model = Finetuning("sst2", training, {"operator": REFERENCE}, width, vocabulary_size)
-    first = _steps(model, 1, batch, length, vocabulary_size)  # which allocates memory
-    number = max(1, min(STEPS, int(SECONDS / first)))
-    seconds = _steps(model, number, batch, length, vocabulary_size) / number
-    return seconds / (batch * length * training_flops(REFERENCE, width, vocabulary_size, length, masked=0.0))
+    model = Finetuning({"operator": REFERENCE}, "sst2", training, width, vocabulary_size)
 
+    def seconds(steps: int) -> float:
+        ids = np.random.default_rng(0).integers(FIRST, vocabulary_size, (steps * batch, length))
+        examples = Encoded(tuple(ids), tuple(np.zeros_like(ids)), np.zeros(len(ids), dtype=np.int64))
+        began = time.process_time()
+        elapsed = model.train(examples)
+        return time.process_time() - began if device().type == "cpu" else elapsed
 
-def _steps(model: Finetuning, number: int, batch: int, length: int, vocabulary_size: int) -> float:
-    """Seconds of some steps on examples of equal length."""
-    ids = np.random.default_rng(0).integers(FIRST, vocabulary_size, (number * batch, length))
-    examples = Encoded(tuple(ids), tuple(np.zeros_like(ids)), np.zeros(len(ids), dtype=np.int64))
-    clock = time.process_time if device().type == "cpu" else time.perf_counter
-    began = clock()
-    model.train(examples)
-    synchronise()
-    return clock() - began
+    steps = max(1, min(STEPS, int(SECONDS / seconds(1))))  # the first step allocates memory
+    operations = training_flops(REFERENCE, width, vocabulary_size, length, masked=0.0)
+    return seconds(steps) / (steps * batch * length * operations)
