@@ -34,10 +34,8 @@ from stages.plumbing.settings import load_settings
 
 DOCUMENTS = 1000
 BOUGHT = Event(Thing("farmer", definite=True), "buy", Thing("cart", 3, quality="big"), "barn")
-BEST_SHORTCUT = {  # accuracy, of STS-B the correlation; a constant answer has 0.7 (CoLA), 0.67 (MRPC), 0.63 (QQP)
-    **{"cola": 0.8, "sst2": 0.8, "mrpc": 0.85, "stsb": 0.7},
-    **{"qqp": 0.7, "mnli": 0.6, "qnli": 0.75, "rte": 0.7},
-}
+# accuracy, of STS-B the correlation; a constant answer has 0.7 (CoLA), 0.67 (MRPC), 0.63 (QQP)
+BEST_SHORTCUT = {"cola": 0.8, "sst2": 0.8, "mrpc": 0.85, "stsb": 0.7, "qqp": 0.7, "mnli": 0.6, "qnli": 0.75, "rte": 0.7}
 
 
 @pytest.fixture(scope="module")
@@ -78,25 +76,19 @@ def scenes(number: int):
 # The corpus
 
 
-def test_a_seed_gives_the_same_bytes_and_another_seed_others(tmp_path):
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        write_corpus(tmp_path / name / "corpus", 120, 3, seed)
-        tasks.write_glue(tmp_path / name / "glue", 20, 10, seed)
+def test_a_seed_gives_the_same_bytes_in_every_process_and_another_seed_others(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from stages.embedded import corpus, tasks; seed = int(sys.argv[2]);"
+        "folder = Path(sys.argv[1]); corpus.write_corpus(folder / 'corpus', 120, 3, seed);"
+        "tasks.write_glue(folder / 'glue', 50, 20, seed)"
+    )
+    for name, seed, order in (("a", "1", "1"), ("b", "1", "2"), ("c", "2", "1")):
+        environment = os.environ | {"PYTHONHASHSEED": order}  # by which the order of sets differs
+        command = [sys.executable, "-c", code, str(tmp_path / name), seed]
+        subprocess.run(command, cwd=Path(__file__).parents[1], env=environment, check=True)
     assert sha256(tmp_path / "a") == sha256(tmp_path / "b")
     for part in ("corpus", "glue"):
         assert sha256(tmp_path / "a" / part) != sha256(tmp_path / "c" / part)
-
-
-def test_bytes_do_not_depend_on_the_order_of_python_sets(tmp_path):
-    code = (
-        "import sys; from pathlib import Path; from stages.embedded import corpus, tasks;"
-        "corpus.write_corpus(Path(sys.argv[1]), 120, 1, 1); tasks.write_glue(Path(sys.argv[1]), 50, 20, 1)"
-    )
-    for hash_seed in ("1", "2"):
-        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
-        command = [sys.executable, "-c", code, str(tmp_path / hash_seed)]
-        subprocess.run(command, cwd=Path(__file__).parents[1], env=environment, check=True)
-    assert sha256(tmp_path / "1") == sha256(tmp_path / "2")
 
 
 def test_shards_together_hold_every_line(tmp_path, lines):
@@ -203,13 +195,8 @@ def test_files_and_headers_equal_the_real_ones(shared_data, glue):
 
 
 def test_sizes_and_shares_of_labels_are_as_asked(glue):
-    expected = {
-        "CoLA": ("1", 210),
-        "SST-2": ("1", 165),
-        "MRPC": ("1", 201),
-        "QQP": ("1", 111),
-        "RTE": ("entailment", 150),
-    }
+    expected = {"CoLA": ("1", 210), "SST-2": ("1", 165), "MRPC": ("1", 201), "QQP": ("1", 111)}
+    expected["RTE"] = ("entailment", 150)
     column = {"CoLA": 1, "MRPC": 0}
     for name, (label, number) in expected.items():
         table = rows(glue / name / "train.tsv")[name != "CoLA" :]
@@ -373,9 +360,10 @@ def test_a_question_is_answered_by_what_it_asks_for():
 def test_sentiment_is_that_of_the_deciding_clause():
     rng = Random(4)
     for positive in (True, False) * 100:
-        said, verdict = sentiment.review(rng, positive)
-        assert verdict.positive is positive
-        assert verdict.word in said.split()
-    for word, positive in ((lexicon.POSITIVE[0], True), (lexicon.NEGATIVE[0], False)):
-        assert sentiment.Opinion("plot", word).positive is positive
-        assert sentiment.Opinion("plot", word, negated=True).positive is not positive
+        said = sentiment.review(rng, positive)
+        if said.startswith("although "):
+            deciding = said.partition(" , ")[2]
+        else:
+            deciding = re.split(" and | although ", said.rpartition(" but ")[2])[0]
+        praise = not {*lexicon.POSITIVE}.isdisjoint(deciding.split())
+        assert (praise != ("not" in deciding.split())) is positive, said

@@ -96,18 +96,18 @@ def test_a_window_is_cls_question_sep_context_sep(tmp_path, tokenizer):
     tokens = [words.id_to_token(i) for i in windows.ids[0]]
     assert " ".join(tokens) == "[CLS] where is the river ? [SEP] the seine flows . [SEP]"
     pair = words.encode("Where is the river?", "The Seine flows.")
-    batch = padded(windows, np.array([0]))
-    assert (batch.ids[0].tolist(), batch.types[0].tolist()) == (pair.ids, pair.type_ids)
-    assert batch.context[0].tolist() == [7 <= place < 11 for place in range(12)]
+    [ids], [types], _, [context] = padded(windows, np.array([0]))
+    assert (ids.tolist(), types.tolist()) == (pair.ids, pair.type_ids)
+    assert context.tolist() == [7 <= place < 11 for place in range(12)]
     assert windows.spans.tolist() == [[8, 8]] and windows.begins.tolist() == [7]
 
 
 def test_a_batch_is_padded_with_nothing_that_counts(tmp_path, tokenizer):
     path = table(tmp_path, ("Paris is old.", "Where?", "Paris"), ("Paris is old, the Seine is old.", "Where?", None))
-    batch = padded(encode(path, tokenizer, 64, 20, 24), np.array([0, 1]))
-    short = int(batch.mask[0].sum())
-    assert short < batch.ids.shape[1] == int(batch.mask[1].sum())
-    for part in (batch.ids, batch.types, batch.mask, batch.context):
+    ids, types, mask, context = padded(encode(path, tokenizer, 64, 20, 24), np.array([0, 1]))
+    short = int(mask[0].sum())
+    assert short < ids.shape[1] == int(mask[1].sum())
+    for part in (ids, types, mask, context):
         assert not part[0, short:].any()
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from stages.encoder_decoder.pairs import BEGIN, END, Pairs
+from stages.encoder_decoder.pairs import BEGIN, END, load
 from stages.plumbing import scales
 from stages.plumbing.settings import Settings
 from stages.sentence_pairs import language, reading, stage, vocabulary
@@ -224,7 +224,7 @@ def test_long_pairs_leave_training_and_are_cut_elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     stage.main(settings_of(lambda params: params["translation"]["protocols"]["blog"].update(positions=12)))
     fates, folder = ledger(tmp_path), tmp_path / "data/sentence_pairs/blog"
-    train, test = (Pairs.load(folder / f"{split}.safetensors") for split in ("train", "test"))
+    train, test = (load(folder / f"{split}.safetensors") for split in ("train", "test"))
     dropped = fates["blog", "train", "dropped", "over_long"]
     assert 0 < dropped < 60 and len(train) == fates["blog", "train", "kept", ""] == 60 - dropped
     assert len(test) == len(pd.read_parquet(folder / "test.parquet")) == 20

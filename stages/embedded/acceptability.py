@@ -10,19 +10,7 @@ from itertools import pairwise
 from random import Random
 
 from stages.embedded.grammar import Thing, Word, say, say_thing, verb_group
-from stages.embedded.lexicon import (
-    ADVERBS,
-    CLASS_OF,
-    NUMERALS,
-    PLACES,
-    TIMES,
-    VERBS,
-    names_of,
-    participle,
-    past,
-    plural,
-    third_person,
-)
+from stages.embedded.lexicon import ADVERBS, NUMERALS, PARTICIPLE, PAST, PLURAL, THIRD_PERSON, TIMES, VERBS
 from stages.embedded.world import ALL_TOPICS, Scene, draw_event, draw_scene, draw_wording
 
 RULES = {"voice": 5, "tense": 4, "agreement": 4, "determiner": 3, "form": 3, "order": 3}  # rule: how often it is broken
@@ -31,16 +19,18 @@ NOUN_PHRASE = "(?:M|D+A?N)"
 START, END = f"(?:PDNC|WC)?{NOUN_PHRASE}(?:PDN|RV{NOUN_PHRASE})?", f"{NOUN_PHRASE}(?:PDN)?W?"
 SHAPE = re.compile(f"{START}(?:W?V|XT?W?B|XT?W?EY|XT?BEY){END}")
 MIXED_VOICE = re.compile(f"{START}(?:W?VY|XT?W?V|XT?W?E|XT?BE|W?EY){END}")
-NOUNS = {name for noun in CLASS_OF for name in names_of(noun)} | {"person", *CLASS_OF.values()}
-NOUNS |= {name for places in PLACES.values() for place in places for name in names_of(place)}
-PLURAL_OF = {noun: plural(noun) for noun in sorted(NOUNS)}
-SINGULAR_OF = {many: one for one, many in PLURAL_OF.items()}
+SINGULAR = {many: one for one, many in PLURAL.items()}
 DETERMINER_IS_SINGULAR = {"a": True, "an": True} | dict.fromkeys(("some", *NUMERALS[2:]), False)  # "the" is either
-OTHER_FINITE = {"was": "were", "is": "are", "does": "do"} | {third_person(verb): verb for verb in VERBS}
+OTHER_FINITE = {"was": "were", "is": "are", "does": "do"} | {third: verb for verb, third in THIRD_PERSON.items()}
+SINGULAR_FINITE = set(OTHER_FINITE)
 OTHER_FINITE |= {plural_form: singular_form for singular_form, plural_form in OTHER_FINITE.items()}
-SINGULAR_FINITE = {"was", "is", "does"} | {third_person(verb) for verb in VERBS}
-PARTICIPLES = {participle(verb) for verb in VERBS}
 TIME_WORDS = {word: tense for tense, word in TIMES.items()}
+REPLACED = {  # rule: roles of the words that are replaced where it is broken, and what stands in place of each
+    "agreement": ("VX", {text: [other] for text, other in OTHER_FINITE.items()}),
+    "determiner": ("N", {text: [other] for text, other in (SINGULAR | PLURAL).items()}),
+    "form": ("BE", {verb: [past] for verb, past in PAST.items()} | {E: [verb] for verb, E in PARTICIPLE.items()}),
+    "tense": ("W", {word: [*TIME_WORDS] for word in TIME_WORDS}),
+}
 
 
 def elaborate(rng: Random, scene: Scene) -> list[Word]:
@@ -81,12 +71,12 @@ def broken_rules(words: list[Word]) -> set[str]:
     if not SHAPE.fullmatch(roles):
         return {"voice" if MIXED_VOICE.fullmatch(roles) else "order"}
     texts = {role: {word.text for word in words if word.role in role} for role in ("VX", "B", "E")}
-    singular = words[_subject(words)].text not in SINGULAR_OF
+    singular = words[_subject(words)].text not in SINGULAR
     times = {TIME_WORDS[word.text] for word in words if word.text in TIME_WORDS}
     broken = {
         "agreement": any((text in SINGULAR_FINITE) != singular for text in texts["VX"] & OTHER_FINITE.keys()),
         "determiner": not _determiners_agree(words),
-        "form": not (texts["B"] <= {*VERBS, "be"} and texts["E"] <= PARTICIPLES),
+        "form": not (texts["B"] <= {*VERBS, "be"} and texts["E"] <= {*PARTICIPLE.values()}),
         "tense": bool(times) and times != {_tense(words)},
     }
     return {rule for rule, applies in broken.items() if applies}
@@ -150,7 +140,7 @@ def _determiners_agree(words: list[Word]) -> bool:
     for position, word in enumerate(words):
         if word.role == "D" and word.text in DETERMINER_IS_SINGULAR:
             noun = next(other.text for other in words[position:] if other.role == "N")
-            if (noun in SINGULAR_OF) == DETERMINER_IS_SINGULAR[word.text]:
+            if (noun in SINGULAR) == DETERMINER_IS_SINGULAR[word.text]:
                 return False
     return True
 
@@ -176,22 +166,10 @@ def _changes(words: list[Word], rule: str) -> list[list[Word]]:
                 changed.append([*words[: i + 1], Word("by", "Y"), *words[i + 1 :]])
                 changed.append([*words[:i], Word("was", "X"), *words[i:]])
         return changed
+    roles, others = REPLACED[rule]
     return [
-        [*words[:i], Word(text, words[i].role), *words[i + 1 :]] for i in positions for text in _others(words[i], rule)
+        [*words[:i], replace(words[i], text=text), *words[i + 1 :]]
+        for i in positions
+        if words[i].role in roles
+        for text in others.get(words[i].text, ())
     ]
-
-
-def _others(word: Word, rule: str) -> list[str]:
-    """What stands in place of a word in sentences that break the rule agreement, determiner, form or tense."""
-    match rule, word.role:
-        case "agreement", "V" | "X" if word.text in OTHER_FINITE:
-            return [OTHER_FINITE[word.text]]
-        case "determiner", "N":
-            return [(SINGULAR_OF | PLURAL_OF)[word.text]]
-        case "form", "B" if word.text != "be":
-            return [past(word.text)]
-        case "form", "E":
-            return [verb for verb in VERBS if participle(verb) == word.text]
-        case "tense", _ if word.text in TIME_WORDS:
-            return list(TIME_WORDS)
-    return []

@@ -85,12 +85,7 @@ def _draw_passages(rng: Random, number: int, unanswerable: float) -> list[Passag
     """Passages with `number` questions together. unanswerable: the share of those without an answer."""
     lacking = [i < round(number * unanswerable) for i in range(number)]
     rng.shuffle(lacking)
-    passages = []
-    while lacking:
-        passage = _draw_passage(rng, lacking[:QUESTIONS])
-        passages.append(passage)
-        lacking = lacking[len(passage.questions) :]
-    return passages
+    return [_draw_passage(rng, lacking[first : first + QUESTIONS]) for first in range(0, number, QUESTIONS)]
 
 
 def _draw_passage(rng: Random, lacking: list[bool]) -> Passage:
@@ -99,10 +94,10 @@ def _draw_passage(rng: Random, lacking: list[bool]) -> Passage:
         scene = draw_scene(rng, ALL_TOPICS)
         events = [draw_event(rng, scene, place=0.5, social=0.3) for _ in range(rng.randint(*SENTENCES))]
         wordings = [draw_wording(rng, event, passive=0.1) for event in events]
-        lines = [sentence(event, wording) for event, wording in zip(events, wordings, strict=True)]
-        questions = [_question(rng, scene, events, wordings, lines, unanswerable) for unanswerable in lacking]
+        told = [(event, wording, sentence(event, wording)) for event, wording in zip(events, wordings, strict=True)]
+        questions = [_question(rng, scene, told, unanswerable) for unanswerable in lacking]
         if all(questions) and len({question.text for question in questions}) == len(questions):
-            return Passage(" ".join(lines), tuple(questions))
+            return Passage(" ".join(line for *_, line in told), tuple(questions))
 
 
 def _as_squad(passages: list[Passage], version: str, split: str) -> dict:
@@ -136,47 +131,37 @@ def _as_triviaqa(pairs: list[tuple[Passage, Question]], part: str, split: str) -
     return {"Data": data, "Domain": part.capitalize(), "VerifiedEval": False, "Version": 1.0}
 
 
-def _question(
-    rng: Random, scene: Scene, events: list[Event], wordings: list[Wording], lines: list[str], unanswerable: bool
-) -> Question | None:
-    """A question on one of the events, or None where this draw gives none that is clear."""
-    place = rng.randrange(len(events))
-    asked, wording = events[place], wordings[place]
+def _question(rng: Random, scene: Scene, told: list[tuple[Event, Wording, str]], unanswerable: bool) -> Question | None:
+    """A question on one of the events told, or None where this draw gives none that is clear."""
+    asked, wording, _ = rng.choice(told)
     if unanswerable:
-        near = rng.random() < NEAR
-        asked = (
-            alter(rng, asked, scene) if near else draw_event(rng, draw_scene(rng, ALL_TOPICS), place=0.6, social=0.1)
-        )
+        if rng.random() < NEAR:
+            asked = alter(rng, asked, scene)
+        else:
+            asked = draw_event(rng, draw_scene(rng, ALL_TOPICS), place=0.6, social=0.1)
         asked = replace(asked, negated=False)
     slot = rng.choice(SLOTS)
-    if (slot == "where" and asked.place is None) or (slot == "how many" and asked.patient.count <= 1):
-        return None
-    answering = [i for i, event in enumerate(events) if answers(event, asked, slot)]
-    if len(answering) != (0 if unanswerable else 1):
+    answering = [i for i, (event, *_) in enumerate(told) if answers(event, asked, slot)]
+    if not answers(asked, asked, slot) or len(answering) != (0 if unanswerable else 1):
         return None
     text = ask(asked, slot, reworded(rng, asked, wording) if rng.random() < REWORDED else wording)
     if unanswerable:
         return Question(text)
-    i = answering[0]
-    phrase = _phrase(events[i], slot, wordings[i])
-    answer = re.search(rf"\b{re.escape(phrase)}\b", lines[i], re.IGNORECASE)
-    start = sum(len(line) + 1 for line in lines[:i]) + answer.start()
-    return Question(text, answer[0], start, _aliases(events[i], slot))
+    event, wording, line = told[answering[0]]
+    phrase, aliases = _answer(event, slot, wording)
+    answer = re.search(rf"\b{re.escape(phrase)}\b", line, re.IGNORECASE)
+    start = sum(len(line) + 1 for *_, line in told[: answering[0]]) + answer.start()
+    return Question(text, answer[0], start, aliases)
 
 
-def _phrase(event: Event, slot: str, wording: Wording) -> str:
-    """The words of a statement that answer a question about it."""
-    if slot == "who":
-        return " ".join(word.text for word in say_thing(event.agent, wording))
-    if slot == "where":
-        return " ".join(word.text for word in say_place(event.place, wording)[1:])
-    return NUMERALS[event.patient.count]
-
-
-def _aliases(event: Event, slot: str) -> tuple[str, ...]:
+def _answer(event: Event, slot: str, wording: Wording) -> tuple[str, tuple[str, ...]]:
+    """The words of a statement that answer a question about it, and their aliases."""
     if slot == "how many":
-        return (NUMERALS[event.patient.count],)
-    return names_of(event.agent.noun if slot == "who" else event.place)
+        number = NUMERALS[event.patient.count]
+        return number, (number,)
+    who = slot == "who"
+    words = say_thing(event.agent, wording) if who else say_place(event.place, wording)[1:]
+    return " ".join(word.text for word in words), names_of(event.agent.noun if who else event.place)
 
 
 def _gold(question: Question, split: str) -> list[dict]:

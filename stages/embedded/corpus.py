@@ -13,16 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from stages.embedded.defects import (
-    HARMLESS_CATEGORIES,
-    KINDS,
-    MALFORMED,
-    SOUND,
-    Kind,
-    lines_for,
-    perplexity_for,
-    plan,
-)
+from stages.embedded import defects
 from stages.plumbing.compression import zstd
 from stages.plumbing.files import write_atomically
 
@@ -53,19 +44,18 @@ def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
 def corpus_lines(documents: int, seed: int) -> list[str]:
     """The lines of the corpus, in the order of a shuffle of all kinds."""
     rng = Random(f"{seed} corpus")
-    kinds = {kind.name: kind for kind in (Kind(SOUND, 1.0), *KINDS)}
-    slots = [(name, number) for name, count in plan(documents).items() for number in range(count)]
+    kinds = {kind.name: kind for kind in (defects.SOUND, *defects.KINDS)}
+    slots = [(name, number) for name, count in defects.plan(documents).items() for number in range(count)]
     rng.shuffle(slots)
-    lines = []
-    for position, (name, number) in enumerate(slots):
-        if name in MALFORMED:
-            lines.append(_malformed_line(rng, name, position))
-        else:
-            lines.append(json.dumps(record(rng, kinds[name], number, position), sort_keys=True))
-    return lines
+    return [
+        _malformed_line(rng, name, position)
+        if name in defects.MALFORMED
+        else json.dumps(record(rng, kinds[name], number, position), sort_keys=True)
+        for position, (name, number) in enumerate(slots)
+    ]
 
 
-def record(rng: Random, kind: Kind, number: int, position: int) -> dict[str, Any]:
+def record(rng: Random, kind: defects.Kind, number: int, position: int) -> dict[str, Any]:
     """Draws a record.
 
     Args:
@@ -74,17 +64,17 @@ def record(rng: Random, kind: Kind, number: int, position: int) -> dict[str, Any
         number: of the record among those of its kind, from 0.
         position: of the record in the corpus, from 0.
     """
-    lines = lines_for(rng, kind.warnings)
+    lines = defects.lines_for(rng, kind.warnings)
     categories = list(kind.categories)
-    if kind.name == SOUND and rng.random() < 0.1:
-        categories = [rng.choice(HARMLESS_CATEGORIES)]
+    if kind is defects.SOUND and rng.random() < 0.1:
+        categories = [rng.choice(defects.HARMLESS_CATEGORIES)]
     content = "\n".join(lines)
     return {
         "content": content,
         "warc_headers": _headers(rng, content, kind, position),
         "metadata": {
             "identification": {"label": "en", "prob": round(rng.uniform(0.7, 1.0), 6)},
-            "harmful_pp": perplexity_for(rng, kind.harmful_pp, number),
+            "harmful_pp": defects.perplexity_for(rng, kind.harmful_pp, number),
             "tlsh": None,
             "quality_warnings": list(kind.warnings) or None,
             "categories": categories or None,
@@ -95,7 +85,7 @@ def record(rng: Random, kind: Kind, number: int, position: int) -> dict[str, Any
 
 def _malformed_line(rng: Random, name: str, position: int) -> str:
     """A line that is no record: no JSON, JSON that breaks off, or a record without content."""
-    sound = record(rng, Kind(SOUND, 1.0), 0, position)
+    sound = record(rng, defects.SOUND, 0, position)
     if name == "malformed:not_json":
         return sound["content"].split("\n")[0]
     if name == "malformed:no_content":
@@ -105,7 +95,7 @@ def _malformed_line(rng: Random, name: str, position: int) -> str:
     return text[: rng.randint(len(text) // 4, len(text) // 2)]
 
 
-def _headers(rng: Random, content: str, kind: Kind, position: int) -> dict[str, str]:
+def _headers(rng: Random, content: str, kind: defects.Kind, position: int) -> dict[str, str]:
     """WARC headers: every value is a string, as in OSCAR."""
     data = content.encode()
     site = (kind.categories or ("pages",))[0].replace("_", "-")

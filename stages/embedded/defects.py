@@ -16,7 +16,6 @@ HARMFUL_CATEGORIES = (
 )  # Courtois et al. 2024, Appendix A
 HARMLESS_CATEGORIES = ("blog", "press", "shopping", "sports")
 WARNINGS = ("tiny", "short_sentences", "header", "footer", "noisy")
-SOUND = "sound"
 MENU = ("Home", "About us", "Contact", "Log in", "Sign up", "Search", "Privacy", "Next page", "Share", "Site map")
 
 
@@ -32,6 +31,7 @@ class Kind:
     warnings: tuple[str, ...] = ()
 
 
+SOUND = Kind("sound", 1.0)  # less what the others take
 KINDS = (
     *(Kind(f"category:{category}", 0.01, categories=(category,)) for category in HARMFUL_CATEGORIES),
     *(Kind(f"harmful_pp:{level}", 0.02, harmful_pp=level) for level in ("low", "high", "zero", "null")),
@@ -60,7 +60,7 @@ def plan(documents: int) -> dict[str, int]:
     malformed = documents // 250
     for position, name in enumerate(MALFORMED):
         counts[name] = len(range(position, malformed, len(MALFORMED)))
-    return {SOUND: documents - sum(counts.values()), **counts}
+    return {SOUND.name: documents - sum(counts.values()), **counts}
 
 
 def lines_for(rng: Random, warnings: tuple[str, ...]) -> list[str]:

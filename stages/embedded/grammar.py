@@ -1,6 +1,6 @@
 """Meanings and the sentences that state them.
 
-A meaning is a frozen record (`Event`, `State`); `say` words it, tagging every word with its grammatical role, so that a
+A meaning is a frozen record, an `Event`; `say` words it, tagging every word with its grammatical role, so that a
 sentence can be judged by its form alone (acceptability.py). A `Wording` chooses among the sentences that mean the same.
 
 Roles: D determiner, A adjective, N noun, M name, V finite verb, X finite auxiliary, T "not", B bare verb, E participle,
@@ -10,7 +10,7 @@ P preposition, Y "by", R relative pronoun, W adverb, C comma.
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stages.embedded.lexicon import NUMERALS, ON_PLACES, article, name_of, participle, past, plural, third_person
+from stages.embedded.lexicon import NUMERALS, ON_PLACES, PARTICIPLE, PAST, PLURAL, THIRD_PERSON, article, name_of
 
 
 @dataclass(frozen=True)
@@ -44,18 +44,14 @@ class Event:
     tense: str = "past"
     negated: bool = False
 
+    @property
+    def concepts(self) -> set[str | None]:
+        """What it speaks of beside the action."""
+        return {self.agent.noun, self.patient.noun, self.patient.quality, self.place}
+
     def with_patient(self, **changes: Any) -> "Event":
         """The event with fields of its patient changed."""
         return replace(self, patient=replace(self.patient, **changes))
-
-
-@dataclass(frozen=True)
-class State:
-    """Something has a quality. tense: "past" or "present"."""
-
-    subject: Thing
-    quality: str
-    tense: str = "past"
 
 
 @dataclass(frozen=True)
@@ -74,18 +70,21 @@ class Word:
 
 
 PLAIN = Wording()
+NOT = {True: [Word("not", "T")], False: []}  # by whether a sentence is negated
 
 
-def say(meaning: Event | State, wording: Wording = PLAIN) -> list[Word]:
-    """The words of a meaning, without capital and full stop."""
-    if isinstance(meaning, State):
-        quality = Word(name_of(meaning.quality, wording.swapped), "A")
-        return [*say_thing(meaning.subject, wording), _be(meaning.tense, meaning.subject.singular), quality]
-    place = say_place(meaning.place, wording)
-    core = _passive(meaning, wording) if wording.passive else _active(meaning, wording)
-    if place and wording.place_first:
-        return [*place, Word(",", "C"), *core]
-    return [*core, *place]
+def say(event: Event, wording: Wording = PLAIN) -> list[Word]:
+    """The words of an event, without capital and full stop."""
+    verb, negated = name_of(event.action, wording.swapped), event.negated
+    agent, patient = say_thing(event.agent, wording), say_thing(event.patient, wording)
+    if not wording.passive:
+        core = [*agent, *verb_group(verb, event.tense, negated, event.agent.singular), *patient]
+    else:
+        future = [Word("will", "X"), *NOT[negated], Word("be", "B")]
+        auxiliary = future if event.tense == "future" else [be(event.tense, event.patient.singular), *NOT[negated]]
+        core = [*patient, *auxiliary, Word(PARTICIPLE[verb], "E"), Word("by", "Y"), *agent]
+    place = say_place(event.place, wording)
+    return [*place, Word(",", "C"), *core] if place and wording.place_first else [*core, *place]
 
 
 def text_of(words: list[Word], end: str = ".") -> str:
@@ -94,9 +93,9 @@ def text_of(words: list[Word], end: str = ".") -> str:
     return line[0].upper() + line[1:] + end
 
 
-def sentence(meaning: Event | State, wording: Wording = PLAIN) -> str:
-    """Writes a meaning as one sentence, with its first letter and its full stop."""
-    return text_of(say(meaning, wording))
+def sentence(event: Event, wording: Wording = PLAIN) -> str:
+    """Writes an event as one sentence, with its first letter and its full stop."""
+    return text_of(say(event, wording))
 
 
 def say_thing(thing: Thing, wording: Wording = PLAIN) -> list[Word]:
@@ -105,7 +104,7 @@ def say_thing(thing: Thing, wording: Wording = PLAIN) -> list[Word]:
         return [Word(thing.noun, "M")]
     name = name_of(thing.noun, wording.swapped)
     quality = [Word(name_of(thing.quality, wording.swapped), "A")] if thing.quality else []
-    noun = Word(name if thing.singular else plural(name), "N")
+    noun = Word(name if thing.singular else PLURAL[name], "N")
     return [*_determiner(thing, (quality or [noun])[0].text), *quality, noun]
 
 
@@ -128,43 +127,20 @@ def _determiner(thing: Thing, following: str) -> list[Word]:
     return [Word(NUMERALS[thing.count] if thing.count else "some", "D")]
 
 
-def _active(event: Event, wording: Wording) -> list[Word]:
-    verb = name_of(event.action, wording.swapped)
-    return [
-        *say_thing(event.agent, wording),
-        *verb_group(verb, event.tense, event.negated, event.agent.singular),
-        *say_thing(event.patient, wording),
-    ]
-
-
 def verb_group(verb: str, tense: str, negated: bool, singular: bool) -> list[Word]:
     """The finite verb, or auxiliary, "not" and bare verb."""
     if tense == "future":
-        return [Word("will", "X"), *_not(negated), Word(verb, "B")]
+        return [Word("will", "X"), *NOT[negated], Word(verb, "B")]
     if negated:
         does = "does" if singular else "do"
-        return [Word("did" if tense == "past" else does, "X"), Word("not", "T"), Word(verb, "B")]
+        return [Word("did" if tense == "past" else does, "X"), *NOT[True], Word(verb, "B")]
     if tense == "past":
-        return [Word(past(verb), "V")]
-    return [Word(third_person(verb) if singular else verb, "V")]
+        return [Word(PAST[verb], "V")]
+    return [Word(THIRD_PERSON[verb] if singular else verb, "V")]
 
 
-def _be(tense: str, singular: bool) -> Word:
+def be(tense: str, singular: bool) -> Word:
     """The form of `be` for a tense and number: is, are, was or were."""
     if tense == "past":
         return Word("was" if singular else "were", "X")
     return Word("is" if singular else "are", "X")
-
-
-def _not(negated: bool) -> list[Word]:
-    return [Word("not", "T")] if negated else []
-
-
-def _passive(event: Event, wording: Wording) -> list[Word]:
-    verb = name_of(event.action, wording.swapped)
-    if event.tense == "future":
-        auxiliary = [Word("will", "X"), *_not(event.negated), Word("be", "B")]
-    else:
-        auxiliary = [_be(event.tense, event.patient.singular), *_not(event.negated)]
-    patient, agent = say_thing(event.patient, wording), say_thing(event.agent, wording)
-    return [*patient, *auxiliary, Word(participle(verb), "E"), Word("by", "Y"), *agent]

@@ -22,46 +22,22 @@ OPPOSITE |= {other: one for one, other in OPPOSITE.items()}
 COLORS, ADVERBS, POSITIVE, NEGATIVE = (tuple(_TABLES[name]) for name in ("colors", "adverbs", "praise", "blame"))
 ASPECTS = {subject: tuple(aspects) for subject, aspects in _TABLES["aspects"].items()}
 PEOPLE, PLACES = ({topic: tuple(t[key]) for topic, t in _TABLES["topics"].items()} for key in ("people", "places"))
-THINGS = {
-    topic: tuple(noun for nouns in t["things"].values() for noun in nouns) for topic, t in _TABLES["topics"].items()
-}
-CLASS_OF = {person: "person" for people in PEOPLE.values() for person in people} | {
-    noun: kind for topic in _TABLES["topics"].values() for kind, nouns in topic["things"].items() for noun in nouns
-}
+THINGS = {topic: tuple(t["things"]) for topic, t in _TABLES["topics"].items()}
+CLASS_OF = {person: "person" for people in PEOPLE.values() for person in people}
+CLASS_OF |= {noun: kind for topic in _TABLES["topics"].values() for noun, kind in topic["things"].items()}
 NUMERALS = ("zero", "one", "two", "three", "four", "five", "six")
 TIMES = {"past": "yesterday", "present": "today", "future": "tomorrow"}
 ON_PLACES = {"street"}
-VOWELS = "aeiou"
-
-
-def article(following: str) -> str:
-    """The indefinite article before a word."""
-    return "an" if following[0] in VOWELS else "a"
-
-
-def plural(noun: str) -> str:
-    """The plural of a noun's name; a noun outside the lexicon is inflected by the regular rules."""
-    return _TABLES["plural"].get(noun) or _with_s(noun)
-
-
-def third_person(verb: str) -> str:
-    """The present form after a singular subject."""
-    return _with_s(verb)
-
-
-def past(verb: str) -> str:
-    """The past tense of a verb, such as `took` of `take`."""
-    return _TABLES["past"].get(verb) or _with_ed(verb)
-
-
-def participle(verb: str) -> str:
-    """The past participle of a verb, such as `taken` of `take`."""
-    return _TABLES["participle"].get(verb) or _with_ed(verb)
 
 
 def names_of(concept: str) -> tuple[str, ...]:
     """All names of a concept: one or two."""
     return SYNONYMS.get(concept, (concept,))
+
+
+def article(following: str) -> str:
+    """The indefinite article before a word."""
+    return "an" if following[0] in "aeiou" else "a"
 
 
 def name_of(concept: str, swapped: frozenset[str] = frozenset()) -> str:
@@ -75,16 +51,12 @@ def opposites(one: str, other: str) -> bool:
 
 
 def _with_s(word: str) -> str:
-    if word.endswith(("s", "sh", "ch", "x", "z")):
-        return word + "es"
-    if word.endswith("y") and word[-2] not in VOWELS:
-        return word[:-1] + "ies"
-    return word + "s"
+    """A regular plural, or the present form of a verb after a singular subject."""
+    return word + ("es" if word.endswith(("s", "sh", "ch", "x", "z")) else "s")
 
 
-def _with_ed(verb: str) -> str:
-    if verb.endswith("e"):
-        return verb + "d"
-    if verb.endswith("y") and verb[-2] not in VOWELS:
-        return verb[:-1] + "ied"
-    return verb + "ed"
+_CONCEPTS = {*CLASS_OF, *CLASS_OF.values(), *(place for places in PLACES.values() for place in places)}
+PLURAL = {noun: _with_s(noun) for concept in sorted(_CONCEPTS) for noun in names_of(concept)} | _TABLES["plural"]
+THIRD_PERSON = {verb: _with_s(verb) for verb in VERBS}
+_REGULAR = {verb: verb.removesuffix("e") + "ed" for verb in VERBS}
+PAST, PARTICIPLE = _REGULAR | _TABLES["past"], _REGULAR | _TABLES["participle"]

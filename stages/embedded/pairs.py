@@ -10,9 +10,9 @@ from random import Random
 
 from stages.embedded.grammar import Event, sentence
 from stages.embedded.inference import divert, one_of, oppose, opposite_quality, relation, weaken
-from stages.embedded.lexicon import ACTIONS, OPPOSITE, SYNONYMS
+from stages.embedded.lexicon import ACTIONS, OPPOSITE
 from stages.embedded.questions import SLOTS, answers, ask, request, say_request
-from stages.embedded.world import Scene, draw_event, draw_wording, reworded
+from stages.embedded.world import Scene, draw_event, draw_wording, reworded, some_concepts
 
 HELD_OUT = 5  # one in so many pairs
 
@@ -118,7 +118,7 @@ def question_and_statement(rng: Random, scene: Scene, answered: bool) -> tuple[s
     while True:
         asked = draw_event(rng, scene, place=0.4, social=0.6)
         (slot,) = rng.choices(SLOTS, (8, 1, 1))
-        if (slot == "where" and asked.place is None) or (slot == "how many" and asked.patient.count == 1):
+        if not answers(asked, asked, slot):  # as where it has no place, or one thing only
             continue
         stated = asked if answered else _beside_the_point(rng, asked, slot, scene)
         if answers(stated, asked, slot) == answered:
@@ -142,9 +142,9 @@ def question_pair(rng: Random, topics: tuple[str, ...], same: bool) -> tuple[str
         changed = rng.choice(("purpose",) * 4 + ("action",) * 3 + ("noun",))
         value = OPPOSITE[first.action] if changed == "action" else getattr(request(rng, topics), changed)
         second = replace(first, **{changed: value})
-    nouns = [noun for noun in sorted({first.noun, second.noun}) if noun in SYNONYMS]
-    swapped = rng.choice((frozenset(), ACTIONS)) | frozenset(noun for noun in nouns if rng.random() < 0.5)
-    changed = ACTIONS | frozenset(noun for noun in nouns if rng.random() < 0.6)
+    nouns = {first.noun, second.noun}
+    swapped = rng.choice((frozenset(), ACTIONS)) | some_concepts(rng, nouns)
+    changed = ACTIONS | some_concepts(rng, nouns, 0.6)
     manner = rng.randrange(2)
     return say_request(first, manner, swapped), say_request(second, 1 - manner, swapped ^ changed)
 

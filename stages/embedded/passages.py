@@ -7,22 +7,16 @@ sentences that are compared are a pair that the tasks hold out for validation (p
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
+from stages.embedded import pairs
 from stages.embedded.acceptability import elaborate
-from stages.embedded.grammar import sentence, text_of
+from stages.embedded.grammar import Word, Wording, be, say_thing, text_of
 from stages.embedded.inference import relation
-from stages.embedded.lexicon import CLASS_OF, NAMES, OPPOSITE, SYNONYMS
-from stages.embedded.pairs import (
-    held_out,
-    inference_pair,
-    question_and_statement,
-    question_pair,
-    say_pair,
-    statement_pair,
-)
+from stages.embedded.lexicon import CLASS_OF, NAMES, OPPOSITE, SYNONYMS, name_of
 from stages.embedded.sentiment import criticism
-from stages.embedded.world import ALL_TOPICS, Scene, draw_scene, draw_state, draw_wording
+from stages.embedded.world import ALL_TOPICS, Scene, draw_scene, quality_for, some_concepts
 
 REPLY = {"entailment": "Yes", "contradiction": "No", "neutral": "Perhaps"}
 Passage = Callable[[Random, Scene], list[str]]
@@ -49,37 +43,41 @@ def story(rng: Random, scene: Scene) -> list[str]:
     """Writes a sentence on what happens in a scene, or on how one of its things is."""
     if rng.random() < 0.8:
         return [text_of(elaborate(rng, scene))]
-    meaning = draw_state(rng, scene)
-    return [sentence(meaning, draw_wording(rng, meaning))]
+    thing = rng.choice(scene.things)
+    subject, quality = replace(thing, quality=None, definite=True), thing.quality or quality_for(rng, thing.noun)
+    tense = rng.choice(("past", "present"))
+    swapped = some_concepts(rng, {subject.noun, quality})
+    words = [*say_thing(subject, Wording(swapped)), be(tense, subject.singular), Word(name_of(quality, swapped), "A")]
+    return [text_of(words)]
 
 
 def exchange(rng: Random, scene: Scene) -> list[str]:
     """Writes what one says, a statement or a question, and what another replies: whether it agrees, and a sentence."""
     (maker,) = rng.choices((_statements, _inference, _answer, _questions), (4, 3, 3, 2))
     first, second, word = maker(rng, scene)
-    while held_out(first, second):
+    while pairs.held_out(first, second):
         first, second, word = maker(rng, scene)
     return [first, f"{word}, {_lower(second)}"]
 
 
 def _statements(rng: Random, scene: Scene) -> tuple[str, str, str]:
-    one, other, first, second = statement_pair(rng, scene, rng.random() < 0.75)
+    one, other, first, second = pairs.statement_pair(rng, scene, rng.random() < 0.75)
     return first, second, REPLY[relation(one, other)]
 
 
 def _inference(rng: Random, scene: Scene) -> tuple[str, str, str]:
     wanted = rng.choice(sorted(REPLY))
-    return *say_pair(rng, *inference_pair(rng, scene, wanted)), REPLY[wanted]
+    return *pairs.say_pair(rng, *pairs.inference_pair(rng, scene, wanted)), REPLY[wanted]
 
 
 def _answer(rng: Random, scene: Scene) -> tuple[str, str, str]:
     answered = rng.random() < 0.5
-    return *question_and_statement(rng, scene, answered), REPLY["entailment" if answered else "contradiction"]
+    return *pairs.question_and_statement(rng, scene, answered), REPLY["entailment" if answered else "contradiction"]
 
 
 def _questions(rng: Random, scene: Scene) -> tuple[str, str, str]:
     same = rng.random() < 0.5
-    return *question_pair(rng, (scene.topic,), same), REPLY["entailment" if same else "contradiction"]
+    return *pairs.question_pair(rng, (scene.topic,), same), REPLY["entailment" if same else "contradiction"]
 
 
 def glossary(rng: Random, scene: Scene) -> list[str]:

@@ -11,19 +11,11 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from random import Random
 
+from stages.embedded import pairs
 from stages.embedded.acceptability import RULES, elaborate, violate
 from stages.embedded.grammar import Event, sentence, text_of
 from stages.embedded.inference import similarity
 from stages.embedded.lexicon import MATCHED_TOPICS, MISMATCHED_TOPICS
-from stages.embedded.pairs import (
-    alter,
-    held_out,
-    inference_pair,
-    question_and_statement,
-    question_pair,
-    say_pair,
-    statement_pair,
-)
 from stages.embedded.sentiment import review
 from stages.embedded.world import ALL_TOPICS, draw_event, draw_scene, draw_wording, reworded
 from stages.plumbing.files import write_atomically
@@ -90,7 +82,7 @@ def draw_examples(
         for _ in range(DRAWS):
             example = task.draw(rng, topics, label)
             texts = example.text_a, example.text_b
-            if texts not in seen and (not example.text_b or held_out(*texts) == validation):
+            if texts not in seen and (not example.text_b or pairs.held_out(*texts) == validation):
                 break
         else:
             raise ValueError(
@@ -125,34 +117,34 @@ def _cola(rng: Random, topics: Topics, label: str) -> Example:
 
 def _sst2(rng: Random, topics: Topics, label: str) -> Example:
     """Draws a sentence of praise (label 1) or blame (label 0)."""
-    return Example(review(rng, label == "1")[0] + " .", "", label)
+    return Example(review(rng, label == "1") + " .", "", label)
 
 
 def _mrpc(rng: Random, topics: Topics, label: str) -> Example:
     """Draws two sentences on one scene that say the same (label 1) or not."""
-    return Example(*statement_pair(rng, draw_scene(rng, topics), label == "1")[2:], label)
+    return Example(*pairs.statement_pair(rng, draw_scene(rng, topics), label == "1")[2:], label)
 
 
 def _qqp(rng: Random, topics: Topics, label: str) -> Example:
     """Draws two questions that ask the same (label 1) or not."""
-    return Example(*question_pair(rng, topics, label == "1"), label)
+    return Example(*pairs.question_pair(rng, topics, label == "1"), label)
 
 
 def _qnli(rng: Random, topics: Topics, label: str) -> Example:
     """Draws a question and a sentence that answers it (label entailment) or not."""
-    return Example(*question_and_statement(rng, draw_scene(rng, topics), label == "entailment"), label)
+    return Example(*pairs.question_and_statement(rng, draw_scene(rng, topics), label == "entailment"), label)
 
 
 def _mnli(rng: Random, topics: Topics, label: str) -> Example:
     """Draws a premise and a hypothesis that stand in the relation of the label."""
     scene = draw_scene(rng, topics)
-    return Example(*say_pair(rng, *inference_pair(rng, scene, label)), label, scene.topic)
+    return Example(*pairs.say_pair(rng, *pairs.inference_pair(rng, scene, label)), label, scene.topic)
 
 
 def _rte(rng: Random, topics: Topics, label: str) -> Example:
     """Draws a premise and a hypothesis that follows (label entailment) or does not."""
     wanted = label if label == "entailment" else rng.choice(("neutral", "contradiction"))
-    return Example(*say_pair(rng, *inference_pair(rng, draw_scene(rng, topics), wanted)), label)
+    return Example(*pairs.say_pair(rng, *pairs.inference_pair(rng, draw_scene(rng, topics), wanted)), label)
 
 
 def _stsb(rng: Random, topics: Topics, label: str) -> Example:
@@ -160,7 +152,7 @@ def _stsb(rng: Random, topics: Topics, label: str) -> Example:
     scene = draw_scene(rng, topics)
     first = second = draw_event(rng, scene, place=0.4)
     while label != "4" and _differing(first, second) != int(label):  # a change may undo another
-        second = alter(rng, second, scene)
+        second = pairs.alter(rng, second, scene)
     if label == "4":
         second = draw_event(rng, scene, place=0.4)
     wording = draw_wording(rng, first, passive=0.0)

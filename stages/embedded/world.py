@@ -3,23 +3,11 @@
 A scene keeps to one topic and to a few people and things, as a document does, so that its words predict each other.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
-from stages.embedded.grammar import Event, State, Thing, Wording
-from stages.embedded.lexicon import (
-    ACTIONS,
-    ACTIONS_ON,
-    CLASS_OF,
-    COLORS,
-    FAVOURABLE,
-    NAMES,
-    PEOPLE,
-    PLACES,
-    QUALITIES_OF,
-    SYNONYMS,
-    THINGS,
-)
+from stages.embedded import lexicon
+from stages.embedded.grammar import Event, Thing, Wording
 
 FAVOURABLE_SHARE = 0.7  # of actions: what most events have in common is learned first, how two differ on top of it
 
@@ -38,16 +26,16 @@ class Scene:
 def draw_scene(rng: Random, topics: tuple[str, ...]) -> Scene:
     """A scene of one of the topics: three people (one by role, two by name) and two things."""
     topic = rng.choice(topics)
-    names = next(names for group, names in NAMES.items() if topic in group)
-    people = [Thing(rng.choice(PEOPLE[topic]), definite=True)]
+    names = next(names for group, names in lexicon.NAMES.items() if topic in group)
+    people = [Thing(rng.choice(lexicon.PEOPLE[topic]), definite=True)]
     people += [Thing(name, definite=True) for name in rng.sample(names, 2)]
-    things = [_thing(rng, noun) for noun in rng.sample(THINGS[topic], 2)]
-    return Scene(topic, tuple(people), tuple(things), PLACES[topic], rng.random() < 0.5)
+    things = [_thing(rng, noun) for noun in rng.sample(lexicon.THINGS[topic], 2)]
+    return Scene(topic, tuple(people), tuple(things), lexicon.PLACES[topic], rng.random() < 0.5)
 
 
 def quality_for(rng: Random, noun: str) -> str:
     """A quality or, at times, a colour that the noun's class can have."""
-    return rng.choice(COLORS) if rng.random() < 0.25 else rng.choice(QUALITIES_OF[CLASS_OF[noun]])
+    return rng.choice(lexicon.COLORS if rng.random() < 0.25 else lexicon.QUALITIES_OF[lexicon.CLASS_OF[noun]])
 
 
 def draw_event(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0.2, social: float = 0.5) -> Event:
@@ -66,9 +54,9 @@ def draw_event(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0
         kind = "person"
     else:
         patient = rng.choice(scene.things)
-        kind = CLASS_OF[patient.noun]
+        kind = lexicon.CLASS_OF[patient.noun]
     favourable = rng.random() < FAVOURABLE_SHARE
-    actions = [action for action in ACTIONS_ON[kind] if (action in FAVOURABLE) == favourable]
+    actions = [action for action in lexicon.ACTIONS_ON[kind] if (action in lexicon.FAVOURABLE) == favourable]
     return Event(
         agent,
         rng.choice(actions),
@@ -78,29 +66,20 @@ def draw_event(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0
     )
 
 
-def draw_state(rng: Random, scene: Scene) -> State:
-    """A state of one of the scene's things."""
-    thing = rng.choice(scene.things)
-    subject = replace(thing, quality=None, definite=True)
-    return State(subject, thing.quality or quality_for(rng, thing.noun), rng.choice(("past", "present")))
-
-
-def draw_wording(rng: Random, meaning: Event | State, passive: float = 0.05) -> Wording:
+def draw_wording(rng: Random, event: Event, passive: float = 0.05) -> Wording:
     """Draws a wording: all verbs plain or all formal, every other word by either of its names.
 
     Args:
         rng: what all choices are drawn from.
-        meaning: what is to be said.
-        passive: probability of the passive, for an event.
+        event: what is to be said.
+        passive: probability of the passive.
     """
-    swapped = _some_concepts(rng, meaning)
-    if isinstance(meaning, State):
-        return Wording(swapped)
-    swapped |= rng.choice((frozenset(), ACTIONS))  # every verb at once: "bought" or "purchased", "sold" or "vended"
+    swapped = some_concepts(rng, event.concepts)
+    swapped |= rng.choice((frozenset(), lexicon.ACTIONS))  # every verb at once: "bought" or "purchased"
     return Wording(swapped, rng.random() < passive, rng.random() < 0.1)
 
 
-def reworded(rng: Random, meaning: Event, wording: Wording, passive: float = 0.1) -> Wording:
+def reworded(rng: Random, event: Event, wording: Wording, passive: float = 0.1) -> Wording:
     """Draws another wording: verbs change between plain and formal, and so does about half of what else has two names.
 
     Two sentences therefore never share a verb, whether they say the same or not: if one verb is plain, the other is
@@ -108,24 +87,19 @@ def reworded(rng: Random, meaning: Event, wording: Wording, passive: float = 0.1
 
     Args:
         rng: what all choices are drawn from.
-        meaning: what is to be said.
+        event: what is to be said.
         wording: that of the first sentence.
         passive: probability that active and passive change.
     """
-    swapped = wording.swapped ^ _some_concepts(rng, meaning) ^ ACTIONS
+    swapped = wording.swapped ^ some_concepts(rng, event.concepts) ^ lexicon.ACTIONS
     turned = rng.random() < passive
-    moved = meaning.place is not None and rng.random() < 0.3
+    moved = event.place is not None and rng.random() < 0.3
     return Wording(swapped, wording.passive != turned, wording.place_first != moved)
 
 
-def _some_concepts(rng: Random, meaning: Event | State) -> frozenset[str]:
-    """About half of the concepts of a meaning that have two names. Its action is not among them: all verbs change at
-    once."""
-    if isinstance(meaning, State):
-        concepts = {meaning.subject.noun, meaning.quality}
-    else:
-        concepts = {meaning.agent.noun, meaning.patient.noun, meaning.patient.quality, meaning.place}
-    return frozenset(concept for concept in sorted(concepts & SYNONYMS.keys()) if rng.random() < 0.5)
+def some_concepts(rng: Random, concepts: set[str | None], share: float = 0.5) -> frozenset[str]:
+    """Draws about a share of those concepts that have two names."""
+    return frozenset(concept for concept in sorted(concepts & lexicon.SYNONYMS.keys()) if rng.random() < share)
 
 
 def _thing(rng: Random, noun: str) -> Thing:
@@ -133,4 +107,4 @@ def _thing(rng: Random, noun: str) -> Thing:
     return Thing(noun, count, quality=quality_for(rng, noun) if rng.random() < 0.25 else None)
 
 
-ALL_TOPICS = tuple(THINGS)
+ALL_TOPICS = tuple(lexicon.THINGS)

@@ -1,4 +1,4 @@
-"""Sentence pairs as token ids: their form on the disk, and the padding of a batch."""
+"""Sentence pairs as token ids, and their form on the disk."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,27 +42,14 @@ class Pairs:
         with temporary_sibling(path) as temporary:
             save_file(tensors, temporary)
 
-    @classmethod
-    def load(cls, path: Path) -> "Pairs":
-        """Reads what `save` wrote."""
-        tensors = load_file(path)
-        return cls(*(tuple(np.split(tensors[f"{side}_ids"], tensors[f"{side}_ends"][:-1])) for side in SIDES))
-
 
 @read_once(8)
 def load(path: Path) -> Pairs:
-    """Reads the pairs of a file, once in a process."""
-    return Pairs.load(path)
+    """Reads what `save` wrote, once in a process."""
+    tensors = load_file(path)
+    return Pairs(*(tuple(np.split(tensors[f"{side}_ids"], tensors[f"{side}_ends"][:-1])) for side in SIDES))
 
 
 def vocabulary_sizes(data: Path) -> tuple[int, ...]:
     """Numbers of sub-words of the source and of the target. data: the folder of a protocol's sentence pairs."""
     return tuple(Tokenizer.from_file(str(data / f"{side}.json")).get_vocab_size() for side in SIDES)
-
-
-def padded(sentences: list[np.ndarray]) -> np.ndarray:
-    """Stacks sentences as rows [batch, longest], padded with PAD."""
-    rows = np.full((len(sentences), max(map(len, sentences))), PAD, dtype=np.int64)
-    for row, sentence in zip(rows, sentences, strict=True):
-        row[: len(sentence)] = sentence
-    return rows

@@ -7,9 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils.rnn import pad_sequence
 
 from stages.attention.configuration import OperatorConfig, configuration
-from stages.encoder_decoder.pairs import PAD, Pairs, padded
+from stages.encoder_decoder.pairs import PAD, Pairs
 from stages.encoder_decoder.run import TranslationRun
 from stages.encoder_decoder.transformer import Attention, DecoderLayer, EncoderLayer, FeedForward, Transformer
 from stages.plumbing.training_sections import Sized
@@ -129,6 +130,12 @@ def held_out(model: Transformer, pairs: Pairs, precision: str) -> Counts:
     return total
 
 
+def padded(sentences: tuple[np.ndarray, ...], indices: np.ndarray) -> Tensor:
+    """The sentences at `indices` as rows [batch, longest], padded with PAD, on this process's device."""
+    rows = [torch.from_numpy(sentences[i].astype(np.int64)) for i in indices]
+    return pad_sequence(rows, batch_first=True, padding_value=PAD).to(device())
+
+
 def scored(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[Tensor, Tensor]:
     """Scores the real target tokens of some pairs.
 
@@ -142,9 +149,7 @@ def scored(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[Tenso
     Returns:
         Scores [tokens, words] before the softmax, and the right words [tokens].
     """
-    source, target = (
-        torch.from_numpy(padded([side[i] for i in indices])).to(device()) for side in (pairs.source, pairs.target)
-    )
+    source, target = (padded(side, indices) for side in (pairs.source, pairs.target))
     labels = target[:, 1:]
     hidden = model.decode(target[:, :-1], *model.encode(source))
     real = labels != PAD

@@ -99,11 +99,8 @@ def average_norm(model: nn.Module, examples: Encoded, place: str, spared: tuple[
             torch.from_numpy(np.stack([column[i] for i in rows])).to(device())
             for column in (examples.ids, examples.types)
         )
-        embeddings = model.bert.embeddings
-        if place == "word_embeddings":
-            vectors = embeddings.word_embeddings(ids)
-        else:
-            vectors = embeddings(input_ids=ids, token_type_ids=types)
+        module = noised_module(model, place)
+        vectors = module(ids) if place == "word_embeddings" else module(input_ids=ids, token_type_ids=types)
         noised = ~torch.isin(ids, ignored)
         total += vectors.norm(dim=-1)[noised].sum(dtype=torch.float64).item()
         count += int(noised.sum())

@@ -36,8 +36,14 @@ def finetune(run: TunedRun, tokenizer: Path, train: Path, kept: Path | None = No
     """
     model = loaded(OperatorBertForQuestionAnswering, run)
     windows = _encode(train, tokenizer, run.training)
+
+    def loss_of(indices: np.ndarray) -> torch.Tensor:
+        starts, ends, _ = _logits(model, windows, indices, run.training.precision)
+        spans = torch.from_numpy(windows.spans[indices]).to(starts.device)
+        return (functional.cross_entropy(starts, spans[:, 0]) + functional.cross_entropy(ends, spans[:, 1])) / 2
+
     started = time.perf_counter()
-    _train(model, windows, run)
+    train_epochs(model, windows.lengths, run, loss_of)
     seconds = time.perf_counter() - started
     if kept:
         model.save_pretrained(kept)
@@ -150,25 +156,17 @@ def _encode(table: Path, tokenizer: Path, recipe: QuestionAnswering) -> Windows:
     return encode(table, tokenizer, recipe.maximum_length, recipe.question_length, recipe.stride)
 
 
-def _train(model: OperatorBertForQuestionAnswering, windows: Windows, run: TunedRun) -> None:
-    def loss_of(indices: np.ndarray) -> torch.Tensor:
-        starts, ends, _ = _logits(model, windows, indices, run.training.precision)
-        spans = torch.from_numpy(windows.spans[indices]).to(starts.device)
-        return (functional.cross_entropy(starts, spans[:, 0]) + functional.cross_entropy(ends, spans[:, 1])) / 2
-
-    train_epochs(model, windows.lengths, run, loss_of)
-
-
 def _logits(model, windows: Windows, indices: np.ndarray, precision: str) -> tuple:
     """Scores as the first and as the last token, [windows, n] float32, lowest for padding; and which are the context's.
 
     While the model is trained they stay on its device; else they come back to the CPU.
     """
-    batch, where = padded(windows, indices), device()
-    mask = batch.mask.to(where)
+    *inputs, context = padded(windows, indices)
+    ids, types, mask = (T.to(device()) for T in inputs)
     with autocast(precision):
-        output = model(batch.ids.to(where), attention_mask=mask, token_type_ids=batch.types.to(where))
-    for scores in () if model.training else (output.start_logits, output.end_logits):
+        output = model(ids, attention_mask=mask, token_type_ids=types)
+    logits = [output.start_logits, output.end_logits]
+    for scores in () if model.training else logits:
         require_finite(scores, f"window {indices[0]}, or another of its batch")
-    logits = [scores.float().masked_fill(mask == 0, -torch.inf) for scores in (output.start_logits, output.end_logits)]
-    return (*logits, batch.context) if model.training else (*(scores.cpu() for scores in logits), batch.context)
+    logits = [scores.float().masked_fill(mask == 0, -torch.inf) for scores in logits]
+    return (*logits, context) if model.training else (*(scores.cpu() for scores in logits), context)

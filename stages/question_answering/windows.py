@@ -65,7 +65,11 @@ def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: i
     words.no_truncation()
     words.no_padding()
     first, between = (words.token_to_id(token) for token in ("[CLS]", "[SEP]"))
-    contexts = dict(_contexts(words, frame["context"].unique().tolist()))
+    texts = frame["context"].unique().tolist()
+    contexts = {  # each is tokenised once, however many questions ask about it
+        text: (np.array(encoding.ids, dtype=np.int32), np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2))
+        for text, encoding in zip(texts, words.encode_batch(texts, add_special_tokens=False), strict=True)
+    }
     encodings = words.encode_batch(frame["question"].tolist(), add_special_tokens=False)
     ids, begins, offsets, questions, spans = [], [], [], [], []
     for number, (row, question) in enumerate(zip(frame.itertuples(), encodings, strict=True)):
@@ -117,18 +121,11 @@ def token_span(places: np.ndarray, start: int, end: int) -> tuple[int, int] | No
     return (first, last) if first <= last else None
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Windows of one length, [windows, n]: ids, token types, which are no padding, and which are of the context."""
+def padded(windows: Windows, indices: np.ndarray) -> tuple[torch.Tensor, ...]:
+    """The windows at `indices`, padded to the next multiple of STEP above the longest of them.
 
-    ids: torch.Tensor
-    types: torch.Tensor
-    mask: torch.Tensor
-    context: torch.Tensor
-
-
-def padded(windows: Windows, indices: np.ndarray) -> Batch:
-    """The windows at `indices`, padded to the next multiple of STEP above the longest of them."""
+    Four of [windows, n]: ids, token types, which are no padding, and which are of the context (as booleans).
+    """
     length = min(-(-max(len(windows.ids[i]) for i in indices) // STEP) * STEP, windows.longest)
     ids, types, mask, context = np.zeros((4, len(indices), length), dtype=np.int64)
     for row, i in enumerate(indices):
@@ -137,10 +134,4 @@ def padded(windows: Windows, indices: np.ndarray) -> Batch:
         types[row, begin:n] = 1
         mask[row, :n] = 1
         context[row, begin : n - 1] = 1
-    return Batch(*map(torch.from_numpy, (ids, types, mask, context.astype(bool))))
-
-
-def _contexts(words: Tokenizer, texts: list[str]) -> Iterator[tuple[str, tuple[np.ndarray, np.ndarray]]]:
-    """Each text with its token ids and their places; tokenised once, however many questions ask about it."""
-    for text, encoding in zip(texts, words.encode_batch(texts, add_special_tokens=False), strict=True):
-        yield text, (np.array(encoding.ids, dtype=np.int32), np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2))
+    return tuple(map(torch.from_numpy, (ids, types, mask, context.astype(bool))))

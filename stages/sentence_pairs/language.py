@@ -6,7 +6,6 @@ agreement of adjectives with the gender and number of their noun, and of the ver
 ending on objects. Every sentence has one right translation. It is far easier than any human language.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -51,32 +50,30 @@ class Phrase:
 
 def pairs(number: int, seed: int) -> list[tuple[str, str]]:
     """Draws `number` sentence pairs (source, target), all of them different."""
-    seen: dict[str, str] = {}
-    for source, target in _drawn(Random(f"{seed} sentence pairs")):
+    rng, seen = Random(f"{seed} sentence pairs"), {}
+    while len(seen) < number:
+        source, target = _pair(rng)
         seen[source] = target
-        if len(seen) == number:
-            return list(seen.items())
-    raise AssertionError("the draw has no end")
+    return list(seen.items())
 
 
-def _drawn(rng: Random) -> Iterator[tuple[str, str]]:
-    while True:
-        subject, thing = _phrase(rng, names=True), _phrase(rng)
-        verb = rng.choice(sorted(VERBS))
-        preposition = rng.choice(sorted(PREPOSITIONS)) if rng.random() < 0.4 else None
-        place = _phrase(rng, names=preposition == "with", simple=True)
-        adverb = rng.choice(sorted(ADVERBS)) if rng.random() < 0.3 else None
-        spoken = verb if subject.plural else VERBS[verb][0]
-        source = [*subject.source(), spoken, *thing.source()]
-        target = [*subject.target(), *thing.target(case="n")]
-        if preposition:
-            source += [preposition, *place.source()]
-            target += [*place.target(), PREPOSITIONS[preposition]]
-        target.append(VERBS[verb][1] + ("u" if subject.plural else "e") + subject.gender)
-        if adverb:
-            source.append(adverb)
-            target.insert(0, ADVERBS[adverb])
-        yield f"{' '.join(source)} .", f"{' '.join(target)} ."
+def _pair(rng: Random) -> tuple[str, str]:
+    subject, thing = _phrase(rng, names=True), _phrase(rng)
+    verb = rng.choice(sorted(VERBS))
+    preposition = rng.choice(sorted(PREPOSITIONS)) if rng.random() < 0.4 else None
+    place = _phrase(rng, names=preposition == "with", simple=True)
+    adverb = rng.choice(sorted(ADVERBS)) if rng.random() < 0.3 else None
+    spoken = verb if subject.plural else VERBS[verb][0]
+    source = [*subject.source(), spoken, *thing.source()]
+    target = [*subject.target(), *thing.target(case="n")]
+    if preposition:
+        source += [preposition, *place.source()]
+        target += [*place.target(), PREPOSITIONS[preposition]]
+    target.append(VERBS[verb][1] + ("u" if subject.plural else "e") + subject.gender)
+    if adverb:
+        source.append(adverb)
+        target.insert(0, ADVERBS[adverb])
+    return f"{' '.join(source)} .", f"{' '.join(target)} ."
 
 
 def _phrase(rng: Random, names: bool = False, simple: bool = False) -> Phrase:

@@ -112,7 +112,7 @@ def cleaned(sides: Iterable[Sides], limit: int | None, malformed_share: float, w
             first = first or (number if reason in MALFORMED else None)
         else:
             kept.append(texts)
-    malformed = sum(fates[reason] for reason in MALFORMED if reason in fates)
+    malformed = sum(fates[reason] for reason in MALFORMED)
     if malformed > malformed_share * fates["in"]:
         raise ValueError(
             f"{what}: {malformed} of {fates['in']} pairs are no text in UTF-8, more than filtering.malformed_share "

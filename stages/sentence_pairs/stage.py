@@ -89,16 +89,14 @@ def encoded(texts: Texts, words: dict, positions: int, training: bool) -> tuple[
     Returns:
         Token ids, and how many pairs were longer.
     """
-    sides = [
-        vocabulary.encode(words[side], column) for side, column in zip(SIDES, zip(*texts, strict=True), strict=True)
-    ]
-    long = [max(len(source), len(target)) > positions for source, target in zip(*sides, strict=True)]
-    if training:
-        sides = [[ids for ids, over in zip(side, long, strict=True) if not over] for side in sides]
-    return Pairs(*(tuple(cut(ids, positions) for ids in side) for side in sides)), sum(long)
+    sides = [vocabulary.encode(words[side], [pair[place] for pair in texts]) for place, side in enumerate(SIDES)]
+    pairs = [*zip(*sides, strict=True)]
+    short = [pair for pair in pairs if max(map(len, pair)) <= positions]
+    kept = short if training else [tuple(_cut(ids, positions) for ids in pair) for pair in pairs]
+    return Pairs(*(tuple(pair[place] for pair in kept) for place in range(2))), len(pairs) - len(short)
 
 
-def cut(ids: np.ndarray, positions: int) -> np.ndarray:
+def _cut(ids: np.ndarray, positions: int) -> np.ndarray:
     """The first tokens of a sentence of more than `positions`, END last; shorter ones as they are."""
     return ids if len(ids) <= positions else np.append(ids[: positions - 1], END)
 

@@ -7,7 +7,6 @@ subset. Read, a split is a frame of example_id (the row's number in the file, fr
 """
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -35,7 +34,10 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
     folders = [root / "glue" / task.folder, root / task.folder]
     what = f"task {task.name}, split {split.name}"
     path = require_file(folders, split.stem, ".tsv", what, "take the task from tasks.names")
-    table = _numbered_rows(path)
+    lines = list(reading.texts(path))
+    while lines and not lines[-1].strip():
+        lines.pop()
+    table = ((line, text.split("\t")) for line, text in enumerate(lines, 1))
     header = list(task.header) or next(table, (1, []))[1]
     places = reading.places(path, header, (*task.texts, task.label), "restore GLUE's header")
     rows, corrupt = [], 0
@@ -86,18 +88,6 @@ def as_frame(rows: list[tuple], task: Task) -> pd.DataFrame:
     """Makes a frame of COLUMNS; labels are class indices, or numbers where the task is a regression."""
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.astype({"label": "int64" if task.labels else "float64"})
-
-
-def _numbered_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Lines from 1, split at tabs. Line feeds alone end a line: texts may hold other separators."""
-    blank = []
-    for number, text in enumerate(reading.texts(path), 1):
-        row = number, text.split("\t")
-        if text.strip():
-            yield from (*blank, row)
-            blank = []
-        else:
-            blank.append(row)
 
 
 def _label(word: str, task: Task, path: Path, line: int) -> int | float:

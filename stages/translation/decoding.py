@@ -10,9 +10,10 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from stages.encoder_decoder.pairs import BEGIN, END, PAD, Pairs, padded
+from stages.encoder_decoder.pairs import BEGIN, END, PAD, Pairs
+from stages.encoder_decoder.steps import padded
 from stages.encoder_decoder.transformer import Transformer
-from stages.training.optimisation import autocast, device
+from stages.training.optimisation import autocast
 
 BATCH = 64  # sentences
 NOTHING = float("-inf")
@@ -42,7 +43,7 @@ def translate(
     texts = [""] * len(pairs)
     for start in range(0, len(order), BATCH):
         indices = order[start : start + BATCH]
-        source = torch.from_numpy(padded([pairs.source[i] for i in indices])).to(device())
+        source = padded(pairs.source, indices)
         with autocast(precision):
             translated = greedy(model, source) if beams == 1 else beam(model, source, beams, length_penalty)
         for i, ids in zip(indices, translated, strict=True):
