@@ -156,16 +156,17 @@ def test_the_page_of_english_has_the_numbers_of_its_contrasts(tmp_path):
         assert (tmp_path / "english" / name).read_bytes() == (folder / name).read_bytes()
     runs, compared = (pd.read_csv(folder / f"{name}.csv") for name in ("runs", "contrasts"))
     means = runs.groupby(["outcome", "arm"])["value"].mean()
-    compared = compared.set_index(["outcome", "arm"])
+    matched = compared[compared["reference"] != "original"].set_index(["outcome", "arm"])
+    compared = compared[compared["reference"] == "original"].set_index(["outcome", "arm"])
     steps = english.STEPS.format(english.THRESHOLD)
     lines = (folder / "README.md").read_text(encoding="utf-8").replace("−", "-").splitlines()
     page = " ".join(lines)
     rows = {
         cells[1]: cells[2:-1] for line in lines if len(cells := [cell.strip(" *") for cell in line.split("|")]) == 7
     }
-    names = {"pairwise_scaled": "pairwise, S from N(0, 1/d) (`pairwise_scaled`)"}
-    for arm in ("symmetric", "shared", "pairwise", "pairwise_scaled"):
-        shown, row = rows[names.get(arm, arm)], compared.loc[steps, arm]
+    for arm in compared.loc[steps].index:
+        named = next(name for name in rows if name == arm or f"(`{arm}`)" in name)
+        shown, row = rows[named], compared.loc[steps, arm]
         if row["never"] == row["seeds"] == 4:
             assert shown[:3] == ["none of 4 runs", f"at least {row['low']:,.0f}", "not compared"]
             assert f"a lower bound: {row['estimate']:,.0f} steps, and {row['low']:,.0f} at the lower end" in page
@@ -180,23 +181,38 @@ def test_the_page_of_english_has_the_numbers_of_its_contrasts(tmp_path):
         f"falls below a loss of 5.5 nats after {original} steps, symmetric after {symmetric} and shared after {shared},"
     )
     assert falls in readme
+    found = compared.loc[steps, "shared_kv"][["estimate", "low", "high"]]
+    assert "is about {:.0f} steps later ({:.0f} to {:.0f}) where symmetric is 450".format(*found) in readme
     shown = compared[compared["verdict"] != "undecided"]
-    assert compared.loc[[steps, english.LOSS]].query('verdict != "undecided"')["p_holm"].max() < 0.002 and set(
+    assert compared.loc[[steps, english.LOSS]].query('verdict != "undecided"')["p_holm"].max() < 0.007 and set(
         shown.loc[steps].index
-    ) == {"symmetric", "shared", "pairwise"}
+    ) == {"symmetric", "shared", "pairwise", "partial_qk", "tied_qkv"}
     scaled = compared.xs("pairwise_scaled", level="arm")
     assert f"(p = {scaled.loc[english.LOSS, 'p_equivalence']:.2f})" in page
-    found = f"{scaled.loc[steps, 'detectable']:.0f} steps, or of {scaled.loc[english.LOSS, 'detectable']:.2f} nats"
+    found = f"{scaled.loc[steps, 'detectable']:.0f} steps or {scaled.loc[english.LOSS, 'detectable']:.2f} nats"
     assert found in page
     ends = runs[(runs["arm"] == "pairwise") & (runs["outcome"] == english.LOSS)]["value"]
     assert f"it ends between {ends.min():.2f} and {ends.max():.2f}" in page
     early = runs[(runs["arm"] == "pairwise") & (runs["outcome"] == english.STEPS.format(5.7)) & runs["reached"]]
     assert f"one run of pairwise falls below 5.7, at step {early['value'].item():,.0f}" in page
-    stuck = compared.loc[english.STEPS.format(5.3), "shared"]["never"]
-    assert stuck == 2 and "two runs of shared never get below 5.3" in page
+    stuck = compared.loc[english.STEPS.format(5.3)]["never"]
+    assert (stuck[["shared", "tied_qkv"]] == 2).all()
+    assert "two runs of shared never get below 5.3, nor do two of `tied_qkv`" in page
+    alone = compared.xs("shared_kv", level="arm")["p_holm"]
+    assert f"(p = {alone[steps]:.3f} and {alone[english.LOSS]:.3f})" in page
+    later, higher = matched.loc[steps, "symmetric"], matched.loc[english.LOSS, "symmetric"]
+    assert "symmetric is {:.0f} steps ({:.0f} to {:.0f}) later".format(*later[["estimate", "low", "high"]]) in page
+    assert "and {:.3f} nats ({:.3f} to {:.3f}) higher".format(*higher[["estimate", "low", "high"]]) in page
+    wide = runs[(runs["arm"] == "original_wide") & (runs["outcome"] == steps)]["value"]
+    assert f"at least {matched.loc[steps, 'pairwise']['low']:,.0f} steps later than `original_wide`" in page
+    assert f"leaves the plateau in all four runs (steps {wide.min():,.0f} to {wide.max():,.0f})" in page
+    groups = matched.loc[english.LOSS, "symmetric at the start"]
+    assert "ends {:.3f} nats ({:.3f} to {:.3f}) above".format(*groups[["estimate", "low", "high"]]) in page
     findings = " ".join((folder.parent / "README.md").read_text(encoding="utf-8").split())
     most = scaled.loc[steps, "high"], scaled.loc[english.LOSS, "high"]
-    assert "it may still be up to {:.0f} steps later and {:.2f} nats higher".format(*most) in findings
+    assert "the intervals reach {:.0f} steps and {:.2f} nats".format(*most) in findings
+    left = runs[runs["reached"]].pivot(index=["arm", "seed"], columns="outcome", values="value")
+    assert f"(r = {left[steps].corr(left[english.LOSS]):.3f} over the runs that leave)" in page
     released = pd.read_csv(folder.parent / "files/tables/milestones.csv").query(
         "source == 'released' and size == 'base'"
     )
