@@ -2,7 +2,8 @@
 
 FOLDER holds `params.yaml` and `observations/`, those that the chain's stage `pretraining` leaves at scale `english`,
 whose head is the plan of the study. Writes FOLDER/runs.csv (when every run leaves the plateau, and its final loss),
-FOLDER/contrasts.csv (every arm against the original, in pairs of equal seeds) and FOLDER/english.svg.
+FOLDER/contrasts.csv (every arm against the original, and some against a control, in pairs of equal seeds) and
+FOLDER/english.svg.
 """
 
 from math import inf, nan
@@ -17,12 +18,12 @@ from stages.evidence.statistics import holm
 from stages.plumbing import observations
 from stages.plumbing.documents import read_yaml
 from stages.plumbing.files import write_atomically
+from stages.plumbing.settings import REFERENCE
 from stages.report import names
 from stages.report.drawing import INK, curve, panels, steps_axis, style
 from stages.report.spreadsheets import csv_of
 
-REFERENCE = "original"
-THRESHOLD = 5.5  # nats: half way between the plateau (6.1) and the knee of the pilot's curves (4.9)
+THRESHOLD = 5.5  # nats, as in the study of lengths: half way between the plateau (6.1) and the knee of the curves (4.9)
 ROBUSTNESS = (5.3, 5.7)  # thresholds that the answer is checked at
 MARGIN = 0.02  # nats, within which a final loss counts as equal to the original's
 FIRST_PART = ("symmetric", "shared", "pairwise_scaled", "pairwise")  # arms; the second part has the others
@@ -80,7 +81,9 @@ def outcomes(losses: pd.DataFrame) -> pd.DataFrame:
 
 
 def contrasts(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:
-    """Every arm against the original, by the paired t-test, with Holm's correction over the arms of one outcome.
+    """Every arm against the original, and some against a control, by the paired t-test and Holm's correction.
+
+    The correction goes over the arms of one outcome that have the original, or a control, as their reference.
 
     Args:
         runs: as `outcomes` returns them.
