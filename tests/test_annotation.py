@@ -127,6 +127,31 @@ def test_parent_domains_are_those_of_names_and_never_the_last_label_alone():
     assert next(blocklists.forms("http://[2001:DB8::1]:80")) == "2001:db8::1"
 
 
+def test_a_host_of_many_labels_has_the_parents_that_a_name_can_have():
+    parents = list(blocklists.forms("http://" + "ab." * 100_000 + "org"))[1:]
+    assert len(parents) == 83  # of at most 253 characters
+    assert parents[0] == "ab." * 83 + "org"
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        ("bad.org\nbücher.example\n".encode("latin-1"), ", line 2"),
+        ("bad.org\n".encode("utf-16-le"), ", line 1"),
+    ],
+)
+def test_a_list_in_another_encoding_is_refused_by_its_line(tmp_path, content, place):
+    root = lists(tmp_path / "ut1", adult={"domains": ""})
+    (root / "adult" / "domains").write_bytes(content)
+    with pytest.raises(ValueError, match=f"adult/domains{place}: no text in UTF-8; convert the list"):
+        compiled(root, tmp_path / "made")
+
+
+def test_a_list_without_an_entry_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="adult/domains: no entry; fetch the list again"):
+        compiled(lists(tmp_path / "ut1", adult={"domains": "# note\n\n"}), tmp_path / "made")
+
+
 def test_a_line_of_any_length_is_an_entry_and_one_without_host_and_path_is_none(tmp_path):
     written = f"a.org/{'x' * 300_000}\nb.org\n/\n.\n?x\n"
     found = compiled(lists(tmp_path / "ut1", adult={"urls": written}), tmp_path / "made")

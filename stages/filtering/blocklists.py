@@ -23,6 +23,7 @@ LISTS = ("domains", "urls")
 HASHES, NUMBERS, NAMES = "hashes.npy", "numbers.npy", "names.json"
 SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 PORT = re.compile(r":\d*$")
+LONGEST_NAME = 253  # characters of a host's name, at most (RFC 1035, section 2.3.4, less the two that are not written)
 
 
 def folders(root: Path) -> dict[str, list[Path]]:
@@ -51,12 +52,25 @@ def folders(root: Path) -> dict[str, list[Path]]:
 
 
 def compile_lists(settings: dict, folder: Path) -> dict:
-    """Job. settings: root. Leaves in `folder` what `Blocklist` reads; returns the number of entries by category."""
+    """Job: makes what `Blocklist` reads.
+
+    Args:
+        settings: root, the folder of the lists.
+        folder: gets the hashes of all entries.
+
+    Returns:
+        The number of entries by category.
+
+    Raises:
+        ValueError: a line is no text in UTF-8, or a category has no entry, so that it would exclude nothing.
+    """
     categories = folders(Path(settings["root"]))
     parts = []
     for files in categories.values():
         hashes = (_hash(entry) for file in files for entry in _entries(file))
         parts.append(np.unique(np.fromiter(hashes, dtype=np.uint64)))
+        if not len(parts[-1]):
+            raise ValueError(f"{files[0]}: no entry; fetch the list again, or take its category out of the folder")
     hashes = np.concatenate(parts)
     numbers = np.repeat(np.arange(len(parts), dtype=np.uint8), [len(part) for part in parts])
     order = np.argsort(hashes, kind="stable")
@@ -87,7 +101,7 @@ def forms(address: str) -> Iterator[str]:
     host, path = normalised(address)
     yield host
     if not _is_ip(host):
-        labels = host.split(".")
+        labels = host[-LONGEST_NAME - 1 :].split(".")  # a host of many labels would take time by their square
         yield from (".".join(labels[start:]) for start in range(1, len(labels) - 1))
     if path:
         yield host + path
@@ -121,8 +135,13 @@ def _is_ip(host: str) -> bool:
 
 def _entries(path: Path) -> Iterator[str]:
     """Normalised entries of a list; blank lines and comments left out."""
-    for line in reading.lines(path):
-        written = line.decode(errors="replace").strip()
+    for number, line in enumerate(reading.lines(path), start=1):
+        try:
+            written = line.decode().strip()
+        except UnicodeDecodeError:
+            written = "\0"
+        if "\0" in written:  # also of UTF-16, which decodes without an error where its letters are ASCII
+            raise ValueError(f"{path}, line {number}: no text in UTF-8; convert the list (`iconv -t utf-8`)")
         if not written.startswith("#") and (entry := "".join(normalised(written))):
             yield entry
 
