@@ -3,9 +3,9 @@
 An operator is one class: subclass SelfAttention or an operator, give it a name, an equation and a source, and list the
 name in `operators` of params.yaml. It is then trained, counted, timed and reported beside the others. `linear_layers`
 names its Linear layers; `roles` says which of them gives the queries, the keys and the values, or
-`queries_keys_values` computes them otherwise. Further parameters stand in `own_shapes`, what they cost in `own_work`,
-and `start_own` initialises them. Each operator of this repository, in operators.py and hadamard.py of
-stages/attention, is an example. A smaller one, with queries that are not projected:
+`queries_keys_values` computes them otherwise. Further parameters stand in `parameter_shapes`, what they cost in
+`score_work`, and `initialise_parameters` initialises them. Each operator of this repository, in operators.py and
+hadamard.py of stages/attention, is an example. A smaller one, with queries that are not projected:
 
     from stages.attention.base import SelfAttention
 

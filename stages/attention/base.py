@@ -83,7 +83,7 @@ class SelfAttention(nn.Module):
             raise ValueError(f"{self.name}: score_rate is for operators with a matrix or diagonals in the scores")
         for name in self.linear_layers:
             setattr(self, name, nn.Linear(hidden, hidden))
-        for name, shape in self.own_shapes(hidden, heads, positions).items():
+        for name, shape in self.parameter_shapes(hidden, heads, positions).items():
             setattr(self, name, nn.Parameter(torch.full(shape, math.nan)))
         self.output = nn.Linear(hidden, hidden) if output else None
         if deviation is not None:
@@ -96,12 +96,12 @@ class SelfAttention(nn.Module):
     # parameters and work, by closed formula
 
     @classmethod
-    def own_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
         """The shapes of the parameters that one layer has beside its Linear layers, by name."""
         return {}
 
     @classmethod
-    def own_work(cls, hidden: int, heads: int, length: int) -> int:
+    def score_work(cls, hidden: int, heads: int, length: int) -> int:
         """Floating-point operations a token of the forward pass, beside Linear layers and the weighted sum of values.
 
         In the form with the least work, which evaluates no projection twice. Here: the products of queries and keys.
@@ -152,14 +152,14 @@ class SelfAttention(nn.Module):
 
         deviation: the standard deviation r of the Linear weights.
         """
-        self.start_own()
+        self.initialise_parameters()
         if self.score_spread is not None:
-            spread = self.own_spread(deviation)
+            spread = self.source_spread(deviation)
             if spread is None or not self.score_factors:
-                raise ValueError(f"{self.name}: score_spread needs the operator's `own_spread` and `score_factors`")
+                raise ValueError(f"{self.name}: score_spread needs the operator's `source_spread` and `score_factors`")
             self._scale_scores(self.score_spread / spread)
 
-    def start_own(self) -> None:
+    def initialise_parameters(self) -> None:
         """Initialises what no Linear layer holds, by `start`."""
 
     def _scale_scores(self, factor: float) -> None:
@@ -169,9 +169,9 @@ class SelfAttention(nn.Module):
 
     def first_spread(self, deviation: float) -> float | None:
         """The standard deviation of the first scores, as the module says above: the one asked for, or the source's."""
-        return self.own_spread(deviation) if self.score_spread is None else self.score_spread
+        return self.source_spread(deviation) if self.score_spread is None else self.score_spread
 
-    def own_spread(self, deviation: float) -> float | None:
+    def source_spread(self, deviation: float) -> float | None:
         """The closed formula of the spread as the source initialises the operator; None where there is no formula."""
         if not self.roles:
             return None

@@ -37,7 +37,7 @@ def attention_formulas(variant: Variant, size: dict[str, int]) -> dict[str, int]
         attention_block_parameters: with the output projection, too, as the blog post counts.
     """
     kind, hidden = operator_class(variant), size["hidden"]
-    shapes = kind.own_shapes(hidden, size["heads"], size["positions"])
+    shapes = kind.parameter_shapes(hidden, size["heads"], size["positions"])
     weights = len(kind.linear_layers) * hidden * hidden + sum(map(math.prod, shapes.values()))
     parameters = weights + len(kind.linear_layers) * hidden
     return {
@@ -121,7 +121,7 @@ def block_work(variant: Variant, hidden: int, heads: int, length: int) -> int:
     """
     kind = operator_class(variant)
     linear = 2 * hidden * hidden * (len(kind.linear_layers) + 1)
-    return linear + kind.own_work(hidden, heads, length) + 2 * hidden * length
+    return linear + kind.score_work(hidden, heads, length) + 2 * hidden * length
 
 
 def training_flops(variant: Variant, size: dict[str, int], vocabulary_size: int, length: int, masked: float) -> float:

@@ -29,11 +29,11 @@ class Fixed(SelfAttention):
     score_factors = ("W",)
 
     @classmethod
-    def own_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
         return {"W": (heads, positions, positions)}
 
     @classmethod
-    def own_work(cls, hidden: int, heads: int, length: int) -> int:
+    def score_work(cls, hidden: int, heads: int, length: int) -> int:
         return 0
 
     def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
@@ -53,11 +53,11 @@ class Fixed(SelfAttention):
         V = split(self.value(X if memory is None else memory), self.heads)
         return merge(weigh(self.scores(X, memory), V, mask, self.dropout))
 
-    def start_own(self) -> None:
+    def initialise_parameters(self) -> None:
         limit = math.sqrt(6 / (2 * self.heads * self.positions))
         self.W.uniform_(-limit, limit)
 
-    def own_spread(self, deviation: float) -> float:
+    def source_spread(self, deviation: float) -> float:
         return math.sqrt(1 / (self.heads * self.positions))
 
 
@@ -77,11 +77,11 @@ class Hadamard(Fixed):
     scores_alone = ("W", "s")
 
     @classmethod
-    def own_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
-        return super().own_shapes(hidden, heads, positions) | {"s": ()}
+    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+        return super().parameter_shapes(hidden, heads, positions) | {"s": ()}
 
     @classmethod
-    def own_work(cls, hidden: int, heads: int, length: int) -> int:
+    def score_work(cls, hidden: int, heads: int, length: int) -> int:
         return 2 * hidden * length
 
     def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
@@ -95,13 +95,13 @@ class Hadamard(Fixed):
         """X X^T over the whole width [batch, 1, n, m], the same for every head."""
         return (X @ memory.transpose(-2, -1))[:, None]
 
-    def start_own(self) -> None:
-        super().start_own()
+    def initialise_parameters(self) -> None:
+        super().initialise_parameters()
         self.s.fill_(1.0)
 
-    def own_spread(self, deviation: float) -> float:
+    def source_spread(self, deviation: float) -> float:
         """Two tokens [h] have a product of variance h."""
-        return super().own_spread(deviation) * math.sqrt(self.hidden)
+        return super().source_spread(deviation) * math.sqrt(self.hidden)
 
 
 class HadamardByHead(Hadamard):
@@ -120,6 +120,6 @@ class HadamardByHead(Hadamard):
         """X_i X_i^T [batch, heads, n, m]."""
         return split(X, self.heads) @ split(memory, self.heads).transpose(-2, -1)
 
-    def own_spread(self, deviation: float) -> float:
+    def source_spread(self, deviation: float) -> float:
         """The parts [d] of two tokens that a head sees have a product of variance d."""
-        return Fixed.own_spread(self, deviation) * math.sqrt(self.width)
+        return Fixed.source_spread(self, deviation) * math.sqrt(self.width)

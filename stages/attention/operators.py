@@ -38,12 +38,12 @@ class Original(SelfAttention):
     roles = ("query", "key", "value")
     score_factors = ("query.weight", "key.weight")
 
-    def start_own(self) -> None:
+    def initialise_parameters(self) -> None:
         if self.start == "tied":
             self.key.weight.copy_(self.query.weight)
 
-    def own_spread(self, deviation: float) -> float | None:
-        return self.spread_of_squares(deviation) if self.start == "tied" else super().own_spread(deviation)
+    def source_spread(self, deviation: float) -> float | None:
+        return self.spread_of_squares(deviation) if self.start == "tied" else super().source_spread(deviation)
 
 
 class Symmetric(SelfAttention):
@@ -79,12 +79,12 @@ class Pairwise(Symmetric):
     score_factors = ("S",)
 
     @classmethod
-    def own_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
         return {"S": (heads, hidden // heads, hidden // heads)}
 
     @classmethod
-    def own_work(cls, hidden: int, heads: int, length: int) -> int:
-        return super().own_work(hidden, heads, length) + 2 * hidden * (hidden // heads)
+    def score_work(cls, hidden: int, heads: int, length: int) -> int:
+        return super().score_work(hidden, heads, length) + 2 * hidden * (hidden // heads)
 
     def heads_of(self, X: Tensor, memory: Tensor | None) -> tuple[Tensor, ...]:
         Q, K, V = super().heads_of(X, memory)
@@ -96,7 +96,7 @@ class Pairwise(Symmetric):
         S = torch.block_diag(*self.S)
         return (S.T @ W_q, b_q @ S), key, value  # Q S = X (W_q S) + b_q S
 
-    def start_own(self) -> None:
+    def initialise_parameters(self) -> None:
         if self.start == "identity":
             self.S.copy_(torch.eye(self.width).expand_as(self.S))
         else:
@@ -106,10 +106,10 @@ class Pairwise(Symmetric):
         """The standard deviation with which an entry of S is drawn."""
         return 1.0 if self.start == "normal" else self.width**-0.5
 
-    def own_spread(self, deviation: float) -> float | None:
+    def source_spread(self, deviation: float) -> float | None:
         """x^T W S W^T y / sqrt(d): E |W S W^T|^2 = sigma^2 ((h d)^2 + 2 h d) r^4 for S from N(0, sigma^2)."""
         if self.start == "identity":
-            return super().own_spread(deviation)
+            return super().source_spread(deviation)
         return self._deviation() * deviation**2 * math.sqrt(self.hidden * (self.hidden * self.width + 2))
 
 
@@ -131,13 +131,13 @@ class PartialQK(Symmetric):
     score_factors = ("D",)
 
     @classmethod
-    def own_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
         return {"D": (hidden,)}
 
     def diagonal(self) -> Tensor:
         return self.D
 
-    def start_own(self) -> None:
+    def initialise_parameters(self) -> None:
         self.D.fill_(1.0)
 
 
@@ -163,7 +163,7 @@ class Shared(SelfAttention):
     score_factors = ("D_q", "D_k")
 
     @classmethod
-    def own_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
+    def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
         return dict.fromkeys(("D_q", "D_k", "D_v"), (hidden,))
 
     def diagonal(self) -> Tensor:
@@ -176,7 +176,7 @@ class Shared(SelfAttention):
         S = self.shared.weight, self.shared.bias
         return scaled(S, self.D_q), scaled(S, self.D_k), scaled(S, self.D_v)  # as the definition has them
 
-    def start_own(self) -> None:
+    def initialise_parameters(self) -> None:
         for D in (self.D_q, self.D_k, self.D_v):
             D.fill_(1.0)
 
