@@ -32,8 +32,8 @@ def checks(released: pd.DataFrame) -> pd.DataFrame:
         ValueError: for an identifier that stands there twice, or a fact of a check that there is not.
     """
     parts = (described, courtois, counts, kowsher, experiments, blog_and_draft)
-    found = [finding for part in parts for finding in part.findings()] + of_released.findings(released)
-    frame = pd.DataFrame([vars(finding) for finding in found])
+    findings = [finding for part in parts for finding in part.findings()] + of_released.findings(released)
+    frame = pd.DataFrame([vars(finding) for finding in findings])
     double = frame.loc[frame["check"].duplicated(), "check"]
     if len(double):
         raise ValueError(f"stages/audit: two checks are named {double.iloc[0]}; rename one")

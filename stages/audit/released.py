@@ -117,7 +117,7 @@ def _checkpoints(raw: pd.DataFrame) -> Iterator[Finding]:
         step = _measured(raw, "steps_to_95_percent", "base", operator)
         around = {"after": table.index[table.index < step].max(), "before": table.index[table.index >= step].min()}
         verdict = judge(text, Fraction(step))
-        yield finding("C.REL.95.{operator}", verdict, operator=operator, step=step, said=int(text), **around)
+        yield finding("C.REL.95.{operator}", verdict, operator=operator, step=step, printed=int(text), **around)
     behind = table[table["pairwise"] < table[["original", "symmetric"]].max(axis=1)]
     yield whether("C.REL.CONSISTENT", behind.empty, steps=", ".join(f"{step:,}" for step in behind.index))
     drops = {operator: 100 * _measured(raw, "summed_drops", "base", operator) for operator in COURTOIS}
