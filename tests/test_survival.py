@@ -111,6 +111,12 @@ def test_a_plateau_is_told_by_its_shape_and_not_by_a_step():
     assert convergence.plateau(np.arange(5), loss[:5]) is None
 
 
+def test_a_run_whose_loss_never_gets_below_the_level_of_the_plateau_is_censored_at_its_last_step():
+    measured = measurements.measurements(losses("shared", list(np.linspace(12, 6, 20))))  # falls fast to its end
+    (run,) = convergence.selected(measured, {"metric": "plateau_end_step", "operator": "shared"}).itertuples()
+    assert run.value == 200 and not run.reached
+
+
 def test_runs_that_do_not_leave_the_plateau_are_events_that_never_came():
     falling = [6.8 - 0.3 * n for n in range(1, 10)]
     rows = losses("original", PLATEAU + falling, PLATEAU + [6.8] * 9)

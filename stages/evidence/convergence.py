@@ -83,18 +83,21 @@ def plateau(step: np.ndarray, loss: np.ndarray) -> tuple[int, int | None] | None
         loss: [evaluations], nats.
 
     Returns:
-        The two steps, the second None where the run does not leave its plateau. None where there is no plateau to be
-        told: fewer than twelve evaluations, or a loss below the highest of LEVELS when it first falls slowly.
+        The two steps, the second None where the run does not leave its plateau. A run that falls fast to its end, and
+        is not below the highest of LEVELS there, may have its plateau still before it: it is said to begin at the last
+        step and not to be left. None where there is no plateau: fewer than twelve evaluations, or a loss below the
+        highest of LEVELS when it first falls slowly, or at the end.
     """
     if len(step) < SHORTEST:
         return None
     smooth = pd.Series(loss).rolling(5, center=True, min_periods=1).median().to_numpy()
     fall = smooth[:-PLATEAU_EVALUATIONS] - smooth[PLATEAU_EVALUATIONS:]
     slow = np.flatnonzero(fall <= PLATEAU_FALL)
-    if not len(slow) or smooth[slow[0]] < LEVELS[0]:
+    start = slow[0] if len(slow) else len(step) - 1
+    if smooth[start] < LEVELS[0]:
         return None
-    leaves = np.flatnonzero(fall[slow[0] :] > PLATEAU_FALL)
-    return int(step[slow[0]]), int(step[slow[0] + leaves[0]]) if len(leaves) else None
+    leaves = np.flatnonzero(fall[start:] > PLATEAU_FALL)
+    return int(step[start]), int(step[start + leaves[0]]) if len(leaves) else None
 
 
 def events(measured: pd.DataFrame) -> pd.DataFrame:
