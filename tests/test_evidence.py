@@ -288,7 +288,7 @@ def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text()
 def test_the_released_checkpoints_reach_95_percent_between_the_checkpoints_that_are_interpolated():
     rows = released.checkpoints()
     measured = measurements.measurements(rows)
-    reached = milestones.reached(measured, convergence.curves(rows, measured), 0.95)
+    reached = milestones.table(measured, convergence.curves(rows, measured), 0.95)
     reached = reached[reached["milestone"] == "steps_to_95_percent"].set_index("operator")
     assert reached.loc["original", "mean"] == pytest.approx(65_507, abs=20)
     assert tuple(reached.loc["original", ["after", "before"]]) == (50_000, 75_000)

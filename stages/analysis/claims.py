@@ -127,10 +127,8 @@ def _rows(
 
 def _named(checks: pd.Series, names: list[str]) -> pd.Series:
     """Checks of these names, and those below them: `C.AVG` stands for `C.AVG.base.original` too."""
-    found = pd.Series(False, index=checks.index)
-    for name in names:
-        found |= (checks == name) | checks.str.startswith((f"{name}.", f"{name}_"))
-    return found
+    below = tuple(name + separator for name in names for separator in "._")
+    return checks.isin(names) | checks.str.startswith(below)
 
 
 def _counted(tests: list[dict], run: pd.DataFrame, status: str, scope: Scope) -> dict:

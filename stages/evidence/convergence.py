@@ -55,14 +55,14 @@ def loss_measures(rows: pd.DataFrame) -> pd.DataFrame:
 def _steps(key: tuple, run: pd.DataFrame) -> list[dict]:
     """The first evaluation below each of LEVELS, and the end of the plateau where the run has one."""
     operator, size, seed = key
-    own = {"stage": "pretraining", "operator": operator, "size": size, "pretraining_seed": seed}
+    fields = {"stage": "pretraining", "operator": operator, "size": size, "pretraining_seed": seed}
     step, loss = run["step"].to_numpy(), run["value"].to_numpy(float)
-    found = []
+    rows = []
     for level in LEVELS:
         below = step[loss < level]
-        found.append(own | _reaching("steps_to_loss", below[0] if len(below) else None, step[-1], f"loss={level:g}"))
+        rows.append(fields | _reaching("steps_to_loss", below[0] if len(below) else None, step[-1], f"loss={level:g}"))
     span = plateau(step, loss)
-    return found if span is None else [*found, own | _reaching("plateau_end_step", span[1], step[-1])]
+    return rows if span is None else [*rows, fields | _reaching("plateau_end_step", span[1], step[-1])]
 
 
 def _reaching(metric: str, step: float | None, last: float, condition: str | None = None) -> dict:
@@ -121,8 +121,8 @@ def events(measured: pd.DataFrame) -> pd.DataFrame:
 
 def milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
     """The `events`, without milestones that no run of a size reaches."""
-    found = events(measured)
-    return found[found.groupby(["size", "milestone"])["reached"].transform("any").astype(bool)]
+    every = events(measured)
+    return every[every.groupby(["size", "milestone"])["reached"].transform("any").astype(bool)]
 
 
 def selected(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
@@ -135,8 +135,8 @@ def selected(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
     if metric not in MILESTONES:
         return matching(measured, select).assign(reached=True)
     rows = matching(measured, {field: value for field, value in select.items() if field != "metric"})
-    found = events(rows[rows["metric"].isin((metric, metric + NOT_REACHED))]).rename(columns={"step": "value"})
-    return found.reindex(columns=[*FIELDS, "reached"]).assign(stage="pretraining", metric=metric)
+    steps = events(rows[rows["metric"].isin((metric, metric + NOT_REACHED))]).rename(columns={"step": "value"})
+    return steps.reindex(columns=[*FIELDS, "reached"]).assign(stage="pretraining", metric=metric)
 
 
 def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
@@ -148,23 +148,33 @@ def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
     """
     rows = whole[(whole["stage"] == "convergence") & (whole["evaluated_on"] == "glue_score")]
     rows = with_steps(rows).sort_values("step")
-    final = rows[rows["step"] == rows["step"].max()]
-    common = final[final["operator"] == "pairwise"].groupby("size")["value"].mean()
-    found = []
-    for (operator, size, p, f), run in rows.groupby([*RUN, "finetuning_seed"], sort=False, dropna=False):
-        own = {"stage": "convergence", "operator": operator, "size": size, "pretraining_seed": p, "finetuning_seed": f}
-        targets = {"steps_to_95_percent_of_own": run["value"].iloc[-1], "steps_to_95_percent": common.get(size)}
+    at_end = rows[(rows["step"] == rows["step"].max()) & (rows["operator"] == "pairwise")]
+    common = at_end.groupby("size")["value"].mean()
+    measures, keys = [], [*RUN, "finetuning_seed"]
+    for values, run in rows.groupby(keys, sort=False, dropna=False):
+        fields = {"stage": "convergence"} | dict(zip(keys, values, strict=True))
+        final, common_target = run["value"].iloc[-1], common.get(fields["size"])
+        targets = {"steps_to_95_percent_of_own": final, "steps_to_95_percent": common_target}
         for metric, target in targets.items():
             if target is not None:
                 step = crossing(run["step"], run["value"], SHARE * target)
-                found.append(own | _reaching(metric, step, run["step"].iloc[-1]))
+                measures.append(fields | _reaching(metric, step, run["step"].iloc[-1]))
         drops = float(np.maximum(-np.diff(run["value"]), 0).sum())
-        found.append(own | {"metric": "summed_drops", "value": drops})
-    return pd.DataFrame(found, columns=FIELDS)
+        measures.append(fields | {"metric": "summed_drops", "value": drops})
+    return pd.DataFrame(measures, columns=FIELDS)
 
 
 def crossing(step: pd.Series, value: pd.Series, target: float) -> float | None:
-    """The interpolated step at which a rising curve first reaches the target; None if it never does."""
+    """Interpolates the step at which a rising curve first reaches a target.
+
+    Args:
+        step: [evaluations], increasing.
+        value: at these steps [evaluations].
+        target: in the unit of the values.
+
+    Returns:
+        The step, between the last evaluation below the target and the first that is not; None where none reaches it.
+    """
     step, value = step.to_numpy(float), value.to_numpy(float)
     above = np.flatnonzero(value >= target)
     if not len(above):

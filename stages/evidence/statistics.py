@@ -89,10 +89,19 @@ def summarise(rows: pd.DataFrame, confidence: float) -> Summary:
 
 
 def summaries(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.DataFrame:
-    """One row of statistics for every group of runs that agree in `keys`. Columns: they, and the fields of Summary."""
+    """Summarises every group of runs.
+
+    Args:
+        rows: as for `units`.
+        keys: the columns that the runs of one group agree in.
+        confidence: of the intervals.
+
+    Returns:
+        `keys` and the fields of Summary, one row a group.
+    """
     groups = rows.groupby(keys, dropna=False, sort=False)
-    made = [dict(zip(keys, values, strict=True)) | asdict(summarise(own, confidence)) for values, own in groups]
-    return pd.DataFrame(made, columns=[*keys, *(field.name for field in fields(Summary))])
+    cells = [dict(zip(keys, values, strict=True)) | asdict(summarise(runs, confidence)) for values, runs in groups]
+    return pd.DataFrame(cells, columns=[*keys, *(field.name for field in fields(Summary))])
 
 
 def bands(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -184,7 +193,16 @@ def agreement(values: np.ndarray, other: float, margin: float) -> tuple[float, f
 
 
 def verdict(p_equivalence: float, p_difference: float, alpha: float) -> str:
-    """EQUIVALENT or DIFFERENT where that is shown at alpha, INCONCLUSIVE otherwise and without p values."""
+    """Gives the verdict of two tests of one difference.
+
+    Args:
+        p_equivalence: of the two one-sided tests that it is smaller than the margin; NaN without a test.
+        p_difference: of the two-sided test that it is not zero; NaN without a test.
+        alpha: the level of both.
+
+    Returns:
+        EQUIVALENT or DIFFERENT where that is shown, equivalence first; INCONCLUSIVE otherwise.
+    """
     if p_equivalence < alpha:
         return EQUIVALENT
     return DIFFERENT if p_difference < alpha else INCONCLUSIVE
