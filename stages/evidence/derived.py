@@ -11,20 +11,8 @@ from stages.evidence import noise as curve_of_noise
 from stages.evidence.scores import MISMATCHED
 from stages.plumbing.settings import REFERENCE
 
-FIELDS = [
-    "stage",
-    "protocol",
-    "operator",
-    "size",
-    "task",
-    "evaluated_on",
-    "condition",
-    "metric",
-    "pretraining_seed",
-    "finetuning_seed",
-    "value",
-]
-TEXTS = FIELDS[:8]
+TEXTS = ["stage", "protocol", "operator", "size", "task", "evaluated_on", "condition", "metric"]
+FIELDS = [*TEXTS, "pretraining_seed", "finetuning_seed", "value"]
 SAVINGS = {  # new metric: (the operator's count, the count of the original that it is set against)
     "saved_percent": ("masked_lm_parameters", "masked_lm_parameters"),
     "classifier_saved_percent": ("classifier_parameters", "classifier_parameters"),
