@@ -59,7 +59,7 @@ def _mean(runs: pd.DataFrame, confidence: float, at_least: bool) -> Estimate:
     """The mean of measurements; a count has no interval and needs none. at_least: as `Estimate` has it."""
     summary = summarise(runs, confidence)
     mean = Estimate(summary.mean, unit=summary.unit, n=(summary.n,), at_least=at_least)
-    if mean.exact or not varies(units(runs)[0]):
+    if mean.exact or not varies(units(runs)[0]):  # equal values have no t interval
         return mean
     error, high = summary.sd / sqrt(summary.n), np.inf if at_least else summary.high
     return replace(mean, low=summary.low, high=high, error=error, freedom=summary.n - 1)

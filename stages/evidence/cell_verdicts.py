@@ -44,7 +44,7 @@ def of_cell(printed, run: pd.DataFrame, margin: float | None, comparable: bool, 
     """
     if printed is None:
         return {"verdict": NOT_IN_PAPER}
-    values, unit = units(run)
+    values, _, unit = units(run)
     if isnan(printed.value):
         return {"verdict": NOT_JUDGED}
     if unit == EXACT and not comparable and (run["stage"] == "tasks").all():

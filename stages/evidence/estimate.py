@@ -19,7 +19,7 @@ from stages.evidence.statistics import (
     REPEATS,
     above,
     mean_interval,
-    units_by_draw,
+    units,
     varies,
 )
 
@@ -129,7 +129,7 @@ def between(
     Returns:
         From fewer than three seeds, the difference alone, without an interval and without a test.
     """
-    (values, draws, unit), (other_values, other_draws, other_unit) = units_by_draw(arm), units_by_draw(reference)
+    (values, draws, unit), (other_values, other_draws, other_unit) = units(arm), units(reference)
     unit = unit if unit == other_unit else FINETUNING
     same = unit == other_unit and draws.is_unique and len(draws) == len(other_draws) and set(draws) == set(other_draws)
     if same and varies(values) and varies(other_values):

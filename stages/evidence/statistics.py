@@ -47,21 +47,12 @@ class Summary:
     maximum: float
 
 
-def units(rows: pd.DataFrame) -> tuple[np.ndarray, str]:
-    """One value for every unit of inference [n], and the unit's name.
-
-    rows: value, pretraining_seed and finetuning_seed of every run of one cell; stage, where times or translations are
-    among them.
-    """
-    values, _, unit = units_by_draw(rows)
-    return values, unit
-
-
-def units_by_draw(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
+def units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
     """The units of inference of one cell, with what pairs each of them with a unit of another arm.
 
     Args:
-        rows: as for `units`.
+        rows: value, pretraining_seed and finetuning_seed of every run of one cell; stage, where times or translations
+            are among them.
 
     Returns:
         One value for every unit [n]; its seed, or the round of a timed repeat [n]; and the name of the unit.
@@ -82,7 +73,7 @@ def summarise(rows: pd.DataFrame, confidence: float) -> Summary:
     """Statistics of one cell from its runs. ValueError for no rows at all."""
     if rows.empty:
         raise ValueError("no runs: nothing to summarise")
-    values, unit = units(rows)
+    values, _, unit = units(rows)
     mean, sd, low, high = mean_interval(values, confidence)
     ends = float(values.min()), float(values.max())
     return Summary(mean, sd, len(values), low, high, unit, len(rows), within_sd(rows), *ends)
