@@ -166,19 +166,19 @@ def _confusion(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> tu
 
 
 def f1(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """F1 of class 1; 0 where no example is of it or said to be. Arguments and result as `accuracy`."""
+    """F1 of class 1; 0 where no example is of it or said to be. Arguments and result as those of `accuracy`."""
     tp, fp, _, fn = _confusion(values, truth, weights)
     return _ratio(2 * tp, 2 * tp + fp + fn)
 
 
 def matthews(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Matthews' correlation of two classes; 0 where it is not defined. Arguments and result as `accuracy`."""
+    """Matthews' correlation of two classes; 0 where it is not defined. Arguments and result as those of `accuracy`."""
     tp, fp, tn, fn = _confusion(values, truth, weights)
     return _ratio(tp * tn - fp * fn, np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)))
 
 
 def pearson(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Pearson's correlation; 0 where it is not defined. Arguments and result as `accuracy`."""
+    """Pearson's correlation; 0 where it is not defined. Arguments and result as those of `accuracy`."""
     total = weights.sum(axis=0)
     x, y = values @ weights / total, truth @ weights / total
     covariance = (values * truth) @ weights / total - x * y
@@ -187,7 +187,7 @@ def pearson(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.nd
 
 
 def spearman(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Spearman's correlation, with the ranks among all examples. Arguments and result as `accuracy`."""
+    """Spearman's correlation, with the ranks among all examples. Arguments and result as those of `accuracy`."""
     ranks = pd.DataFrame(values.T).rank().to_numpy().T
     return pearson(ranks, pd.Series(truth).rank().to_numpy(), weights)
 

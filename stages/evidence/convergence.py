@@ -8,6 +8,7 @@ evaluation is not left out: it has a row of the metric with NOT_REACHED at its e
 import numpy as np
 import pandas as pd
 
+from stages.evidence import survival
 from stages.evidence.derived import FIELDS, gains, matching
 from stages.evidence.statistics import bands
 
@@ -56,19 +57,19 @@ def _steps(key: tuple, run: pd.DataFrame) -> list[dict]:
     """The first evaluation below each of LEVELS, and the end of the plateau where the run has one."""
     operator, size, seed = key
     fields = {"stage": "pretraining", "operator": operator, "size": size, "pretraining_seed": seed}
-    step, loss = run["step"].to_numpy(), run["value"].to_numpy(float)
     rows = []
     for level in LEVELS:
-        below = step[loss < level]
-        rows.append(fields | _reaching("steps_to_loss", below[0] if len(below) else None, step[-1], f"loss={level:g}"))
-    span = plateau(step, loss)
-    return rows if span is None else [*rows, fields | _reaching("plateau_end_step", span[1], step[-1])]
+        step, reached = survival.first_below(run["step"], run["value"], level)
+        rows.append(fields | _reaching("steps_to_loss", step, reached, f"loss={level:g}"))
+    span = plateau(run["step"].to_numpy(), run["value"].to_numpy(float))
+    if span is not None:
+        rows.append(fields | _reaching("plateau_end_step", span[1] or run["step"].max(), span[1] is not None))
+    return rows
 
 
-def _reaching(metric: str, step: float | None, last: float, condition: str | None = None) -> dict:
+def _reaching(metric: str, step: float, reached: bool, condition: str | None = None) -> dict:
     """A measurement of the step that a run reaches something at, or of its last step where it never does."""
-    name, value = (metric + NOT_REACHED, last) if step is None else (metric, step)
-    return {"metric": name, "condition": condition, "value": value}
+    return {"metric": metric if reached else metric + NOT_REACHED, "condition": condition, "value": step}
 
 
 def plateau(step: np.ndarray, loss: np.ndarray) -> tuple[int, int | None] | None:
@@ -157,14 +158,13 @@ def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
         targets = {"steps_to_95_percent_of_own": final, "steps_to_95_percent": common_target}
         for metric, target in targets.items():
             if target is not None:
-                step = crossing(run["step"], run["value"], SHARE * target)
-                measures.append(fields | _reaching(metric, step, run["step"].iloc[-1]))
+                measures.append(fields | _reaching(metric, *crossing(run["step"], run["value"], SHARE * target)))
         drops = float(np.maximum(-np.diff(run["value"]), 0).sum())
         measures.append(fields | {"metric": "summed_drops", "value": drops})
     return pd.DataFrame(measures, columns=FIELDS)
 
 
-def crossing(step: pd.Series, value: pd.Series, target: float) -> float | None:
+def crossing(step: pd.Series, value: pd.Series, target: float) -> tuple[float, bool]:
     """Interpolates the step at which a rising curve first reaches a target.
 
     Args:
@@ -173,17 +173,15 @@ def crossing(step: pd.Series, value: pd.Series, target: float) -> float | None:
         target: in the unit of the values.
 
     Returns:
-        The step, between the last evaluation below the target and the first that is not; None where none reaches it.
+        The step, between the last evaluation below the target and the first that is not, and True; or the last step
+        and False.
     """
     step, value = step.to_numpy(float), value.to_numpy(float)
     above = np.flatnonzero(value >= target)
     if not len(above):
-        return None
-    place = above[0]
-    if place == 0:
-        return float(step[0])
-    before, after = value[place - 1], value[place]
-    return float(step[place - 1] + (target - before) / (after - before) * (step[place] - step[place - 1]))
+        return float(step[-1]), False
+    around = slice(max(above[0] - 1, 0), above[0] + 1)  # the first evaluation alone where that is above already
+    return float(np.interp(target, value[around], step[around])), True
 
 
 def curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:

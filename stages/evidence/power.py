@@ -44,7 +44,11 @@ def inside(below: float, above: float, error: float, freedom: float, alpha: floa
 
 
 def smallest_effect(error: float, freedom: float, alpha: float) -> float:
-    """The effect that a t test finds in 80 % of runs; NaN without a standard error. Arguments as for `direction`."""
+    """The effect that a t test finds in 80 % of runs; NaN without a standard error.
+
+    Args:
+        error, freedom, alpha: as for `direction`.
+    """
     if isnan(error):
         return nan
     return brentq(lambda size: direction(size, error, freedom, alpha) - OFTEN, 0, 1e4 * error)
