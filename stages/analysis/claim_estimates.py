@@ -36,7 +36,7 @@ def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) ->
     arms = [_scaled(test, rows, fields) for fields in selects]
     if any(arm.empty for arm in arms):
         return None
-    arms, _ = survival.timed(arms)
+    arms, _ = survival.restrict_times(arms)
     never = tuple(int((~arm["reached"]).sum()) for arm in arms)
     if test["test"] == "difference":
         ends = {name: late > 0 for name, late in zip(("at_least", "at_most"), never, strict=True)}

@@ -34,7 +34,7 @@ def _words() -> dict[str, dict[str, str]]:
     return yaml.safe_load(DESCRIBED.read_text(encoding="utf-8"))
 
 
-def described() -> pd.DataFrame:
+def column_meanings() -> pd.DataFrame:
     """What the table holds: a row for each `column`, in order, with its `meaning`."""
     return pd.DataFrame(_words()["columns"].items(), columns=["column", "meaning"])
 
@@ -90,7 +90,7 @@ def table(sources: dict[str, pd.DataFrame], confidence: float, alpha: float, mar
     Returns:
         One row a comparison, as contrasts.yaml describes it.
     """
-    contrasts, columns = [], list(described()["column"])
+    contrasts, columns = [], list(column_meanings()["column"])
     for source, rows in sources.items():
         for keys, runs in rows.assign(source=source).groupby(KEYS, sort=False, dropna=False):
             arms = dict(iter(runs.groupby("operator", sort=False)))
@@ -110,7 +110,7 @@ def _contrast(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float, mar
     arms, until, never = [arm, reference], nan, [nan, nan]
     operator, quantity = arm[["operator", "quantity"]].iloc[0]
     if quantity == STEPS:
-        arms, until = survival.timed([runs.astype({"reached": bool}) for runs in arms])
+        arms, until = survival.restrict_times([runs.astype({"reached": bool}) for runs in arms])
         never = [int((~runs["reached"]).sum()) for runs in arms]
     estimate = between(*arms, confidence)
     return {

@@ -199,7 +199,7 @@ def main(settings: Settings) -> dict:
         "cells": fill_tables(run, raw, without_model, settings),
         "baselines": references,
         "contrasts": contrasts.table(sources, options.confidence, options.alpha, options.margins),
-        "contrast_columns": contrasts.described(),
+        "contrast_columns": contrasts.column_meanings(),
         "multibootstrap": bootstrap(settings),
         "runs": with_source(*(derived.matching(measured, TUNED)[RUN_COLUMNS] for measured in (run, raw))),
         "summaries": means,

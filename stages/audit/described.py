@@ -24,12 +24,12 @@ def content() -> dict:
 
 def findings() -> list[Finding]:
     """All checks of checks.yaml, and its readings."""
-    described = content()
-    kinds = ((_count, described["counts"]), (_average, described["averages"]), (_joined, described["grim"]["joined"]))
+    checks = content()
+    kinds = ((_count, checks["counts"]), (_average, checks["averages"]), (_joined, checks["grim"]["joined"]))
     return [
-        *map(_reading, described["readings"]),
-        *(make(one) for make, entries in kinds for entry in entries for one in expanded(entry)),
-        *(finding for entry in described["grim"]["values"] for finding in _values(entry)),
+        *map(_reading, checks["readings"]),
+        *(make(check) for make, entries in kinds for entry in entries for check in expanded(entry)),
+        *(finding for entry in checks["grim"]["values"] for finding in _values(entry)),
     ]
 
 

@@ -83,10 +83,10 @@ def _matrix(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]
     printed = {(cell.row_key, cell.column_key): cell for cell in paper.itertuples()}
     rows = {key: _row(table, key) for key in dict.fromkeys(paper["row_key"])}
     column_keys = {column.key for column in columns}
-    strange = [key for key in printed if rows[key[0]] is None or key[1] not in column_keys]
-    if strange:
+    unplaced = [key for key in printed if rows[key[0]] is None or key[1] not in column_keys]
+    if unplaced:
         raise ValueError(
-            f"{specifications.PATH}, {table.name}: no row or column for the published cell {strange[0]}; add one"
+            f"{specifications.PATH}, {table.name}: no row or column for the published cell {unplaced[0]}; add one"
         )
     of_operators = evidence.run[evidence.run["operator"].isin(evidence.operators)]
     rows |= {row.key: row for row in _run_rows(table, columns, of_operators, rows)}
@@ -132,10 +132,10 @@ def _patterned(table: Table, fields: dict[str, str]) -> Row:
 def _list(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]:
     """The paper's cells in its order; after them, the measured ones again for every other size of the run."""
     keys = set(zip(paper["row_key"], paper["column_key"], strict=True))
-    strange = [key for key in table.entries if key not in keys]
-    if strange:
+    unplaced = [key for key in table.entries if key not in keys]
+    if unplaced:
         raise ValueError(
-            f"{specifications.PATH}, {table.name}: the cell {strange[0]} is not in data/published; mend its name"
+            f"{specifications.PATH}, {table.name}: the cell {unplaced[0]} is not in data/published; mend its name"
         )
     cells, more = [], []
     for cell in paper.itertuples():
@@ -171,8 +171,8 @@ def _run_rows(table: Table, columns: list[Column], run: pd.DataFrame, printed: d
     fields = specifications.names(table.row_key)
     parts = [matching(run, column.select) for column in columns if column.select is not None] if fields else []
     keys = pd.concat(parts)[fields].drop_duplicates().to_dict("records") if parts else []
-    there = [row.select for row in printed.values()]
-    return [_patterned(table, values) for values in keys if values not in there]
+    of_paper = [row.select for row in printed.values()]
+    return [_patterned(table, values) for values in keys if values not in of_paper]
 
 
 def _empty(table: Table, row: Row, column: Column) -> dict:

@@ -17,8 +17,8 @@ from stages.evidence.statistics import (
     FINETUNING,
     PRETRAINING,
     REPEATS,
-    above,
     mean_interval,
+    permutation_p,
     units,
     varies,
 )
@@ -97,7 +97,7 @@ class Estimate:
             return float(self.value < bound if upper else self.value > bound)
         if self.sides is not None:
             arm, reference = self.sides[0] - (log(bound) if self.log else bound), self.sides[1]
-            return above(arm, reference) if upper else above(reference, arm)
+            return permutation_p(arm, reference) if upper else permutation_p(reference, arm)
         if not self.has_interval:
             return nan
         if isinstance(self.freedom, tuple):

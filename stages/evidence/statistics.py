@@ -139,7 +139,7 @@ def varies(values: np.ndarray) -> bool:
     return len(values) > 1 and bool(np.ptp(values) > ROUNDING * max(1.0, np.abs(values).max()))
 
 
-def above(first: np.ndarray, second: np.ndarray) -> float:
+def permutation_p(first: np.ndarray, second: np.ndarray) -> float:
     """One-sided p of the exact permutation test that `first` [n] lies above `second` [m]: 1 / C(n + m, n).
 
     1 where a value of the one is not above all of the other by more than rounding, and of single values.

@@ -5,9 +5,9 @@ often. An event table has one row for every run: its arm (such as the operator),
 was `reached`; where it was not, `step` is the last one of the run. Further columns may group runs or describe them.
 
 One rule holds wherever such times are compared: every run counts with the time that it spends before the event, up to
-the common horizon of the arms (`timed`). A restricted mean is a mean of these. Of the time itself, with no horizon, it
-is only a bound where a run never got there: a claim about it has an interval that is open at that end, and a number
-that is printed for it is not judged.
+the common horizon of the arms (`restrict_times`). A restricted mean is a mean of these. Of the time itself, with no
+horizon, it is only a bound where a run never got there: a claim about it has an interval that is open at that end, and
+a number that is printed for it is not judged.
 
 Kaplan-Meier curves are those of statsmodels.
 """
@@ -48,7 +48,7 @@ def restricted(events: pd.DataFrame, until: float) -> np.ndarray:
     return np.minimum(events["step"].to_numpy(float), until)
 
 
-def timed(arms: list[pd.DataFrame]) -> tuple[list[pd.DataFrame], float]:
+def restrict_times(arms: list[pd.DataFrame]) -> tuple[list[pd.DataFrame], float]:
     """Restricts the times of arms, a column `value` beside `reached`, and returns the arms and their horizon."""
     both = pd.concat(arms)
     until = horizon(both.assign(step=both["value"]))
