@@ -46,9 +46,8 @@ ELSEWHERE = "off_diagonal_accuracy"
 ACCURACIES = ("raw_accuracy", "accuracy_under_noise")  # judged as accuracy
 CORRELATIONS = ("matthews_correlation", "pearson", "spearmanr")
 COLUMNS = ("operator", "protocol", "evaluated_on", "metric", "value", "low", "high")
-WithoutModel = Mapping[
-    tuple[str, str, str, str], tuple[float, float]
-]  # operator, protocol, evaluated_on, metric: value, high
+# by operator, protocol, evaluated_on and metric: the value and the upper end of its interval
+WithoutModel = Mapping[tuple[str, str, str, str], tuple[float, float]]
 
 
 def interval(metric: str, value: float, n: int, confidence: float) -> tuple[float, float]:
