@@ -29,7 +29,8 @@ def direction(effect: float, error: float, freedom: float, alpha: float) -> floa
 def inside(below: float, above: float, error: float, freedom: float, alpha: float) -> float:
     """The share of runs in which two one-sided t tests show that an effect lies inside a range.
 
-    Each test misses it in some runs, and both in no more than the sum of these shares (Bonferroni).
+    This is a lower bound: the share of runs in which one of the two fails is at most the sum of both shares
+    (Bonferroni).
 
     Args:
         below: true distance to the lower end of the range.
