@@ -92,7 +92,7 @@ def predictions(settings: Settings) -> pd.DataFrame:
             frame = frame[frame["evaluated_on"].isin(scores.COLUMNS)]
             frames.append(frame.assign(protocol=protocol, operator=operator, size=size))
     if not frames:
-        return pd.DataFrame(columns=["evaluated_on", *multibootstrap.KEYS])
+        return pd.DataFrame(columns=["evaluated_on", *multibootstrap.KEYS, "operator", "pretraining_seed"])
     return pd.concat(frames, ignore_index=True)
 
 

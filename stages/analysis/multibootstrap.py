@@ -44,7 +44,8 @@ def against_original(
         ValueError: predictions are not of the examples of `labels`.
     """
     differences = []
-    for (protocol, size), rows in _enough(predictions).groupby(KEYS, sort=False):
+    seeds = predictions.groupby([*KEYS, "operator"])["pretraining_seed"].transform("nunique")
+    for (protocol, size), rows in predictions[seeds >= FEWEST].groupby(KEYS, sort=False):
         columns = [column for column in COLUMNS if column in set(rows["evaluated_on"])]
         scores = _resampled_scores(rows, columns, labels, METRICS[protocol], resamples, seed)
         for operator in rows["operator"].drop_duplicates():
@@ -64,14 +65,6 @@ def against_original(
                 examples = sum(len(labels[name]) for name in (COLUMNS if column == GLUE_SCORE else [column]))
                 differences.append(arm | {"column": column, "examples": examples} | _summary(values, confidence))
     return pd.DataFrame(differences, columns=RESULT)
-
-
-def _enough(predictions: pd.DataFrame) -> pd.DataFrame:
-    """The predictions of operators with enough pre-training seeds."""
-    if predictions.empty:
-        return predictions
-    seeds = predictions.groupby([*KEYS, "operator"])["pretraining_seed"].transform("nunique")
-    return predictions[seeds >= FEWEST]
 
 
 def _summary(values: np.ndarray, confidence: float) -> dict:
