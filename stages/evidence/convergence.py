@@ -34,6 +34,11 @@ def validation_loss(rows: pd.DataFrame) -> pd.DataFrame:
     return with_steps(rows[(rows["stage"] == "pretraining") & (rows["metric"] == "validation_loss")])
 
 
+def scores_by_step(measured: pd.DataFrame) -> pd.DataFrame:
+    """GLUE scores of models that were fine-tuned from intermediate checkpoints, with their `step` as a number."""
+    return with_steps(matching(measured, {"stage": "convergence", "metric": "score", "evaluated_on": "glue_score"}))
+
+
 def loss_measures(rows: pd.DataFrame) -> pd.DataFrame:
     """Of every pre-training run: first, final and late loss, gaps to other operators, steps to losses, its plateau.
 
@@ -147,8 +152,7 @@ def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
 
     whole: scores with stage `convergence` and condition `step=N`; other rows are passed over.
     """
-    rows = whole[(whole["stage"] == "convergence") & (whole["evaluated_on"] == "glue_score")]
-    rows = with_steps(rows).sort_values("step")
+    rows = scores_by_step(whole).sort_values("step")
     at_end = rows[(rows["step"] == rows["step"].max()) & (rows["operator"] == "pairwise")]
     common = at_end.groupby("size")["value"].mean()
     measures, keys = [], [*RUN, "finetuning_seed"]
@@ -186,9 +190,8 @@ def crossing(step: pd.Series, value: pd.Series, target: float) -> tuple[float, b
 
 def curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     """By operator, size and step: mean, minimum, maximum and n over runs; quantity: `loss` or `glue_score` (x 100)."""
-    scores = whole[(whole["stage"] == "convergence") & (whole["metric"] == "score")]
-    scores = with_steps(scores[scores["evaluated_on"] == "glue_score"])
-    scores = scores.assign(value=100 * scores["value"]).sort_values(["size", "operator", "step"], kind="stable")
+    scores = scores_by_step(whole).sort_values(["size", "operator", "step"], kind="stable")
+    scores = scores.assign(value=100 * scores["value"])
     parts = [validation_loss(rows).assign(quantity="loss"), scores.assign(quantity="glue_score")]
     both = pd.concat([part for part in parts if len(part)] or parts)
     return bands(both, ["quantity", "operator", "size", "step"])
