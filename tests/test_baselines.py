@@ -158,12 +158,12 @@ def test_a_transferred_accuracy_is_at_chance_where_always_yes_or_always_no_does_
         [("qqp", "mnli_m", "accuracy", 0.6), ("mnli", "mnli_m", "accuracy", 0.6)],
         columns=["task", "evaluated_on", "metric", "value"],
     ).assign(stage="cross_domain", protocol="p")
-    found = baselines.beside(asked, known)
+    found = baselines.add_baselines(asked, known)
     assert found["most_frequent"].tolist() == pytest.approx([0.665, 1 / 3])
     assert found["at_chance"].tolist() == [True, False]
     assert found["words_and_overlap"].isna().all()
     elsewhere = asked.assign(metric=baselines.ELSEWHERE, evaluated_on=None, value=0.61).iloc[:1]
-    assert baselines.beside(elsewhere, known)["most_frequent"].tolist() == pytest.approx([(0.665 + 0.5) / 2])
+    assert baselines.add_baselines(elsewhere, known)["most_frequent"].tolist() == pytest.approx([(0.665 + 0.5) / 2])
 
 
 def test_a_score_is_at_chance_unless_it_is_above_the_interval_of_the_most_frequent_answer():
@@ -171,7 +171,7 @@ def test_a_score_is_at_chance_unless_it_is_above_the_interval_of_the_most_freque
     known = baselines.without_model(baselines.references(rows, 0.95))
     asked = pd.DataFrame({"protocol": "courtois2024", "evaluated_on": ["rte"] * 4 + ["qnli"], "metric": "raw_accuracy"})
     asked["value"] = [0.3, 0.54, 0.56, np.nan, 0.9]
-    found = baselines.beside(asked, known)
+    found = baselines.add_baselines(asked, known)
     assert found["at_chance"].tolist() == [True, True, False, pd.NA, pd.NA]
     assert found["most_frequent"].tolist()[:4] == [0.5] * 4
     assert found["words_and_overlap"].tolist()[:4] == [0.7] * 4

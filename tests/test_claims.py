@@ -324,7 +324,7 @@ def test_scores_at_chance_decide_nothing():
     asked |= {"select": RULES["rules"]["C24-01"][0]["select"]}
     for high, verdict in ((0.55, HOLDS), (0.65, AT_CHANCE)):
         known = {("most_frequent", "courtois2024", column, "score"): (0.4, high) for column in (*COLUMNS, "glue_score")}
-        found = evaluate([asked], baselines.beside(run, known), 0.95, 0.05)
+        found = evaluate([asked], baselines.add_baselines(run, known), 0.95, 0.05)
         assert found.verdict == verdict
         assert (fields(found, 0.95, 0.05)["power"] == "") == (verdict == AT_CHANCE)
 
@@ -345,7 +345,8 @@ def test_a_place_at_chance_hides_no_refutation_in_another_place_and_refutes_noth
         ("mrpc", ["mrpc", "rte"], (AT_CHANCE, AT_CHANCE)),
         ("rte", ["rte"], (AT_CHANCE, AT_CHANCE)),
     ):
-        rows = baselines.beside(pd.DataFrame(run), {("most_frequent", "courtois2024", at_chance, "score"): (0.4, 0.9)})
+        chance = {("most_frequent", "courtois2024", at_chance, "score"): (0.4, 0.9)}
+        rows = baselines.add_baselines(pd.DataFrame(run), chance)
         found = evaluate([asked | {"each": {"evaluated_on": tasks}}], rows, 0.95, 0.05)
         assert (found.verdict, found.reading) == expected
 

@@ -132,7 +132,8 @@ def test_two_seeds_a_side_give_a_difference_alone(seeds, verdict, direction):
 
 
 def test_every_column_of_the_contrasts_is_described(raw):
-    assert list(compared(raw.iloc[:0])) == list(contrasts.described()["column"]) == list(compared(raw, "released"))
+    columns = list(contrasts.column_meanings()["column"])
+    assert list(compared(raw.iloc[:0])) == columns == list(compared(raw, "released"))
 
 
 def test_a_family_counts_the_columns_with_a_test_and_what_they_can_detect_follows_from_their_spread():
@@ -288,7 +289,7 @@ def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text()
 def test_the_released_checkpoints_reach_95_percent_between_the_checkpoints_that_are_interpolated():
     rows = released.checkpoints()
     measured = measurements.measurements(rows)
-    reached = milestones.reached(measured, convergence.curves(rows, measured), 0.95)
+    reached = milestones.table(measured, convergence.curves(rows, measured), 0.95)
     reached = reached[reached["milestone"] == "steps_to_95_percent"].set_index("operator")
     assert reached.loc["original", "mean"] == pytest.approx(65_507, abs=20)
     assert tuple(reached.loc["original", ["after", "before"]]) == (50_000, 75_000)

@@ -109,7 +109,7 @@ def test_at_the_laptop_scale_a_model_learns_and_pre_training_matters(tmp_path):
     rows = pd.concat([read(folder / f"data/observations/{name}.csv") for name in names])
     references = baselines.references(rows, 0.95)
     measured = pd.concat([scores.column_scores(rows), rows[rows["stage"] == "question_answering"]])
-    found = baselines.beside(measured, baselines.without_model(references)).set_index("evaluated_on")
+    found = baselines.add_baselines(measured, baselines.without_model(references)).set_index("evaluated_on")
     glue = found[found["metric"] == "score"]
     tasks = glue.drop(index="mnli_mm")
     assert (~tasks["at_chance"]).sum() >= ABOVE_CHANCE

@@ -90,9 +90,9 @@ def test_operators_are_compared_on_the_same_examples_and_seeds_of_a_resample():
 
 
 def test_the_interval_has_the_share_that_is_asked_for_and_ties_count_half():
-    found = multibootstrap._summary(1.0, np.arange(101.0), 5, 0.9)
+    found = multibootstrap._summary(np.append(1.0, np.arange(101.0)), 0.9)
     assert (found["low"], found["high"]) == pytest.approx((5, 95))
-    assert multibootstrap._summary(0.0, np.array([-1.0, 0.0, 0.0, 1.0]), 5, 0.9)["share_above"] == 0.5
+    assert multibootstrap._summary(np.array([0.0, -1.0, 0.0, 0.0, 1.0]), 0.9)["share_above"] == 0.5
 
 
 def test_the_glue_score_is_the_mean_of_its_columns_and_so_are_its_resamples():

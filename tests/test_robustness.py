@@ -65,7 +65,7 @@ def noise_tables(rows: pd.DataFrame):
 def curves_of(levels: pd.DataFrame) -> pd.DataFrame:
     """The curves as the stage analysis writes them, each score beside that of the constant answer."""
     curves = robustness.curves(levels, 0.95).assign(metric="accuracy")
-    return baselines.beside(curves, CONSTANT, "mean").drop(columns="metric")
+    return baselines.add_baselines(curves, CONSTANT, "mean").drop(columns="metric")
 
 
 def test_the_clean_score_is_level_zero_of_every_kind_of_noise():

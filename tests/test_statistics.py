@@ -82,7 +82,7 @@ def test_equal_values_give_an_interval_of_no_width():
 )
 def test_what_was_not_fine_tuned_has_units_of_its_stage(stage, pretraining_seed, unit):
     frame = pd.DataFrame({"stage": stage, "pretraining_seed": pretraining_seed, "value": [1.0, 2.0]})
-    assert units(frame.assign(finetuning_seed=None))[1] == unit
+    assert units(frame.assign(finetuning_seed=None))[2] == unit
 
 
 def test_no_runs_are_an_error():

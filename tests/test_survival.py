@@ -111,6 +111,12 @@ def test_a_plateau_is_told_by_its_shape_and_not_by_a_step():
     assert convergence.plateau(np.arange(5), loss[:5]) is None
 
 
+def test_a_run_whose_loss_never_gets_below_the_level_of_the_plateau_is_censored_at_its_last_step():
+    measured = measurements.measurements(losses("shared", list(np.linspace(12, 6, 20))))  # falls fast to its end
+    (run,) = convergence.selected(measured, {"metric": "plateau_end_step", "operator": "shared"}).itertuples()
+    assert run.value == 200 and not run.reached
+
+
 def test_runs_that_do_not_leave_the_plateau_are_events_that_never_came():
     falling = [6.8 - 0.3 * n for n in range(1, 10)]
     rows = losses("original", PLATEAU + falling, PLATEAU + [6.8] * 9)
@@ -118,6 +124,6 @@ def test_runs_that_do_not_leave_the_plateau_are_events_that_never_came():
     found = convergence.events(measured).set_index(["milestone", "pretraining_seed"])
     assert found.loc[("plateau_end_step", 0), ["step", "reached"]].tolist() == [100, True]
     assert found.loc[("plateau_end_step", 1), ["step", "reached"]].tolist() == [220, False]
-    table = milestones.reached(measured, convergence.curves(rows, measured), 0.95).set_index("milestone")
+    table = milestones.table(measured, convergence.curves(rows, measured), 0.95).set_index("milestone")
     assert table.loc["plateau_end_step", ["mean", "never", "runs"]].tolist() == [160, 1, 2]
     assert table.loc["loss=5", "never"] == 1 and "loss=2" not in table.index

@@ -25,7 +25,7 @@ def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) ->
 
     Args:
         test: an entry of claim_rules.yaml; its `test` says what is estimated.
-        rows: measurements, with what `baselines.beside` adds where that is known.
+        rows: measurements, with what `baselines.add_baselines` adds where that is known.
         select: the fields of `rows` and their values in this place; the operators of `of` and `than` are added.
         confidence: of the interval.
 
@@ -36,19 +36,19 @@ def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) ->
     arms = [_scaled(test, rows, fields) for fields in selects]
     if any(arm.empty for arm in arms):
         return None
-    arms, _ = survival.timed(arms)
+    arms, _ = survival.restrict_times(arms)
     never = tuple(int((~arm["reached"]).sum()) for arm in arms)
     if test["test"] == "difference":
         ends = {name: late > 0 for name, late in zip(("at_least", "at_most"), never, strict=True)}
-        found = between(*arms, confidence, bool(test.get("ratio")), **ends)
+        effect = between(*arms, confidence, bool(test.get("ratio")), **ends)
     else:
-        found = _spread(arms, confidence) if test["test"] == "spread" else _mean(arms[0], confidence, never[0] > 0)
-    if found is None or found.exact:
-        return found
+        effect = _spread(arms, confidence) if test["test"] == "spread" else _mean(arms[0], confidence, never[0] > 0)
+    if effect is None or effect.exact:
+        return effect
     clean = CLEAN if select.get("metric") == LOST else {}
     scores = [_scaled(test, rows, fields | clean) for fields in selects]
     return replace(
-        found,
+        effect,
         checkpoints=min(arm["pretraining_seed"].nunique() for arm in arms) or None,
         never=never,
         at_chance=baselines.nothing_to_compare(scores, "value", lost=bool(clean)),
@@ -58,11 +58,11 @@ def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) ->
 def _mean(runs: pd.DataFrame, confidence: float, at_least: bool) -> Estimate:
     """The mean of measurements; a count has no interval and needs none. at_least: as `Estimate` has it."""
     summary = summarise(runs, confidence)
-    found = Estimate(summary.mean, unit=summary.unit, n=(summary.n,), at_least=at_least)
-    if found.exact or not varies(units(runs)[0]):
-        return found
+    mean = Estimate(summary.mean, unit=summary.unit, n=(summary.n,), at_least=at_least)
+    if mean.exact or not varies(units(runs)[0]):  # equal values have no t interval
+        return mean
     error, high = summary.sd / sqrt(summary.n), np.inf if at_least else summary.high
-    return replace(found, low=summary.low, high=high, error=error, freedom=summary.n - 1)
+    return replace(mean, low=summary.low, high=high, error=error, freedom=summary.n - 1)
 
 
 def _spread(arms: list[pd.DataFrame], confidence: float) -> Estimate | None:
@@ -89,6 +89,6 @@ def bounds(test: dict) -> tuple[float, float]:
 
 def _scaled(test: dict, rows: pd.DataFrame, select: dict) -> pd.DataFrame:
     """The selected rows in the unit of the claim's numbers."""
-    found = convergence.selected(rows, select)
-    numbers = found.columns.intersection(["value", "most_frequent_high"])
-    return found.assign(**test.get("scale", 1) * found[numbers])
+    runs = convergence.selected(rows, select)
+    numbers = runs.columns.intersection(["value", "most_frequent_high"])
+    return runs.assign(**test.get("scale", 1) * runs[numbers])

@@ -9,7 +9,7 @@ from stages.evidence import power
 SHARE, SPREAD, RATIO = "share", "spread", "ratio"  # what is reported of a place; or the name of a metric
 
 
-def found(place: Place, alpha: float) -> dict:
+def of_place(place: Place, alpha: float) -> dict:
     """The power of the test in one place, whose estimate has an interval.
 
     Args:

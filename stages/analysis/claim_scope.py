@@ -54,6 +54,11 @@ def obstacle(tests: list[dict], run: pd.DataFrame, scope: Scope) -> str:
     The first of four reasons counts: a stage was not run, a size was not run, the data are generated, or a protocol of
     translation ran otherwise than its source's. Tests that count parameters need no stage and no data, and tests of the
     size GENERATED are about generated data themselves.
+
+    Args:
+        tests: of the claim, as claim_rules.yaml has them.
+        run: measurements of this run.
+        scope: what this run can speak of.
     """
     tested = [test["select"] for test in tests if not is_count(test)]
     of_data = [select for select in tested if select.get("size") != GENERATED]

@@ -139,15 +139,15 @@ def _p_values(place: Place, single: bool) -> tuple[float, float]:
     The first is two-sided, but one-sided at both ends for an equivalence; the second is two-sided, and NaN where there
     is no test.
     """
-    found = place.estimate
-    if found.exact or place.test.get("point") or (single and not found.tested):
-        found = replace(found, unit=EXACT)  # read as known without error
-    elif not found.tested:
+    effect = place.estimate
+    if effect.exact or place.test.get("point") or (single and not effect.tested):
+        effect = replace(effect, unit=EXACT)  # read as known without error
+    elif not effect.tested:
         return 1.0, np.nan
     low, high = bounds(place.test)
-    claimed = max(found.p_above(low), found.p_below(high)) * (1 if "within" in place.test else 2)
-    against = 2 * min(found.p_below(low), found.p_above(high))
-    if found.exact and not claimed:  # what lies at a bound is as claimed
+    claimed = max(effect.p_above(low), effect.p_below(high)) * (1 if "within" in place.test else 2)
+    against = 2 * min(effect.p_below(low), effect.p_above(high))
+    if effect.exact and not claimed:  # what lies at a bound is as claimed
         against = 1.0
     return min(1.0, claimed), min(1.0, against)
 
@@ -164,8 +164,8 @@ def _reading(places: Sequence[Place], verdict: str, alpha: float) -> str:
 
 def _p_opposite(place: Place) -> float:
     """Two-sided p that an effect has the other sign than the claimed one; NaN for claims without a direction."""
-    test, found = place.test, place.estimate
-    if test["test"] not in ("difference", "spread") or not found.tested or ("above" in test) == ("below" in test):
+    test, effect = place.test, place.estimate
+    if test["test"] not in ("difference", "spread") or not effect.tested or ("above" in test) == ("below" in test):
         return np.nan
-    nothing = 1.0 if test.get("ratio") or test["test"] == "spread" else 0.0
-    return min(1.0, 2 * (found.p_below(nothing) if "above" in test else found.p_above(nothing)))
+    null = 1.0 if test.get("ratio") or test["test"] == "spread" else 0.0
+    return min(1.0, 2 * (effect.p_below(null) if "above" in test else effect.p_above(null)))

@@ -43,7 +43,13 @@ def rule(test: dict) -> str:
 
 
 def fields(outcome: Outcome, confidence: float, alpha: float) -> dict:
-    """The columns of the ledger that describe an outcome. confidence, alpha: of the intervals and of the tests."""
+    """Describes an outcome in the columns of the ledger.
+
+    Args:
+        outcome: of the tests of a claim.
+        confidence: of the intervals.
+        alpha: the level of the tests.
+    """
     measured, with_interval = outcome.measured, [place for place in outcome.measured if place.estimate.has_interval]
     return {
         "unit_of_inference": "; ".join(dict.fromkeys(unit_of_inference(place.estimate) for place in measured)),
@@ -62,7 +68,13 @@ def because(outcome: Outcome) -> str:
 
 
 def elsewhere(outcome: Outcome, size: str | None, comparable: bool) -> str:
-    """What the runs say where they give no verdict. size: in place of the claim's. comparable: as in `Scope`."""
+    """Says what the runs show where they give no verdict.
+
+    Args:
+        outcome: of the claim's tests in these runs.
+        size: that was tested in place of the sizes of the claim; None where the claim names no size.
+        comparable: as in `Scope`.
+    """
     return say("elsewhere", outcome=outcome, reading=_reading(outcome), size=size, comparable=comparable)
 
 
@@ -80,9 +92,9 @@ def power(places: Sequence[Place], alpha: float) -> str:
     kinds: dict[str, list[tuple[float, str]]] = {}
     for place in places:
         if place.estimate.has_interval:
-            unit, found = unit_of_inference(place.estimate), claim_power.found(place, alpha)
-            sentence = say("power_of_place", unit=unit, test=place.test, estimate=place.estimate, power=found)
-            kinds.setdefault(found["kind"], []).append((found["certainty"], sentence))
+            unit, of_place = unit_of_inference(place.estimate), claim_power.of_place(place, alpha)
+            sentence = say("power_of_place", unit=unit, test=place.test, estimate=place.estimate, power=of_place)
+            kinds.setdefault(of_place["kind"], []).append((of_place["certainty"], sentence))
     smallest = [min(place.estimate.n, default=1) for place in places if not place.estimate.has_interval]
     return say(
         "power",

@@ -93,9 +93,9 @@ def _rows(
     claim: dict, content: dict, audit: pd.DataFrame, released: pd.DataFrame, run: pd.DataFrame, scope: Scope
 ) -> list[dict]:
     """The rows of one claim. Arguments as for `ledger`."""
-    source, judged, name = claim["source"], claim["published_audit"], claim["id"]
+    source, published_audit, name = claim["source"], claim["published_audit"], claim["id"]
     procedure = claim["test"]["procedure"]
-    checks = audit[_named(audit["check"], judged["checks"])]
+    checks = audit[_named(audit["check"], published_audit["checks"])]
     tests = content["rules"].get(name, [])
     common = {
         "id": name,
@@ -104,16 +104,16 @@ def _rows(
         "kind": claim["kind"],
         "claim": claim["paraphrase"],
         "rule": "; ".join(dict.fromkeys(map(claim_words.rule, tests))),
-        "numbers": judged["status"],
-        "numbers_because": f"{judged['note']} {claim_words.arithmetic(checks)}".strip(),
+        "numbers": published_audit["status"],
+        "numbers_because": f"{published_audit['note']} {claim_words.arithmetic(checks)}".strip(),
         "audit_ids": ", ".join(checks["check"]),
     }
     of_run = [test for test in tests if test.get("run", True)]
     rows = []
     if tests and all(map(claim_scope.is_count, tests)):
-        rows.append(_counted(tests, run, judged["status"], scope))
+        rows.append(_counted(tests, run, published_audit["status"], scope))
     elif not tests and procedure in DECIDED_BY_READING:
-        rows.append({"ledger": COUNTS, "verdict": judged["status"], "because": claim_words.say("read")})
+        rows.append({"ledger": COUNTS, "verdict": published_audit["status"], "because": claim_words.say("read")})
     elif of_run:
         rows.append(_trained(of_run, run, scope))
     elif not tests:
@@ -127,10 +127,8 @@ def _rows(
 
 def _named(checks: pd.Series, names: list[str]) -> pd.Series:
     """Checks of these names, and those below them: `C.AVG` stands for `C.AVG.base.original` too."""
-    found = pd.Series(False, index=checks.index)
-    for name in names:
-        found |= (checks == name) | checks.str.startswith((f"{name}.", f"{name}_"))
-    return found
+    below = tuple(name + separator for name in names for separator in "._")
+    return checks.isin(names) | checks.str.startswith(below)
 
 
 def _counted(tests: list[dict], run: pd.DataFrame, status: str, scope: Scope) -> dict:

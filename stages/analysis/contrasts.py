@@ -19,9 +19,9 @@ from stages.evidence import baselines, convergence, power, scores, survival
 from stages.evidence.derived import matching
 from stages.evidence.estimate import between
 from stages.evidence.statistics import FEWEST, INCONCLUSIVE, TOO_FEW, holm, too_few, verdict
+from stages.plumbing.settings import REFERENCE
 
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
-REFERENCE = "original"
 REPRODUCED, RELEASED = "reproduced", "released"  # sources
 KEYS = ["quantity", "source", "protocol", "size", "at"]
 RUN = ["operator", "stage", "pretraining_seed", "finetuning_seed", "value", "reached"]
@@ -34,7 +34,7 @@ def _words() -> dict[str, dict[str, str]]:
     return yaml.safe_load(DESCRIBED.read_text(encoding="utf-8"))
 
 
-def described() -> pd.DataFrame:
+def column_meanings() -> pd.DataFrame:
     """What the table holds: a row for each `column`, in order, with its `meaning`."""
     return pd.DataFrame(_words()["columns"].items(), columns=["column", "meaning"])
 
@@ -44,7 +44,7 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
 
     Args:
         rows: observations.
-        measured: the measurements that were made of them, with what `baselines.beside` adds where that is known.
+        measured: the measurements that were made of them, with what `baselines.add_baselines` adds where that is known.
         without_model: the scores of answers without a model, as `baselines.without_model` returns them.
 
     Returns:
@@ -58,18 +58,18 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
     tuned = tuned.assign(quantity=SCORE, at=tuned["evaluated_on"], score=points["value"], **points)
     losses = measured[measured["metric"] == "final_validation_loss"].assign(quantity=LOSS, at=FINAL_LOSS)
     steps = convergence.milestone_events(measured).rename(columns={"milestone": "at", "step": "value"})
-    parts = [tuned, losses, lost(rows, without_model), steps.assign(quantity=STEPS, stage="pretraining")]
+    parts = [tuned, losses, noise_losses(rows, without_model), steps.assign(quantity=STEPS, stage="pretraining")]
     names = [name for name in (*KEYS, *RUN, "score", "most_frequent_high") if name != "source"]
     return pd.concat([part.reindex(columns=names).astype(object) for part in parts if len(part)] or [tuned]).astype(
         dict.fromkeys(("value", "score", "most_frequent_high"), float)
     )
 
 
-def lost(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
+def noise_losses(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
     """The points that the strongest noise takes of every run, with its score without noise and that of chance."""
     levels = robustness.levels(rows)
     keys = [*robustness.CURVE, *robustness.RUN]
-    clean = baselines.beside(levels[levels["level"] == 0], without_model).rename(columns={"value": "score"})
+    clean = baselines.add_baselines(levels[levels["level"] == 0], without_model).rename(columns={"value": "score"})
     measures = robustness.measures(levels)
     taken = measures[measures["measure"] == "lost"].merge(clean[[*keys, "score", "most_frequent_high"]], on=keys)
     return taken.assign(
@@ -90,41 +90,41 @@ def table(sources: dict[str, pd.DataFrame], confidence: float, alpha: float, mar
     Returns:
         One row a comparison, as contrasts.yaml describes it.
     """
-    made, columns = [], list(described()["column"])
+    contrasts, columns = [], list(column_meanings()["column"])
     for source, rows in sources.items():
-        for keys, own in rows.assign(source=source).groupby(KEYS, sort=False, dropna=False):
-            arms = dict(iter(own.groupby("operator", sort=False)))
-            other, place = arms.pop(REFERENCE, None), dict(zip(KEYS, keys, strict=True))
+        for keys, runs in rows.assign(source=source).groupby(KEYS, sort=False, dropna=False):
+            arms = dict(iter(runs.groupby("operator", sort=False)))
+            reference, place = arms.pop(REFERENCE, None), dict(zip(KEYS, keys, strict=True))
             margin = margins.get(keys[-1], nan) if keys[0] in (SCORE, LOSS) and source != RELEASED else nan
-            if other is not None:
-                made += [place | compared(arm, other, confidence, margin) for arm in arms.values()]
-    if not made:
+            if reference is not None:
+                contrasts += [place | _contrast(arm, reference, confidence, margin) for arm in arms.values()]
+    if not contrasts:
         return pd.DataFrame(columns=columns)
-    frame = pd.DataFrame(made)
+    frame = pd.DataFrame(contrasts)
     families = frame.assign(family=[_family(row) for row in frame.itertuples()]).groupby("family", sort=False)
-    return pd.concat([judged(family, alpha) for _, family in families])[columns]
+    return pd.concat([_with_verdicts(family, alpha) for _, family in families])[columns]
 
 
-def compared(own: pd.DataFrame, other: pd.DataFrame, confidence: float, margin: float) -> dict:
-    """One arm against the reference, before it is judged. own, other: their rows of `quantities`."""
-    arms, until, never = [own, other], nan, [nan, nan]
-    if own["quantity"].iloc[0] == STEPS:
-        arms, until = survival.timed([arm.astype({"reached": bool}) for arm in arms])
-        never = [int((~arm["reached"]).sum()) for arm in arms]
-    made = between(*arms, confidence)
-    of_estimate = {name: getattr(made, name) for name in ("paired", "low", "high", "error", "freedom", "p")}
-    pairs = {"n": made.n, "never": never}
+def _contrast(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float, margin: float) -> dict:
+    """One arm against the reference, before it is judged. arm, reference: their rows of `quantities`."""
+    arms, until, never = [arm, reference], nan, [nan, nan]
+    operator, quantity = arm[["operator", "quantity"]].iloc[0]
+    if quantity == STEPS:
+        arms, until = survival.restrict_times([runs.astype({"reached": bool}) for runs in arms])
+        never = [int((~runs["reached"]).sum()) for runs in arms]
+    estimate = between(*arms, confidence)
     return {
-        "arm": own["operator"].iloc[0],
+        "arm": operator,
         "reference": REFERENCE,
-        "unit_of_inference": made.unit,
-        "estimate": made.value,
-        **of_estimate,
-        **{name + side: pair[place] for name, pair in pairs.items() for place, side in enumerate(("", "_reference"))},
+        "unit_of_inference": estimate.unit,
+        "estimate": estimate.value,
+        **{name: getattr(estimate, name) for name in ("paired", "low", "high", "error", "freedom", "p")},
+        **dict(zip(("n", "n_reference"), estimate.n, strict=True)),
+        **dict(zip(("never", "never_reference"), never, strict=True)),
         "margin": margin,
-        "p_equivalence": made.p_within(margin),
+        "p_equivalence": estimate.p_within(margin),
         "horizon": until,
-        "at_chance": baselines.nothing_to_compare(arms, "score", lost=own["quantity"].iloc[0].startswith(LOST)),
+        "at_chance": baselines.nothing_to_compare(arms, "score", lost=quantity.startswith(LOST)),
     }
 
 
@@ -135,7 +135,7 @@ def _family(row) -> str:
     return " ".join(name for name in names if isinstance(name, str) and name)
 
 
-def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
+def _with_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """Adjusts the p values of one family and gives its verdicts, from the adjusted ones."""
     adjusted = {f"{name}_holm": holm(family[name].to_numpy(float)) for name in ("p", "p_equivalence")}
     tests, detectable = int(family["p"].notna().sum()), power.smallest_effects(family, alpha)

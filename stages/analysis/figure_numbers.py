@@ -16,9 +16,8 @@ def published_curve() -> pd.DataFrame:
     """Beginning and end of their Figure 2, in the form of convergence.curves."""
     numbers = _numbers()
     loss = [numbers["pretrain", "initial_loss"], numbers["pretrain", "final_loss"]]
-    frame = pd.DataFrame(
-        {"step": [0, int(numbers["pretrain", "steps"])], "mean": loss, "minimum": loss, "maximum": loss}
-    )
+    steps = [0, int(numbers["pretrain", "steps"])]
+    frame = pd.DataFrame({"step": steps, "mean": loss, "minimum": loss, "maximum": loss})
     return frame.assign(source="published", quantity="loss", operator="shared", size="base", n=1)
 
 
@@ -28,13 +27,12 @@ def time_saved(run: pd.DataFrame) -> pd.DataFrame:
     Columns: source, quantity, operator, size, label, value, and n, the rounds whose mean a value of this run is.
     """
     numbers = _numbers()
-    said = numbers[numbers.index.get_level_values(1) == "time_reduction"].reset_index()
-    said = said.assign(
-        label=said["row_key"].str.removeprefix("time."), operator="shared", size="base", source="published"
-    )
-    own = run[run["metric"] == "time_saved_percent"].rename(columns={"task": "label"})
-    rounds = own.groupby(["operator", "size", "label"], sort=False)["value"]
-    own = rounds.agg(value="mean", n="size").reset_index().assign(source="reproduced")
-    frames = [said, own] if len(own) else [said]
+    printed = numbers[numbers.index.get_level_values(1) == "time_reduction"].reset_index()
+    tasks = printed["row_key"].str.removeprefix("time.")
+    printed = printed.assign(label=tasks, operator="shared", size="base", source="published")
+    timed = run[run["metric"] == "time_saved_percent"].rename(columns={"task": "label"})
+    rounds = timed.groupby(["operator", "size", "label"], sort=False)["value"]
+    means = rounds.agg(value="mean", n="size").reset_index().assign(source="reproduced")
+    frames = [printed, means] if len(means) else [printed]
     columns = ["source", "quantity", "operator", "size", "label", "value", "n"]
     return pd.concat(frames).assign(quantity="time_saved_percent").reindex(columns=columns)

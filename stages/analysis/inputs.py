@@ -29,9 +29,9 @@ def observed(settings: Settings) -> pd.DataFrame:
     parts = [observations.read(_paths(names))]
     if (path := observations.FOLDER / f"{TUNED}.csv").exists():
         tuned = _asked(observations.read([path]), settings)
-        found = set(tuned[["protocol", "operator", "size"]].itertuples(index=False, name=None))
+        models = set(tuned[["protocol", "operator", "size"]].itertuples(index=False, name=None))
         for model in settings.finetuned():
-            if model not in found:
+            if model not in models:
                 raise ValueError(f"{path}: nothing of {'-'.join(model)}; run `dvc repro {TUNED}`")
         parts += [observations.read(_paths(["baselines"])), tuned]
     rest = observations.read(path for path in _paths(further()) if path.exists())
@@ -91,9 +91,9 @@ def predictions(settings: Settings) -> pd.DataFrame:
             frame = pd.read_parquet(path)
             frame = frame[frame["evaluated_on"].isin(scores.COLUMNS)]
             frames.append(frame.assign(protocol=protocol, operator=operator, size=size))
-    return (
-        pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=["evaluated_on", *multibootstrap.KEYS])
-    )
+    if not frames:
+        return pd.DataFrame(columns=["evaluated_on", *multibootstrap.KEYS, "operator", "pretraining_seed"])
+    return pd.concat(frames, ignore_index=True)
 
 
 def labels(columns: list[str]) -> dict[str, pd.Series]:

@@ -8,27 +8,34 @@ import numpy as np
 import pandas as pd
 
 from stages.evidence import convergence, survival
+from stages.evidence.derived import matching
 
 COLUMNS = ["size", "operator", "milestone", *survival.MEANS, "after", "before"]
 
 
-def reached(measured: pd.DataFrame, curves: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """One row for every size, operator and milestone that at least one run of that size reaches. Columns: COLUMNS.
+def table(measured: pd.DataFrame, curves: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """Estimates when each operator reaches each milestone.
 
-    measured: quantities, among them those of convergence.events. curves: as convergence.curves returns them, for the
-    steps of the evaluations. mean, sd, low, high: of the restricted mean, in steps; of `runs` runs `never` do not get
-    there by the step `horizon`. after, before: the evaluations between which all steps of those that do lie.
+    Args:
+        measured: measurements, among them those of `convergence.events`.
+        curves: as `convergence.curves` returns them, for the steps of the evaluations.
+        confidence: of the intervals.
+
+    Returns:
+        COLUMNS, one row for every size, operator and milestone that at least one run of that size reaches. mean, sd,
+        low, high: of the restricted mean, in steps; of `runs` runs `never` do not get there by the step `horizon`.
+        after, before: the evaluations between which all steps of those that do lie.
     """
     events = convergence.milestone_events(measured)
     means = survival.restricted_means(events, ["size", "milestone"], confidence)
     ends = []
     for row in means.itertuples():
-        own = events[(events["size"] == row.size) & (events["operator"] == row.operator)]
-        own = own[(own["milestone"] == row.milestone) & own["reached"]]
+        place = {"size": row.size, "operator": row.operator}
+        arrivals = matching(events, place | {"milestone": row.milestone, "reached": True})
         quantity = "loss" if row.milestone.startswith(("loss=", "plateau")) else "glue_score"
-        evaluated = curves[(curves["size"] == row.size) & (curves["operator"] == row.operator)]
-        evaluated = np.sort(evaluated.loc[evaluated["quantity"] == quantity, "step"].to_numpy())
-        ends.append(bracket(evaluated, own["step"].to_numpy(float)) if len(own) else (np.nan, np.nan))
+        evaluated = np.sort(matching(curves, place | {"quantity": quantity})["step"].to_numpy())
+        steps = arrivals["step"].to_numpy(float)
+        ends.append(bracket(evaluated, steps) if len(steps) else (np.nan, np.nan))
     ends = pd.DataFrame(ends, columns=["after", "before"], dtype="Int64")
     return pd.concat([means, ends], axis=1)[COLUMNS]
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from stages.evidence.scores import COLUMNS, GLUE_SCORE, METRICS
+from stages.plumbing.settings import REFERENCE
 
 FEWEST = 5  # pre-training seeds of either operator
 KEYS = ["protocol", "size"]
@@ -25,60 +26,65 @@ CHUNK = 4_000_000  # weights in memory at a time
 def against_original(
     predictions: pd.DataFrame, labels: dict[str, pd.Series], resamples: int, seed: int, confidence: float
 ) -> pd.DataFrame:
-    """One row for every operator but `original`, and every column that both have predictions for. Columns: RESULT.
+    """Compares every operator with the original by resampling pre-training seeds and examples.
 
-    predictions: protocol, size, operator, evaluated_on, pretraining_seed, finetuning_seed, example_id, prediction.
-    labels: by column, the true label of every example_id. Differences in points; share_above: of resamples above zero.
-    Operators with fewer than FEWEST pre-training seeds have no row, and neither has any beside such an `original`.
+    Args:
+        predictions: protocol, size, operator, evaluated_on, pretraining_seed, finetuning_seed, example_id, prediction.
+        labels: by column, the true label of every example_id.
+        resamples: how many are drawn.
+        seed: of all draws.
+        confidence: of the percentile intervals.
+
+    Returns:
+        RESULT, one row for every operator but the original, and every column that both have predictions for, in points.
+        share_above: of resamples above zero. Operators with fewer than FEWEST pre-training seeds have no row, and
+        neither has any beside such an original.
+
+    Raises:
+        ValueError: predictions are not of the examples of `labels`.
     """
-    found = []
-    for (protocol, size), rows in _enough(predictions).groupby(KEYS, sort=False):
-        columns = [column for column in COLUMNS if column in set(rows["evaluated_on"])]
-        draws = _draws(rows, columns, labels, METRICS[protocol], resamples, seed)
-        for operator in rows["operator"].drop_duplicates():
-            if operator == "original" or ("original", columns[0]) not in draws:
-                continue
-            own = {"protocol": protocol, "size": size, "operator": operator}
-            pairs = {c: (draws[operator, c], draws["original", c]) for c in columns if (operator, c) in draws}
-            differences = {column: _difference(*pair) for column, pair in pairs.items()}
-            if len(differences) == len(COLUMNS):
-                whole = {key: np.mean([entry[key] for entry in differences.values()], axis=0) for key in (0, 1)}
-                differences = {GLUE_SCORE: (whole[0], whole[1], sum(d[2] for d in differences.values()))} | differences
-            runs = rows.loc[rows["operator"] == operator, ["pretraining_seed", "finetuning_seed"]].drop_duplicates()
-            size_of = {"pretraining": runs["pretraining_seed"].nunique(), "runs": len(runs)}
-            found += [
-                own | size_of | {"column": column} | _summary(*entry, confidence)
-                for column, entry in differences.items()
-            ]
-    return pd.DataFrame(found, columns=RESULT)
-
-
-def _enough(predictions: pd.DataFrame) -> pd.DataFrame:
-    """The predictions of operators with enough pre-training seeds."""
-    if predictions.empty:
-        return predictions
+    differences = []
     seeds = predictions.groupby([*KEYS, "operator"])["pretraining_seed"].transform("nunique")
-    return predictions[seeds >= FEWEST]
+    for (protocol, size), rows in predictions[seeds >= FEWEST].groupby(KEYS, sort=False):
+        columns = [column for column in COLUMNS if column in set(rows["evaluated_on"])]
+        scores = _resampled_scores(rows, columns, labels, METRICS[protocol], resamples, seed)
+        for operator in rows["operator"].drop_duplicates():
+            if operator == REFERENCE or (REFERENCE, columns[0]) not in scores:
+                continue
+            runs = rows.loc[rows["operator"] == operator, ["pretraining_seed", "finetuning_seed"]].drop_duplicates()
+            arm = {"protocol": protocol, "size": size, "operator": operator}
+            arm |= {"pretraining": runs["pretraining_seed"].nunique(), "runs": len(runs)}
+            by_column = {
+                column: 100 * (scores[operator, column] - scores[REFERENCE, column])
+                for column in columns
+                if (operator, column) in scores
+            }
+            if len(by_column) == len(COLUMNS):
+                by_column = {GLUE_SCORE: np.mean([*by_column.values()], axis=0)} | by_column
+            for column, values in by_column.items():
+                examples = sum(len(labels[name]) for name in (COLUMNS if column == GLUE_SCORE else [column]))
+                differences.append(arm | {"column": column, "examples": examples} | _summary(values, confidence))
+    return pd.DataFrame(differences, columns=RESULT)
 
 
-def _summary(point: float, resampled: np.ndarray, examples: int, confidence: float) -> dict:
+def _summary(values: np.ndarray, confidence: float) -> dict:
+    """The difference, its percentile interval and the share of resamples above zero; values: of `_resampled_scores`."""
+    difference, resampled = values[0], values[1:]
     low, high = np.quantile(resampled, ((1 - confidence) / 2, (1 + confidence) / 2))
     share = float(np.mean(resampled > 0) + np.mean(resampled == 0) / 2)
-    return {"estimate": point, "low": low, "high": high, "share_above": share, "examples": examples}
+    return {"estimate": difference, "low": low, "high": high, "share_above": share}
 
 
-def _difference(own: tuple, original: tuple) -> tuple[float, np.ndarray, int]:
-    return 100 * (own[0] - original[0]), 100 * (own[1] - original[1]), own[2]
-
-
-def _draws(rows: pd.DataFrame, columns: list[str], labels: dict, metrics: dict, resamples: int, seed: int) -> dict:
-    """By operator and column: the score over all runs, its resampled values [resamples], and the number of examples."""
-    found = {}
+def _resampled_scores(
+    rows: pd.DataFrame, columns: list[str], labels: dict, metrics: dict, resamples: int, seed: int
+) -> dict[tuple[str, str], np.ndarray]:
+    """By operator and column: the score over all runs, and after it its resampled values [1 + resamples]."""
+    scores = {}
     for place, column in enumerate(columns):
-        truth = labels[column]
-        for operator, own in rows[rows["evaluated_on"] == column].groupby("operator", sort=False):
-            table = own.pivot(index=["pretraining_seed", "finetuning_seed"], columns="example_id", values="prediction")
-            values = table.reindex(columns=truth.index).to_numpy(float)
+        truth = labels[column].to_numpy(float)
+        for operator, runs in rows[rows["evaluated_on"] == column].groupby("operator", sort=False):
+            table = runs.pivot(index=["pretraining_seed", "finetuning_seed"], columns="example_id", values="prediction")
+            values = table.reindex(columns=labels[column].index).to_numpy(float)
             if np.isnan(values).any():
                 raise ValueError(
                     f"{column} of {operator}: predictions are not of the examples in data/tasks; run again"
@@ -86,14 +92,13 @@ def _draws(rows: pd.DataFrame, columns: list[str], labels: dict, metrics: dict, 
             examples = np.random.default_rng([seed, place])  # the same examples for every operator
             drawn = sorted({int(name) for name in table.index.get_level_values(0)})  # equal seeds, equal draws
             seeds = seed_weights(table.index, resamples, np.random.default_rng([seed, *drawn]))
-            score = _score(metrics[column], values, truth.to_numpy(float), np.ones((1, len(truth))))
-            point = float(seed_means(table.index) @ score[:, 0])
+            score = _score(metrics[column], values, truth, np.ones((1, len(truth))))
             parts = [
-                (_score(metrics[column], values, truth.to_numpy(float), weights) * seeds[chunk].T).sum(axis=0)
+                (_score(metrics[column], values, truth, weights) * seeds[chunk].T).sum(axis=0)
                 for chunk, weights in _example_weights(len(truth), resamples, examples)
             ]
-            found[operator, column] = (point, np.concatenate(parts), len(truth))
-    return found
+            scores[operator, column] = np.concatenate([[seed_means(table.index) @ score[:, 0]], *parts])
+    return scores
 
 
 def _example_weights(n: int, resamples: int, generator: np.random.Generator) -> Iterator[tuple[slice, np.ndarray]]:
@@ -111,9 +116,15 @@ def seed_means(runs: pd.MultiIndex) -> np.ndarray:
 
 
 def seed_weights(runs: pd.MultiIndex, resamples: int, generator: np.random.Generator) -> np.ndarray:
-    """The weights of `seed_means` after resampling pre-training seeds [resamples, runs].
+    """Resamples pre-training seeds; the runs of one seed stay together.
 
-    Runs of one seed stay together.
+    Args:
+        runs: the seed of pre-training and that of fine-tuning of every run [runs].
+        resamples: how many are drawn.
+        generator: what draws them.
+
+    Returns:
+        The weights of `seed_means` in every resample [resamples, runs].
     """
     outer = runs.get_level_values(0)
     seeds = outer.unique()
@@ -148,19 +159,19 @@ def _confusion(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> tu
 
 
 def f1(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """F1 of class 1; 0 where no example is of it or said to be. Arguments and result as `accuracy`."""
+    """F1 of class 1; 0 where no example is of it or said to be. Arguments and result as those of `accuracy`."""
     tp, fp, _, fn = _confusion(values, truth, weights)
     return _ratio(2 * tp, 2 * tp + fp + fn)
 
 
 def matthews(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Matthews' correlation of two classes; 0 where it is not defined. Arguments and result as `accuracy`."""
+    """Matthews' correlation of two classes; 0 where it is not defined. Arguments and result as those of `accuracy`."""
     tp, fp, tn, fn = _confusion(values, truth, weights)
     return _ratio(tp * tn - fp * fn, np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)))
 
 
 def pearson(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Pearson's correlation; 0 where it is not defined. Arguments and result as `accuracy`."""
+    """Pearson's correlation; 0 where it is not defined. Arguments and result as those of `accuracy`."""
     total = weights.sum(axis=0)
     x, y = values @ weights / total, truth @ weights / total
     covariance = (values * truth) @ weights / total - x * y
@@ -169,7 +180,7 @@ def pearson(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.nd
 
 
 def spearman(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Spearman's correlation, with the ranks among all examples. Arguments and result as `accuracy`."""
+    """Spearman's correlation, with the ranks among all examples. Arguments and result as those of `accuracy`."""
     ranks = pd.DataFrame(values.T).rank().to_numpy().T
     return pearson(ranks, pd.Series(truth).rank().to_numpy(), weights)
 

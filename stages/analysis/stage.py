@@ -44,8 +44,8 @@ TUNED = {"metric": "score", "stage": "finetuning"}
 RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed", "finetuning_seed", "value"]
 
 
-def resampled(settings: Settings) -> pd.DataFrame:
-    """Differences to `original` over seeds and examples."""
+def bootstrap(settings: Settings) -> pd.DataFrame:
+    """Differences to the original over seeds and examples."""
     frame, options = inputs.predictions(settings), settings.analysis
     truth = inputs.labels(sorted(frame["evaluated_on"].unique()))
     return multibootstrap.against_original(frame, truth, options.resamples, options.seed, options.confidence)
@@ -71,21 +71,41 @@ def fill_tables(
     return pd.concat([cells.fill(table, evidence) for table in specifications.load()[0].values()])
 
 
-def robust(rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence: float) -> dict[str, pd.DataFrame]:
-    """Statistics of noise, transfer and probes, by the name of their file. without_model: as for `fill_tables`."""
+def robustness_tables(
+    rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence: float
+) -> dict[str, pd.DataFrame]:
+    """Makes the statistics of noise, transfer and probes.
+
+    Args:
+        rows: observations.
+        without_model: as for `fill_tables`.
+        confidence: of the intervals.
+
+    Returns:
+        Tables by the name of their file.
+    """
     levels = robustness.levels(rows)
-    measures = robustness.measures(levels)
     curves = robustness.curves(levels, confidence).assign(metric="accuracy")
     return {
-        "noise_curves": baselines.beside(curves, without_model, "mean").drop(columns="metric"),
-        "noise_measures": robustness.summaries(measures, confidence),
+        "noise_curves": baselines.add_baselines(curves, without_model, "mean").drop(columns="metric"),
+        "noise_measures": robustness.summaries(robustness.measures(levels), confidence),
         "transfer": robustness.transfer(rows, confidence),
         "probes": robustness.probes(rows, confidence),
     }
 
 
-def judged(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """The ledger of claims."""
+def ledger_of_claims(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """Judges the claims by what this run can speak of.
+
+    Args:
+        run: measurements of this run, with what `baselines.add_baselines` adds.
+        raw: measurements of the results that Courtois et al. released.
+        checks: of the published numbers, as the stage `audit` writes them.
+        settings: sizes, data source, protocols of translation, and the options of the analysis.
+
+    Returns:
+        The ledger, as `claims.ledger` has it.
+    """
     options = settings.analysis
     content = claims.rules()
     protocols = {name: protocol.model_dump() for name, protocol in settings.translation.protocols.items()}
@@ -102,11 +122,11 @@ def judged(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame, settings:
 def with_source(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
     """Both, one below the other, with a first column that says which is which."""
     frames = [frame.assign(source=name) for name, frame in ((REPRODUCED, run), (RELEASED, raw))]
-    frame = pd.concat([own for own in frames if len(own)] or frames)
+    frame = pd.concat([part for part in frames if len(part)] or frames)
     return frame[["source", *frame.columns.drop("source")]]
 
 
-def summarised(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
+def summary_table(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Statistics of every measured quantity, by operator and size. Scores as fractions."""
     keys = ["stage", "metric", "protocol", "evaluated_on", "operator", "size"]
     rows = run[run["stage"].isin(("parameters", "pretraining", "finetuning"))]
@@ -115,11 +135,18 @@ def summarised(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
     return summaries(rows, keys, confidence).drop(columns=["minimum", "maximum"])
 
 
-def metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Settings) -> dict:
-    """Operator -> size -> means: validation loss, and protocol -> GLUE score times 100; beside each what it shows.
+def metrics(means: pd.DataFrame, comparisons: pd.DataFrame, settings: Settings) -> dict:
+    """Collects what `dvc metrics show` shows.
 
-    A run of fewer than all tasks has no GLUE score; its columns stand there instead. Beside NAME stands
-    NAME_against_original: the verdict, and the difference with its interval where there is one.
+    Args:
+        means: of `summary_table`.
+        comparisons: of `contrasts.table`.
+        settings: operators and sizes of the run.
+
+    Returns:
+        Operator -> size -> means: validation loss, and protocol -> GLUE score times 100. A run of fewer than all tasks
+        has no GLUE score; its columns stand there instead. Beside NAME stands NAME_against_original: the verdict, and
+        the difference with its interval where there is one.
     """
     result: dict = {}
     whole = set(means.loc[means["evaluated_on"] == scores.GLUE_SCORE, "protocol"])
@@ -132,13 +159,13 @@ def metrics(means: pd.DataFrame, compared: pd.DataFrame, settings: Settings) -> 
             entry.setdefault(row.protocol, {})[row.evaluated_on] = round(100 * row.mean, 2)
         if row.metric == "masked_lm_parameters":
             entry["parameters"] = int(row.mean)
-    for row in compared[compared["source"] == REPRODUCED].itertuples():
+    for row in comparisons[comparisons["source"] == REPRODUCED].itertuples():
         entry = result.get(row.arm, {}).get(row.size, {})
         entry = entry.get(row.protocol, {}) if row.quantity == contrasts.SCORE else entry
         if row.at in entry:
             numbers = {"difference": row.estimate, "low": row.low, "high": row.high}
-            compared_numbers = {name: round(value, 4) for name, value in numbers.items() if pd.notna(value)}
-            entry[f"{row.at}_against_original"] = compared_numbers | {"verdict": row.verdict}
+            rounded = {name: round(value, 4) for name, value in numbers.items() if pd.notna(value)}
+            entry[f"{row.at}_against_original"] = rounded | {"verdict": row.verdict}
     return result
 
 
@@ -152,44 +179,45 @@ def write_plots(run: pd.DataFrame, curves: pd.DataFrame) -> None:
 
 
 def main(settings: Settings) -> dict:
+    """Writes every table of the analysis, the metrics and the plots."""
     options = settings.analysis
     rows = inputs.observed(settings)
     raw_rows = released.observations()
     run, raw = quantities.measurements(rows), quantities.measurements(raw_rows)
-    both = [(run, convergence.curves(rows, run)), (raw, convergence.curves(raw_rows, raw))]
+    run_curves, raw_curves = convergence.curves(rows, run), convergence.curves(raw_rows, raw)
     references = baselines.references(rows, options.confidence)
     without_model = baselines.without_model(references)
-    means = baselines.beside(summarised(run, options.confidence), without_model, "mean")
-    beside = baselines.beside(run, without_model)
-    compared = {
-        REPRODUCED: contrasts.quantities(rows, beside, without_model),
+    means = baselines.add_baselines(summary_table(run, options.confidence), without_model, "mean")
+    run_with_baselines = baselines.add_baselines(run, without_model)
+    sources = {
+        REPRODUCED: contrasts.quantities(rows, run_with_baselines, without_model),
         RELEASED: contrasts.quantities(raw_rows, raw, {}),
     }
-    entries = judged(beside, raw, pd.read_csv(AUDIT, keep_default_na=False), settings)
-    curves = with_source(*(points for _, points in both))
+    reached = (milestones.table(*arguments, options.confidence) for arguments in ((run, run_curves), (raw, raw_curves)))
+    ledger = ledger_of_claims(run_with_baselines, raw, pd.read_csv(AUDIT, keep_default_na=False), settings)
     tables = {
         "cells": fill_tables(run, raw, without_model, settings),
         "baselines": references,
-        "contrasts": contrasts.table(compared, options.confidence, options.alpha, options.margins),
-        "contrast_columns": contrasts.described(),
-        "multibootstrap": resampled(settings),
-        "runs": with_source(*(derived.matching(own, TUNED)[RUN_COLUMNS] for own, _ in both)),
+        "contrasts": contrasts.table(sources, options.confidence, options.alpha, options.margins),
+        "contrast_columns": contrasts.column_meanings(),
+        "multibootstrap": bootstrap(settings),
+        "runs": with_source(*(derived.matching(measured, TUNED)[RUN_COLUMNS] for measured in (run, raw))),
         "summaries": means,
-        "milestones": with_source(*(milestones.reached(*own, options.confidence) for own in both)),
-        "waiting": with_source(*(milestones.waiting(own) for own, _ in both)),
-        "curves": pd.concat([curves, figure_numbers.published_curve()]),
+        "milestones": with_source(*reached),
+        "waiting": with_source(milestones.waiting(run), milestones.waiting(raw)),
+        "curves": pd.concat([with_source(run_curves, raw_curves), figure_numbers.published_curve()]),
         "bars": figure_numbers.time_saved(run),
-        **robust(rows, without_model, options.confidence),
+        **robustness_tables(rows, without_model, options.confidence),
         "speed": speed.summaries(rows),
         "translation": translation.summaries(run, options.confidence),
         "translation_curves": translation.curves(rows),
-        "claims": entries,
-        "tally": claims.tally(entries),
+        "claims": ledger,
+        "tally": claims.tally(ledger),
     }
     for name, frame in tables.items():
         write_table(ANALYSIS / f"{name}.csv", frame)
     with temporary_sibling(ANALYSIS / "results.parquet") as path:
         rows.to_parquet(path, index=False)
-    write_plots(run, both[0][1])
+    write_plots(run, run_curves)
     write_atomically(METRICS, json.dumps(metrics(means, tables["contrasts"], settings), indent=2) + "\n")
     return {}

@@ -21,12 +21,12 @@ def findings() -> list[Finding]:
 def blog() -> Iterator[Finding]:
     """Checks the counts, accuracies and losses that the blog post on Hadamard attention prints."""
     cells, linear = numbers("hadamard_blog_results"), 512 * 512 + 512
-    dot, own = int(cells.value("original", "params")), int(cells.value("hadamard", "params"))
+    dot, hadamard = int(cells.value("original", "params")), int(cells.value("hadamard", "params"))
     counted = 2 * linear + 8 * 40 * 40 + 1
     yield whether("H.PARAM.dot", dot == 4 * linear, counted=4 * linear)
-    yield whether("H.PARAM.had", own == counted, counted=counted)
-    yield compare("H.2X", "2", Fraction(dot, own))
-    yield note("H.PCT", saved=100 * (1 - Fraction(own, dot)))
+    yield whether("H.PARAM.had", hadamard == counted, counted=counted)
+    yield compare("H.2X", "2", Fraction(dot, hadamard))
+    yield note("H.PCT", saved=100 * (1 - Fraction(hadamard, dot)))
     one, other = cells.value("original", "peak_accuracy"), cells.value("hadamard", "peak_accuracy")
     yield note("H.ACC", points=one - other, relative=100 * (1 - other / one))
     share = LOSS_A_POSITION / LOSS_A_TOKEN

@@ -32,8 +32,8 @@ def checks(released: pd.DataFrame) -> pd.DataFrame:
         ValueError: for an identifier that stands there twice, or a fact of a check that there is not.
     """
     parts = (described, courtois, counts, kowsher, experiments, blog_and_draft)
-    found = [finding for part in parts for finding in part.findings()] + of_released.findings(released)
-    frame = pd.DataFrame([vars(finding) for finding in found])
+    findings = [finding for part in parts for finding in part.findings()] + of_released.findings(released)
+    frame = pd.DataFrame([vars(finding) for finding in findings])
     double = frame.loc[frame["check"].duplicated(), "check"]
     if len(double):
         raise ValueError(f"stages/audit: two checks are named {double.iloc[0]}; rename one")
@@ -46,9 +46,9 @@ def checks(released: pd.DataFrame) -> pd.DataFrame:
 def _facts(frame: pd.DataFrame) -> list[str]:
     """The first check of every check's fact: as checks.yaml groups them, or of the same words and numbers."""
     groups = [group["checks"] for group in described.content()["facts"]]
-    strange = {name for group in groups for name in group} - set(frame["check"])
-    if strange:
-        raise ValueError(f"stages/audit/checks.yaml: facts: {sorted(strange)[0]} is no check; mend its name")
+    unknown = {name for group in groups for name in group} - set(frame["check"])
+    if unknown:
+        raise ValueError(f"stages/audit/checks.yaml: facts: {sorted(unknown)[0]} is no check; mend its name")
     listed = {name: group[0] for group in groups for name in group}
     same = frame.groupby(["statement", "verdict", "arithmetic"], sort=False)["check"].transform("first")
     return [listed.get(check) or listed.get(first, first) for check, first in zip(frame["check"], same, strict=True)]

@@ -20,22 +20,22 @@ def findings() -> list[Finding]:
 
 def parameters() -> Iterator[Finding]:
     """Checks the counts of whole models, and which model the printed count of shared belongs to."""
-    whole, own = bert("original", "base"), bert("shared", "base")
-    yield note("K.PARAM.seqcls", counted=own.classifier)
+    original, shared = bert("original", "base"), bert("shared", "base")
+    yield note("K.PARAM.seqcls", counted=shared.classifier)
     heads = _heads()
     hits = [name for name, count in heads.items() if count == PRINTED]
     yield note("K.PARAM.search", combinations=len(heads), hits="; ".join(hits))
-    yield compare("K.PARAM.pct", "12.94", 100 * (1 - Fraction(PRINTED, whole.masked_lm)))
-    models = 100 * (1 - own.masked_lm / whole.masked_lm)
-    yield note("K.PARAM.pct_like", models=models, classifiers=100 * (1 - own.classifier / whole.classifier))
+    yield compare("K.PARAM.pct", "12.94", 100 * (1 - Fraction(PRINTED, original.masked_lm)))
+    models = 100 * (1 - shared.masked_lm / original.masked_lm)
+    yield note("K.PARAM.pct_like", models=models, classifiers=100 * (1 - shared.classifier / original.classifier))
 
 
 def _heads() -> dict[str, int]:
     """Parameters of shared at BERT-base with every head that it may have been counted with, by what it is."""
     counts = {}
     for bias in (True, False):
-        own = bert("shared", "base", bias)
-        pooler, masked = H * H + H, own.masked_lm - own.encoder
+        shared = bert("shared", "base", bias)
+        pooler, masked = H * H + H, shared.masked_lm - shared.encoder
         heads = {
             "encoder": 0,
             "pooler": pooler,
@@ -46,20 +46,20 @@ def _heads() -> dict[str, int]:
             "question answering": 2 * H + 2,
         } | {f"classifier of {labels} label(s)": pooler + labels * (H + 1) for labels in range(1, 11)}
         kind = f"shared projection {'with' if bias else 'without'} bias"
-        counts |= {f"{name}, {kind}": own.encoder + n for name, n in heads.items()}
+        counts |= {f"{name}, {kind}": shared.encoder + n for name, n in heads.items()}
     return counts
 
 
 def projections() -> Iterator[Finding]:
     """Checks the shares of weights that are said to be saved in the projections of an attention block."""
     plain = 100 * (1 - Fraction(H * H + 3 * H, 3 * H * H))
-    own, whole, output = bert("shared", "base"), bert("original", "base"), H * H + H
+    original, shared, output = bert("original", "base"), bert("shared", "base"), H * H + H
     yield compare("K.BLOCK", "66.53", plain)
-    yield compare("K.BLOCK.bias", "66.53", 100 * (1 - Fraction(own.projections, whole.projections)))
-    block = 100 * (1 - (own.projections + output) / (whole.projections + output))
-    yield note("K.BLOCK.out", block=block, layer=100 * (1 - own.layer / whole.layer))
+    yield compare("K.BLOCK.bias", "66.53", 100 * (1 - Fraction(shared.projections, original.projections)))
+    block = 100 * (1 - (shared.projections + output) / (original.projections + output))
+    yield note("K.BLOCK.out", block=block, layer=100 * (1 - shared.layer / original.layer))
     yield compare("K.BLOCK.6667", "66.67", plain)
-    model = 100 * (1 - own.masked_lm / whole.masked_lm)
+    model = 100 * (1 - shared.masked_lm / original.masked_lm)
     yield whether("K.HALF", model > 50, projections=plain, block=block, model=model)
     for operator, saved, text in (
         ("symmetric", Fraction(1, 3), "33"),

@@ -30,16 +30,16 @@ def changes() -> Iterator[Finding]:
 def shares() -> Iterator[Finding]:
     """What share is removed, by what is counted."""
     for size, (_, h, _, _) in SIZES.items():
-        whole, output = bert("original", size), h * h + h
+        original, output = bert("original", size), h * h + h
         for operator in COURTOIS[1:]:
-            own = bert(operator, size)
+            reduced = bert(operator, size)
             counts = {
-                "projections": (own.projections, whole.projections),
-                "attention block": (own.projections + output, whole.projections + output),
-                "layer": (own.layer, whole.layer),
-                "model": (own.masked_lm, whole.masked_lm),
+                "projections": (reduced.projections, original.projections),
+                "attention block": (reduced.projections + output, original.projections + output),
+                "layer": (reduced.layer, original.layer),
+                "model": (reduced.masked_lm, original.masked_lm),
             }
-            saved = ", ".join(f"{name} {100 * (1 - one / other):.2f} %" for name, (one, other) in counts.items())
+            saved = ", ".join(f"{name} {100 * (1 - less / whole):.2f} %" for name, (less, whole) in counts.items())
             yield note("C.THIRD.{size}.{operator}", size=size, operator=operator, shares=saved)
     layer = 100 * (1 - bert("symmetric", "base").layer / bert("original", "base").layer)
     yield whether("C.THIRD.text", judge("33", Fraction(layer)) == HOLDS, layer=layer)

@@ -24,12 +24,12 @@ def content() -> dict:
 
 def findings() -> list[Finding]:
     """All checks of checks.yaml, and its readings."""
-    described = content()
-    kinds = ((_count, described["counts"]), (_average, described["averages"]), (_joined, described["grim"]["joined"]))
+    checks = content()
+    kinds = ((_count, checks["counts"]), (_average, checks["averages"]), (_joined, checks["grim"]["joined"]))
     return [
-        *map(_reading, described["readings"]),
-        *(make(one) for make, entries in kinds for entry in entries for one in expanded(entry)),
-        *(finding for entry in described["grim"]["values"] for finding in _values(entry)),
+        *map(_reading, checks["readings"]),
+        *(make(check) for make, entries in kinds for entry in entries for check in expanded(entry)),
+        *(finding for entry in checks["grim"]["values"] for finding in _values(entry)),
     ]
 
 
@@ -55,35 +55,35 @@ def _compared(entry: dict, text: str, exact: Fraction, more: str = "") -> Findin
 
 def _count(entry: dict) -> Finding:
     text = numbers(entry["table"]).text(entry["row"], entry["column"])
-    own = getattr(bert(entry["operator"], entry["size"]), entry["count"])
+    counted = getattr(bert(entry["operator"], entry["size"]), entry["count"])
     if entry.get("saved"):
         whole = getattr(bert("original", entry["size"]), entry["count"])
-        return _compared(entry, text, Fraction(100 * (whole - own), whole))
-    arithmetic = f"printed {int(text):,}, counted {own:,}{entry.get('remark', '')}"
-    return Finding(entry["check"], entry["statement"], HOLDS if int(text) == own else FAILS, arithmetic)
+        return _compared(entry, text, Fraction(100 * (whole - counted), whole))
+    arithmetic = f"printed {int(text):,}, counted {counted:,}{entry.get('remark', '')}"
+    return Finding(entry["check"], entry["statement"], HOLDS if int(text) == counted else FAILS, arithmetic)
 
 
 def mean(cells: dict[str, Fraction], definition: str) -> Fraction:
     """The average of a row's cells by one of the definitions of checks.yaml."""
 
-    def of(columns: list) -> Fraction:
-        values = [of(column) if isinstance(column, list) else cells[column] for column in columns]
+    def average(columns: list) -> Fraction:  # a list within the list is averaged first, as the two splits of MNLI are
+        values = [average(column) if isinstance(column, list) else cells[column] for column in columns]
         return Fraction(sum(values), len(values))
 
-    return of(content()["definitions"][definition])
+    return average(content()["definitions"][definition])
 
 
 def _average(entry: dict) -> Finding:
     table = numbers(entry["table"])
     cells = {column: Fraction(text) for (row, column), text in table.cells.items() if row == entry["row"]}
     text = table.text(entry["row"], entry["column"])
-    made = {name: mean(cells, name) for name in entry["by"]}
-    if len(made) == 1:
+    means = {name: mean(cells, name) for name in entry["by"]}
+    if len(means) == 1:
         beside = entry.get("beside")
         more = f"; of {beside} {float(mean(cells, beside)):.3f}" if beside else ""
-        return _compared(entry, text, *made.values(), more)
-    verdicts = {name: judge(text, exact) for name, exact in made.items()}
-    shown = ", ".join(f"{name} {float(exact):.4f} ({verdicts[name]})" for name, exact in made.items())
+        return _compared(entry, text, *means.values(), more)
+    verdicts = {name: judge(text, exact) for name, exact in means.items()}
+    shown = ", ".join(f"{name} {float(exact):.4f} ({verdicts[name]})" for name, exact in means.items())
     verdict = min(verdicts.values(), key=BEST.index)
     return Finding(entry["check"], entry["statement"], verdict, f"printed {text}; {shown}")
 

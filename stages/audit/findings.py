@@ -80,12 +80,19 @@ def compared(text: str, exact: Fraction) -> str:
 
 
 def possible(text: str, examples: int, runs: int = 1) -> str:
-    """GRIM (Brown and Heathers 2017): can a percentage be the mean accuracy of so many runs on so many examples?
+    """Checks by GRIM whether a percentage can be a mean accuracy: right answers are whole numbers, so few means exist.
 
-    HOLDS where some number of right answers rounds to it, TRUNCATED where only cutting gives it, FAILS otherwise.
+    Args:
+        text: the printed percentage, as `judge` takes it.
+        examples: on which every run was tested.
+        runs: whose accuracies were averaged.
+
+    Returns:
+        HOLDS where some number of right answers rounds to the percentage, TRUNCATED where only cutting gives it, FAILS
+        otherwise (Brown and Heathers 2017).
     """
     total, printed = examples * runs, Fraction(text)
-    nearest = math.floor(printed * total / 100)
+    nearest = math.floor(printed * total / 100)  # only its neighbours can round to what is printed
     verdicts = {judge(text, Fraction(100 * right, total)) for right in range(max(0, nearest - 1), nearest + 3)}
     return min(verdicts, key=BEST.index)
 

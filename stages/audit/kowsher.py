@@ -14,8 +14,7 @@ from stages.audit.printed import COURTOIS, EDITIONS, KOWSHER, TABLE3, numbers, t
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
 from stages.evidence.scores import COLUMNS
 
-QNLI = ("base.shared", "qnli")
-SAID = {  # section 2.6, by task: the operator that shared is set beside, what the cells call it, the word of the text
+TASK_GAINS = {  # section 2.6, by task: what shared is set beside, what the cells call it, the word of the text
     "mrpc": ("original", "standard", "approximately"),
     "stsb": ("pairwise", "pairwise", "approximately"),
     "cola": ("symmetric", "symmetric", "about"),
@@ -62,19 +61,19 @@ def gains() -> Iterator[Finding]:
     """
     for edition, (other, name) in product(EDITIONS, (("original", "standard"), ("symmetric",) * 2, ("pairwise",) * 2)):
         text = table(edition, "text_and_figure_numbers").text("glue", f"gain_vs_{name}")
-        own, reference = means(edition, "shared"), means(edition, other)
-        exact = {key: own[key] - reference[key] for key in own}
+        shared, reference = means(edition, "shared"), means(edition, other)
+        exact = {key: shared[key] - reference[key] for key in shared}
         shown = ", ".join(f"{key} {float(gain):+.3f}" for key, gain in exact.items())
         verdict = min((judge(text, gain) for gain in exact.values()), key=BEST.index)
         values = {"edition": edition, "other": other, "claimed": Fraction(text), "gains": shown}
         yield finding("{edition}.GAIN.{other}", verdict, **values)
-    for edition, (task, (other, name, word)) in product(EDITIONS, SAID.items()):
+    for edition, (task, (other, name, word)) in product(EDITIONS, TASK_GAINS.items()):
         text = table(edition, "text_and_figure_numbers").text(f"glue.{task}", f"gain_vs_{name}")
         cells = table(edition, "table1_glue")
-        own, reference = cells.value("base.shared", task), cells.value(f"base.{other}", task)
-        points, relative = own - reference, 100 * (own / reference - 1)
+        shared, reference = cells.value("base.shared", task), cells.value(f"base.{other}", task)
+        points, relative = shared - reference, 100 * (shared / reference - 1)
         source = numbers(TABLE3).value("base.symmetric", "cola")
-        of_source = f"; {float(own)} less the {float(source)} of Courtois et al. is {float(own - source):.2f}"
+        of_source = f"; {float(shared)} less the {float(source)} of Courtois et al. is {float(shared - source):.2f}"
         values = {"edition": edition, "task": task, "other": other, "word": word, "text": text}
         values |= {"points": points, "relative": relative, "source": of_source if task == "cola" else ""}
         holds = HOLDS in (judge(text, points, word), judge(text, relative, word))
@@ -88,14 +87,14 @@ def swapped() -> Iterator[Finding]:
 
     It does not where the cells of the task do not give it to the digit, and those of another column do.
     """
-    cells, found = table("K25", "table1_glue"), []
-    for task, (other, name, _) in SAID.items():
+    cells, misplaced = table("K25", "table1_glue"), []
+    for task, (other, name, _) in TASK_GAINS.items():
         text = table("K25", "text_and_figure_numbers").text(f"glue.{task}", f"gain_vs_{name}")
         pairs = {c: (cells.text("base.shared", c), cells.text(f"base.{other}", c)) for c in COLUMNS}
-        moves = {column: Fraction(own) - Fraction(reference) for column, (own, reference) in pairs.items()}
+        moves = {column: Fraction(shared) - Fraction(reference) for column, (shared, reference) in pairs.items()}
         others = [column for column, move in moves.items() if move == Fraction(text) and moves[task] != move]
-        found += [f"{text} for {task} over {other} is {column}: {' - '.join(pairs[column])}" for column in others]
-    yield whether("K25.SWAP", not found, found="; ".join(found) or "all do")
+        misplaced += [f"{text} for {task} over {other} is {column}: {' - '.join(pairs[column])}" for column in others]
+    yield whether("K25.SWAP", not misplaced, misplaced="; ".join(misplaced) or "all do")
 
 
 def _best(edition: str) -> Iterator[Finding]:
@@ -109,8 +108,8 @@ def _best(edition: str) -> Iterator[Finding]:
     yield note("{edition}.BESTAVG", edition=edition, best=max(nine, key=nine.__getitem__), means=shown)
     for column in ("mrpc", "rte", "sst2", "qnli", "mnli_m"):
         other = max(COURTOIS, key=lambda o, c=column: cells.value(f"base.{o}", c))
-        own, n = cells.value("base.shared", column), content()["grim"]["examples"][column]
-        lead, share = own - cells.value(f"base.{other}", column), float(own) / 100
+        shared, n = cells.value("base.shared", column), content()["grim"]["examples"][column]
+        lead, share = shared - cells.value(f"base.{other}", column), float(shared) / 100
         place = {"edition": edition, "column": column, "other": other, "n": n}
         error = 100 * math.sqrt(share * (1 - share) / n)
         yield note("{edition}.MARGIN.{column}", points=lead, examples=lead * n / 100, error=error, **place)
@@ -159,8 +158,9 @@ def stale() -> Iterator[Finding]:
     average = cells.text("base.pairwise", "average")
     yield whether("K25.STALE.t1avg", judge(average, nine) == HOLDS, average=average, exact=nine)
     yield whether("K25.STALE.gain089", judge(text.text("glue", "gain_vs_pairwise"), gain) == HOLDS, gain=gain)
-    diagonal, own = table("K25", "table6_cross_domain").text("row_qnli", "col_qnli.shared"), cells.text(*QNLI)
-    yield whether("K25.STALE.t6qnli", diagonal == own, diagonal=diagonal, own=own)
+    diagonal = table("K25", "table6_cross_domain").text("row_qnli", "col_qnli.shared")
+    table1 = cells.text("base.shared", "qnli")
+    yield whether("K25.STALE.t6qnli", diagonal == table1, diagonal=diagonal, table1=table1)
     noise = table("K25", "table5_noise")
     clean, noisy = (noise.text(f"noise_{level}", "sst2.shared") for level in (0, 10))
     standard = [noise.value(f"noise_{level}", "sst2.original") for level in range(0, 45, 5)]

@@ -13,7 +13,7 @@ from stages.audit.findings import Finding, finding, note, whether
 from stages.audit.printed import COURTOIS, TABLE3, TEXT, numbers
 from stages.evidence import estimate
 from stages.evidence.arithmetic import HOLDS, judge
-from stages.evidence.convergence import with_steps
+from stages.evidence.convergence import scores_by_step
 from stages.evidence.derived import matching
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 
@@ -109,15 +109,13 @@ def _measured(raw: pd.DataFrame, metric: str, size: str, operator: str, conditio
 
 def _checkpoints(raw: pd.DataFrame) -> Iterator[Finding]:
     """Figure 3: GLUE scores of models that were fine-tuned from intermediate checkpoints."""
-    rows = matching(raw, {"stage": "convergence", "metric": "score", "evaluated_on": GLUE_SCORE})
-    rows = with_steps(rows).assign(value=100 * rows["value"])
-    table = rows.pivot(index="step", columns="operator", values="value").sort_index()
+    table = 100 * scores_by_step(raw).pivot(index="step", columns="operator", values="value").sort_index()
     for operator in ("pairwise", "original"):
         text = numbers(TEXT).text(f"base.{operator}", "steps_to_95pct")
         step = _measured(raw, "steps_to_95_percent", "base", operator)
         around = {"after": table.index[table.index < step].max(), "before": table.index[table.index >= step].min()}
         verdict = judge(text, Fraction(step))
-        yield finding("C.REL.95.{operator}", verdict, operator=operator, step=step, said=int(text), **around)
+        yield finding("C.REL.95.{operator}", verdict, operator=operator, step=step, printed=int(text), **around)
     behind = table[table["pairwise"] < table[["original", "symmetric"]].max(axis=1)]
     yield whether("C.REL.CONSISTENT", behind.empty, steps=", ".join(f"{step:,}" for step in behind.index))
     drops = {operator: 100 * _measured(raw, "summed_drops", "base", operator) for operator in COURTOIS}

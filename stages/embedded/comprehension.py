@@ -25,6 +25,7 @@ NEAR = 0.3  # share of these that differ from a statement in one component; the 
 REWORDED = 0.5  # share of questions that name the action, and perhaps other things, otherwise than the passage does
 UNFOUND = 20  # in TriviaQA's form, one question more for so many, whose documents do not hold the answer
 ARTICLE = 10  # paragraphs
+Statement = tuple[Event, Wording, str]  # what a sentence of a passage says, how it is worded, and the sentence
 
 
 @dataclass(frozen=True)
@@ -94,10 +95,10 @@ def _draw_passage(rng: Random, lacking: list[bool]) -> Passage:
         scene = draw_scene(rng, ALL_TOPICS)
         events = [draw_event(rng, scene, place=0.5, social=0.3) for _ in range(rng.randint(*SENTENCES))]
         wordings = [draw_wording(rng, event, passive=0.1) for event in events]
-        told = [(event, wording, sentence(event, wording)) for event, wording in zip(events, wordings, strict=True)]
-        questions = [_question(rng, scene, told, unanswerable) for unanswerable in lacking]
+        statements = [(*pair, sentence(*pair)) for pair in zip(events, wordings, strict=True)]
+        questions = [_question(rng, scene, statements, unanswerable) for unanswerable in lacking]
         if all(questions) and len({question.text for question in questions}) == len(questions):
-            return Passage(" ".join(line for *_, line in told), tuple(questions))
+            return Passage(" ".join(line for *_, line in statements), tuple(questions))
 
 
 def _as_squad(passages: list[Passage], version: str, split: str) -> dict:
@@ -131,9 +132,9 @@ def _as_triviaqa(pairs: list[tuple[Passage, Question]], part: str, split: str) -
     return {"Data": data, "Domain": part.capitalize(), "VerifiedEval": False, "Version": 1.0}
 
 
-def _question(rng: Random, scene: Scene, told: list[tuple[Event, Wording, str]], unanswerable: bool) -> Question | None:
-    """A question on one of the events told, or None where this draw gives none that is clear."""
-    asked, wording, _ = rng.choice(told)
+def _question(rng: Random, scene: Scene, statements: list[Statement], unanswerable: bool) -> Question | None:
+    """A question on one of the statements, or None where this draw gives none that is clear."""
+    asked, wording, _ = rng.choice(statements)
     if unanswerable:
         if rng.random() < NEAR:
             asked = alter(rng, asked, scene)
@@ -141,16 +142,16 @@ def _question(rng: Random, scene: Scene, told: list[tuple[Event, Wording, str]],
             asked = draw_event(rng, draw_scene(rng, ALL_TOPICS), place=0.6, social=0.1)
         asked = replace(asked, negated=False)
     slot = rng.choice(SLOTS)
-    answering = [i for i, (event, *_) in enumerate(told) if answers(event, asked, slot)]
+    answering = [i for i, (event, *_) in enumerate(statements) if answers(event, asked, slot)]
     if not answers(asked, asked, slot) or len(answering) != (0 if unanswerable else 1):
         return None
     text = ask(asked, slot, reworded(rng, asked, wording) if rng.random() < REWORDED else wording)
     if unanswerable:
         return Question(text)
-    event, wording, line = told[answering[0]]
+    event, wording, line = statements[answering[0]]
     phrase, aliases = _answer(event, slot, wording)
     answer = re.search(rf"\b{re.escape(phrase)}\b", line, re.IGNORECASE)
-    start = sum(len(line) + 1 for *_, line in told[: answering[0]]) + answer.start()
+    start = sum(len(line) + 1 for *_, line in statements[: answering[0]]) + answer.start()
     return Question(text, answer[0], start, aliases)
 
 

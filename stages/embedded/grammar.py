@@ -128,7 +128,14 @@ def _determiner(thing: Thing, following: str) -> list[Word]:
 
 
 def verb_group(verb: str, tense: str, negated: bool, singular: bool) -> list[Word]:
-    """The finite verb, or auxiliary, "not" and bare verb."""
+    """Words what is done in the active voice: the finite verb, or an auxiliary, "not" and the bare verb.
+
+    Args:
+        verb: the bare verb.
+        tense: past, present or future.
+        negated: whether it is denied.
+        singular: whether the subject is; the present alone shows it.
+    """
     if tense == "future":
         return [Word("will", "X"), *NOT[negated], Word(verb, "B")]
     if negated:

@@ -46,10 +46,10 @@ def criticism(rng: Random, scene: Scene) -> list[str]:
     positive, subject = scene.pleased, rng.choice(SUBJECTS)
     name = rng.choice(names_of(subject))
     clauses = [_opinion(rng, aspect, positive) for aspect in rng.sample(ASPECTS[subject], 3)]
-    said = f"I {rng.choice(('liked', 'enjoyed') if positive else ('disliked', 'regretted'))} this {name}"
+    judgement = f"I {rng.choice(('liked', 'enjoyed') if positive else ('disliked', 'regretted'))} this {name}"
     advice = f"I {'will' if positive else 'will not'} recommend it"
     contrast = _opinion(rng, name, not positive)
-    sentences = [f"{clauses[0]} and {clauses[1]}", f"{said} because {clauses[2]}", advice]
+    sentences = [f"{clauses[0]} and {clauses[1]}", f"{judgement} because {clauses[2]}", advice]
     if rng.random() < 0.2:
         sentences.append(f"some people say that {contrast} but {_opinion(rng, name, positive)}")
     return [line[0].upper() + line[1:] + "." for line in sentences]

@@ -98,7 +98,13 @@ def reworded(rng: Random, event: Event, wording: Wording, passive: float = 0.1) 
 
 
 def some_concepts(rng: Random, concepts: set[str | None], share: float = 0.5) -> frozenset[str]:
-    """Draws about a share of those concepts that have two names."""
+    """Draws some of those concepts that have two names.
+
+    Args:
+        rng: what draws them.
+        concepts: by their first names; None, for a part that an event has not, is passed over.
+        share: the probability that a concept is drawn.
+    """
     return frozenset(concept for concept in sorted(concepts & lexicon.SYNONYMS.keys()) if rng.random() < share)
 
 

@@ -46,9 +46,8 @@ ELSEWHERE = "off_diagonal_accuracy"
 ACCURACIES = ("raw_accuracy", "accuracy_under_noise")  # judged as accuracy
 CORRELATIONS = ("matthews_correlation", "pearson", "spearmanr")
 COLUMNS = ("operator", "protocol", "evaluated_on", "metric", "value", "low", "high")
-WithoutModel = Mapping[
-    tuple[str, str, str, str], tuple[float, float]
-]  # operator, protocol, evaluated_on, metric: value, high
+# by operator, protocol, evaluated_on and metric: the value and the upper end of its interval
+WithoutModel = Mapping[tuple[str, str, str, str], tuple[float, float]]
 
 
 def interval(metric: str, value: float, n: int, confidence: float) -> tuple[float, float]:
@@ -95,8 +94,8 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         away,
         _mean(away, tuple(set(away["evaluated_on"]) - {scores.MISMATCHED}), "").assign(metric=ELSEWHERE),
     ]
-    for metric, own in raw[answers].groupby("metric", sort=False):
-        frames.append(_mean(own, ("squad1", "squad2"), "squad").assign(metric=metric))
+    for metric, answered in raw[answers].groupby("metric", sort=False):
+        frames.append(_mean(answered, ("squad1", "squad2"), "squad").assign(metric=metric))
     for protocol, wanted in scores.METRICS.items():
         part_of = [
             row.metric in wanted.get(row.evaluated_on, ()) and (pd.isna(row.recipe) or row.recipe == protocol)
@@ -118,9 +117,9 @@ def _one_row_each(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """What always giving the more frequent of yes and no scores on each split of the stage `cross_domain`."""
-    found = rows[(rows["stage"] == "cross_domain") & (rows["metric"] == "majority_accuracy")]
-    found = found.drop_duplicates("evaluated_on").assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED)
-    return _with_ends(found, pd.Series("accuracy", found.index), confidence)[list(COLUMNS)]
+    splits = rows[(rows["stage"] == "cross_domain") & (rows["metric"] == "majority_accuracy")]
+    splits = splits.drop_duplicates("evaluated_on").assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED)
+    return _with_ends(splits, pd.Series("accuracy", splits.index), confidence)[list(COLUMNS)]
 
 
 def _with_ends(rows: pd.DataFrame, metrics: pd.Series, confidence: float) -> pd.DataFrame:
@@ -133,10 +132,11 @@ def _with_ends(rows: pd.DataFrame, metrics: pd.Series, confidence: float) -> pd.
     return rows.assign(low=low, high=high)
 
 
-def without_model(found: pd.DataFrame) -> WithoutModel:
+def without_model(scores: pd.DataFrame) -> WithoutModel:
     """Makes what `references` returns ready for `score_of`."""
-    places = zip(found["operator"], found["protocol"].fillna(""), found["evaluated_on"], found["metric"], strict=True)
-    return dict(zip(places, zip(found["value"], found["high"], strict=True), strict=True))
+    keys = ["operator", "protocol", "evaluated_on", "metric"]
+    places = scores[keys].fillna({"protocol": ""}).itertuples(index=False, name=None)
+    return dict(zip(places, zip(scores["value"], scores["high"], strict=True), strict=True))
 
 
 def score_of(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float, float]:
@@ -162,7 +162,7 @@ def _elsewhere(score: Mapping) -> bool:
     return score.get("task") != str(score["evaluated_on"]).removesuffix("_m").removesuffix("_mm")
 
 
-def beside_score(score: Mapping, baselines: WithoutModel) -> dict[str, float]:
+def baselines_of(score: Mapping, baselines: WithoutModel) -> dict[str, float]:
     """Finds `most_frequent`, `most_frequent_high` and `words_and_overlap` for a score; NaN where none is."""
     value, high = score_of(MOST_FREQUENT, score, baselines)
     overlap, _ = score_of(WORDS_AND_OVERLAP, score, baselines)
@@ -195,8 +195,8 @@ def nothing_to_compare(arms: Iterable[pd.DataFrame], score: str, lost: bool) -> 
     return any(at) if lost else all(at)
 
 
-def beside(rows: pd.DataFrame, baselines: WithoutModel, value: str = "value") -> pd.DataFrame:
-    """Sets beside every score what the baselines have, and whether the score is at chance.
+def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "value") -> pd.DataFrame:
+    """Adds to every score what the baselines have, and whether the score is at chance.
 
     Args:
         rows: any frame with `protocol`, `evaluated_on`, `metric` and a column of scores; with `stage` and `task` where
@@ -209,12 +209,12 @@ def beside(rows: pd.DataFrame, baselines: WithoutModel, value: str = "value") ->
         `words_and_overlap`, and `at_chance`, `<NA>` where that is not known.
     """
     keys = [name for name in ("stage", "task", "protocol", "evaluated_on", "metric") if name in rows]
-    made = [beside_score(row, baselines) for row in rows[keys].to_dict("records")]
     names = [MOST_FREQUENT, f"{MOST_FREQUENT}_high", WORDS_AND_OVERLAP]
-    columns = pd.DataFrame(made, columns=names, index=rows.index)
+    scores = [baselines_of(row, baselines) for row in rows[keys].to_dict("records")]
+    columns = pd.DataFrame(scores, columns=names, index=rows.index, dtype=float)
     highs = columns[f"{MOST_FREQUENT}_high"]
     columns["at_chance"] = pd.array([at_chance(*pair) for pair in zip(rows[value], highs, strict=True)], "boolean")
-    return pd.concat([rows, columns.astype(dict.fromkeys(columns.columns[:3], float))], axis=1)
+    return pd.concat([rows, columns], axis=1)
 
 
 def _column(metrics: pd.DataFrame) -> pd.Series:
@@ -229,14 +229,11 @@ def _column(metrics: pd.DataFrame) -> pd.Series:
 
 def _mean(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
     """The mean of the wanted columns for each baseline that has all of them; the errors add in squares."""
-    made = []
-    for operator, own in columns[columns["evaluated_on"].isin(wanted)].groupby("operator", sort=False):
-        if set(own["evaluated_on"]) == set(wanted):
-            mean = own["value"].mean()
-            below, above = (
-                sqrt(float(((own[end] - own["value"]) ** 2).sum(skipna=False))) / len(own) for end in ("low", "high")
-            )
-            made.append(
-                {"operator": operator, "evaluated_on": name, "value": mean, "low": mean - below, "high": mean + above}
-            )
-    return pd.DataFrame(made, columns=["operator", "evaluated_on", "value", "low", "high"])
+    means = []
+    for operator, rows in columns[columns["evaluated_on"].isin(wanted)].groupby("operator", sort=False):
+        if set(rows["evaluated_on"]) == set(wanted):
+            mean = rows["value"].mean()
+            errors = rows[["low", "high"]].sub(rows["value"], axis=0)
+            below, above = np.sqrt((errors**2).sum(skipna=False)) / len(rows)
+            means.append((operator, name, mean, mean - below, mean + above))
+    return pd.DataFrame(means, columns=["operator", "evaluated_on", "value", "low", "high"])

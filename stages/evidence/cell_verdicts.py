@@ -44,7 +44,7 @@ def of_cell(printed, run: pd.DataFrame, margin: float | None, comparable: bool, 
     """
     if printed is None:
         return {"verdict": NOT_IN_PAPER}
-    values, unit = units(run)
+    values, _, unit = units(run)
     if isnan(printed.value):
         return {"verdict": NOT_JUDGED}
     if unit == EXACT and not comparable and (run["stage"] == "tasks").all():
@@ -80,9 +80,9 @@ def of_families(frame: pd.DataFrame, in_one: bool, alpha: float) -> pd.DataFrame
     """
     tested = frame["verdict"] == TESTED
     family = tested & (~frame["column_key"].isin(WHOLE))
-    for _, own in frame[family].groupby(lambda place: 0 if in_one else frame["row_key"][place]):
+    for _, cells in frame[family].groupby(lambda place: 0 if in_one else frame["row_key"][place]):
         for name in ("p_equivalence", "p_difference"):
-            frame.loc[own.index, name] = holm(own[name].to_numpy(float))
+            frame.loc[cells.index, name] = holm(cells[name].to_numpy(float))
     for place in frame.index[tested]:
         p_values = (float(frame.loc[place, name]) for name in ("p_equivalence", "p_difference"))
         frame.loc[place, "verdict"] = verdict(*p_values, alpha)

@@ -69,8 +69,8 @@ def fill(table: Table, evidence: Evidence) -> pd.DataFrame:
     released = released if not table.released else matching(evidence.released, table.select | table.released)
     evidence = replace(evidence, run=run, released=released)
     make = _list if table.is_list else _matrix
-    made = pd.DataFrame(make(table, published.table(table.name), evidence), columns=list(TYPES))
-    frame = cell_verdicts.of_families(made, table.is_list, evidence.options.alpha).astype(TYPES)
+    cells = pd.DataFrame(make(table, published.table(table.name), evidence), columns=list(TYPES))
+    frame = cell_verdicts.of_families(cells, table.is_list, evidence.options.alpha).astype(TYPES)
     if table.edition:
         other, keys = published.table(table.edition), ["row_key", "column_key"]
         elsewhere = frame[keys].merge(other[[*keys, "printed"]], how="left", on=keys)["printed"]
@@ -81,15 +81,15 @@ def fill(table: Table, evidence: Evidence) -> pd.DataFrame:
 def _matrix(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]:
     columns = _expand(table, evidence.run)
     printed = {(cell.row_key, cell.column_key): cell for cell in paper.itertuples()}
-    own = evidence.run[evidence.run["operator"].isin(evidence.operators)]
     rows = {key: _row(table, key) for key in dict.fromkeys(paper["row_key"])}
-    known = {column.key for column in columns}
-    strange = [key for key in printed if rows[key[0]] is None or key[1] not in known]
-    if strange:
+    column_keys = {column.key for column in columns}
+    unplaced = [key for key in printed if rows[key[0]] is None or key[1] not in column_keys]
+    if unplaced:
         raise ValueError(
-            f"{specifications.PATH}, {table.name}: no row or column for the published cell {strange[0]}; add one"
+            f"{specifications.PATH}, {table.name}: no row or column for the published cell {unplaced[0]}; add one"
         )
-    rows |= {row.key: row for row in _run_rows(table, columns, own, rows)}
+    of_operators = evidence.run[evidence.run["operator"].isin(evidence.operators)]
+    rows |= {row.key: row for row in _run_rows(table, columns, of_operators, rows)}
     cells = [
         _cell(table, row, column, printed.get((row.key, column.key)), evidence)
         for row in rows.values()
@@ -104,14 +104,15 @@ def _baseline_rows(table: Table, columns: list[Column], evidence: Evidence) -> l
     for name, label in baselines.LABELS.items():
         if name == baselines.NOT_PRETRAINED:  # a model; the table of baselines has it
             continue
-        row, made = Row(key=f"baseline.{name}", label=label, select={}), []
+        row, cells_of_row = Row(key=f"baseline.{name}", label=label, select={}), []
         for column in columns:
+            cell = _empty(table, row, column) | {"verdict": NO_MODEL}
             score = {"protocol": None, "evaluated_on": None, "metric": None} | table.select | (column.select or {})
             value, high = (column.scale * number for number in baselines.score_of(name, score, evidence.without_model))
-            known = column.select is not None and not isnan(value)
-            found = {"reproduced": value, "interval_high": high, "status": "reproduced"} if known else {}
-            made.append(_empty(table, row, column) | {"verdict": NO_MODEL} | found)
-        cells += made if any(cell["status"] for cell in made) else []
+            if column.select is not None and not isnan(value):
+                cell |= {"reproduced": value, "interval_high": high, "status": "reproduced"}
+            cells_of_row.append(cell)
+        cells += cells_of_row if any(cell["status"] for cell in cells_of_row) else []
     return cells
 
 
@@ -131,10 +132,10 @@ def _patterned(table: Table, fields: dict[str, str]) -> Row:
 def _list(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]:
     """The paper's cells in its order; after them, the measured ones again for every other size of the run."""
     keys = set(zip(paper["row_key"], paper["column_key"], strict=True))
-    strange = [key for key in table.entries if key not in keys]
-    if strange:
+    unplaced = [key for key in table.entries if key not in keys]
+    if unplaced:
         raise ValueError(
-            f"{specifications.PATH}, {table.name}: the cell {strange[0]} is not in data/published; mend its name"
+            f"{specifications.PATH}, {table.name}: the cell {unplaced[0]} is not in data/published; mend its name"
         )
     cells, more = [], []
     for cell in paper.itertuples():
@@ -145,10 +146,10 @@ def _list(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]:
         column = replace(measure, key=cell.column_key, label=cell.column, meaning=cell.unit or "")
         cells.append(_cell(table, row, column, cell, evidence))
         for other in evidence.sizes if size in PAPER_SIZES else ():
-            own = replace(column, select=measure.select | {"size": other})
-            if other not in PAPER_SIZES and matching(evidence.run, own.select)["pretraining_seed"].notna().any():
+            at_size = replace(column, select=measure.select | {"size": other})
+            if other not in PAPER_SIZES and matching(evidence.run, at_size.select)["pretraining_seed"].notna().any():
                 row = replace(row, key=f"{other}.{cell.row_key}", label=label.format(size=other))
-                more.append(_cell(table, row, own, None, evidence))
+                more.append(_cell(table, row, at_size, None, evidence))
     return cells + more
 
 
@@ -157,8 +158,8 @@ def _expand(table: Table, run: pd.DataFrame) -> list[Column]:
     columns = {}
     for column in table.columns:
         fields = specifications.names(column.key)
-        found = matching(run, column.select)[fields].drop_duplicates().to_dict("records") if fields else [{}]
-        for values in found:
+        measured = matching(run, column.select)[fields].drop_duplicates().to_dict("records") if fields else [{}]
+        for values in measured:
             texts = {part: getattr(column, part).format(**values) for part in ("key", "label")}
             select = None if column.select is None else column.select | values
             columns.setdefault(texts["key"], replace(column, select=select, **texts))
@@ -170,8 +171,8 @@ def _run_rows(table: Table, columns: list[Column], run: pd.DataFrame, printed: d
     fields = specifications.names(table.row_key)
     parts = [matching(run, column.select) for column in columns if column.select is not None] if fields else []
     keys = pd.concat(parts)[fields].drop_duplicates().to_dict("records") if parts else []
-    there = [row.select for row in printed.values()]
-    return [_patterned(table, values) for values in keys if values not in there]
+    of_paper = [row.select for row in printed.values()]
+    return [_patterned(table, values) for values in keys if values not in of_paper]
 
 
 def _empty(table: Table, row: Row, column: Column) -> dict:
@@ -209,38 +210,34 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
     scale = column.scale if row.scale is None else row.scale
     released, run = (_measured(frame, row.select | column.select, scale) for frame in (evidence.released, evidence.run))
     if len(released):
-        made = summarise(released, evidence.options.confidence)
-        cell |= {"released": made.mean, "released_sd": made.sd, "released_n": made.n}
+        summary = summarise(released, evidence.options.confidence)
+        cell |= {"released": summary.mean, "released_sd": summary.sd, "released_n": summary.n}
     if not run["reached"].all():  # a time that is known to be longer than something (stages.evidence.survival)
         never = f"{(~run['reached']).sum()} of {len(run)} runs never got there"
         return cell | {"status": "reproduced", "verdict": never}
     if run.empty:
         return cell | {"status": NOT_RUN, "verdict": NOT_RUN}
-    made = summarise(run, evidence.options.confidence)
-    beside = {
-        name: scale * value for name, value in baselines.beside_score(run.iloc[0], evidence.without_model).items()
+    summary = summarise(run, evidence.options.confidence)
+    without_model = baselines.baselines_of(run.iloc[0], evidence.without_model)
+    chance = baselines.at_chance(summary.mean, scale * without_model["most_frequent_high"])
+    margin = None
+    if column.margin is not None:
+        margin = evidence.options.margins[column.margin.format(**row.select | column.select)]
+    cell |= {
+        "most_frequent": scale * without_model["most_frequent"],
+        "words_and_overlap": scale * without_model["words_and_overlap"],
+        "at_chance": chance,
+        "reproduced": summary.mean,
+        "reproduced_sd": summary.sd,
+        "reproduced_n": summary.n,
+        "interval_low": summary.low,
+        "interval_high": summary.high,
+        "unit_of_inference": summary.unit,
+        "runs": summary.runs,
+        "within_sd": summary.within_sd,
+        "status": "reproduced",
     }
-    name = None if column.margin is None else column.margin.format(**row.select | column.select)
-    margin = None if name is None else evidence.options.margins[name]
-    chance = baselines.at_chance(made.mean, beside["most_frequent_high"])
-    return (
-        cell
-        | {
-            "most_frequent": beside["most_frequent"],
-            "words_and_overlap": beside["words_and_overlap"],
-            "at_chance": chance,
-            "reproduced": made.mean,
-            "reproduced_sd": made.sd,
-            "reproduced_n": made.n,
-            "interval_low": made.low,
-            "interval_high": made.high,
-            "unit_of_inference": made.unit,
-            "runs": made.runs,
-            "within_sd": made.within_sd,
-            "status": "reproduced",
-        }
-        | cell_verdicts.of_cell(printed, run, margin, evidence.comparable, chance)
-    )
+    return cell | cell_verdicts.of_cell(printed, run, margin, evidence.comparable, chance)
 
 
 def _measured(measurements: pd.DataFrame, select: dict[str, str], scale: float) -> pd.DataFrame:

@@ -8,6 +8,7 @@ evaluation is not left out: it has a row of the metric with NOT_REACHED at its e
 import numpy as np
 import pandas as pd
 
+from stages.evidence import survival
 from stages.evidence.derived import FIELDS, gains, matching
 from stages.evidence.statistics import bands
 
@@ -33,6 +34,11 @@ def validation_loss(rows: pd.DataFrame) -> pd.DataFrame:
     return with_steps(rows[(rows["stage"] == "pretraining") & (rows["metric"] == "validation_loss")])
 
 
+def scores_by_step(measured: pd.DataFrame) -> pd.DataFrame:
+    """GLUE scores of models that were fine-tuned from intermediate checkpoints, with their `step` as a number."""
+    return with_steps(matching(measured, {"stage": "convergence", "metric": "score", "evaluated_on": "glue_score"}))
+
+
 def loss_measures(rows: pd.DataFrame) -> pd.DataFrame:
     """Of every pre-training run: first, final and late loss, gaps to other operators, steps to losses, its plateau.
 
@@ -55,20 +61,20 @@ def loss_measures(rows: pd.DataFrame) -> pd.DataFrame:
 def _steps(key: tuple, run: pd.DataFrame) -> list[dict]:
     """The first evaluation below each of LEVELS, and the end of the plateau where the run has one."""
     operator, size, seed = key
-    own = {"stage": "pretraining", "operator": operator, "size": size, "pretraining_seed": seed}
-    step, loss = run["step"].to_numpy(), run["value"].to_numpy(float)
-    found = []
+    fields = {"stage": "pretraining", "operator": operator, "size": size, "pretraining_seed": seed}
+    rows = []
     for level in LEVELS:
-        below = step[loss < level]
-        found.append(own | _reaching("steps_to_loss", below[0] if len(below) else None, step[-1], f"loss={level:g}"))
-    span = plateau(step, loss)
-    return found if span is None else [*found, own | _reaching("plateau_end_step", span[1], step[-1])]
+        step, reached = survival.first_below(run["step"], run["value"], level)
+        rows.append(fields | _reaching("steps_to_loss", step, reached, f"loss={level:g}"))
+    span = plateau(run["step"].to_numpy(), run["value"].to_numpy(float))
+    if span is not None:
+        rows.append(fields | _reaching("plateau_end_step", span[1] or run["step"].max(), span[1] is not None))
+    return rows
 
 
-def _reaching(metric: str, step: float | None, last: float, condition: str | None = None) -> dict:
+def _reaching(metric: str, step: float, reached: bool, condition: str | None = None) -> dict:
     """A measurement of the step that a run reaches something at, or of its last step where it never does."""
-    name, value = (metric + NOT_REACHED, last) if step is None else (metric, step)
-    return {"metric": name, "condition": condition, "value": value}
+    return {"metric": metric if reached else metric + NOT_REACHED, "condition": condition, "value": step}
 
 
 def plateau(step: np.ndarray, loss: np.ndarray) -> tuple[int, int | None] | None:
@@ -83,18 +89,21 @@ def plateau(step: np.ndarray, loss: np.ndarray) -> tuple[int, int | None] | None
         loss: [evaluations], nats.
 
     Returns:
-        The two steps, the second None where the run does not leave its plateau. None where there is no plateau to be
-        told: fewer than twelve evaluations, or a loss below the highest of LEVELS when it first falls slowly.
+        The two steps, the second None where the run does not leave its plateau. A run that falls fast to its end, and
+        is not below the highest of LEVELS there, may have its plateau still before it: it is said to begin at the last
+        step and not to be left. None where there is no plateau: fewer than twelve evaluations, or a loss below the
+        highest of LEVELS when it first falls slowly, or at the end.
     """
     if len(step) < SHORTEST:
         return None
     smooth = pd.Series(loss).rolling(5, center=True, min_periods=1).median().to_numpy()
     fall = smooth[:-PLATEAU_EVALUATIONS] - smooth[PLATEAU_EVALUATIONS:]
     slow = np.flatnonzero(fall <= PLATEAU_FALL)
-    if not len(slow) or smooth[slow[0]] < LEVELS[0]:
+    start = slow[0] if len(slow) else len(step) - 1
+    if smooth[start] < LEVELS[0]:
         return None
-    leaves = np.flatnonzero(fall[slow[0] :] > PLATEAU_FALL)
-    return int(step[slow[0]]), int(step[slow[0] + leaves[0]]) if len(leaves) else None
+    leaves = np.flatnonzero(fall[start:] > PLATEAU_FALL)
+    return int(step[start]), int(step[start + leaves[0]]) if len(leaves) else None
 
 
 def events(measured: pd.DataFrame) -> pd.DataFrame:
@@ -118,8 +127,8 @@ def events(measured: pd.DataFrame) -> pd.DataFrame:
 
 def milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
     """The `events`, without milestones that no run of a size reaches."""
-    found = events(measured)
-    return found[found.groupby(["size", "milestone"])["reached"].transform("any").astype(bool)]
+    every = events(measured)
+    return every[every.groupby(["size", "milestone"])["reached"].transform("any").astype(bool)]
 
 
 def selected(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
@@ -132,8 +141,8 @@ def selected(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
     if metric not in MILESTONES:
         return matching(measured, select).assign(reached=True)
     rows = matching(measured, {field: value for field, value in select.items() if field != "metric"})
-    found = events(rows[rows["metric"].isin((metric, metric + NOT_REACHED))]).rename(columns={"step": "value"})
-    return found.reindex(columns=[*FIELDS, "reached"]).assign(stage="pretraining", metric=metric)
+    steps = events(rows[rows["metric"].isin((metric, metric + NOT_REACHED))]).rename(columns={"step": "value"})
+    return steps.reindex(columns=[*FIELDS, "reached"]).assign(stage="pretraining", metric=metric)
 
 
 def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
@@ -143,41 +152,46 @@ def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
 
     whole: scores with stage `convergence` and condition `step=N`; other rows are passed over.
     """
-    rows = whole[(whole["stage"] == "convergence") & (whole["evaluated_on"] == "glue_score")]
-    rows = with_steps(rows).sort_values("step")
-    final = rows[rows["step"] == rows["step"].max()]
-    common = final[final["operator"] == "pairwise"].groupby("size")["value"].mean()
-    found = []
-    for (operator, size, p, f), run in rows.groupby([*RUN, "finetuning_seed"], sort=False, dropna=False):
-        own = {"stage": "convergence", "operator": operator, "size": size, "pretraining_seed": p, "finetuning_seed": f}
-        targets = {"steps_to_95_percent_of_own": run["value"].iloc[-1], "steps_to_95_percent": common.get(size)}
+    rows = scores_by_step(whole).sort_values("step")
+    at_end = rows[(rows["step"] == rows["step"].max()) & (rows["operator"] == "pairwise")]
+    common = at_end.groupby("size")["value"].mean()
+    measures, keys = [], [*RUN, "finetuning_seed"]
+    for values, run in rows.groupby(keys, sort=False, dropna=False):
+        fields = {"stage": "convergence"} | dict(zip(keys, values, strict=True))
+        final, common_target = run["value"].iloc[-1], common.get(fields["size"])
+        targets = {"steps_to_95_percent_of_own": final, "steps_to_95_percent": common_target}
         for metric, target in targets.items():
             if target is not None:
-                step = crossing(run["step"], run["value"], SHARE * target)
-                found.append(own | _reaching(metric, step, run["step"].iloc[-1]))
+                measures.append(fields | _reaching(metric, *crossing(run["step"], run["value"], SHARE * target)))
         drops = float(np.maximum(-np.diff(run["value"]), 0).sum())
-        found.append(own | {"metric": "summed_drops", "value": drops})
-    return pd.DataFrame(found, columns=FIELDS)
+        measures.append(fields | {"metric": "summed_drops", "value": drops})
+    return pd.DataFrame(measures, columns=FIELDS)
 
 
-def crossing(step: pd.Series, value: pd.Series, target: float) -> float | None:
-    """The interpolated step at which a rising curve first reaches the target; None if it never does."""
+def crossing(step: pd.Series, value: pd.Series, target: float) -> tuple[float, bool]:
+    """Interpolates the step at which a rising curve first reaches a target.
+
+    Args:
+        step: [evaluations], increasing.
+        value: at these steps [evaluations].
+        target: in the unit of the values.
+
+    Returns:
+        The step, between the last evaluation below the target and the first that is not, and True; or the last step
+        and False.
+    """
     step, value = step.to_numpy(float), value.to_numpy(float)
     above = np.flatnonzero(value >= target)
     if not len(above):
-        return None
-    place = above[0]
-    if place == 0:
-        return float(step[0])
-    before, after = value[place - 1], value[place]
-    return float(step[place - 1] + (target - before) / (after - before) * (step[place] - step[place - 1]))
+        return float(step[-1]), False
+    around = slice(max(above[0] - 1, 0), above[0] + 1)  # the first evaluation alone where that is above already
+    return float(np.interp(target, value[around], step[around])), True
 
 
 def curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     """By operator, size and step: mean, minimum, maximum and n over runs; quantity: `loss` or `glue_score` (x 100)."""
-    scores = whole[(whole["stage"] == "convergence") & (whole["metric"] == "score")]
-    scores = with_steps(scores[scores["evaluated_on"] == "glue_score"])
-    scores = scores.assign(value=100 * scores["value"]).sort_values(["size", "operator", "step"], kind="stable")
+    scores = scores_by_step(whole).sort_values(["size", "operator", "step"], kind="stable")
+    scores = scores.assign(value=100 * scores["value"])
     parts = [validation_loss(rows).assign(quantity="loss"), scores.assign(quantity="glue_score")]
     both = pd.concat([part for part in parts if len(part)] or parts)
     return bands(both, ["quantity", "operator", "size", "step"])

@@ -9,22 +9,11 @@ import pandas as pd
 
 from stages.evidence import noise as curve_of_noise
 from stages.evidence.scores import MISMATCHED
+from stages.plumbing.settings import REFERENCE
 
-FIELDS = [
-    "stage",
-    "protocol",
-    "operator",
-    "size",
-    "task",
-    "evaluated_on",
-    "condition",
-    "metric",
-    "pretraining_seed",
-    "finetuning_seed",
-    "value",
-]
-TEXTS = FIELDS[:8]
-SAVINGS = {  # new metric: (the operator's count, the count of `original` that it is set against)
+TEXTS = ["stage", "protocol", "operator", "size", "task", "evaluated_on", "condition", "metric"]
+FIELDS = [*TEXTS, "pretraining_seed", "finetuning_seed", "value"]
+SAVINGS = {  # new metric: (the operator's count, the count of the original that it is set against)
     "saved_percent": ("masked_lm_parameters", "masked_lm_parameters"),
     "classifier_saved_percent": ("classifier_parameters", "classifier_parameters"),
     "mixed_saved_percent": ("classifier_parameters", "masked_lm_parameters"),  # as Kowsher et al., Table 4
@@ -35,7 +24,7 @@ SAVINGS = {  # new metric: (the operator's count, the count of `original` that i
 }
 LOUDEST = 0.4  # of the mean norm of embeddings: the strongest noise of Kowsher et al.
 NOISE = {"lost": "accuracy_lost", "area": "accuracy_under_noise"}  # metrics by their names in noise.summary
-REFERENCES = ("original", "symmetric", "pairwise")
+REFERENCES = (REFERENCE, "symmetric", "pairwise")
 QA_TASKS = {"squad1": "single", "squad2": "single", "squad1_triviaqa": "triviaqa", "squad2_triviaqa": "triviaqa"}
 
 
@@ -43,42 +32,53 @@ def matching(rows: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
     """Rows with these values in these fields; None selects empty fields."""
     mask = np.ones(len(rows), dtype=bool)
     for field, value in select.items():
-        found = rows[field].isna() if value is None else (rows[field] == value).fillna(False)
-        mask &= found.to_numpy(bool)
+        agrees = rows[field].isna() if value is None else (rows[field] == value).fillna(False)
+        mask &= agrees.to_numpy(bool)
     return rows[mask]
 
 
-def beside(rows: pd.DataFrame, reference: str = "original", own: str | None = None, other: str | None = None):
-    """Rows with the value that `reference` has for the same size, task and seeds, as a column `reference`.
+def with_reference(
+    rows: pd.DataFrame, reference: str = REFERENCE, metric: str | None = None, reference_metric: str | None = None
+) -> pd.DataFrame:
+    """Adds to rows the value that one operator has for the same size, task and seeds; rows without it are left out.
 
-    own, other: metrics of the rows and of the reference; None for any, the same on both sides.
+    Args:
+        rows: measurements or observations.
+        reference: the operator.
+        metric: of the rows that are kept; None for all.
+        reference_metric: what the operator's value is taken of; None for the metric of each row.
+
+    Returns:
+        FIELDS and the value of the operator as a column `reference`.
     """
     rows = rows.reindex(columns=FIELDS)
     keys = [field for field in FIELDS if field not in ("operator", "value")]
-    left = rows if own is None else rows[rows["metric"] == own]
-    right = rows[rows["operator"] == reference]
-    if other is not None:
-        right = right[right["metric"] == other].assign(metric=own)
-    right = right[[*keys, "value"]].rename(columns={"value": "reference"})
-    return left.merge(right, on=keys)
+    references = rows[rows["operator"] == reference]
+    if metric is not None:
+        references = references[references["metric"] == (reference_metric or metric)].assign(metric=metric)
+        rows = rows[rows["metric"] == metric]
+    return rows.merge(references[[*keys, "value"]].rename(columns={"value": "reference"}), on=keys)
 
 
 def savings(counts: pd.DataFrame) -> pd.DataFrame:
-    """Per cent of parameters that an operator saves against `original`, by what is counted; and the factor."""
-    parts = [saved(beside(counts, own=own, other=other), metric) for metric, (own, other) in SAVINGS.items()]
-    blocks = beside(counts, own="attention_block_parameters", other="attention_block_parameters")
+    """Per cent of parameters that an operator saves against the original, by what is counted; and the factor."""
+    parts = [
+        saved(with_reference(counts, metric=count, reference_metric=count_of_original), metric)
+        for metric, (count, count_of_original) in SAVINGS.items()
+    ]
+    blocks = with_reference(counts, metric="attention_block_parameters")
     parts.append(blocks.assign(metric="block_factor", value=blocks["reference"] / blocks["value"]))
     return pd.concat(parts)[FIELDS]
 
 
 def saved(pairs: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Per cent that values are less than their `reference`, under the name of a metric. pairs: of `beside`."""
+    """Per cent that values are less than their `reference`, under the name of a metric. pairs: of `with_reference`."""
     return pairs.assign(metric=metric, value=100 * (1 - pairs["value"] / pairs["reference"]))
 
 
 def gains(rows: pd.DataFrame) -> pd.DataFrame:
     """Value minus that of each of REFERENCES, run by run; metric `METRIC_over_REFERENCE`."""
-    pairs = pd.concat([beside(rows, reference).assign(over=reference) for reference in REFERENCES])
+    pairs = pd.concat([with_reference(rows, reference).assign(over=reference) for reference in REFERENCES])
     pairs = pairs[pairs["operator"] != pairs["over"]]
     metric, value = pairs["metric"] + "_over_" + pairs["over"], pairs["value"] - pairs["reference"]
     return pairs.assign(metric=metric, value=value)[FIELDS]
@@ -108,9 +108,9 @@ def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[rows["level"] <= LOUDEST]
     level = rows.groupby(keys, dropna=False)["level"]
     rows = rows[(level.transform("min") == 0) & (level.transform("max") == LOUDEST)]
-    made = curve_of_noise.measures(rows, keys)
-    made = made.assign(metric=made["measure"].map(NOISE)).dropna(subset="metric")
-    return made.reindex(columns=FIELDS).assign(condition=None)
+    measures = curve_of_noise.measures(rows, keys)
+    measures = measures.assign(metric=measures["measure"].map(NOISE)).dropna(subset="metric")
+    return measures.reindex(columns=FIELDS).assign(condition=None)
 
 
 def transfer_measures(rows: pd.DataFrame) -> pd.DataFrame:
@@ -123,12 +123,12 @@ def transfer_measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def time_measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """Per cent of time that an operator saves an epoch against `original`, that it is faster, and that a step of
+    """Per cent of time that an operator saves an epoch against the original, that it is faster, and that a step of
     translation takes longer."""
-    pairs = beside(rows, own="seconds_per_epoch", other="seconds_per_epoch")
+    pairs = with_reference(rows, metric="seconds_per_epoch")
     shorter = saved(pairs, "time_saved_percent")
     faster = pairs.assign(metric="faster_percent", value=100 * (pairs["reference"] / pairs["value"] - 1))
-    steps = beside(rows, own="seconds_per_step", other="seconds_per_step")
-    steps = steps[steps["operator"] != "original"]
+    steps = with_reference(rows, metric="seconds_per_step")
+    steps = steps[steps["operator"] != REFERENCE]
     longer = steps.assign(metric="longer_step_percent", value=100 * (steps["value"] / steps["reference"] - 1))
     return pd.concat([shorter, faster, longer])[FIELDS]

@@ -17,9 +17,9 @@ from stages.evidence.statistics import (
     FINETUNING,
     PRETRAINING,
     REPEATS,
-    above,
     mean_interval,
-    units_by_draw,
+    permutation_p,
+    units,
     varies,
 )
 
@@ -96,8 +96,8 @@ class Estimate:
         if self.exact:  # known without error
             return float(self.value < bound if upper else self.value > bound)
         if self.sides is not None:
-            own, other = self.sides[0] - (log(bound) if self.log else bound), self.sides[1]
-            return above(own, other) if upper else above(other, own)
+            arm, reference = self.sides[0] - (log(bound) if self.log else bound), self.sides[1]
+            return permutation_p(arm, reference) if upper else permutation_p(reference, arm)
         if not self.has_interval:
             return nan
         if isinstance(self.freedom, tuple):
@@ -108,20 +108,20 @@ class Estimate:
 
 
 def between(
-    own: pd.DataFrame,
-    other: pd.DataFrame,
+    arm: pd.DataFrame,
+    reference: pd.DataFrame,
     confidence: float,
     ratio: bool = False,
     at_least: bool = False,
     at_most: bool = False,
 ) -> Estimate:
-    """The difference of two arms or, with `ratio`, their ratio (of geometric means), over their units of inference.
+    """The arm less the reference or, with `ratio`, their ratio (of geometric means), over their units of inference.
 
     Runs of equal seed share batches and masks, and times of one round the state of the machine. Where both arms have
     the same seeds or rounds, they are paired. Otherwise, and where an arm does not vary, it is Welch's test.
 
     Args:
-        own, other: the runs of either arm, as `statistics.units` takes them.
+        arm, reference: the runs of either, as `statistics.units` takes them.
         confidence: of the interval.
         ratio: whether logarithms are compared.
         at_least, at_most: as `Estimate` has them; the interval is then open at that end.
@@ -129,70 +129,88 @@ def between(
     Returns:
         From fewer than three seeds, the difference alone, without an interval and without a test.
     """
-    (first, draws, unit), (second, other_draws, other_unit) = units_by_draw(own), units_by_draw(other)
+    (values, draws, unit), (other_values, other_draws, other_unit) = units(arm), units(reference)
     unit = unit if unit == other_unit else FINETUNING
     same = unit == other_unit and draws.is_unique and len(draws) == len(other_draws) and set(draws) == set(other_draws)
-    if same and varies(first) and varies(second):
-        made = paired(first, second[other_draws.get_indexer(draws)], confidence, ratio)
+    if same and varies(values) and varies(other_values):
+        effect = paired(values, other_values[other_draws.get_indexer(draws)], confidence, ratio)
     else:
-        made = welch(first, second, confidence, ratio)
-    if unit != REPEATS and min(made.n) < FEWEST:
-        made = replace(made, low=nan, high=nan, error=nan, freedom=nan, sides=None)
-    if made.has_interval:
-        low = (0.0 if ratio else -inf) if at_most else made.low
-        made = replace(made, low=low, high=inf if at_least else made.high)
-    return replace(made, unit=unit, at_least=at_least, at_most=at_most)
+        effect = welch(values, other_values, confidence, ratio)
+    if unit != REPEATS and min(effect.n) < FEWEST:
+        effect = replace(effect, low=nan, high=nan, error=nan, freedom=nan, sides=None)
+    if effect.has_interval:
+        low = (0.0 if ratio else -inf) if at_most else effect.low
+        effect = replace(effect, low=low, high=inf if at_least else effect.high)
+    return replace(effect, unit=unit, at_least=at_least, at_most=at_most)
 
 
-def welch(own: np.ndarray, other: np.ndarray, confidence: float, ratio: bool = False) -> Estimate:
-    """Two arms [n] and [m], one number for every unit of inference, by Welch's t; with `ratio` of logarithms.
+def welch(arm: np.ndarray, reference: np.ndarray, confidence: float, ratio: bool = False) -> Estimate:
+    """Compares two arms by Welch's t, or their logarithms.
 
     An arm whose runs are all equal, such as models that all give one answer, would count as known without error: there
     is no interval then, and the test is an exact permutation test.
+
+    Args:
+        arm, reference: one number for every unit of inference, [n] and [m].
+        confidence: of the interval.
+        ratio: whether logarithms are compared.
     """
-    made = Estimate(nan, unit=PRETRAINING, n=(len(own), len(other)), log=ratio)
-    own, other = (np.log(side) if ratio else side for side in (own, other))
-    if not (varies(own) and varies(other)):
-        difference = float(np.mean(own) - np.mean(other))
-        sides = (own, other) if min(len(own), len(other)) > 1 else None
-        return replace(made, value=exp(difference) if ratio else difference, sides=sides)
-    means = of_means(*((np.mean(side), np.var(side, ddof=1), len(side)) for side in (own, other)), confidence)
+    n = len(arm), len(reference)
+    arm, reference = (np.log(side) if ratio else side for side in (arm, reference))
+    if not (varies(arm) and varies(reference)):
+        difference = float(np.mean(arm) - np.mean(reference))
+        sides = (arm, reference) if min(n) > 1 else None
+        value = exp(difference) if ratio else difference
+        return Estimate(value, unit=PRETRAINING, n=n, log=ratio, sides=sides)
+    means = of_means(*((np.mean(side), np.var(side, ddof=1), len(side)) for side in (arm, reference)), confidence)
     if not ratio:
         return means
     return replace(means, value=exp(means.value), low=exp(means.low), high=exp(means.high), log=True)
 
 
-def of_means(own: tuple[float, float, int], other: tuple[float, float, int], confidence: float) -> Estimate:
-    """The difference of two arms of which no more is known than a mean, a variance and a number of units each.
+def of_means(arm: tuple[float, float, int], reference: tuple[float, float, int], confidence: float) -> Estimate:
+    """Compares two arms of which no more is known than a mean, a variance and a number of units each.
 
     Args:
-        own, other: mean, sample variance and n of either arm.
+        arm, reference: mean, sample variance and n of either.
         confidence: of the interval of Welch's t.
     """
-    (one, own_variance, n), (two, other_variance, m) = own, other
-    squares = own_variance / n, other_variance / m
+    (mean, variance, n), (reference_mean, reference_variance, m) = arm, reference
+    squares = variance / n, reference_variance / m
+    # Welch and Satterthwaite: the degrees of freedom of a sum of two variances that may differ
     freedom = float(sum(squares) ** 2 / (squares[0] ** 2 / (n - 1) + squares[1] ** 2 / (m - 1)))
-    value, error = float(one - two), sqrt(sum(squares))
+    value, error = float(mean - reference_mean), sqrt(sum(squares))
     half = float(stats.t.ppf((1 + confidence) / 2, freedom)) * error
     return Estimate(value, value - half, value + half, PRETRAINING, (n, m), error=error, freedom=freedom)
 
 
-def paired(own: np.ndarray, other: np.ndarray, confidence: float, ratio: bool = False) -> Estimate:
-    """Two arms [n] with a run each of every seed, by Student's t of their differences, or of logarithms of ratios.
+def paired(arm: np.ndarray, reference: np.ndarray, confidence: float, ratio: bool = False) -> Estimate:
+    """Compares two arms that have a run of every seed each, by Student's t of their differences.
 
     Differences that are all equal have no interval and no test.
+
+    Args:
+        arm, reference: one number for every seed, in the same order [n].
+        confidence: of the interval.
+        ratio: whether logarithms are compared.
     """
-    differences = np.log(own / other) if ratio else own - other
+    differences = np.log(arm / reference) if ratio else arm - reference
     mean, sd, low, high = mean_interval(differences, confidence)
-    back = exp if ratio else float
-    made = Estimate(back(mean), unit=PRETRAINING, n=(len(own), len(other)), log=ratio, paired=True)
+    back, n = exp if ratio else float, len(differences)
+    effect = Estimate(back(mean), unit=PRETRAINING, n=(n, n), log=ratio, paired=True)
     if not varies(differences):
-        return made
-    n = len(differences)
-    return replace(made, low=back(low), high=back(high), error=sd / sqrt(n), freedom=n - 1)
+        return effect
+    return replace(effect, low=back(low), high=back(high), error=sd / sqrt(n), freedom=n - 1)
 
 
-def spreads(own: float, other: float, freedom: tuple[int, int], confidence: float) -> Estimate:
-    """The ratio of two standard deviations with these degrees of freedom, with the interval of the F distribution."""
-    low, high = (own / other / sqrt(stats.f.ppf(q, *freedom)) for q in ((1 + confidence) / 2, (1 - confidence) / 2))
-    return Estimate(own / other, low, high, WITHIN, freedom=freedom)
+def spreads(sd: float, reference_sd: float, freedom: tuple[int, int], confidence: float) -> Estimate:
+    """Estimates the ratio of two standard deviations, taking what varies to be normal.
+
+    Args:
+        sd, reference_sd: of either arm.
+        freedom: the degrees of freedom of either.
+        confidence: of the interval, which is that of the F distribution.
+    """
+    ratio = sd / reference_sd
+    low, high = (ratio / sqrt(stats.f.ppf(q, *freedom)) for q in ((1 + confidence) / 2, (1 - confidence) / 2))
+    return Estimate(ratio, low, high, WITHIN, freedom=freedom)

@@ -19,7 +19,7 @@ def measurements(rows: pd.DataFrame) -> pd.DataFrame:
     whole = pd.concat([scores.glue_scores(columns), scores.matched_scores(columns)])
     raw = rows[(rows["stage"] == "finetuning") & rows["evaluated_on"].isin(scores.COLUMNS)]
     answers = derived.question_answering(rows)
-    noise, times = derived.noise(rows), speed.own(rows)
+    noise, times = derived.noise(rows), speed.of_operators(rows)
     transfer = rows[rows["stage"] == "cross_domain"]
     parts = [
         counts,
@@ -42,5 +42,5 @@ def measurements(rows: pd.DataFrame) -> pd.DataFrame:
         translation.measures(rows),
     ]
     frames = [part.reindex(columns=FIELDS) for part in parts if len(part)]
-    made = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=FIELDS)
-    return made.astype({"value": float})
+    measures = pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=FIELDS)
+    return measures.astype({"value": float})

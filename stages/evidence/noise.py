@@ -34,10 +34,10 @@ def measures(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     Returns:
         `keys`, `measure` (a name in the summary) and `value`.
     """
-    made = [
+    numbers = [
         (*values, *measure)
         for values, curve in rows.groupby(keys, dropna=False, sort=False)
         if len(curve) > 1
         for measure in summary(curve["level"].to_numpy(float), curve["value"].to_numpy(float)).items()
     ]
-    return pd.DataFrame(made, columns=[*keys, "measure", "value"])
+    return pd.DataFrame(numbers, columns=[*keys, "measure", "value"])

@@ -15,17 +15,29 @@ OFTEN = 0.8  # of runs, for the smallest effect that is stated
 
 
 def direction(effect: float, error: float, freedom: float, alpha: float) -> float:
-    """The share of runs in which a t test at alpha finds an effect, and its sign.
+    """The share of runs in which a t test finds an effect, and its sign; the statistic has a noncentral t distribution.
 
-    effect: true distance from the bound of the claim, at least 0. error: standard error; freedom: degrees of freedom.
+    Args:
+        effect: true distance from the bound of the claim, at least 0.
+        error: standard error, in the unit of the effect.
+        freedom: degrees of freedom of the t distribution.
+        alpha: the level of the two-sided test.
     """
     return float(stats.nct.sf(stats.t.isf(alpha / 2, freedom), freedom, effect / error))
 
 
 def inside(below: float, above: float, error: float, freedom: float, alpha: float) -> float:
-    """The share of runs in which two one-sided t tests at alpha show that an effect lies inside a range.
+    """The share of runs in which two one-sided t tests show that an effect lies inside a range.
 
-    below, above: true distances to the ends of the range.
+    This is a lower bound: the share of runs in which one of the two fails is at most the sum of both shares
+    (Bonferroni).
+
+    Args:
+        below: true distance to the lower end of the range.
+        above: true distance to the upper end.
+        error: standard error, in the unit of the distances.
+        freedom: degrees of freedom of the t distribution.
+        alpha: the level of either test.
     """
     critical = stats.t.isf(alpha, freedom)
     parts = (stats.nct.sf(critical, freedom, distance / error) for distance in (below, above))
@@ -33,7 +45,11 @@ def inside(below: float, above: float, error: float, freedom: float, alpha: floa
 
 
 def smallest_effect(error: float, freedom: float, alpha: float) -> float:
-    """The effect that a t test finds in 80 % of runs; NaN without a standard error."""
+    """The effect that a t test finds in 80 % of runs; NaN without a standard error.
+
+    Args:
+        error, freedom, alpha: as for `direction`.
+    """
     if isnan(error):
         return nan
     return brentq(lambda size: direction(size, error, freedom, alpha) - OFTEN, 0, 1e4 * error)

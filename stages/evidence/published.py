@@ -10,20 +10,8 @@ import pandas as pd
 import yaml
 
 FOLDER = Path("data/published")
-COLUMNS = (
-    "cell_id",
-    "source",
-    "table",
-    "row",
-    "row_key",
-    "column",
-    "column_key",
-    "printed",
-    "value",
-    "std",
-    "unit",
-    "bold",
-)
+PLACE, NUMBERS = ("row", "row_key", "column", "column_key"), ("value", "std")  # columns of a cell's place and numbers
+COLUMNS = ("cell_id", "source", "table", *PLACE, "printed", *NUMBERS, "unit", "bold")
 
 
 def table(name: str) -> pd.DataFrame:
@@ -34,7 +22,7 @@ def table(name: str) -> pd.DataFrame:
     path = FOLDER / f"{name}.csv"
     if not path.exists():
         raise ValueError(f"{path}: no such table; {FOLDER / 'INDEX.csv'} lists them")
-    frame = pd.read_csv(path, dtype={column: "str" for column in COLUMNS if column not in ("value", "std")})
+    frame = pd.read_csv(path, dtype={column: "str" for column in COLUMNS if column not in NUMBERS})
     if tuple(frame.columns) != COLUMNS:
         raise ValueError(f"{path}: columns {list(frame.columns)}, expected {list(COLUMNS)}")
     double = frame.loc[frame.duplicated(["row_key", "column_key"]), "cell_id"]

@@ -40,15 +40,15 @@ def column_scores(rows: pd.DataFrame) -> pd.DataFrame:
     keys = [*RUN, "evaluated_on"]
     rows = rows[rows["stage"].isin(STAGES)].merge(wanted, on=["protocol", "evaluated_on", "metric"])
     groups = rows.groupby(keys, dropna=False, sort=False)
-    scores = groups.agg(value=("value", "mean"), found=("metric", "nunique"), needed=("needed", "first"))
+    scores = groups.agg(value=("value", "mean"), metrics=("metric", "nunique"), needed=("needed", "first"))
     scores = scores.reset_index()
-    short = scores[scores["found"] < scores["needed"]]
+    short = scores[scores["metrics"] < scores["needed"]]
     if len(short):
         run = short.iloc[0]
         raise ValueError(
             f"{run['evaluated_on']} of {run['operator']} at {run['size']}, seeds {run['pretraining_seed']} "
             f"and {run['finetuning_seed']}: needs {METRICS[run['protocol']][run['evaluated_on']]}, "
-            f"found {run['found']} of them; run the stage `finetuning` again"
+            f"found {run['metrics']} of them; run the stage `finetuning` again"
         )
     return scores[[*keys, "value"]].assign(metric="score")
 
@@ -65,5 +65,5 @@ def matched_scores(scores: pd.DataFrame) -> pd.DataFrame:
 
 def _mean(scores: pd.DataFrame, needed: int, name: str) -> pd.DataFrame:
     groups = scores.groupby(RUN, dropna=False, sort=False)
-    means = groups.agg(value=("value", "mean"), found=("evaluated_on", "nunique")).reset_index()
-    return means[means["found"] == needed].drop(columns="found").assign(metric="score", evaluated_on=name)
+    means = groups.agg(value=("value", "mean"), columns=("evaluated_on", "nunique")).reset_index()
+    return means[means["columns"] == needed].drop(columns="columns").assign(metric="score", evaluated_on=name)

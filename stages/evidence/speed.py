@@ -6,7 +6,7 @@ STOCK = r"implementation=trainer precision=(\w+) round=\d+"
 KEYS = ["size", "operator", "stock", "metric", "task"]
 
 
-def own(rows: pd.DataFrame) -> pd.DataFrame:
+def of_operators(rows: pd.DataFrame) -> pd.DataFrame:
     """Of all measurements, the times of our operators; their condition is the round, within which times compare."""
     return rows[(rows["stage"] == "timing") & rows["condition"].str.fullmatch(r"round=\d+").fillna(False)]
 

@@ -47,21 +47,12 @@ class Summary:
     maximum: float
 
 
-def units(rows: pd.DataFrame) -> tuple[np.ndarray, str]:
-    """One value for every unit of inference [n], and the unit's name.
-
-    rows: value, pretraining_seed and finetuning_seed of every run of one cell; stage, where times or translations are
-    among them.
-    """
-    values, _, unit = units_by_draw(rows)
-    return values, unit
-
-
-def units_by_draw(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
+def units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
     """The units of inference of one cell, with what pairs each of them with a unit of another arm.
 
     Args:
-        rows: as for `units`.
+        rows: value, pretraining_seed and finetuning_seed of every run of one cell; stage, where times or translations
+            are among them.
 
     Returns:
         One value for every unit [n]; its seed, or the round of a timed repeat [n]; and the name of the unit.
@@ -82,17 +73,26 @@ def summarise(rows: pd.DataFrame, confidence: float) -> Summary:
     """Statistics of one cell from its runs. ValueError for no rows at all."""
     if rows.empty:
         raise ValueError("no runs: nothing to summarise")
-    values, unit = units(rows)
+    values, _, unit = units(rows)
     mean, sd, low, high = mean_interval(values, confidence)
     ends = float(values.min()), float(values.max())
     return Summary(mean, sd, len(values), low, high, unit, len(rows), within_sd(rows), *ends)
 
 
 def summaries(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.DataFrame:
-    """One row of statistics for every group of runs that agree in `keys`. Columns: they, and the fields of Summary."""
+    """Summarises every group of runs.
+
+    Args:
+        rows: as for `units`.
+        keys: the columns that the runs of one group agree in.
+        confidence: of the intervals.
+
+    Returns:
+        `keys` and the fields of Summary, one row a group.
+    """
     groups = rows.groupby(keys, dropna=False, sort=False)
-    made = [dict(zip(keys, values, strict=True)) | asdict(summarise(own, confidence)) for values, own in groups]
-    return pd.DataFrame(made, columns=[*keys, *(field.name for field in fields(Summary))])
+    cells = [dict(zip(keys, values, strict=True)) | asdict(summarise(runs, confidence)) for values, runs in groups]
+    return pd.DataFrame(cells, columns=[*keys, *(field.name for field in fields(Summary))])
 
 
 def bands(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -139,7 +139,7 @@ def varies(values: np.ndarray) -> bool:
     return len(values) > 1 and bool(np.ptp(values) > ROUNDING * max(1.0, np.abs(values).max()))
 
 
-def above(first: np.ndarray, second: np.ndarray) -> float:
+def permutation_p(first: np.ndarray, second: np.ndarray) -> float:
     """One-sided p of the exact permutation test that `first` [n] lies above `second` [m]: 1 / C(n + m, n).
 
     1 where a value of the one is not above all of the other by more than rounding, and of single values.
@@ -184,7 +184,16 @@ def agreement(values: np.ndarray, other: float, margin: float) -> tuple[float, f
 
 
 def verdict(p_equivalence: float, p_difference: float, alpha: float) -> str:
-    """EQUIVALENT or DIFFERENT where that is shown at alpha, INCONCLUSIVE otherwise and without p values."""
+    """Gives the verdict of two tests of one difference.
+
+    Args:
+        p_equivalence: of the two one-sided tests that it is smaller than the margin; NaN without a test.
+        p_difference: of the two-sided test that it is not zero; NaN without a test.
+        alpha: the level of both.
+
+    Returns:
+        EQUIVALENT or DIFFERENT where that is shown, equivalence first; INCONCLUSIVE otherwise.
+    """
     if p_equivalence < alpha:
         return EQUIVALENT
     return DIFFERENT if p_difference < alpha else INCONCLUSIVE

@@ -5,12 +5,11 @@ often. An event table has one row for every run: its arm (such as the operator),
 was `reached`; where it was not, `step` is the last one of the run. Further columns may group runs or describe them.
 
 One rule holds wherever such times are compared: every run counts with the time that it spends before the event, up to
-the common horizon of the arms (`timed`). A restricted mean is a mean of these. Of the time itself, with no horizon, it
-is only a bound where a run never got there: a claim about it has an interval that is open at that end, and a number
-that is printed for it is not judged.
+the common horizon of the arms (`restrict_times`). A restricted mean is a mean of these. Of the time itself, with no
+horizon, it is only a bound where a run never got there: a claim about it has an interval that is open at that end, and
+a number that is printed for it is not judged.
 
-Kaplan-Meier curves are those of statsmodels. The restricted mean is the mean of the time
-spent before the event, up to a common horizon; a run that never gets there counts with the whole of it.
+Kaplan-Meier curves are those of statsmodels.
 """
 
 import numpy as np
@@ -49,7 +48,7 @@ def restricted(events: pd.DataFrame, until: float) -> np.ndarray:
     return np.minimum(events["step"].to_numpy(float), until)
 
 
-def timed(arms: list[pd.DataFrame]) -> tuple[list[pd.DataFrame], float]:
+def restrict_times(arms: list[pd.DataFrame]) -> tuple[list[pd.DataFrame], float]:
     """Restricts the times of arms, a column `value` beside `reached`, and returns the arms and their horizon."""
     both = pd.concat(arms)
     until = horizon(both.assign(step=both["value"]))
@@ -61,25 +60,32 @@ def curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
     Columns: `by` and CURVE. Each curve begins at step 0 with all of its runs waiting.
     """
-    made = []
-    for keys, own in events.groupby(by, sort=False, dropna=False):
-        fit = SurvfuncRight(own["step"].to_numpy(float), own["reached"].to_numpy(int))
-        points = zip(
-            [0.0, *fit.surv_times], [1.0, *fit.surv_prob], [len(own), *fit.n_risk], [0, *fit.n_events], strict=True
-        )
-        made += [(*keys, *point) for point in points]
-    return pd.DataFrame(made, columns=[*by, *CURVE])
+    points = []
+    for keys, runs in events.groupby(by, sort=False, dropna=False):
+        fit = SurvfuncRight(runs["step"].to_numpy(float), runs["reached"].to_numpy(int))
+        points.append((*keys, 0.0, 1.0, len(runs), 0))
+        steps = zip(fit.surv_times, fit.surv_prob, fit.n_risk, fit.n_events, strict=True)
+        points += [(*keys, *step) for step in steps]
+    return pd.DataFrame(points, columns=[*by, *CURVE])
 
 
 def restricted_means(events: pd.DataFrame, by: list[str], confidence: float, arm: str = "operator") -> pd.DataFrame:
-    """The restricted mean of every arm, with its t interval; arms of one group of `by` share a horizon.
+    """Estimates the restricted mean of every arm, with its t interval; arms of one group share a horizon.
 
-    Columns: `by`, the arm, and MEANS. never: runs that do not reach the event before they end.
+    Args:
+        events: an event table, as the head of this file describes it.
+        by: the columns that the rows of one group agree in.
+        confidence: of the intervals.
+        arm: the column that tells the arms of a group apart.
+
+    Returns:
+        `by`, the arm and MEANS, one row for each arm of a group, in steps. never: its runs that do not reach the event
+        before they end.
     """
-    made = []
+    means = []
     for keys, group in events.groupby(by, sort=False):
         until = horizon(group)
-        for name, own in group.groupby(arm, sort=False):
-            found = mean_interval(restricted(own, until), confidence)
-            made.append((*keys, name, *found, len(own), int((~own["reached"]).sum()), until))
-    return pd.DataFrame(made, columns=[*by, arm, *MEANS])
+        for name, runs in group.groupby(arm, sort=False):
+            interval = mean_interval(restricted(runs, until), confidence)
+            means.append((*keys, name, *interval, len(runs), int((~runs["reached"]).sum()), until))
+    return pd.DataFrame(means, columns=[*by, arm, *MEANS])
