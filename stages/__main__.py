@@ -43,9 +43,9 @@ def main(command_line: list[str]) -> None:
         named = {argument: value for argument, value in arguments.items() if value}
         for argument, value in named.items():
             section, key = getattr(settings, name, None), LISTS[argument]
-            own = key in getattr(type(section), "model_fields", ())  # as in `translation.operators`
-            place = f"{name}.{key}" if own else key
-            require_listed(value, argument, getattr(section if own else settings, key), f"{place} of params.yaml")
+            in_section = key in getattr(type(section), "model_fields", ())  # as in `translation.operators`
+            allowed, place = getattr(section if in_section else settings, key), f"{name}.{key}" if in_section else key
+            require_listed(value, argument, allowed, f"{place} of params.yaml")
         handover.require_inputs(settings, name, named)
         if command:
             progress.report(settings, command)

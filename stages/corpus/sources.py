@@ -32,11 +32,11 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
 
     def matches(pattern: str) -> list[Path]:
         try:
-            found = set(root.glob(pattern))
+            paths = set(root.glob(pattern))
         except (NotImplementedError, ValueError):  # absolute or empty patterns
             return []
-        found |= {root / name for name in glob.glob(pattern, root_dir=root)}  # which has broken links of any name
-        files = [path for path in found if not path.is_dir()]
+        paths |= {root / name for name in glob.glob(pattern, root_dir=root)}  # which has broken links of any name
+        files = [path for path in paths if not path.is_dir()]
         if odd := [path for path in files if not path.is_file()]:
             kind = f"a link to {odd[0].readlink()}, which leads nowhere" if odd[0].is_symlink() else "no ordinary file"
             raise ValueError(f"{key}: {odd[0]}: {kind}; mend it, delete it or narrow the pattern `{pattern}`")
@@ -59,9 +59,9 @@ def matching(patterns: Iterable[str], matches: Callable[[str], list[Path]], key:
     """
     paths: dict[Path, None] = {}
     for pattern in patterns:
-        if not (found := matches(pattern)):
+        if not (matched := matches(pattern)):
             raise ValueError(f"{key}: `{pattern}` matches no file {where}; mend one of them")
-        paths |= dict.fromkeys(reading.in_natural_order(found))
+        paths |= dict.fromkeys(reading.in_natural_order(matched))
     for path in paths:
         form(path, key)
     return list(paths)

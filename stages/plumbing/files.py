@@ -158,8 +158,8 @@ def digests(paths: Iterable[AnyPath]) -> dict[AnyPath, str | None]:
     """The SHA-256 of files and folders, several of which are read at a time; None for one that is not there."""
     paths = list(paths)
     with ThreadPoolExecutor() as threads:
-        found = threads.map(lambda path: sha256(Path(path)) if Path(path).exists() else None, paths)
-        return dict(zip(paths, found, strict=True))
+        values = threads.map(lambda path: sha256(Path(path)) if Path(path).exists() else None, paths)
+        return dict(zip(paths, values, strict=True))
 
 
 def sha256(path: Path) -> str:

@@ -33,18 +33,18 @@ class Description:
     file: Path
 
 
-def described(own: Path | None = None) -> dict[str, Description]:
+def described(users_file: Path | None = None) -> dict[str, Description]:
     """Reads the descriptions of all operators, those of this repository first.
 
     Args:
-        own: a file with operators of the user's own; where there is no such file, there are none.
+        users_file: a file with operators of the user's own; where there is no such file, there are none.
 
     Raises:
         ValueError: the file is no Python, one of its operators lacks an equation or a source, or has the
             name of another, or one of its classes is called as one of this repository.
     """
     classes, descriptions = {}, {}
-    for file in [*sorted(FOLDER.glob("*.py")), *([own] if own and own.exists() else [])]:
+    for file in [*sorted(FOLDER.glob("*.py")), *([users_file] if users_file and users_file.exists() else [])]:
         in_file = _classes(file)
         if taken := [label for label in in_file if label in classes]:
             raise ValueError(f"{file}: class {taken[0]}: another file has a class of this name; give it another")
