@@ -12,6 +12,7 @@ import pandas as pd
 from stages.evidence.cell_verdicts import NOT_RUN
 
 MISSING = "–"
+WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 PHRASE = 45  # characters, from which a cell is a text
 LONG, WIDE, GAP = 36, 90, 0.4  # lines that no longer fit a page; characters that fill one; space between groups
 
@@ -141,8 +142,13 @@ def command(stage: str) -> str:
 
 
 def number(value: float, decimals: int) -> str:
-    """Fixed decimals, thousands separated; a true minus sign; a dash for NaN."""
-    return MISSING if isnan(value) else f"{value:,.{decimals}f}".replace("-", "−")
+    """Fixed decimals, thousands separated; a true minus sign, but for a rounded zero; a dash for NaN."""
+    return MISSING if isnan(value) else f"{value:z,.{decimals}f}".replace("-", "−")
+
+
+def in_words(count: int) -> str:
+    """A count as running text has it: up to ten as a word."""
+    return WORDS[count] if count < len(WORDS) else f"{count:,}"
 
 
 def detectable(difference: float, unit: str = "points") -> str:
@@ -152,8 +158,8 @@ def detectable(difference: float, unit: str = "points") -> str:
 
 
 def signed(value: float, decimals: int) -> str:
-    """A difference, with its sign: `+0.63`, `−20.5`."""
-    return f"{'+' if value > 0 else ''}{number(value, decimals)}"
+    """A difference, with its sign: `+0.63`, `−20.5`; a rounded zero has none."""
+    return f"{'+' if round(value, decimals) > 0 else ''}{number(value, decimals)}"
 
 
 def spread(value: float, decimals: int) -> str:
@@ -162,7 +168,16 @@ def spread(value: float, decimals: int) -> str:
 
 
 def interval(low: float, high: float, decimals: int) -> str:
-    """An interval as `1.20 to 3.40`, or `1.20 or more` without an upper end; a dash for NaN."""
+    """Formats an interval.
+
+    Args:
+        low: its lower end; NaN where there is no interval.
+        high: its upper end; infinite where it has none.
+        decimals: of both.
+
+    Returns:
+        Text such as `1.20 to 3.40`, or `1.20 or more`; a dash where there is no interval.
+    """
     if isnan(low):
         return MISSING
     return f"{number(low, decimals)} {'or more' if isinf(high) else f'to {number(high, decimals)}'}"

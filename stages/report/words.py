@@ -30,15 +30,7 @@ def content(name: str) -> dict:
 
 @cache
 def _compiled(template: str) -> jinja2.Template:
-    return _environment().from_string(template)
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    made = jinja2.Environment(undefined=jinja2.StrictUndefined)  # of text, not of markup: escaped where it is shown
-    made.filters |= FILTERS
-    made.globals |= {"model": names.model, "verdict_on": verdict_on}
-    return made
+    return ENVIRONMENT.from_string(template)
 
 
 def _number(value: object) -> float:
@@ -62,6 +54,7 @@ FILTERS = {  # of all templates: numbers and names as a reader knows them
     "signed": lambda value, decimals=0, scale=1: tables.signed(_number(value) * scale, decimals),
     "to": lambda low, high, decimals=0, scale=1: tables.interval(_number(low) * scale, _number(high) * scale, decimals),
     "p": lambda value: tables.probability(_number(value)),
+    "in_words": tables.in_words,
     "detectable": tables.detectable,
     "task": names.task,
     "operator": names.operator,
@@ -69,3 +62,6 @@ FILTERS = {  # of all templates: numbers and names as a reader knows them
     "milestone": names.milestone,
     "listed": listed,
 }
+ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined)  # of text, not of markup: escaped where it is shown
+ENVIRONMENT.filters |= FILTERS
+ENVIRONMENT.globals |= {"model": names.model, "verdict_on": verdict_on}
