@@ -5,9 +5,10 @@ Inside a page the colours are CSS variables, so that light and dark schemes both
 
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 from typing import ClassVar
 
 import matplotlib as mpl
@@ -15,8 +16,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from stages.plumbing.files import temporary_sibling, write_atomically
 from stages.plumbing.operators import described
 from stages.report import names
+from stages.report.spreadsheets import csv_of
 from stages.report.tables import Shown
 
 INK = "#24292f"
@@ -80,7 +83,13 @@ def style(operator: str) -> tuple:
 def panels(
     groups: list[tuple[str, pd.DataFrame]], draw: Callable[[Axes, pd.DataFrame], None], width: float, height: float
 ) -> dict:
-    """One panel of this size in inches a group (title, rows), drawn by `draw`, and one legend.
+    """Draws one panel a group, and one legend.
+
+    Args:
+        groups: the title of each panel, and its rows.
+        draw: draws the rows of a panel into its axes.
+        width: of a panel, in inches.
+        height: of a panel, in inches.
 
     Returns:
         `files`: all panels together, by format; `pieces`: every panel as an SVG by itself, and the legend as the last.
@@ -123,6 +132,16 @@ def drawing(
     drawn = panels(groups, draw, *size) if groups else {"files": {}, "pieces": ()}
     words = " ".join(f"{label + ': ' if label else ''}{describe(rows)}." for label, rows in groups)
     return Drawing(name=name, title=title, stage=stage, alternative=words, csv=csv, **drawn, **more)
+
+
+def write(folder: Path, drawings: Iterable[Drawing]) -> None:
+    """Writes the numbers and the files of all figures into a folder, which is replaced as a whole."""
+    with temporary_sibling(folder) as new:
+        new.mkdir()  # also where there is no figure
+        for drawing in drawings:
+            write_atomically(new / f"{drawing.name}.csv", csv_of(drawing.csv))
+            for form, content in drawing.files.items():
+                write_atomically(new / f"{drawing.name}.{form}", content)
 
 
 def curve(axes: Axes, rows: pd.DataFrame, operator: str, across: str = "step", **look) -> None:

@@ -20,6 +20,7 @@ from stages.report import (
     answer_figure,
     cards,
     deviations,
+    drawing,
     first_screen,
     frames,
     html,
@@ -118,26 +119,32 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     runs = runs[runs["evaluated_on"] == scores.GLUE_SCORE].assign(score=lambda rows: 100 * rows["value"])
     score = {name: inputs.constant_answers("score", name).get(scores.GLUE_SCORE) for name in settings.protocols}
     runs["constant"] = runs["protocol"].map(score).where(runs["source"] == "reproduced").astype(float)
-    drawn = {
+    frame_of = {
         "curves": inputs.read("curves"),
         "dots": runs.drop(columns=["evaluated_on", "value"]).assign(quantity=scores.GLUE_SCORE),
         "bars": pd.concat([inputs.read("bars"), shares(frames.corpus())]),
     }
-    made = [draw(figure, drawn[figure.kind]) for figure in specifications.load()[1].values()]
+    figures = [draw(figure, frame_of[figure.kind]) for figure in specifications.load()[1].values()]
     filled = inputs.read("cells", dtype=cells.TYPES)
-    made += robustness_figures.noise(inputs.read("noise_curves"), filled, inputs.constant_answers("accuracy"))
-    made += robustness_figures.transfer(inputs.read("transfer"), filled)
-    made += own_figures.translation(inputs.read("translation_curves"))
-    made += own_figures.waiting(inputs.read("waiting"))
-    made.append(answer_figure.answer(inputs.summaries(), settings))
-    return {drawing.name: drawing for drawing in made}
+    figures += robustness_figures.noise(inputs.read("noise_curves"), filled, inputs.constant_answers("accuracy"))
+    figures += robustness_figures.transfer(inputs.read("transfer"), filled)
+    figures += own_figures.translation(inputs.read("translation_curves"))
+    figures += own_figures.waiting(inputs.read("waiting"))
+    figures.append(answer_figure.answer(inputs.summaries(), settings))
+    return {figure.name: figure for figure in figures}
 
 
 def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawing]) -> dict:
-    """What the templates are filled with: what all pages share, and the pages."""
+    """What the templates are filled with: what all pages share, and the pages.
+
+    Args:
+        settings: of the run.
+        grids: every table by name.
+        figures: every figure by name.
+    """
     layout, summaries = content("sections"), inputs.summaries()
     matrix = first_screen.matrix(settings, summaries)
-    made = pages.pages(layout, grids, figures, texts(settings, matrix))
+    filled = pages.pages(layout, grids, figures, texts(settings, matrix))
     tasks = inputs.task_statistics()
     more = {
         "subsets": sorted(tasks.loc[tasks["subset"], "task"].map(names.task).unique()),
@@ -149,12 +156,12 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
         "columns": layout["matrix"],
         "matrix": matrix,
         "one_a_source": first_screen.one_a_source,
-        "places": pages.places(made),
+        "places": pages.places(filled),
         "sentences": first_screen.sentences(settings, summaries, inputs.audited()),
         "more": sentence("data", **more),
         "answer": figures["answer"],
-        "pages": made,
-        "not_run": pages.not_run(made, layout, grids, figures),
+        "pages": filled,
+        "not_run": pages.not_run(filled, layout, grids, figures),
     }
 
 
@@ -172,17 +179,20 @@ def texts(settings: Settings, matrix: list[dict]) -> dict[str, object]:
 
 
 def write(filled: dict, grids: dict[str, Grid], figures: dict[str, Drawing], settings: Settings) -> None:
-    """All files; the folders of tables, figures and cards are replaced whole."""
+    """Writes all files; the folders of tables, figures and cards are replaced as a whole.
+
+    Args:
+        filled: what the templates are filled with, as `context` returns it.
+        grids: every table by name.
+        figures: every figure by name.
+        settings: of the run.
+    """
     tex = latex.environment(TEMPLATES)
     with temporary_sibling(REPORTS / "tables") as folder:
         for name, grid in grids.items():
             write_atomically(folder / f"{name}.csv", csv_of(grid.csv))
             write_atomically(folder / f"{name}.tex", tex.get_template("table.tex").render(grid=grid))
-    with temporary_sibling(REPORTS / "figures") as folder:
-        for name, drawing in figures.items():
-            write_atomically(folder / f"{name}.csv", csv_of(drawing.csv))
-            for form, drawn in drawing.files.items():
-                write_atomically(folder / f"{name}.{form}", drawn)
+    drawing.write(REPORTS / "figures", figures.values())
     with temporary_sibling(REPORTS / "model_cards") as folder:
         for name, card in cards.cards(settings, inputs.summaries()).items():
             write_atomically(folder / f"{name}.md", card)

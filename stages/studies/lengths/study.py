@@ -30,6 +30,7 @@ from stages.plumbing.files import TOKENS, place, temporary_sibling, write_atomic
 from stages.plumbing.settings import Settings, load_settings
 from stages.pretraining import stage as pretraining
 from stages.report.drawing import SETTINGS
+from stages.report.spreadsheets import csv_of
 from stages.sequences.packing import INDEX, read_index
 from stages.tokenization import stage as tokenization
 
@@ -75,17 +76,14 @@ def main(folder: Path, root: Path | None, workers: int | None) -> None:
     studied = [each for each in CORPORA if each.scale != "files" or root]
     if not root:
         print("English Wikipedia is left out: --root names no folder of data")
-    found = pd.concat([pd.DataFrame(_losses(each, folder, root, workers), columns=COLUMNS) for each in studied])
-    write_atomically(folder / "observations.csv", found.to_csv(index=False, lineterminator="\n"))
-    write_atomically(folder / "leaving.csv", leaving(found).to_csv(index=False, lineterminator="\n"))
-    write_atomically(folder / "curves.svg", drawn(found))
+    losses = pd.concat([pd.DataFrame(_losses(each, folder, root, workers), columns=COLUMNS) for each in studied])
+    write_atomically(folder / "observations.csv", csv_of(losses))
+    write_atomically(folder / "leaving.csv", csv_of(leaving(losses)))
+    write_atomically(folder / "curves.svg", figure(losses))
 
 
-def leaving(found: pd.DataFrame) -> pd.DataFrame:
-    """When every run has left the plateau.
-
-    Args:
-        found: rows of COLUMNS.
+def leaving(losses: pd.DataFrame) -> pd.DataFrame:
+    """Finds when every run has left the plateau, from rows of COLUMNS.
 
     Returns:
         A row for every run: corpus, length, seed, step (the first evaluation with a validation loss below the corpus'
@@ -93,30 +91,29 @@ def leaving(found: pd.DataFrame) -> pd.DataFrame:
     """
     thresholds = {each.name: each.threshold for each in CORPORA}
     rows = []
-    for (name, length, seed), run in found.groupby(["corpus", "length", "seed"], sort=False):
+    for (name, length, seed), run in losses.groupby(["corpus", "length", "seed"], sort=False):
         event = survival.first_below(run["step"], run["validation_loss"], thresholds[name])
         rows.append((name, length, seed, *event, run["validation_loss"].iloc[-1]))
     return pd.DataFrame(rows, columns=["corpus", "length", "seed", "step", "reached", "final_loss"])
 
 
-def drawn(found: pd.DataFrame) -> str:
-    """The validation loss by step, a panel a corpus, a colour a length, a line a seed, as SVG."""
-    names = list(dict.fromkeys(found["corpus"]))
+def figure(losses: pd.DataFrame) -> str:
+    """Draws the validation loss by step, a panel a corpus, a colour a length, a line a seed, as SVG."""
+    panels = list(losses.groupby("corpus", sort=False))
     colours = dict(zip(LENGTHS, ("#0072b2", "#009e73", "#b58900", "#d55e00"), strict=True))
     svg = StringIO()
     with mpl.rc_context(SETTINGS | {"svg.hashsalt": "lengths"}):
-        figure = Figure((4.2 * len(names) + 1.2, 3.2), layout="constrained", facecolor="white")
-        for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
-            own = found[found["corpus"] == name]
-            for (length, seed), run in own.groupby(["length", "seed"]):
+        whole = Figure((4.2 * len(panels) + 1.2, 3.2), layout="constrained", facecolor="white")
+        for axes, (name, runs) in zip(whole.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+            for (length, seed), run in runs.groupby(["length", "seed"]):
                 label = f"{length} tokens" if seed == SEEDS[0] else None
                 axes.plot(run["step"], run["validation_loss"], color=colours[length], lw=1.2, label=label)
             threshold = next(each.threshold for each in CORPORA if each.name == name)
             axes.axhline(threshold, color="#767676", lw=0.8, ls=(0, (4, 3)))
             axes.set(title=name, xlabel="step", ylabel="validation loss, nats")
-        lines = figure.axes[-1].get_legend_handles_labels()
-        figure.legend(*lines, title="sequences of", loc="outside right center")
-        figure.savefig(svg, format="svg", metadata={"Date": None})
+        lines = whole.axes[-1].get_legend_handles_labels()
+        whole.legend(*lines, title="sequences of", loc="outside right center")
+        whole.savefig(svg, format="svg", metadata={"Date": None})
     return svg.getvalue()
 
 

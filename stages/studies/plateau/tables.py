@@ -18,18 +18,24 @@ def words() -> dict[str, dict]:
 
 
 def comparisons(tests: pd.DataFrame, confidence: float, alpha: float) -> tuple[Grid, Grid]:
-    """Every comparison of the study: averaged over what is held equal, and at each single spread and operator."""
+    """Makes the tables of comparisons: averaged over what is held equal, and at each single spread and operator.
+
+    Args:
+        tests: as `comparisons.tests` returns them.
+        confidence: of their intervals, from 0 to 1.
+        alpha: at which they were judged.
+    """
     averages = tests["place"] == ""
     read = {"averages": tests[averages], "places": tests[~averages]}.__getitem__
-    facts = {"confidence": f"{confidence:.0%}", "alpha": f"{alpha:g}"}
+    facts = {"confidence": f"{confidence:.0%}", "alpha": f"{alpha:g}", "departed": departed}
     return tuple(own_tables.table(name, read, words()[name], **facts) for name in ("plateau_tests", "plateau_places"))
 
 
 def arms(frame: pd.DataFrame) -> Grid:
     """Every arm: when it leaves, how many of its runs never do, and where it ends."""
-    return own_tables.table("plateau_arms", lambda _: frame, words()["plateau_arms"], scaled=SCALED)
+    return own_tables.table("plateau_arms", lambda _: frame, words()["plateau_arms"], scaled=SCALED, departed=departed)
 
 
-def left(never: int, runs: int) -> str:
-    """How many runs of all left the plateau, in words."""
+def departed(never: int, runs: int) -> str:
+    """How many of all runs left the plateau, as in `3 of 5`."""
     return f"{runs - never} of {runs}"
