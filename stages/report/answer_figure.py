@@ -43,21 +43,21 @@ def answer(summaries: pd.DataFrame, settings) -> Drawing:
 
 def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
     """One row a mark: the released results by size, then this run; without numbers where nothing is released."""
-    made = []
+    entries = []
     for operator in dict.fromkeys([*content("sections")["operators"], *rows["arm"]]):
         models = select(rows, arm=operator)
         models = models.sort_values(["source", "size"], key=lambda keys: ~keys.isin((RELEASED, BIGGEST)), kind="stable")
         if not (models["source"] == RELEASED).any():
-            made.append({"operator": operator, "size": BIGGEST, "source": NOTHING})
+            entries.append({"operator": operator, "size": BIGGEST, "source": NOTHING})
         several = select(models, source="reproduced")["protocol"].nunique() > 1
         for row in models.itertuples():
             recipe = f", {names.protocol(row.protocol)}" if several and row.source != RELEASED else ""
             entry = {"operator": operator, "size": row.size + recipe, "source": row.source}
-            made.append(entry | {"difference": row.estimate, "low": row.low, "high": row.high})
-    for mark in made:  # a run's own models have another vocabulary than those that are counted
+            entries.append(entry | {"difference": row.estimate, "low": row.low, "high": row.high})
+    for mark in entries:  # a run's own models have another vocabulary than those that are counted
         if mark["source"] != "reproduced":
             mark["saved_percent"] = saving(summaries, mark["operator"], mark["size"])
-    return made
+    return entries
 
 
 def draw(axes: Axes, frame: pd.DataFrame) -> None:

@@ -106,7 +106,7 @@ def _by_protocol(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
         return []
     if "protocol" not in rows or rows["protocol"].nunique() < 2:
         return [("", rows)]
-    return [(f", {names.protocol(name)}", own) for name, own in rows.groupby("protocol", sort=False)]
+    return [(f", {names.protocol(name)}", of_recipe) for name, of_recipe in rows.groupby("protocol", sort=False)]
 
 
 def draw(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:

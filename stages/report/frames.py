@@ -24,7 +24,7 @@ MODEL = ["protocol", "size", "operator"]
 
 def reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
     """Gives a function from a frame's name to the frame: of this module, or as the stage analysis left it."""
-    made = {
+    makers = {
         "overview": partial(overview, settings),
         "margins": lambda: pd.DataFrame(settings.analysis.margins.items(), columns=["quantity", "margin"]),
         "baselines": partial(baselines, settings.protocols[0]),
@@ -46,9 +46,9 @@ def reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         "environment": lambda: provenance.facts(inputs.run_records(settings), Path("dvc.lock")),
         "stages": partial(stages, settings),
     }
-    made |= {of_settings(source): partial(compared, settings, source) for source in deviations.SOURCES}
-    made |= {f"open_{source}": partial(left_open, settings, source) for source in deviations.SOURCES}
-    return lambda name: made[name]() if name in made else inputs.read(name)
+    makers |= {of_settings(source): partial(compared, settings, source) for source in deviations.SOURCES}
+    makers |= {f"open_{source}": partial(unspecified, settings, source) for source in deviations.SOURCES}
+    return lambda name: makers[name]() if name in makers else inputs.read(name)
 
 
 def of_settings(source: str) -> str:
@@ -150,7 +150,7 @@ def compared(settings: Settings, source: str) -> pd.DataFrame:
     return deviations.compare(settings.model_dump(mode="json"), published.protocol(), source, unknown)
 
 
-def left_open(settings: Settings, source: str) -> pd.DataFrame:
+def unspecified(settings: Settings, source: str) -> pd.DataFrame:
     """What a source leaves open, beside what is done here."""
     return open_items.unspecified(settings.model_dump(mode="json"), published.protocol(), source)
 
@@ -181,8 +181,5 @@ def checklist_facts(settings: Settings) -> dict[str, object]:
 
 def stages(settings: Settings) -> pd.DataFrame:
     """Duration and start of every stage instance, and how long its training jobs took."""
-    names = ["stage", "seconds", "seconds_of_jobs", "started"]
-    frame = pd.DataFrame(
-        [{name: run.get(name) for name in names} for run in inputs.run_records(settings)], columns=names
-    )
-    return frame.astype({"seconds": float, "seconds_of_jobs": float})
+    records = pd.DataFrame(inputs.run_records(settings), columns=["stage", "seconds", "seconds_of_jobs", "started"])
+    return records.astype({"seconds": float, "seconds_of_jobs": float})

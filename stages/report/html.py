@@ -30,20 +30,16 @@ def render(folder: Path, context: dict) -> str:
 
 def environment(*folders: Path) -> jinja2.Environment:
     """What renders the templates of some folders, those of the first before those of the next."""
-    made = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folders),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= FILTERS | {
-        "css_string": css_string,
-        "formula": html_formula,
-        "inline_svg": inline_svg,
-        "tone": tone,
-    }
-    return made
+    templates.filters |= FILTERS | {"css_string": css_string, "formula": html_formula, "tone": tone}
+    templates.filters["inline_svg"] = lambda svg, name: Markup(drawing.inline(svg, name))
+    return templates
 
 
 def tone(verdict: str) -> str:
@@ -65,8 +61,3 @@ def html_formula(text: str) -> Markup:
         for mark, part in formula(text)
     ]
     return Markup("").join(parts)
-
-
-def inline_svg(svg: bytes, name: str) -> Markup:
-    """Our own figure, as an element of the page."""
-    return Markup(drawing.inline(svg, name))

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from stages.evidence import baselines, published
-from stages.plumbing import observations
+from stages.plumbing import handover, observations
 from stages.plumbing.files import ANALYSIS, AUDIT, SENTENCE_PAIRS, STATISTICS
 from stages.plumbing.settings import Settings
 from stages.report import provenance
@@ -66,10 +66,5 @@ def signatures() -> list[str]:
 
 def run_records(settings: Settings) -> list[dict]:
     """The records in data/runs that this run consists of, in the order of the pipeline."""
-    names = [
-        *("corpus", "filtering", "tokenization", "tasks", "baselines", "parameters"),
-        *(f"pretraining-{'-'.join(model)}" for model in settings.pretrained()),
-        *("finetuning", "noise", "cross_domain", "convergence", "question_answering"),
-        *("sentence_pairs", "translation", "timing", "audit", "analysis"),
-    ]
+    names = [command.replace("@", "-") for command in handover.commands(settings)]  # as main names their records
     return provenance.records(observations.RUNS, names)

@@ -64,7 +64,7 @@ class Latex(str):
 
 def environment(folder: Path) -> jinja2.Environment:
     """With `escape` applied to every value, and the filters of this module."""
-    made = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         variable_start_string="<<",
         variable_end_string=">>",
@@ -78,9 +78,9 @@ def environment(folder: Path) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"formula": latex_formula, "path": path, "address": address, "tex": Latex, "breakable": breakable}
-    made.filters |= {"form": form, "columns": columns, "paragraphs": paragraphs}
-    return made
+    templates.filters |= {"formula": latex_formula, "path": path, "address": address, "tex": Latex}
+    templates.filters |= {"breakable": breakable, "form": form, "columns": columns, "paragraphs": paragraphs}
+    return templates
 
 
 def escape(value: object) -> Latex:
@@ -187,8 +187,9 @@ def compile_pdf(folder: Path, name: str) -> None:
     """folder/NAME.pdf from folder/NAME.tex. ValueError where pdflatex is missing, or ends with an error."""
     if not shutil.which("pdflatex"):
         raise ValueError("report.pdf: true needs pdflatex (TeX Live); install it, or set report.pdf to false")
-    with tempfile.TemporaryDirectory() as made:
-        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={made}", f"{name}.tex"]
+    with tempfile.TemporaryDirectory() as build:
+        options = ["-interaction=nonstopmode", "-halt-on-error", f"-output-directory={build}"]
+        command = ["pdflatex", *options, f"{name}.tex"]
         for _ in range(RUNS):
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
             if done.returncode:
@@ -197,4 +198,4 @@ def compile_pdf(folder: Path, name: str) -> None:
                     f"report.pdf to false: {done.stdout[-1000:]}"
                 )
         with temporary_sibling(folder / f"{name}.pdf") as path:
-            shutil.copyfile(Path(made) / f"{name}.pdf", path)
+            shutil.copyfile(Path(build) / f"{name}.pdf", path)

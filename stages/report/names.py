@@ -63,10 +63,10 @@ def model(size: str, key: str) -> str:
 
 def label(text: str) -> str:
     """The label of a row, among whose words may be keys: `BERT-base partial_qk`, `BERT-tiny, mnli_m, courtois2024`."""
-    return LABELLED.sub(lambda match: _known(match[0]), text)
+    return LABELLED.sub(lambda match: _named(match[0]), text)
 
 
-def _known(key: str) -> str:
+def _named(key: str) -> str:
     return TASKS.get(key) or PROTOCOLS.get(key) or (operator(key) if "_" in key else key)
 
 

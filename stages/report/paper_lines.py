@@ -96,10 +96,10 @@ def notes(cells: pd.DataFrame) -> list[str]:
     """Says what the mark of chance means, where a cell has it, and what n and ± are in the reproduced lines."""
     trained = cells[(cells["status"] == "reproduced") & cells["unit_of_inference"].notna()]
     trained = trained[trained["unit_of_inference"] != EXACT]
-    made = [sentence("chance_note")] if cells["at_chance"].eq(True).any() else []
+    texts = [sentence("chance_note")] if cells["at_chance"].eq(True).any() else []
     for (unit, n, runs), _ in trained.groupby(["unit_of_inference", "reproduced_n", "runs"]):
-        made.append(sentence("unit_note", unit=unit, n=n, runs=runs, speaks=_speaks(unit, n)))
-    return made
+        texts.append(sentence("unit_note", unit=unit, n=n, runs=runs, speaks=_speaks(unit, n)))
+    return texts
 
 
 def _against(verdict: str) -> str:

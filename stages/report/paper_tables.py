@@ -104,8 +104,8 @@ def _asked_for(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.Da
 
 def _wanted(keys: pd.Series, patterns: list[str], there: pd.Series, sizes: set[str]) -> pd.Series:
     """Which keys have no size, one of these, or a cell that is there anyway; patterns: of keys with a size."""
-    found = {key: next(filter(None, (_size(pattern, key) for pattern in patterns)), None) for key in keys.unique()}
-    of_size = keys.map(lambda key: found[key] is None or found[key] in sizes)
+    size_of = {key: next(filter(None, (_size(pattern, key) for pattern in patterns)), None) for key in keys.unique()}
+    of_size = keys.map(lambda key: size_of[key] is None or size_of[key] in sizes)
     return of_size | keys.isin(keys[there])
 
 
@@ -126,15 +126,14 @@ def _matrix(by_edition: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...
         rows = {edition: row for edition, row in rows.items() if any(row)}
         latest = list(rows.values())[-1]
         printed = any(pd.notna(cell.printed) for row in rows.values() for cell in row if cell)
-        made = [
+        lines = [
             *(paper_lines.published(rows) if printed else ()),
             paper_lines.recomputed(latest) if printed else None,
             paper_lines.reproduced(latest),
         ]
-        lines = tuple(line for line in made if line)
         label = names.label(next(cell.row for cell in latest if cell))
         remark = NO_MODEL if any(cell.verdict == NO_MODEL for cell in latest if cell) else NOT_IN_PAPER
-        groups.append(Group(label, lines, "" if printed else remark))
+        groups.append(Group(label, tuple(filter(None, lines)), "" if printed else remark))
     headings = tuple(
         Heading(names.label(pair[0]), pair[1]) for pair in zip(columns["column"], columns["metric"], strict=True)
     )

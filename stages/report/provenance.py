@@ -25,14 +25,9 @@ def records(folder: Path, names: Iterable[str]) -> list[dict]:
 
 
 def facts(runs: list[dict], lock: Path) -> pd.DataFrame:
-    """Lists what the stages ran on: commit, versions, machine. Values that differ between stages stand side by side.
+    """Lists what the stages of these records ran on: commit, digest of dvc.lock, versions, machine.
 
-    Args:
-        runs: the records of the stages, as `records` gives them.
-        lock: the path of dvc.lock, whose digest is one of the facts.
-
-    Returns:
-        A frame with columns fact and value, a row a fact that is known.
+    Values that differ between stages stand side by side. Columns: fact and value; a row for every fact that is known.
     """
     rows = [(label, _distinct(run.get(key) for run in runs)) for key, label in FACTS.items()]
     packages = sorted({name for run in runs for name in run.get("packages", {})})

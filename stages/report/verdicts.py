@@ -103,8 +103,8 @@ def _because(row) -> str:
         interval = LEVEL.sub(r", \1 %", intervals.get(name, ""))  # brackets stand around it here
         estimates.append(f"{name}: {value}" + (f" ({interval})" if interval else ""))
     unit = f", from {row.unit_of_inference}" if row.unit_of_inference else ""
-    found = f"Found: {'; '.join(estimates)}{unit}." if row.estimate else ""
-    return " ".join(part for part in (row.because, found, row.power) if part)
+    results = f"Found: {'; '.join(estimates)}{unit}." if row.estimate else ""
+    return " ".join(part for part in (row.because, results, row.power) if part)
 
 
 def _shared(reasons: list[str]) -> dict[str, str]:
