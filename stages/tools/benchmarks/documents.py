@@ -179,7 +179,16 @@ def documents(count: int) -> Iterator[bytes]:
 
 
 def oscar_record(random: Random, number: int, lines: list[str]) -> bytes:
-    """Builds one OSCAR record whose text has the given lines; a share KEPT_SHARE of all records passes the filter."""
+    """Builds one OSCAR record; a share KEPT_SHARE of all records passes the filter.
+
+    Args:
+        random: draws the metadata.
+        number: of the record, which its address names.
+        lines: of its text.
+
+    Returns:
+        The record as a line of JSON, without its end.
+    """
     kept = random.random() < KEPT_SHARE
     text = "\n".join(lines)
     headers = {

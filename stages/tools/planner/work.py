@@ -73,7 +73,7 @@ def planned(settings: Settings, data: Amounts) -> pd.DataFrame:
         masked = settings.pretraining.mask_probability if recipe == "pretraining" else 0.0
         flops = [tokens * share * a_token(model, size, length, masked) for tokens, length, share in passes]
         work = (sum(tokens for tokens, _, _ in passes), passes[0][1], sum(flops)) if passes else (nan, nan, nan)
-        kind, copies = _models_left(run)
+        kind, copies = _kept_models(run)
         rows.append((command, stage, size, recipe, run, *work, copies * size_of(kind, model, size) if copies else 0))
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -108,18 +108,18 @@ def _jobs(settings: Settings, data: Amounts) -> Iterator[tuple]:
 
 def _timing(settings: Settings, data: Amounts) -> Iterator[tuple]:
     """Yields the same of what stage timing trains; stock BERT, timed beside the reference, counts as two models."""
-    wanted, length = settings.timing, settings.tokenization.sequence_length
-    longest = settings.finetuning[wanted.protocol].maximum_length
+    timing, length = settings.timing, settings.tokenization.sequence_length
+    longest = settings.finetuning[timing.protocol].maximum_length
     for operator, size in settings.pretrained():
-        rounds = wanted.repeats * (1 + STOCK * (operator == REFERENCE))
-        steps = rounds * (wanted.steps + 1) * settings.pretraining.batch_size * length
+        rounds = timing.repeats * (1 + STOCK * (operator == REFERENCE))
+        steps = rounds * (timing.steps + 1) * settings.pretraining.batch_size * length
         yield "timing", size, operator, "pretraining", None, [(steps, length, 1.0)]
-        epochs = [_learned(data, task, longest, rounds) for task in wanted.tasks]
-        yield "timing", size, operator, wanted.protocol, None, epochs
+        epochs = [_learned(data, task, longest, rounds) for task in timing.tasks]
+        yield "timing", size, operator, timing.protocol, None, epochs
 
 
-def _models_left(run: AnyRun | None) -> tuple[str, int]:
-    """The kind of the models that a job leaves, and their number with all copies."""
+def _kept_models(run: AnyRun | None) -> tuple[str, int]:
+    """The kind of the models that a job keeps, and their number with all copies."""
     if isinstance(run, PretrainingRun):
         return "masked_lm_parameters", COPIES * (1 + len(run.leaves)) + RESUMED
     stays = getattr(run, "keep", None) or getattr(run, "set", None) == BEFORE
