@@ -21,6 +21,7 @@ from tqdm import tqdm
 from stages.plumbing import handover, jobs, progress, results
 from stages.plumbing.errors import clear_errors
 from stages.plumbing.progress import duration
+from stages.plumbing.run import Run
 from stages.plumbing.settings import Settings, load_settings
 from stages.tools.planner import amounts, pace, work
 
@@ -55,7 +56,7 @@ def workers(settings: Settings, stage: str) -> int:
 
 
 def done(settings: Settings, planned: pd.DataFrame) -> list[bool]:
-    """Whether each job is done: by dvc.lock with its stage or, before that, by data/jobs.
+    """Determines whether each job is done: by dvc.lock with its stage or, before that, by data/jobs.
 
     There a job counts that has the settings of today and is no older than the model that it starts from, of a command
     whose inputs are all made.
@@ -69,7 +70,7 @@ def done(settings: Settings, planned: pd.DataFrame) -> list[bool]:
         description = json.loads(result.with_name(results.DESCRIPTION).read_text())
         ended[_key(**description)] = result.stat().st_mtime
 
-    def is_done(command: str, run: work.AnyRun | None) -> bool:
+    def is_done(command: str, run: Run | None) -> bool:
         if command not in remaining:
             return True
         if command in waiting or not run:
@@ -87,7 +88,7 @@ def _key(name: str, settings: dict) -> str:
 
 
 def table(rows: pd.DataFrame) -> str:
-    """The rows and their sums as text; a dash for nothing, and for what is not known."""
+    """Formats the rows and their sums; a dash stands for nothing, and for what is not known."""
     shown = rows.reset_index()[["stage", "size", "runs", "done", "tokens", "flops", "time here", "bytes"]]
     shown = pd.concat([shown, pd.DataFrame([{"stage": "all", "size": "", **rows.sum()}])], join="inner")
     formats = {"tokens": "{:.1e}".format, "flops": "{:.1e}".format, "time here": duration, "bytes": gigabytes}

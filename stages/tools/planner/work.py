@@ -16,16 +16,16 @@ import pandas as pd
 from stages.attention.counts import model_parameters, training_flops
 from stages.benchmarks.glue import TASKS
 from stages.classification.kept_models import EvaluationRun
-from stages.classification.run import FinetuningRun, ModelRun
+from stages.classification.run import FinetuningRun
 from stages.convergence import stage as convergence
 from stages.cross_domain import stage as cross_domain
-from stages.encoder_decoder.run import TranslationRun
 from stages.finetuning import stage as finetuning
 from stages.masked_lm import run as masked_lm
 from stages.masked_lm.run import PretrainingRun
 from stages.noise import stage as noise
 from stages.noise.stage import NoiseRun
 from stages.plumbing.observations import NOT_PRETRAINED
+from stages.plumbing.run import Run
 from stages.plumbing.settings import REFERENCE, Settings
 from stages.pretraining import stage as pretraining
 from stages.question_answering import stage as question_answering
@@ -42,12 +42,11 @@ FORWARD = 1 / 3  # of the operations of training
 STOCK = 2  # precisions in which stage timing trains stock BERT too
 COLUMNS = ["command", "stage", "size", "recipe", "run", "tokens", "length", "flops", "bytes"]
 
-AnyRun = PretrainingRun | ModelRun | TranslationRun
 Pass = tuple[float, float, float]  # tokens, tokens of a sequence, operations as a share of those of training
 
 
 def planned(settings: Settings, data: Amounts) -> pd.DataFrame:
-    """Every job of the stages that train or test models, in the order of dvc.yaml.
+    """Counts the work of every job of the stages that train or test models, in the order of dvc.yaml.
 
     Returns:
         COLUMNS. command: that does the job, as DVC has it: `pretraining@original-tiny`. recipe: `pretraining`,
@@ -78,8 +77,8 @@ def planned(settings: Settings, data: Amounts) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def plans(settings: Settings) -> dict[str, list[AnyRun]]:
-    """The jobs that the stages plan, by stage."""
+def plans(settings: Settings) -> dict[str, list]:
+    """Lists the jobs that the stages plan, by stage."""
     models, tuned = settings.pretrained(), settings.finetuned()
     nowhere = defaultdict(lambda: Path(BEFORE))  # models after TriviaQA: where they will be is not known yet
     finetuned = finetuning.planned(settings, tuned)
@@ -118,7 +117,7 @@ def _timing(settings: Settings, data: Amounts) -> Iterator[tuple]:
         yield "timing", size, operator, timing.protocol, None, epochs
 
 
-def _kept_models(run: AnyRun | None) -> tuple[str, int]:
+def _kept_models(run: Run | None) -> tuple[str, int]:
     """The kind of the models that a job keeps, and their number with all copies."""
     if isinstance(run, PretrainingRun):
         return "masked_lm_parameters", COPIES * (1 + len(run.leaves)) + RESUMED
@@ -126,7 +125,7 @@ def _kept_models(run: AnyRun | None) -> tuple[str, int]:
     return "classifier_parameters", COPIES if stays else 0
 
 
-def _passes(settings: Settings, data: Amounts, run: AnyRun) -> list[Pass]:
+def _passes(settings: Settings, data: Amounts, run: Run) -> list[Pass]:
     """What a job trains on, and what it predicts. Nothing where that is not known, or not counted."""
     match run:
         case PretrainingRun():
