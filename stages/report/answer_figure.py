@@ -10,14 +10,14 @@ from stages.report import contrasts, names
 from stages.report.drawing import INK, Drawing, drawing, style
 from stages.report.first_screen import BIGGEST, RELEASED, of_run, saving
 from stages.report.inputs import select
-from stages.report.tables import number, probability, signed
+from stages.report.tables import interval, probability, signed
 from stages.report.words import content, sentence
 
 NOTHING = "no results released"
 
 
 def answer(summaries: pd.DataFrame, settings) -> Drawing:
-    """The figure of the first screen: difference in GLUE score by operator and size, with what each saves.
+    """Draws the figure of the first screen: the difference in GLUE score by operator and size, with what each saves.
 
     Args:
         summaries: of this run's counts and scores.
@@ -42,7 +42,7 @@ def answer(summaries: pd.DataFrame, settings) -> Drawing:
 
 
 def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
-    """One row a mark: the released results by size, then this run; without numbers where nothing is released."""
+    """Lists the marks: the released results by size, then this run; without numbers where nothing is released."""
     entries = []
     for operator in dict.fromkeys([*content("sections")["operators"], *rows["arm"]]):
         models = select(rows, arm=operator)
@@ -106,5 +106,5 @@ def _in_words(frame: pd.DataFrame) -> str:
 def _numbers(row) -> str:
     if np.isnan(row.difference):
         return NOTHING
-    ends = "no verdict" if np.isnan(row.low) else f"{number(row.low, 2)} to {number(row.high, 2)}"
+    ends = "no verdict" if np.isnan(row.low) else interval(row.low, row.high, 2)
     return f"{signed(row.difference, 2)}, {ends}"

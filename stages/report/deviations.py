@@ -38,7 +38,7 @@ def content() -> dict:
 
 
 def compare(params: dict, protocol: dict, source: str = "courtois2024", unknown: Mapping[str, int] | None = None):
-    """Every setting that a source states, or leaves open although it needs one, beside this run's.
+    """Compares every setting that a source states, or leaves open although it needs one, with this run's.
 
     Args:
         params: the settings as nested dictionaries.
@@ -84,7 +84,7 @@ def without_counterpart(params: dict) -> pd.DataFrame:
 
 
 def stated_of(key: str, described: Key | None) -> dict[str, tuple[str, Stated]]:
-    """What each source has of a key: where in the protocol, and what. Of some sections one source alone counts."""
+    """Finds what each source has of a key, and where in the protocol. Of some sections one source alone counts."""
     alone = keys.PARTS.get(key.rpartition(".")[0])
     facts = ((*keys.SOURCES[letter], stated) for letter, stated in (described.stated if described else {}).items())
     return {source: (place, stated) for source, place, stated in facts if alone in (None, source)}
@@ -159,7 +159,7 @@ def _shown(params: dict, value: object, described: Key | None) -> str:
 
 
 def filled(sentence: str, params: dict) -> str:
-    """The sentence with `{pretraining.steps}` and the like replaced by these settings, as the tables show them."""
+    """Replaces `{pretraining.steps}` and the like in a sentence by these settings, as the tables show them."""
     schema = {key: described for key, _, described in keys.walk(Settings, params)}
 
     def setting(match: re.Match) -> str:
@@ -169,7 +169,7 @@ def filled(sentence: str, params: dict) -> str:
 
 
 def absent(params: dict, key: str) -> str:
-    """The part of an OPTIONAL section that a key is of and that a run does not have; empty where there is none."""
+    """Names the part of an OPTIONAL section that a key belongs to and a run lacks; empty where there is none."""
     for section in OPTIONAL:
         part = ".".join(key.split(".")[: section.count(".") + 2])
         if part.startswith(f"{section}.") and part.removeprefix(f"{section}.") not in find(params, section, key):
@@ -196,7 +196,7 @@ def find(tree: dict, place: str, key: str) -> object:
 
 
 def shown(value: object) -> str:
-    """A setting as text: lists with commas, null as `all`, large numbers with separators."""
+    """Formats a setting as text: lists with commas, null as `all`, large numbers with separators."""
     match value:
         case None:
             return "all"

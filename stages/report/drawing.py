@@ -75,7 +75,7 @@ class Drawing(Shown):
 
 
 def style(operator: str) -> tuple:
-    """Colour and stroke of an operator, the same in every figure; those of a further one follow from its name."""
+    """Returns colour and stroke of an operator, equal in every figure; those of a further one follow from its name."""
     return STYLES.get(operator) or OTHERS[zlib.crc32(operator.encode()) % len(OTHERS)]
 
 
@@ -116,7 +116,7 @@ def drawing(
     csv: pd.DataFrame,
     **more,
 ) -> Drawing:
-    """A figure with a panel for each group of rows.
+    """Draws a figure with a panel for each group of rows.
 
     Args:
         name: of its files.
@@ -145,7 +145,7 @@ def write(folder: Path, drawings: Iterable[Drawing]) -> None:
 
 
 def curve(axes: Axes, rows: pd.DataFrame, operator: str, across: str = "step", **look) -> None:
-    """The mean over an operator's runs as a line, with a band from the lowest to the highest where there are several.
+    """Draws the mean over an operator's runs as a line, and where there are several, a band between their extremes.
 
     Args:
         axes: to draw into.
@@ -166,7 +166,7 @@ def _figure(
 ) -> tuple[Figure, dict]:
     """The panels without a legend, and what a legend of them names."""
     columns = min(ROW, len(groups))
-    rows = -(-len(groups) // columns)
+    rows = -(-len(groups) // columns)  # rounded up
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False).flat
     for axes, (title, frame) in zip(grid, groups, strict=False):
@@ -198,14 +198,14 @@ def _saved(figure: Figure, form: str, **cut: str) -> bytes:
 
 
 def steps_axis(axes: Axes) -> None:
-    """An axis of training steps, with few ticks and separators."""
+    """Labels an axis of training steps, with few ticks and thousands separated."""
     axes.set_xlabel("training step")
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
     axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:,.0f}"))
 
 
 def inline(svg: bytes, name: str) -> str:
-    """The SVG element alone, for use inside a page: identifiers of its own, and colours as CSS variables."""
+    """Cuts out the SVG element for use inside a page, with identifiers of its own, and colours as CSS variables."""
     text = svg.decode()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)

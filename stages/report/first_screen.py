@@ -50,7 +50,7 @@ def entry(quantity: str, finding: str, source: str, place: str, facts: dict) -> 
 
 
 def matrix(settings, summaries: pd.DataFrame) -> list[dict]:
-    """What is known of every operator: those that the layout describes, then further ones of this run.
+    """Gathers what is known of every operator: of those that the layout describes, then of others in this run.
 
     Args:
         settings: of the run.
@@ -89,7 +89,7 @@ def matrix(settings, summaries: pd.DataFrame) -> list[dict]:
 
 
 def one_a_source(entries: list[Entry]) -> list[Entry]:
-    """The first entry of each source; behind its number stand those of the others, with the verdicts that differ."""
+    """Keeps the first entry of each source; behind its number stand those of the others, with verdicts that differ."""
     shown: dict[str, Entry] = {}
     for other in entries:
         first = shown.setdefault(other.source, other)
@@ -100,7 +100,7 @@ def one_a_source(entries: list[Entry]) -> list[Entry]:
 
 
 def answer(column: str, rows: list[dict]) -> str:
-    """What a column of the matrix says, in sentences; own studies have a section of their own."""
+    """Says in sentences what a column of the matrix shows; the own studies have a section of their own."""
     sources: dict[str, dict[str, list[Entry]]] = {}
     for row in rows:
         for verdict in row["cells"][column]:
@@ -152,8 +152,10 @@ def _noise(compared: pd.DataFrame) -> list[Entry]:
     """What noise on the embeddings takes more of an operator than of original, over all tasks that were tested."""
     rows = compared.to_dict("records")
     findings = [contrasts.finding(row) for row in rows]
-    if not rows or findings[0] == TOO_FEW:
-        return [Entry(THIS_RUN, TOO_FEW, "open", "", "noise_lost")] * bool(rows)
+    if not rows:
+        return []
+    if findings[0] == TOO_FEW:
+        return [Entry(THIS_RUN, TOO_FEW, "open", "", "noise_lost")]
     shown = [name for name in findings if name in (contrasts.HIGHER, contrasts.LOWER)]
     finding = (shown[0] if len(set(shown)) == 1 else "mixed") if shown else contrasts.UNDECIDED
     estimates = [row["estimate"] for row in rows]
@@ -180,7 +182,7 @@ def _compared(rows: pd.DataFrame, source: str, place: str) -> list[Entry]:
 
 
 def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[dict]:
-    """At most six sentences: what was run, what it cannot tell, and what the audit finds, each with its links.
+    """Composes at most six sentences: what was run, what it cannot decide, and what the audit finds, with links.
 
     Of the checks that the layout lists by weight, the first that fail are named, in words and with their arithmetic.
 
@@ -203,7 +205,7 @@ def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[d
 
 
 def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
-    """The facts of a run that its sentences name."""
+    """Gathers the facts of a run that its sentences name."""
     scores = select(summaries, metric="score", stage="finetuning", size=settings.sizes, operator=settings.operators)
     averages, columns = select(scores, evaluated_on=GLUE_SCORE), select(scores, evaluated_on=COLUMNS)
     judged = averages if len(averages) else columns
@@ -244,7 +246,7 @@ def differing() -> dict[str, object]:
 
 
 def questions(cells: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
-    """The mean F1 of question answering in this run: condition -> (model, F1); a model of no operator has none."""
+    """Selects the mean F1 of question answering in this run: condition -> (model, F1); other models have none."""
     rows = cells[(cells["table"] == SQUAD) & (cells["column_key"] == "avg_f1") & cells["reproduced"].notna()]
     scores: dict[str, list[tuple[str, float]]] = {}
     for row in rows.itertuples():
@@ -254,7 +256,7 @@ def questions(cells: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
 
 
 def bleu(translation: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
-    """The BLEU by beam search in this run: protocol -> (operator, BLEU)."""
+    """Selects the BLEU by beam search in this run: protocol -> (operator, BLEU)."""
     return {
         protocol: [(names.operator(row.operator), row.mean) for row in rows.itertuples()]
         for protocol, rows in select(translation, metric="beam_bleu").groupby("protocol", sort=False)

@@ -24,12 +24,12 @@ TONES = {
 
 
 def render(folder: Path, context: dict) -> str:
-    """A whole page from `folder`/report.html and its parts; `context["page"]` is the one that is made."""
+    """Renders a whole page from `folder`/report.html and its parts; `context["page"]` is the page."""
     return environment(folder).get_template("report.html").render(context)
 
 
 def environment(*folders: Path) -> jinja2.Environment:
-    """What renders the templates of some folders, those of the first before those of the next."""
+    """Builds what renders the templates of some folders, those of the first before those of the next."""
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folders),
         autoescape=True,
@@ -43,12 +43,12 @@ def environment(*folders: Path) -> jinja2.Environment:
 
 
 def tone(verdict: str) -> str:
-    """How a verdict is coloured: `good`, `bad`, `open` or `none`."""
+    """Returns how a verdict is coloured: `good`, `bad`, `open` or `none`."""
     return next((name for name, verdicts in TONES.items() if verdict in verdicts), "none")
 
 
 def css_string(value: object) -> Markup:
-    """A CSS string literal; whatever is not a plain letter or digit becomes its code point."""
+    """Writes a CSS string literal, in which whatever is not a plain letter or digit is its code point."""
     safe = "".join(c if c.isascii() and c.isalnum() else f"\\{ord(c):x} " for c in str(value))
     return Markup(f'"{safe}"')
 

@@ -16,7 +16,7 @@ CEILING = "accuracy_ceiling"
 
 
 def waiting(curves: pd.DataFrame) -> list[Drawing]:
-    """Kaplan-Meier curves of this run's operators, a panel for each milestone that tells runs apart.
+    """Draws Kaplan-Meier curves of this run's operators, a panel for each milestone that runs reach at several steps.
 
     None where every operator has one run, and none of a milestone that all runs reach at one evaluation.
     """
@@ -43,7 +43,7 @@ def _differs_by_run(panel: pd.DataFrame) -> bool:
 
 
 def translation(frame: pd.DataFrame) -> list[Drawing]:
-    """One figure: a panel a protocol and accuracy, a line an operator; dotted, the ceiling where there is one."""
+    """Draws one figure: a panel a protocol and accuracy, a line an operator; dotted, the ceiling where there is one."""
     groups = [
         (f"{protocol}: {label}", rows[rows["metric"].isin((metric, CEILING))].assign(shown=metric))
         for protocol, rows in frame.groupby("protocol", sort=False)

@@ -9,7 +9,7 @@ LEFT_OUT = {"id": "published_only", "title": "Published, with nothing of this ru
 
 
 def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], values: dict) -> list[dict]:
-    """The pages with their sections filled.
+    """Fills the pages with their sections.
 
     On the main page stands what holds a number of this run or of released results; the rest moves to the appendix. A
     figure with nothing to draw, such as that of a ledger without drops, is left out, and so is an empty section.
@@ -40,7 +40,7 @@ def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], va
 
 
 def places(filled: list[dict]) -> dict[str, str]:
-    """The address of every table and figure that stands on a page; a figure of one run also by its kind."""
+    """Maps every table and figure that stands on a page to its address; a figure of one run also by its kind."""
     addresses = {}
     for page in filled:
         for item in (item for section in page["sections"] for item in section["shown"]):

@@ -42,7 +42,7 @@ def published(rows: dict[str, list]) -> list[Line]:
 
 
 def printed(cell) -> Value:
-    """One cell as the paper prints it, marked where its other edition has something else."""
+    """Formats one cell as the paper prints it, marked where its other edition has something else."""
     if cell is None or pd.isna(cell.printed):
         return Value(MISSING)
     kind = "formula" if isnan(cell.published) and FORMULA.fullmatch(cell.printed) else "number"
@@ -77,7 +77,7 @@ def reproduced(row: list) -> Line | None:
 
 
 def measured(cell) -> Value:
-    """One cell as this run has it: mean and spread; behind them the interval, the runs and the verdict."""
+    """Formats one cell of this run: mean and spread; behind them the interval, the runs and the verdict."""
     if isnan(cell.reproduced):
         return Value(MISSING)
     detail = ""

@@ -29,7 +29,7 @@ Editions = dict[str, pd.DataFrame]  # the cells of a table by edition, the later
 
 
 def paper_table(tables: tuple[Table, ...], cells: tuple[pd.DataFrame, ...], sizes: Iterable[str]) -> Grid:
-    """A published table with its cells as analysis filled them; that of both editions of a paper as one.
+    """Builds a published table from its cells as analysis filled them; that of both editions of a paper as one.
 
     Args:
         tables: the table, or that of each edition, the earlier one first.
@@ -72,7 +72,7 @@ def paper_table(tables: tuple[Table, ...], cells: tuple[pd.DataFrame, ...], size
 
 
 def merged_name(name: str) -> str:
-    """`kowsher2025_naacl_table1_glue` -> `kowsher_table1_glue`; other names stay as they are."""
+    """Names a table of both editions: `kowsher2025_naacl_table1_glue` -> `kowsher_table1_glue`; others stay."""
     edition = _edition(name)
     return name.replace(edition, "kowsher", 1) if edition else name
 

@@ -19,7 +19,7 @@ FACTS = {
 
 
 def records(folder: Path, names: Iterable[str]) -> list[dict]:
-    """The record of every named stage instance that has one, in the given order."""
+    """Reads the record of every named stage instance that has one, in the given order."""
     paths = (folder / f"{name}.json" for name in names)
     return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
 
@@ -38,7 +38,7 @@ def facts(runs: list[dict], lock: Path) -> pd.DataFrame:
 
 
 def lock_digest(lock: Path) -> str:
-    """SHA-256 of dvc.lock without the entry of this stage, which DVC writes after the report is made."""
+    """Computes the SHA-256 of dvc.lock without this stage's entry, which DVC writes after the report is made."""
     if not lock.exists():
         return "none: this run was not made by `dvc repro`"
     stages = yaml.safe_load(lock.read_text(encoding="utf-8")).get("stages", {})

@@ -32,7 +32,7 @@ TRANSFER_CSV = ["source", *MODEL, "operator", "trained", "evaluated_on", "mean",
 
 
 def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float]) -> list[Drawing]:
-    """The figure of noise, for every protocol and size of a run.
+    """Draws the figure of noise, for every protocol and size of a run.
 
     Args:
         curves: as robustness.curves gives them, scores as fractions.
@@ -60,7 +60,7 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
 
 
 def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
-    """The figure of transfer, for every protocol and size of a run.
+    """Draws the figure of transfer, for every protocol and size of a run.
 
     Args:
         means: as robustness.transfer gives them, scores as fractions.

@@ -44,7 +44,7 @@ PRINTED = ("report", "supplement")  # the main page, and what stands on the othe
 
 
 def tables(settings: Settings) -> dict[str, Grid]:
-    """Every table of the report by name."""
+    """Builds every table of the report, by name."""
     filled = inputs.read("cells", dtype=cells.TYPES).fillna({"status": "", "metric": ""})
     claims, checks = inputs.read("claims").fillna(""), inputs.audited()
     grids = [
@@ -57,7 +57,7 @@ def tables(settings: Settings) -> dict[str, Grid]:
 
 
 def published_tables(filled: pd.DataFrame, settings: Settings) -> list[Grid]:
-    """The papers' tables: each by itself, and those of a paper's two editions also as one."""
+    """Builds the papers' tables: each by itself, and those of a paper's two editions also as one."""
     specified = specifications.load()[0]
     cells_of = {name: filled[filled["table"] == name] for name in specified}
     alone = [(table,) for table in specified.values()]
@@ -73,7 +73,7 @@ def published_tables(filled: pd.DataFrame, settings: Settings) -> list[Grid]:
 
 
 def selected_tables(settings: Settings) -> list[Grid]:
-    """The tables of our own, from the entries of tables.yaml; those of settings once for every source."""
+    """Builds the tables of our own, from the entries of tables.yaml; those of settings once for every source."""
     facts = statistics_of(settings) | data_of(settings)
     read = frames.reader(settings)
     by_source = ("forms", "settings", "open")
@@ -87,7 +87,7 @@ def selected_tables(settings: Settings) -> list[Grid]:
 
 
 def statistics_of(settings: Settings) -> dict[str, object]:
-    """How this run's numbers are judged, for texts to name."""
+    """Gathers how this run's numbers are judged, for texts to name."""
     options = settings.analysis
     return {
         "confidence": f"{100 * options.confidence:g} %",
@@ -100,7 +100,7 @@ def statistics_of(settings: Settings) -> dict[str, object]:
 
 
 def data_of(settings: Settings) -> dict[str, object]:
-    """What tables of the data name beside their rows."""
+    """Gathers what tables of the data name beside their rows."""
     index = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))
     read = inputs.select(frames.corpus(), fate="in")["documents"].sum()
     return {
@@ -114,7 +114,7 @@ def data_of(settings: Settings) -> dict[str, object]:
 
 
 def drawings(settings: Settings) -> dict[str, Drawing]:
-    """Every figure of the report by name."""
+    """Draws every figure of the report, by name."""
     runs = inputs.read("runs")
     runs = runs[runs["evaluated_on"] == scores.GLUE_SCORE].assign(score=lambda rows: 100 * rows["value"])
     score = {name: inputs.constant_answers("score", name).get(scores.GLUE_SCORE) for name in settings.protocols}
@@ -135,7 +135,7 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
 
 
 def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawing]) -> dict:
-    """What the templates are filled with: what all pages share, and the pages.
+    """Gathers what the templates are filled with: what all pages share, and the pages.
 
     Args:
         settings: of the run.
@@ -166,7 +166,7 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
 
 
 def texts(settings: Settings, matrix: list[dict]) -> dict[str, object]:
-    """What the texts of the sections name: options of the analysis, and the answers that this run gives."""
+    """Gathers what the texts of the sections name: options of the analysis, and the answers that this run gives."""
     totals = frames.reader(settings)("audit_totals")
     return statistics_of(settings) | {
         "answer": lambda column: first_screen.answer(column, matrix),

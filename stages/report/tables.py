@@ -137,33 +137,33 @@ class Grid(Shown):
 
 
 def command(stage: str) -> str:
-    """What makes the numbers of a stage, and the report, again."""
+    """Returns the command that makes the numbers of a stage, and the report, again."""
     return f"dvc repro {stage} report" if stage != "report" else "dvc repro report"
 
 
 def number(value: float, decimals: int) -> str:
-    """Fixed decimals, thousands separated; a true minus sign, but for a rounded zero; a dash for NaN."""
+    """Formats fixed decimals: thousands separated, a true minus sign but for a rounded zero, a dash for NaN."""
     return MISSING if isnan(value) else f"{value:z,.{decimals}f}".replace("-", "−")
 
 
 def in_words(count: int) -> str:
-    """A count as running text has it: up to ten as a word."""
+    """Writes a count as running text has it: up to ten as a word."""
     return WORDS[count] if count < len(WORDS) else f"{count:,}"
 
 
 def detectable(difference: float, unit: str = "points") -> str:
-    """In words, the difference that 80 % of such runs would find; rounded up, never down."""
+    """Says in words which difference 80 % of such runs would find; it is rounded up, never down."""
     tenths = ceil(round(10 * difference, 6))  # 11.000000000000002 is 11
     return f"{number(tenths / 10, 1)} {unit} would be found in 80 % of such runs, at the first step of Holm's method"
 
 
 def signed(value: float, decimals: int) -> str:
-    """A difference, with its sign: `+0.63`, `−20.5`; a rounded zero has none."""
+    """Formats a difference with its sign: `+0.63`, `−20.5`; a rounded zero has none."""
     return f"{'+' if round(value, decimals) > 0 else ''}{number(value, decimals)}"
 
 
 def spread(value: float, decimals: int) -> str:
-    """A standard deviation as it stands behind a mean, `± 0.37`; nothing for NaN."""
+    """Formats a standard deviation as it stands behind a mean, `± 0.37`; nothing for NaN."""
     return "" if isnan(value) else f"± {number(value, decimals)}"
 
 
@@ -184,5 +184,5 @@ def interval(low: float, high: float, decimals: int) -> str:
 
 
 def probability(p: float) -> str:
-    """Three digits after the point, and never a zero."""
+    """Formats a probability with three digits after the point, and never as zero."""
     return MISSING if isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"

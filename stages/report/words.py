@@ -13,18 +13,18 @@ TEMPLATES = REPORTS / "templates"
 
 
 def say(template: str, **values: object) -> str:
-    """A text with its values, in one line. An empty value, such as of a gap in a table, is a number that is missing."""
+    """Fills a text, in one line. An empty value, such as of a gap in a table, is a number that is missing."""
     return names.unbroken(" ".join(_compiled(template).render(values).split()))
 
 
 def sentence(name: str, **values: object) -> str:
-    """A text of sentences.yaml, by its name; empty where the template decides to say nothing."""
+    """Fills a text of sentences.yaml; the result is empty where the template decides to say nothing."""
     return say(content("sentences")[name], **values)
 
 
 @cache
 def content(name: str) -> dict:
-    """A YAML file of reports/templates."""
+    """Reads a YAML file of reports/templates, once."""
     return yaml.safe_load((TEMPLATES / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
@@ -38,12 +38,12 @@ def _number(value: object) -> float:
 
 
 def verdict_on(quantity: str, finding: str) -> str:
-    """The words of sentences.yaml for a finding on a quantity, without what they speak for."""
+    """Returns the words of sentences.yaml for a finding on a quantity, without what they speak for."""
     return content("sentences")["verdicts"][quantity][finding][0]
 
 
 def listed(words: list[str]) -> str:
-    """`one`, `one and another`, `one, another and a third`."""
+    """Joins words as in `one`, `one and another`, `one, another and a third`."""
     *others, last = words
     return f"{', '.join(others)} and {last}" if others else last
 

@@ -12,7 +12,7 @@ from stages.plumbing.errors import clear_errors
 
 
 def parser(study: ModuleType, folder: str) -> argparse.ArgumentParser:
-    """The parser of a study's command, whose help is the docstring of its module; `folder` describes its argument."""
+    """Returns the parser of a study, whose help is the docstring of its module; `folder` describes its argument."""
     command = argparse.ArgumentParser(
         f"python -m {study.__package__}",
         description=study.__doc__,

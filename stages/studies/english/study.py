@@ -59,7 +59,7 @@ def main(folder: Path) -> None:
 
 
 def outcomes(losses: pd.DataFrame) -> pd.DataFrame:
-    """What every run comes to.
+    """Determines when every run leaves the plateau, and where it ends.
 
     Args:
         losses: validation losses as `convergence.validation_loss` returns them.
@@ -80,7 +80,7 @@ def outcomes(losses: pd.DataFrame) -> pd.DataFrame:
 
 
 def contrasts(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:
-    """Every arm against the original, and some against a control, by the paired t-test and Holm's correction.
+    """Compares every arm with the original, and some with a control, by the paired t-test and Holm's correction.
 
     The correction goes over the arms of one outcome that have the original, or a control, as their reference.
 
@@ -144,7 +144,7 @@ def _verdict(row, alpha: float) -> str:
 
 
 def figure(losses: pd.DataFrame, runs: pd.DataFrame) -> bytes:
-    """The curves of all arms, part by part, and when each run leaves the plateau, as SVG."""
+    """Draws the curves of all arms, part by part, and when each run leaves the plateau, as SVG."""
     times = runs[runs["outcome"] == STEPS.format(THRESHOLD)]
     first = losses["operator"].isin(FIRST_PART)
     parts = {"first part": first, "second part": ~first & (losses["operator"] != REFERENCE)}

@@ -32,7 +32,7 @@ TESTS = [
 
 
 def tests(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:
-    """All comparisons of one size, one family after the other.
+    """Makes all comparisons of one size, one family after the other.
 
     Args:
         runs: one row a run: arm, operator, kind, spread, seed, step, reached and loss.
@@ -148,7 +148,7 @@ def _difference(both: pd.DataFrame, column: str, factor: str, confidence: float)
 
 
 def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """TESTS of one family: p values adjusted over it, what would have been found, and verdicts."""
+    """Adjusts the p values of one family, and adds what would have been found, and verdicts; columns: TESTS."""
     frame = family.reset_index(drop=True)
     for p in ("p", "hazard_p", "loss_p"):
         frame[f"{p}_holm"] = holm(frame[p].to_numpy(float))
@@ -161,7 +161,7 @@ def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
 
 def verdict(row, alpha: float) -> str:
-    """SOONER or LATER where the paired test shows it and the hazard ratio, where there is one, shows the same."""
+    """Returns SOONER or LATER where the paired test shows it and the hazard ratio, where there is one, agrees."""
     if row.never == row.runs and row.never_reference == row.runs_reference:
         return NEITHER
     if not row.p_holm < alpha:

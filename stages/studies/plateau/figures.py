@@ -59,7 +59,7 @@ def _times(arms: pd.DataFrame) -> str:
 
 
 def time_to_leave(axes: Axes, frame: pd.DataFrame) -> None:
-    """One line an operator over its scaled arms, and a mark for each of its other arms; those that stay, on top."""
+    """Draws a line an operator over its scaled arms, and a mark for each of its other arms; those that stay, on top."""
     operators, last = list(dict.fromkeys(frame["operator"])), frame["horizon"].max()
     axes.axhline(last, color=INK, linewidth=0.6, linestyle=":")
     for place, operator in enumerate(operators):
@@ -109,7 +109,7 @@ def _curves(rows: pd.DataFrame):
 
 
 def still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
-    """One step curve per arm of one operator; the wider the first scores, the fuller and wider its line."""
+    """Draws one step curve per arm of one operator; the wider the first scores, the fuller and wider its line."""
     colour, _ = style(frame["operator"].iloc[0])
     spreads = sorted(frame.loc[frame["kind"] == SCALED, "spread"].unique())
     for above, ((_, kind, spread), arm) in enumerate(_curves(frame)):
@@ -147,7 +147,7 @@ def _changes(probes: pd.DataFrame) -> str:
 
 
 def along_training(axes: Axes, frame: pd.DataFrame) -> None:
-    """A probe by step, one line an operator."""
+    """Draws a probe by step, one line an operator."""
     for operator, rows in frame.groupby("operator", sort=False):
         curve(axes, rows, operator)
     steps_axis(axes)

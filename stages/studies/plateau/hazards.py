@@ -12,7 +12,7 @@ RUNS_OFF = 10.0  # an error of a log hazard ratio, from which on the estimate is
 
 
 def ratio(both: pd.DataFrame, factor: str, confidence: float) -> dict[str, float]:
-    """The hazard ratio of one arm against another, at an equal value of a factor.
+    """Estimates the hazard ratio of one arm against another, at an equal value of a factor.
 
     Args:
         both: one row a run of either: `step`, whether it was `reached`, `seed`, the factor, and whether it is of the

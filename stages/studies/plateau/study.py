@@ -99,13 +99,13 @@ def study(rows: pd.DataFrame, params: dict) -> dict[str, pd.DataFrame]:
 
 
 def stored(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with ten significant digits, as the chain stores its tables: equal on every machine."""
+    """Rounds a frame to ten significant digits, as the chain stores its tables: equal on every machine."""
     texts = dict.fromkeys({"place", "term", "reference"} & set(frame), "str")
     return pd.read_csv(StringIO(frame.to_csv(index=False, float_format="%.10g")), dtype=texts)
 
 
 def arms_of(rows: pd.DataFrame, params: dict) -> pd.DataFrame:
-    """Every arm with its operator, its kind, and the spread of its first scores. Columns: ARM."""
+    """Describes every arm by its operator, its kind, and the spread of its first scores. Columns: ARM."""
     [size] = params["sizes"]
     counted = rows[(rows["metric"] == "first_score_spread") & (rows["size"] == size)]
     spreads = counted.set_index("operator")["value"].to_dict()
@@ -120,7 +120,7 @@ def arms_of(rows: pd.DataFrame, params: dict) -> pd.DataFrame:
 
 
 def departures(rows: pd.DataFrame) -> pd.DataFrame:
-    """When every run left the plateau, or until when it had not; and its last validation loss.
+    """Determines when every run left the plateau, or until when it had not; and its last validation loss.
 
     Columns: size, arm, seed, step, reached, loss.
     """
@@ -161,14 +161,14 @@ def _probe_bands(rows: pd.DataFrame, arms: pd.DataFrame) -> pd.DataFrame:
 
 
 def authors() -> dict[str, float]:
-    """The step at which each released run of BERT-base leaves its plateau, by the rule of the report."""
+    """Finds the step at which each released run of BERT-base leaves its plateau, by the rule of the report."""
     steps = measurements(released.validation_loss())
     steps = steps[(steps["metric"] == "plateau_end_step") & (steps["size"] == "base")]
     return steps.set_index("operator")["value"].to_dict()
 
 
 def why_undecided(arms: pd.DataFrame, tests: pd.DataFrame) -> str:
-    """Why the study decides nothing; empty where it can decide something."""
+    """Says why the study decides nothing; empty where it can decide something."""
     best = arms.sort_values(["never", "mean"]).iloc[0]
     if 1 - best["never"] / best["runs"] < ENOUGH:
         return f"even in its best arm only {tables.departed(best['never'], best['runs'])} runs leave the plateau"
@@ -177,7 +177,7 @@ def why_undecided(arms: pd.DataFrame, tests: pd.DataFrame) -> str:
 
 
 def answers(tests: pd.DataFrame) -> dict[str, list[dict]]:
-    """By question, its averaged comparisons, each with the single places that show a verdict, as {verdict: places}."""
+    """Groups the averaged comparisons by question, each with the places that show a verdict: {verdict: places}."""
     decided = tests[(tests["place"] != "") & tests["verdict"].isin((SOONER, LATER))]
     by_question = {}
     for row in tests[tests["place"] == ""].to_dict("records"):

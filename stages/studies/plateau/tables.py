@@ -13,7 +13,7 @@ from stages.studies.plateau.comparisons import SCALED
 
 @cache
 def words() -> dict[str, dict]:
-    """By the name of a table or figure, its `title` and `notes`; of a table also its columns."""
+    """Reads title and notes of every table and figure by its name; of a table also its columns."""
     return read_yaml(Path(__file__).with_name("words.yaml"))
 
 
@@ -32,10 +32,10 @@ def comparisons(tests: pd.DataFrame, confidence: float, alpha: float) -> tuple[G
 
 
 def arms(frame: pd.DataFrame) -> Grid:
-    """Every arm: when it leaves, how many of its runs never do, and where it ends."""
+    """Makes the table of arms: when each leaves, how many of its runs never do, and where it ends."""
     return own_tables.table("plateau_arms", lambda _: frame, words()["plateau_arms"], scaled=SCALED, departed=departed)
 
 
 def departed(never: int, runs: int) -> str:
-    """How many of all runs left the plateau, as in `3 of 5`."""
+    """Says how many of all runs left the plateau, as in `3 of 5`."""
     return f"{runs - never} of {runs}"
