@@ -136,14 +136,14 @@ def _idle(key: str, described: Key, params: dict) -> str:
 def _same(stated: Stated, value: object, reference: object, source: str, params: dict) -> bool:
     """Whether a setting, and those that `also` names, are as a source has them. reference: what the protocol has."""
     others = [
-        (other, stated_of(key, described)[source][1])
-        for key, other, described in keys.walk(Settings, params)
+        (other_value, stated_of(key, described)[source][1])
+        for key, other_value, described in keys.walk(Settings, params)
         if key in stated.also
     ]
     return (
         stated.compare(value, reference if stated.value is ... else stated.value)
         and len(others) == len(stated.also)  # a run may lack a section
-        and all(it.compare(other, it.value) for other, it in others)
+        and all(other.compare(other_value, other.value) for other_value, other in others)
     )
 
 

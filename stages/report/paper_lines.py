@@ -65,13 +65,13 @@ def recomputed(row: list) -> Line | None:
 
 def reproduced(row: list) -> Line | None:
     """Gives what this run counted, or measured of its models; None where it has nothing of the row."""
-    there = [cell for cell in row if cell and pd.notna(cell.reproduced)]
-    if not there:
+    cells = [cell for cell in row if cell and pd.notna(cell.reproduced)]
+    if not cells:
         return None
-    if any(cell.verdict == NO_MODEL for cell in there):
+    if any(cell.verdict == NO_MODEL for cell in cells):
         return Line("computed", tuple(measured(cell) if cell else Value(MISSING) for cell in row))
-    trained = [cell.reproduced_n for cell in there if cell.unit_of_inference != EXACT]
-    counted = "counted" if len(trained) < len(there) else ""
+    trained = [cell.reproduced_n for cell in cells if cell.unit_of_inference != EXACT]
+    counted = "counted" if len(trained) < len(cells) else ""
     label = " and ".join(part for part in (counted, _with_n("reproduced", trained) if trained else "") if part)
     return Line(label, tuple(measured(cell) if cell else Value(MISSING) for cell in row))
 

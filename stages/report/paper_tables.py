@@ -48,10 +48,11 @@ def paper_table(tables: tuple[Table, ...], cells: tuple[pd.DataFrame, ...], size
     groups, headings, labelled = (_list if table.is_list else _matrix)(by_edition)
     everything = pd.concat([cells.assign(edition=edition) for edition, cells in by_edition.items()])
     csv = everything[CSV].rename(columns=CALLED).assign(command=command(table.stage))
-    changed = int(_last(by_edition)["other_edition"].notna().sum())
+    latest = by_edition[labels[-1]]
+    changed = int(latest["other_edition"].notna().sum())
     notes = [note for table in tables for note in table.notes]
     notes += [sentence("edition_note", changed=changed)] if table.edition else []
-    notes += paper_lines.notes(_last(by_edition))
+    notes += paper_lines.notes(latest)
     measured = everything.loc[everything["verdict"] != NO_MODEL, ["reproduced", "released"]].notna()
     numbers = " or ".join(dict.fromkeys(table.number for table in tables))
     return Grid(
@@ -90,10 +91,6 @@ def _links(name: str, label: str = "") -> tuple[tuple[str, str], ...]:
     return tuple((label or text, address) for start, (text, address) in LINKS.items() if name.startswith(start))
 
 
-def _last(by_edition: Editions) -> pd.DataFrame:
-    return list(by_edition.values())[-1]
-
-
 def _asked_for(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.DataFrame:
     """Without the rows and columns of sizes that neither the paper nor this run has."""
     printed = cells["printed"].notna()
@@ -102,11 +99,11 @@ def _asked_for(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.Da
     return cells[rows & _wanted(cells["column_key"], patterns, printed, {*sizes, PAPER_SIZES[-1]})]
 
 
-def _wanted(keys: pd.Series, patterns: list[str], there: pd.Series, sizes: set[str]) -> pd.Series:
-    """Which keys have no size, one of these, or a cell that is there anyway; patterns: of keys with a size."""
+def _wanted(keys: pd.Series, patterns: list[str], kept: pd.Series, sizes: set[str]) -> pd.Series:
+    """Which keys have no size, one of these, or a cell that is kept anyway; patterns: of keys with a size."""
     size_of = {key: next(filter(None, (_size(pattern, key) for pattern in patterns)), None) for key in keys.unique()}
     of_size = keys.map(lambda key: size_of[key] is None or size_of[key] in sizes)
-    return of_size | keys.isin(keys[there])
+    return of_size | keys.isin(keys[kept])
 
 
 def _size(pattern: str, key: str) -> str | None:
@@ -152,7 +149,7 @@ def _list(by_edition: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...],
         edition: {(cell.row_key, cell.column_key): cell for cell in cells.itertuples()}
         for edition, cells in by_edition.items()
     }
-    latest = _last(by_edition)
+    latest = list(by_edition.values())[-1]
     columns = {"Where": None} | {f"Published{', ' + edition if edition else ''}": None for edition in by_edition}
     columns |= {"Recomputed": None} if latest["released"].notna().any() else {}
     columns |= {"Reproduced or counted": None} if latest["reproduced"].notna().any() else {}

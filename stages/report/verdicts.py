@@ -58,7 +58,7 @@ def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
         words += [(heading, row[column]) for column, (heading, _) in LEDGERS.items()]
         groups.append(Group(row["id"], (Line("", tuple(values)),), anchor=row["id"], words=tuple(words)))
     heads = [
-        Heading(label, " ".join([meaning, *(f"{mark} {names.prose(said)}" for said, mark in shared[column].items())]))
+        Heading(label, " ".join([meaning, *(f"{mark} {names.prose(text)}" for text, mark in shared[column].items())]))
         for column, (label, meaning) in LEDGERS.items()
     ]
     return Grid(
@@ -109,9 +109,9 @@ def _because(row) -> str:
 
 def _shared(reasons: list[str]) -> dict[str, str]:
     """The sentences that stand in more than a quarter of the cells of a column that has any, each with its mark."""
-    said = [END.split(reason) for reason in reasons if reason]
-    counts = Counter(sentence for sentences in said for sentence in set(sentences))
-    often = [sentence for sentence, count in counts.most_common(len(MARKS)) if count > max(len(said) / 4, 1)]
+    cells = [END.split(reason) for reason in reasons if reason]
+    counts = Counter(sentence for sentences in cells for sentence in set(sentences))
+    often = [sentence for sentence, count in counts.most_common(len(MARKS)) if count > max(len(cells) / 4, 1)]
     return dict(zip(often, MARKS, strict=False))
 
 

@@ -52,12 +52,12 @@ def timed(settings: Settings, vocabulary_size: int, size: str, recipe: str, leng
     """
     shape = settings.models[size].model_dump()
     shape["layers"] = min(shape["layers"], LAYERS)
-    asked = settings.finetuning.get(recipe) or getattr(settings, recipe)
-    batch = getattr(asked, "micro_batch_size", None) or asked.batch_size
+    section = settings.finetuning.get(recipe) or getattr(settings, recipe)
+    batch = getattr(section, "micro_batch_size", None) or section.batch_size
     if device().type == "cpu":
         torch.set_num_threads(1)  # as every worker
         batch = max(1, min(batch, TOKENS // length))
-    changes = asked.model_dump(include={"precision", "hidden_dropout", "attention_dropout"})
+    changes = section.model_dump(include={"precision", "hidden_dropout", "attention_dropout"})
     changes |= {"epochs": 1, "batch_size": batch}
     training = settings.finetuning[settings.timing.protocol].model_copy(update=changes)
     model = Finetuning({"operator": REFERENCE}, "sst2", training, shape, vocabulary_size)
