@@ -55,19 +55,8 @@ def blocks(operators: list[str], size: dict[str, int], tokens: int, precision: s
     return compared({key: _call(block, X, precision) for key, block in variants.items()}, work, memory, rounds)
 
 
-def steps(operators: list[str], size: dict[str, int], tokens: int, precision: str, rounds: int) -> pd.DataFrame:
-    """Times training steps of encoders, stock first.
-
-    Args:
-        operators: names in SELF_ATTENTION.
-        size: as section `models` of params.yaml has it; sequences have the length `positions`.
-        tokens: of a batch.
-        precision: float32 or bfloat16.
-        rounds: in which all variants are timed in turn.
-
-    Returns:
-        The table that the module describes, without the memory.
-    """
+def _steps(operators: list[str], size: dict[str, int], tokens: int, precision: str, rounds: int) -> pd.DataFrame:
+    """Times training steps of encoders, stock first; arguments and table are those of `blocks`, without the memory."""
     config = configuration("original", **size, vocab_size=1000, attn_implementation="sdpa")
     models = {("original", "stock"): BertModel(config, add_pooling_layer=False)}
     for operator in operators:
@@ -229,7 +218,7 @@ def main() -> None:
             threads = f"{device().type}, {torch.get_num_threads()} threads"
             print(f"\n{precision}, length {length}, {options.tokens} tokens, {threads}")
             print("attention block, forward and backward", blocks(*arguments).to_string(index=False), sep="\n")
-            print(f"training step, {options.layers} layers", steps(*arguments).to_string(index=False), sep="\n")
+            print(f"training step, {options.layers} layers", _steps(*arguments).to_string(index=False), sep="\n")
 
 
 if __name__ == "__main__":

@@ -175,20 +175,11 @@ def documents(count: int) -> Iterator[bytes]:
         for _ in range(random.randint(8, 14)):
             line = " ".join(random.choices(words, cum_weights=weights, k=random.randint(8, 40))) + "."
             lines.append(line if random.random() < 0.9 else f'“{line}” – "café", it’s')
-        yield oscar_record(random, number, lines)
+        yield _oscar_record(random, number, lines)
 
 
-def oscar_record(random: Random, number: int, lines: list[str]) -> bytes:
-    """Builds one OSCAR record; a share KEPT_SHARE of all records passes the filter.
-
-    Args:
-        random: draws the metadata.
-        number: of the record, which its address names.
-        lines: of its text.
-
-    Returns:
-        The record as a line of JSON, without its end.
-    """
+def _oscar_record(random: Random, number: int, lines: list[str]) -> bytes:
+    """Builds one OSCAR record whose text has the given lines; a share KEPT_SHARE of all records passes the filter."""
     kept = random.random() < KEPT_SHARE
     text = "\n".join(lines)
     headers = {
