@@ -170,7 +170,7 @@ def test_the_hazard_ratio_must_agree_where_there_is_one():
 )
 def test_a_study_that_cannot_tell_says_so(frame, reason):
     means = study.survival.restricted_means(frame, ["size"], 0.95, "arm")
-    assert reason in study.silent(means, comparisons.tests(frame, 0.95, 0.05))
+    assert reason in study.why_undecided(means, comparisons.tests(frame, 0.95, 0.05))
 
 
 def never(frame: pd.DataFrame, operator: str, spreads: tuple[float, ...] = SPREADS) -> pd.DataFrame:
@@ -222,7 +222,7 @@ def crossed(generator, log_hazard: float = 0.0, shared_start: float = 0.0, seeds
             for seed in range(seeds):
                 scale = mean * np.exp(start[seed] - log_hazard * own)
                 rows.append((own, spread, seed, float(np.ceil(generator.exponential(scale) / 25) * 25)))
-    frame = pd.DataFrame(rows, columns=["own", "spread", "seed", "step"])
+    frame = pd.DataFrame(rows, columns=["of_term", "spread", "seed", "step"])
     return frame.assign(reached=frame["step"] < END, step=frame["step"].clip(upper=END))
 
 
@@ -241,6 +241,6 @@ def test_runs_of_equal_seed_are_not_taken_for_independent_ones():
 
 @pytest.mark.parametrize("steps", [[END, END, END], [100, 120, 140]], ids=["never", "always before"])
 def test_an_arm_that_the_model_cannot_place_has_no_hazard_ratio(steps):
-    some = pd.DataFrame({"own": [False] * 3 + [True] * 3, "step": [500, 520, 540, *steps]})
+    some = pd.DataFrame({"of_term": [False] * 3 + [True] * 3, "step": [500, 520, 540, *steps]})
     some = some.assign(seed=[1, 2, 3, 1, 2, 3], spread=1.0, reached=some["step"] < END)
     assert np.isnan([*hazards.ratio(some, "spread", 0.95).values()]).all()

@@ -355,7 +355,7 @@ def test_the_latex_compiles_without_warnings_to_few_pages(reports, tmp_path, nam
 
 def test_the_note_on_intervals_has_its_number_of_seeds_from_the_rule():
     text = sentence("answer_note", confidence="95 %", reproduced=True, generated=False, fewest=7, p="")
-    assert "fewer than 7 seeds has no interval" in text
+    assert "fewer than seven seeds has no interval" in text
 
 
 def described() -> dict[str, set[str]]:

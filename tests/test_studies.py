@@ -35,8 +35,8 @@ def test_a_run_leaves_the_plateau_at_its_first_evaluation_below_the_threshold_or
     rows = [
         (corpus.name, 8, seed, 50 * (i + 1), loss) for seed, values in losses.items() for i, loss in enumerate(values)
     ]
-    left = study.leaving(pd.DataFrame(rows, columns=study.COLUMNS))
-    assert left[["seed", "step", "reached"]].values.tolist() == [[1, 150, True], [2, 250, False]]
+    events = study.leaving(pd.DataFrame(rows, columns=study.COLUMNS))
+    assert events[["seed", "step", "reached"]].values.tolist() == [[1, 150, True], [2, 250, False]]
 
 
 def test_every_length_of_the_study_trains_on_as_many_tokens_a_batch():
@@ -60,12 +60,12 @@ def test_the_runs_of_a_length_are_those_of_the_chain_with_batches_of_equally_man
 def test_the_figure_and_the_findings_are_those_of_the_runs_of_the_study():
     folder = Path(__file__).parents[1] / "reports/examples/lengths"
     page = " ".join(folder.with_name("README.md").read_text(encoding="utf-8").split())
-    found = pd.read_csv(folder / "observations.csv")
-    assert study.drawn(found) == (folder / "curves.svg").read_text(encoding="utf-8")
-    left = study.leaving(found)
-    pd.testing.assert_frame_equal(left, pd.read_csv(folder / "leaving.csv"))
-    steps = {key: sorted(runs.loc[runs["reached"], "step"]) for key, runs in left.groupby(["corpus", "length"])}
-    text, wikipedia = ({length: steps[name, length] for length in study.LENGTHS} for name in left["corpus"].unique())
+    losses = pd.read_csv(folder / "observations.csv")
+    assert study.figure(losses) == (folder / "curves.svg").read_text(encoding="utf-8")
+    events = study.leaving(losses)
+    pd.testing.assert_frame_equal(events, pd.read_csv(folder / "leaving.csv"))
+    steps = {key: sorted(runs.loc[runs["reached"], "step"]) for key, runs in events.groupby(["corpus", "length"])}
+    text, wikipedia = ({length: steps[name, length] for length in study.LENGTHS} for name in events["corpus"].unique())
     assert set(text[8]) == {250} and "after 250 steps with sequences of 8 tokens" in page
     assert f"after {text[16][0]} to {text[16][-1]} with 16" in page and len(text[16]) == 3
     assert len(text[32]) == 1 and "with 32 tokens one of three runs left within 1,200 steps, and with 64 none" in page
@@ -75,7 +75,7 @@ def test_the_figure_and_the_findings_are_those_of_the_runs_of_the_study():
     assert f"it takes {said} with 16" in page and len(wikipedia[8]) == len(wikipedia[16]) == 3
     assert not text[64] and not wikipedia[32] and not wikipedia[64]
     assert "with 32 and with 64 none of three runs left within 4,000 steps" in page
-    ends = left[left["corpus"] == "English Wikipedia"].groupby("length")["final_loss"].agg(list)
+    ends = events[events["corpus"] == "English Wikipedia"].groupby("length")["final_loss"].agg(list)
     assert "({:.2f}, {:.2f} and {:.2f} nats)".format(*ends[32]) in page
     assert f"({min(ends[64]):.2f} to {max(ends[64]):.2f})" in page
 
@@ -185,22 +185,18 @@ def test_the_page_of_english_has_the_numbers_of_its_contrasts(tmp_path):
         f"falls below a loss of 5.5 nats after {original} steps, symmetric after {symmetric} and shared after {shared},"
     )
     assert falls in readme
-    found = compared.loc[steps, "shared_kv"][["estimate", "low", "high"]]
+    interval = compared.loc[steps, "shared_kv"][["estimate", "low", "high"]]
     late = compared.loc[steps, "symmetric"]["estimate"]
-    assert (
-        "is about {:.0f} steps later ({:.0f} to {:.0f}; not shown after correction) where symmetric is {:.0f}".format(
-            *found, late
-        )
-        in readme
-    )
+    late_words = "is about {:.0f} steps later ({:.0f} to {:.0f}; not shown after correction) where symmetric is {:.0f}"
+    assert late_words.format(*interval, late) in readme
     shown = compared[compared["verdict"] != "undecided"]
     assert compared.loc[[steps, english.LOSS]].query('verdict != "undecided"')["p_holm"].max() < 0.007 and set(
         shown.loc[steps].index
     ) == {"symmetric", "shared", "pairwise", "partial_qk", "tied_qkv"}
     scaled = compared.xs("pairwise_scaled", level="arm")
     assert f"(p = {scaled.loc[english.LOSS, 'p_equivalence']:.2f})" in page
-    found = f"{scaled.loc[steps, 'detectable']:.0f} steps or {scaled.loc[english.LOSS, 'detectable']:.2f} nats"
-    assert found in page
+    detectable = scaled["detectable"]
+    assert f"{detectable[steps]:.0f} steps or {detectable[english.LOSS]:.2f} nats" in page
     ends = runs[(runs["arm"] == "pairwise") & (runs["outcome"] == english.LOSS)]["value"]
     assert f"it ends between {ends.min():.2f} and {ends.max():.2f}" in page
     early = runs[(runs["arm"] == "pairwise") & (runs["outcome"] == english.STEPS.format(5.7)) & runs["reached"]]
@@ -221,15 +217,17 @@ def test_the_page_of_english_has_the_numbers_of_its_contrasts(tmp_path):
     findings = " ".join((folder.parent / "README.md").read_text(encoding="utf-8").split())
     most = scaled.loc[steps, "high"], scaled.loc[english.LOSS, "high"]
     assert "the intervals reach {:.0f} steps and {:.2f} nats".format(*most) in findings
-    left = runs[runs["reached"]].pivot(index=["arm", "seed"], columns="outcome", values="value")
-    assert f"(r = {left[steps].corr(left[english.LOSS]):.3f} over the runs that leave, mostly between arms" in page
+    leaving = runs[runs["reached"]].pivot(index=["arm", "seed"], columns="outcome", values="value")
+    assert (
+        f"(r = {leaving[steps].corr(leaving[english.LOSS]):.3f} over the runs that leave, mostly between arms" in page
+    )
     released = pd.read_csv(folder.parent / "files/tables/milestones.csv").query(
         "source == 'released' and size == 'base'"
     )
-    leaving = released[released["milestone"] == "plateau_end_step"].set_index("operator")["mean"]
+    ends_of_plateaus = released[released["milestone"] == "plateau_end_step"].set_index("operator")["mean"]
     assert (
         "at step {symmetric:,.0f} and pairwise at {pairwise:,.0f}, before the original at {original:,.0f}".format(
-            **leaving
+            **ends_of_plateaus
         )
         in page
     )

@@ -12,7 +12,7 @@ from stages.report import html, latex, own_tables
 from stages.report.markup import formula
 from stages.report.paper_tables import paper_table
 from stages.report.spreadsheets import csv_of
-from stages.report.tables import interval, number, probability
+from stages.report.tables import in_words, interval, number, probability, signed
 from tests.toy_evidence import evidence, filled, row
 
 TABLES = specifications.load()[0]
@@ -44,6 +44,8 @@ def column(table, line, label: str):
 
 def test_numbers_intervals_and_probabilities_in_print():
     assert [number(1234567, 0), number(-0.126, 2), number(nan, 2), number(0.5, 1)] == ["1,234,567", "−0.13", "–", "0.5"]
+    assert [number(-0.004, 2), signed(-0.004, 2), signed(0.004, 2), signed(0.006, 2)] == ["0.00"] * 3 + ["+0.01"]
+    assert [in_words(3), in_words(10), in_words(1200)] == ["three", "ten", "1,200"]
     assert [interval(-1, 2.25, 1), interval(nan, nan, 1)] == ["−1.0 to 2.2", "–"]
     assert [probability(p) for p in (0.0, 0.0004, 0.0499, 1.0, nan)] == ["< 0.001", "< 0.001", "0.050", "1.000", "–"]
 

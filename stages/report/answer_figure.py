@@ -10,14 +10,14 @@ from stages.report import contrasts, names
 from stages.report.drawing import INK, Drawing, drawing, style
 from stages.report.first_screen import BIGGEST, RELEASED, of_run, saving
 from stages.report.inputs import select
-from stages.report.tables import number, probability, signed
+from stages.report.tables import interval, probability, signed
 from stages.report.words import content, sentence
 
 NOTHING = "no results released"
 
 
 def answer(summaries: pd.DataFrame, settings) -> Drawing:
-    """The figure of the first screen: difference in GLUE score by operator and size, with what each saves.
+    """Draws the figure of the first screen: the difference in GLUE score by operator and size, with what each saves.
 
     Args:
         summaries: of this run's counts and scores.
@@ -42,22 +42,22 @@ def answer(summaries: pd.DataFrame, settings) -> Drawing:
 
 
 def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
-    """One row a mark: the released results by size, then this run; without numbers where nothing is released."""
-    made = []
+    """Lists the marks: the released results by size, then this run; without numbers where nothing is released."""
+    entries = []
     for operator in dict.fromkeys([*content("sections")["operators"], *rows["arm"]]):
         models = select(rows, arm=operator)
         models = models.sort_values(["source", "size"], key=lambda keys: ~keys.isin((RELEASED, BIGGEST)), kind="stable")
         if not (models["source"] == RELEASED).any():
-            made.append({"operator": operator, "size": BIGGEST, "source": NOTHING})
+            entries.append({"operator": operator, "size": BIGGEST, "source": NOTHING})
         several = select(models, source="reproduced")["protocol"].nunique() > 1
         for row in models.itertuples():
             recipe = f", {names.protocol(row.protocol)}" if several and row.source != RELEASED else ""
             entry = {"operator": operator, "size": row.size + recipe, "source": row.source}
-            made.append(entry | {"difference": row.estimate, "low": row.low, "high": row.high})
-    for mark in made:  # a run's own models have another vocabulary than those that are counted
+            entries.append(entry | {"difference": row.estimate, "low": row.low, "high": row.high})
+    for mark in entries:  # a run's own models have another vocabulary than those that are counted
         if mark["source"] != "reproduced":
             mark["saved_percent"] = saving(summaries, mark["operator"], mark["size"])
-    return made
+    return entries
 
 
 def draw(axes: Axes, frame: pd.DataFrame) -> None:
@@ -106,5 +106,5 @@ def _in_words(frame: pd.DataFrame) -> str:
 def _numbers(row) -> str:
     if np.isnan(row.difference):
         return NOTHING
-    ends = "no verdict" if np.isnan(row.low) else f"{number(row.low, 2)} to {number(row.high, 2)}"
+    ends = "no verdict" if np.isnan(row.low) else interval(row.low, row.high, 2)
     return f"{signed(row.difference, 2)}, {ends}"

@@ -17,26 +17,17 @@ from stages.report.words import TEMPLATES, content, sentence
 
 
 def cards(settings, summaries: pd.DataFrame) -> dict[str, str]:
-    """Renders a model card for every operator and size of the run.
-
-    Args:
-        settings: the Settings of the run.
-        summaries: the means over seeds, as `analysis` writes them.
-
-    Returns:
-        By `OPERATOR-SIZE`, the card in Markdown.
-    """
+    """Renders the model cards of a run in Markdown, by `OPERATOR-SIZE`, from its settings and means over seeds."""
     template = html.environment(TEMPLATES).get_template("model_card.md")
-    made = {}
+    texts = {}
     for size in settings.sizes:
         for operator in settings.operators:
             text = template.render(_values(operator, size, settings, summaries)).strip()
             weights = PRETRAINED / f"{operator}-{size}" / f"seed-{settings.pretraining.seeds[0]}"
             title = f"BERT-{size} with {names.operator(operator)} attention"
-            made[f"{operator}-{size}"] = card(
-                weights, title, text, operator, settings.variant(operator), "fill-mask", {}
-            )
-    return made
+            variant = settings.variant(operator)
+            texts[f"{operator}-{size}"] = card(weights, title, text, operator, variant, "fill-mask", {})
+    return texts
 
 
 def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict:

@@ -11,12 +11,12 @@ HIGHER, LOWER, UNDECIDED = "higher", "lower", "undecided"
 
 
 def frame(**wanted: object) -> pd.DataFrame:
-    """The comparisons that have these values; stages/analysis/contrasts.yaml describes the columns."""
+    """Selects the comparisons with these values; stages/analysis/contrasts.yaml describes the columns."""
     return inputs.select(inputs.read("contrasts", dtype=TEXTS).fillna(dict.fromkeys(TEXTS, "")), **wanted)
 
 
 def finding(row: dict) -> str:
-    """What a comparison shows, after Holm's correction; what leaves it without a verdict comes first."""
+    """Says what a comparison shows after Holm's correction; what leaves it without a verdict comes first."""
     if row["verdict"] in (AT_CHANCE, TOO_FEW):
         return row["verdict"]
     return row["direction"] or (EQUIVALENT if row["verdict"] == EQUIVALENT else UNDECIDED)

@@ -4,6 +4,7 @@ The schema of params.yaml (stages/plumbing) says of every key where data/publish
 A key of which it says nothing is shown as such: nothing is left out.
 """
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,7 @@ VERDICTS = {  # where in the protocol a value stands, and the verdicts where thi
     "released_code": (AS_CODE, DIFFERS_FROM_CODE),
     "followed": (AS_FOLLOWED, DIFFERS_FROM_FOLLOWED),
 }
+KEY = re.compile(r"\{([^}]*)\}")  # in a sentence, in whose place its value stands
 NOT_STATED, NO_EFFECT, UNKNOWN = "not stated", "without effect in this run", "in no paper, and without a description"
 
 
@@ -36,7 +38,7 @@ def content() -> dict:
 
 
 def compare(params: dict, protocol: dict, source: str = "courtois2024", unknown: Mapping[str, int] | None = None):
-    """Every setting that a source states, or leaves open although it needs one, beside this run's.
+    """Compares every setting that a source states, or leaves open although it needs one, with this run's.
 
     Args:
         params: the settings as nested dictionaries.
@@ -53,76 +55,57 @@ def compare(params: dict, protocol: dict, source: str = "courtois2024", unknown:
     """
     facts = protocol[source]
     rows = [
-        _row(key, value, said, source, params, facts, unknown or {})
-        for key, value, said in keys.walk(Settings, params)
-        if source in stated_of(key, said)
+        _row(key, value, described, source, params, facts, unknown or {})
+        for key, value, described in keys.walk(Settings, params)
+        if source in stated_of(key, described)
     ]
     rows += [_fixed(entry, facts) for entry in content()["fixed"].get(source, ())]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def differing(compared: pd.DataFrame) -> str:
-    """Says, as in `14 of 60`, how many of a source's settings this run has otherwise.
+    """Says, as in `14 of 60`, how many settings this run has otherwise than a source with which it was compared.
 
-    Args:
-        compared: what `compare` gives for that source.
-
-    Returns:
-        The settings that differ, of all for which the source, its code or the setup that it follows has a value.
-        Settings that the source leaves open, and those without effect in this run, count in neither number.
+    They are counted of all for which the source, its code or the setup that it follows has a value; settings that it
+    leaves open, and those without effect in this run, count in neither number.
     """
     same, different = (compared["verdict"].isin(verdicts).sum() for verdicts in zip(*VERDICTS.values(), strict=True))
     return f"{different} of {different + same}"
 
 
 def without_counterpart(params: dict) -> pd.DataFrame:
-    """Lists the settings of this run that have no counterpart in any of SOURCES.
-
-    Args:
-        params: the settings as nested dictionaries.
-
-    Returns:
-        A frame of setting (its name in words), key, and run (its value as text).
-    """
+    """Lists the settings of this run that no source has: setting (its name in words), key, and run (its value)."""
     rows = [
-        {"setting": _name(said, key), "key": key, "run": _shown(params, value, said)}
-        for key, value, said in keys.walk(Settings, params)
-        if not stated_of(key, said)
+        {"setting": _name(described, key), "key": key, "run": _shown(params, value, described)}
+        for key, value, described in keys.walk(Settings, params)
+        if not stated_of(key, described)
     ]
     return pd.DataFrame(rows, columns=["setting", "key", "run"])
 
 
-def stated_of(key: str, said: Key | None) -> dict[str, tuple[str, Stated]]:
-    """What each source has of a key: where in the protocol, and what. Of some sections one source alone counts."""
+def stated_of(key: str, described: Key | None) -> dict[str, tuple[str, Stated]]:
+    """Finds what each source has of a key, and where in the protocol. Of some sections one source alone counts."""
     alone = keys.PARTS.get(key.rpartition(".")[0])
-    found = ((*keys.SOURCES[letter], stated) for letter, stated in (said.stated if said else {}).items())
-    return {source: (place, stated) for source, place, stated in found if alone in (None, source)}
+    facts = ((*keys.SOURCES[letter], stated) for letter, stated in (described.stated if described else {}).items())
+    return {source: (place, stated) for source, place, stated in facts if alone in (None, source)}
 
 
-def _row(key: str, value: object, said: Key, source: str, params: dict, facts: dict, unknown: Mapping) -> dict:
-    """The row of one setting, beside what a source states of it.
-
-    Args:
-        key: of the setting, with its sections.
-        value: in this run.
-        said: what the schema says of the key.
-        source: one of SOURCES.
-        params: all settings of this run.
-        facts: the part of protocol.yaml that is the source's.
-        unknown: as for `compare`.
-    """
-    place, stated = stated_of(key, said)[source]
-    row = {"setting": _name(said, key, stated), "key": key, "paper": NOT_STATED, "code": ""}
-    row |= {"run": _shown(params, value, said), "verdict": NOT_STATED}
+def _row(key: str, value: object, described: Key, source: str, params: dict, facts: dict, unknown: Mapping) -> dict:
+    """The row of one setting, of which the schema says `described`, beside what a source has of it in its `facts`."""
+    place, stated = stated_of(key, described)[source]
+    row = {"setting": _name(described, key, stated), "key": key, "paper": NOT_STATED, "code": ""}
+    row |= {"run": _shown(params, value, described), "verdict": NOT_STATED}
     if stated is not OPEN:
         same, different = VERDICTS[place]
         reference = find(facts[place], stated.place.format(name=key.rpartition(".")[2]), key)
-        row["paper" if place == "stated" else "code"] = _reference(stated, reference)
+        # where the protocol has no single value, the one that the schema names stands for it
+        value_there = stated.value if isinstance(reference, dict) else reference
+        row["paper" if place == "stated" else "code"] = shown(value_there)
         row["verdict"] = same if _same(stated, value, reference, source, params) else different
-    dropped = said.rule == "harmful_pp" and params["filtering"]["missing_harmful_pp"] == "drop"
-    if not dropped and (missing := unknown.get(said.rule, 0)):
+    dropped = described.rule == "harmful_pp" and params["filtering"]["missing_harmful_pp"] == "drop"
+    if not dropped and (missing := unknown.get(described.rule, 0)):
         row |= {"run": f"{row['run']}; {missing:,} documents have no such metadata and pass", "verdict": DIFFERS}
-    if reason := _idle(key, said, params):
+    if reason := _idle(key, described, params):
         row |= {"run": f"{row['run']} ({reason})", "verdict": NO_EFFECT}
     return row
 
@@ -140,9 +123,9 @@ def _fixed(entry: dict, facts: dict) -> dict:
     }
 
 
-def _idle(key: str, said: Key, params: dict) -> str:
+def _idle(key: str, described: Key, params: dict) -> str:
     """Why a setting has no effect in this run; empty where it has."""
-    for other, wanted in said.only.items():
+    for other, wanted in described.only.items():
         if find(params, other, key) != wanted:
             return f"only where {other} is {shown(wanted) if wanted is not None else 'null'}"
     section, _, recipe = key.rpartition(".")[0].partition(".")
@@ -153,47 +136,40 @@ def _idle(key: str, said: Key, params: dict) -> str:
 def _same(stated: Stated, value: object, reference: object, source: str, params: dict) -> bool:
     """Whether a setting, and those that `also` names, are as a source has them. reference: what the protocol has."""
     others = [
-        (other, stated_of(key, said)[source][1])
-        for key, other, said in keys.walk(Settings, params)
+        (other_value, stated_of(key, described)[source][1])
+        for key, other_value, described in keys.walk(Settings, params)
         if key in stated.also
     ]
     return (
         stated.compare(value, reference if stated.value is ... else stated.value)
         and len(others) == len(stated.also)  # a run may lack a section
-        and all(it.compare(other, it.value) for other, it in others)
+        and all(other.compare(other_value, other.value) for other_value, other in others)
     )
 
 
-def _reference(stated: Stated, reference: object) -> str:
-    """What the paper has, as text: its own where the protocol has one, otherwise the value that stands for it."""
-    return shown(stated.value if isinstance(reference, dict) else reference)
-
-
-def _name(said: Key | None, key: str, stated: Stated = OPEN) -> str:
-    if said is None:
+def _name(described: Key | None, key: str, stated: Stated = OPEN) -> str:
+    if described is None:
         return f"{key} ({UNKNOWN})"
     part, _, name = key.rpartition(".")
-    return (stated.name or said.name).format(name=name.replace("_", " "), part=part.rpartition(".")[2])
+    return (stated.name or described.name).format(name=name.replace("_", " "), part=part.rpartition(".")[2])
 
 
-def _shown(params: dict, value: object, said: Key | None) -> str:
-    return filled(said.absent, params) if value is None and said and said.absent else shown(value)
+def _shown(params: dict, value: object, described: Key | None) -> str:
+    return filled(described.absent, params) if value is None and described and described.absent else shown(value)
 
 
 def filled(sentence: str, params: dict) -> str:
-    """The sentence with `{pretraining.steps}` and the like replaced by these settings, as the tables show them."""
-    parts = sentence.split("{")
-    ends = [part.partition("}") for part in parts[1:]]
-    return parts[0] + "".join(_setting(params, key) + rest for key, _, rest in ends)
+    """Replaces `{pretraining.steps}` and the like in a sentence by these settings, as the tables show them."""
+    schema = {key: described for key, _, described in keys.walk(Settings, params)}
 
+    def setting(match: re.Match) -> str:
+        return _shown(params, find(params, match[1], match[1]), schema.get(match[1]))
 
-def _setting(params: dict, key: str) -> str:
-    value = find(params, key, key)
-    return _shown(params, value, next((said for found, _, said in keys.walk(Settings, params) if found == key), None))
+    return KEY.sub(setting, sentence)
 
 
 def absent(params: dict, key: str) -> str:
-    """The part of an OPTIONAL section that a key is of and that a run does not have; empty where there is none."""
+    """Names the part of an OPTIONAL section that a key belongs to and a run lacks; empty where there is none."""
     for section in OPTIONAL:
         part = ".".join(key.split(".")[: section.count(".") + 2])
         if part.startswith(f"{section}.") and part.removeprefix(f"{section}.") not in find(params, section, key):
@@ -220,7 +196,7 @@ def find(tree: dict, place: str, key: str) -> object:
 
 
 def shown(value: object) -> str:
-    """A setting as text: lists with commas, null as `all`, large numbers with separators."""
+    """Formats a setting as text: lists with commas, null as `all`, large numbers with separators."""
     match value:
         case None:
             return "all"

@@ -5,9 +5,10 @@ Inside a page the colours are CSS variables, so that light and dark schemes both
 
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from io import BytesIO
+from pathlib import Path
 from typing import ClassVar
 
 import matplotlib as mpl
@@ -15,8 +16,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from stages.plumbing.files import temporary_sibling, write_atomically
 from stages.plumbing.operators import described
 from stages.report import names
+from stages.report.spreadsheets import csv_of
 from stages.report.tables import Shown
 
 INK = "#24292f"
@@ -72,7 +75,7 @@ class Drawing(Shown):
 
 
 def style(operator: str) -> tuple:
-    """Colour and stroke of an operator, the same in every figure; those of a further one follow from its name."""
+    """Returns colour and stroke of an operator, equal in every figure; those of a further one follow from its name."""
     return STYLES.get(operator) or OTHERS[zlib.crc32(operator.encode()) % len(OTHERS)]
 
 
@@ -80,7 +83,13 @@ def style(operator: str) -> tuple:
 def panels(
     groups: list[tuple[str, pd.DataFrame]], draw: Callable[[Axes, pd.DataFrame], None], width: float, height: float
 ) -> dict:
-    """One panel of this size in inches a group (title, rows), drawn by `draw`, and one legend.
+    """Draws one panel a group, and one legend.
+
+    Args:
+        groups: the title of each panel, and its rows.
+        draw: draws the rows of a panel into its axes.
+        width: of a panel, in inches.
+        height: of a panel, in inches.
 
     Returns:
         `files`: all panels together, by format; `pieces`: every panel as an SVG by itself, and the legend as the last.
@@ -107,7 +116,7 @@ def drawing(
     csv: pd.DataFrame,
     **more,
 ) -> Drawing:
-    """A figure with a panel for each group of rows.
+    """Draws a figure with a panel for each group of rows.
 
     Args:
         name: of its files.
@@ -125,8 +134,18 @@ def drawing(
     return Drawing(name=name, title=title, stage=stage, alternative=words, csv=csv, **drawn, **more)
 
 
+def write(folder: Path, drawings: Iterable[Drawing]) -> None:
+    """Writes the numbers and the files of all figures into a folder, which is replaced as a whole."""
+    with temporary_sibling(folder) as new:
+        new.mkdir()  # also where there is no figure
+        for drawing in drawings:
+            write_atomically(new / f"{drawing.name}.csv", csv_of(drawing.csv))
+            for form, content in drawing.files.items():
+                write_atomically(new / f"{drawing.name}.{form}", content)
+
+
 def curve(axes: Axes, rows: pd.DataFrame, operator: str, across: str = "step", **look) -> None:
-    """The mean over an operator's runs as a line, with a band from the lowest to the highest where there are several.
+    """Draws the mean over an operator's runs as a line, and where there are several, a band between their extremes.
 
     Args:
         axes: to draw into.
@@ -147,7 +166,7 @@ def _figure(
 ) -> tuple[Figure, dict]:
     """The panels without a legend, and what a legend of them names."""
     columns = min(ROW, len(groups))
-    rows = -(-len(groups) // columns)
+    rows = -(-len(groups) // columns)  # rounded up
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False).flat
     for axes, (title, frame) in zip(grid, groups, strict=False):
@@ -179,14 +198,14 @@ def _saved(figure: Figure, form: str, **cut: str) -> bytes:
 
 
 def steps_axis(axes: Axes) -> None:
-    """An axis of training steps, with few ticks and separators."""
+    """Labels an axis of training steps, with few ticks and thousands separated."""
     axes.set_xlabel("training step")
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
     axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:,.0f}"))
 
 
 def inline(svg: bytes, name: str) -> str:
-    """The SVG element alone, for use inside a page: identifiers of its own, and colours as CSS variables."""
+    """Cuts out the SVG element for use inside a page, with identifiers of its own, and colours as CSS variables."""
     text = svg.decode()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)

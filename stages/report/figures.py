@@ -16,7 +16,7 @@ LATE = 0.5  # of the steps: the inset of a curve shows what follows
 
 
 def losses(axes: Axes, frame: pd.DataFrame) -> None:
-    """Curves of a loss, with an inset of the last half of the steps, where they part; two points are two marks."""
+    """Draws curves of a loss, with an inset of the last half of the steps, where they part; two points are marks."""
     if (frame.groupby("operator").size() == 2).all():  # a beginning and an end that a text states: nothing between
         for operator, rows in frame.groupby("operator", sort=False):
             axes.plot(rows["step"], rows["mean"], "o", color=style(operator)[0], label=names.operator(operator))
@@ -35,7 +35,7 @@ def losses(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def scores(axes: Axes, frame: pd.DataFrame) -> None:
-    """Curves of a score, and a line at 95 % of what pairwise reaches in the end."""
+    """Draws curves of a score, and a line at 95 % of what pairwise reaches in the end."""
     curves(axes, frame)
     last = frame[frame["operator"] == "pairwise"].nlargest(1, "step")
     if len(last):
@@ -44,14 +44,14 @@ def scores(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def curves(axes: Axes, frame: pd.DataFrame) -> None:
-    """Mean by step, a line an operator; a band from minimum to maximum where there are several runs."""
+    """Draws the mean by step, a line an operator, with a band from minimum to maximum where there are several runs."""
     for operator, rows in frame.groupby("operator", sort=False):
         curve(axes, rows, operator)
     steps_axis(axes)
 
 
 def dots(axes: Axes, frame: pd.DataFrame) -> None:
-    """Every run a dot, those of one pre-training seed in one column; a bar at the operator's mean."""
+    """Draws every run as a dot, those of one pre-training seed in one column, and a bar at the operator's mean."""
     operators = list(dict.fromkeys(frame["operator"]))
     for place, operator in enumerate(operators):
         colour, _ = style(operator)
@@ -106,11 +106,11 @@ def _by_protocol(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
         return []
     if "protocol" not in rows or rows["protocol"].nunique() < 2:
         return [("", rows)]
-    return [(f", {names.protocol(name)}", own) for name, own in rows.groupby("protocol", sort=False)]
+    return [(f", {names.protocol(name)}", of_recipe) for name, of_recipe in rows.groupby("protocol", sort=False)]
 
 
 def draw(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
-    """The figure of a specification: panels of other sources, then one for every size and recipe of this run.
+    """Draws the figure of a specification: panels of other sources, then one for every size and recipe of this run.
 
     frame: source, operator, size, protocol where there are several, quantity, and what the kind of figure draws.
     """

@@ -36,13 +36,21 @@ class Entry:
 
 
 def entry(quantity: str, finding: str, source: str, place: str, facts: dict) -> Entry:
-    """A verdict in the words that sentences.yaml has for a finding on a quantity, with the number that it gives."""
+    """Makes a verdict in the words that sentences.yaml has for a finding.
+
+    Args:
+        quantity: what was measured, as sentences.yaml names it.
+        finding: what it shows; one that sentences.yaml does not have stands for itself and decides nothing.
+        source: who found it.
+        place: the table or figure that shows it.
+        facts: what the sentence of the number names.
+    """
     words, tone = content("sentences")["verdicts"][quantity].get(finding, (finding, "open"))
     return Entry(source, words, tone, sentence(f"{quantity}_number", **facts), place, facts)
 
 
 def matrix(settings, summaries: pd.DataFrame) -> list[dict]:
-    """What is known of every operator: those that the layout describes, then further ones of this run.
+    """Gathers what is known of every operator: of those that the layout describes, then of others in this run.
 
     Args:
         settings: of the run.
@@ -64,16 +72,16 @@ def matrix(settings, summaries: pd.DataFrame) -> list[dict]:
             "operator": names.operator(operator),
             "does": described.get(operator, ""),
             "cells": {
-                "saved": saved(operator, settings, summaries),
-                "score": score(operator, size, compared, summaries) + studied(operator, "score", studies),
+                "saved": _saved(operator, settings, summaries),
+                "score": _score(operator, size, compared, summaries) + _studied(operator, "score", studies),
                 "loss": [
-                    *beside_original("plateau", operator, steps, RELEASED, "milestones"),
+                    *_beside_original("plateau", operator, steps, RELEASED, "milestones"),
                     *_compared(select(losses, arm=operator), THIS_RUN, "loss_differences"),
-                    *studied(operator, "learns", studies),
+                    *_studied(operator, "learns", studies),
                 ],
-                "noise": noise(select(compared, quantity="lost_noise", arm=operator, size=size)),
-                "transfer": beside_original("transfer", operator, elsewhere, THIS_RUN, "transfer_matrices"),
-                "time": beside_original("time", operator, speeds, THIS_RUN, "training_speed"),
+                "noise": _noise(select(compared, quantity="lost_noise", arm=operator, size=size)),
+                "transfer": _beside_original("transfer", operator, elsewhere, THIS_RUN, "transfer_matrices"),
+                "time": _beside_original("time", operator, speeds, THIS_RUN, "training_speed"),
             },
         }
         for operator in dict.fromkeys([*described, *compared["arm"]])
@@ -81,7 +89,7 @@ def matrix(settings, summaries: pd.DataFrame) -> list[dict]:
 
 
 def one_a_source(entries: list[Entry]) -> list[Entry]:
-    """The first entry of each source; behind its number stand those of the others, with the verdicts that differ."""
+    """Keeps the first entry of each source; behind its number stand those of the others, with verdicts that differ."""
     shown: dict[str, Entry] = {}
     for other in entries:
         first = shown.setdefault(other.source, other)
@@ -92,18 +100,18 @@ def one_a_source(entries: list[Entry]) -> list[Entry]:
 
 
 def answer(column: str, rows: list[dict]) -> str:
-    """What a column of the matrix says, in sentences; own studies have a section of their own."""
-    told: dict[str, dict[str, list[Entry]]] = {}
+    """Says in sentences what a column of the matrix shows; the own studies have a section of their own."""
+    sources: dict[str, dict[str, list[Entry]]] = {}
     for row in rows:
-        for found in row["cells"][column]:
-            told.setdefault(found.source, {}).setdefault(row["operator"], []).append(found)
-    told.pop(STUDY, None)
-    if not told:
+        for verdict in row["cells"][column]:
+            sources.setdefault(verdict.source, {}).setdefault(row["operator"], []).append(verdict)
+    sources.pop(STUDY, None)
+    if not sources:
         return sentence("nothing_measured")
-    return sentence(f"{column}_answer", told=told, said=content("sentences")["said"])
+    return sentence(f"{column}_answer", sources=sources, phrases=content("sentences")["phrases"])
 
 
-def saved(operator: str, settings, summaries: pd.DataFrame) -> list[Entry]:
+def _saved(operator: str, settings, summaries: pd.DataFrame) -> list[Entry]:
     """The share of a model's parameters that goes: of BERT-base, or of this run's where that is not counted."""
     for size in (BIGGEST, *settings.sizes):
         if (share := saving(summaries, operator, size)) is not None:
@@ -113,20 +121,22 @@ def saved(operator: str, settings, summaries: pd.DataFrame) -> list[Entry]:
 
 
 def saving(summaries: pd.DataFrame, operator: str, size: str) -> float | None:
-    """The share of a masked-language model's parameters that an operator saves, in per cent; None if not counted."""
+    """Looks up the share of a masked-language model's parameters that an operator saves.
+
+    Args:
+        summaries: of this run's counts.
+        operator: by its key.
+        size: of the model.
+
+    Returns:
+        The share in per cent; None where it is not counted.
+    """
     shares = select(summaries, metric="saved_percent", operator=operator, size=size)["mean"]
     return float(shares.iloc[0]) if len(shares) else None
 
 
-def score(operator: str, size: str, compared: pd.DataFrame, summaries: pd.DataFrame) -> list[Entry]:
-    """The difference in GLUE score, of the released results by size and of this run's biggest models.
-
-    Args:
-        operator: by its key.
-        size: of this run's biggest models.
-        compared: every comparison with the original operator, as `contrasts.frame` reads them.
-        summaries: of this run's scores.
-    """
+def _score(operator: str, size: str, compared: pd.DataFrame, summaries: pd.DataFrame) -> list[Entry]:
+    """The difference in GLUE score, of the released results by size and of this run's biggest models, of this size."""
     rows = select(compared, quantity="score", arm=operator, at=GLUE_SCORE)
     released = select(rows, source=RELEASED).sort_values("size", key=lambda sizes: sizes != BIGGEST, kind="stable")
     trained = select(rows, source="reproduced", size=size)
@@ -138,12 +148,14 @@ def score(operator: str, size: str, compared: pd.DataFrame, summaries: pd.DataFr
     return entries
 
 
-def noise(compared: pd.DataFrame) -> list[Entry]:
+def _noise(compared: pd.DataFrame) -> list[Entry]:
     """What noise on the embeddings takes more of an operator than of original, over all tasks that were tested."""
     rows = compared.to_dict("records")
     findings = [contrasts.finding(row) for row in rows]
-    if not rows or findings[0] == TOO_FEW:
-        return [Entry(THIS_RUN, TOO_FEW, "open", "", "noise_lost")] * bool(rows)
+    if not rows:
+        return []
+    if findings[0] == TOO_FEW:
+        return [Entry(THIS_RUN, TOO_FEW, "open", "", "noise_lost")]
     shown = [name for name in findings if name in (contrasts.HIGHER, contrasts.LOWER)]
     finding = (shown[0] if len(set(shown)) == 1 else "mixed") if shown else contrasts.UNDECIDED
     estimates = [row["estimate"] for row in rows]
@@ -151,23 +163,15 @@ def noise(compared: pd.DataFrame) -> list[Entry]:
     return [entry("noise", finding, THIS_RUN, "noise_lost", facts)]
 
 
-def beside_original(quantity: str, operator: str, rows: pd.DataFrame, source: str, place: str) -> list[Entry]:
-    """What was measured of an operator, beside the original's and without a test; nothing where either is missing.
-
-    Args:
-        quantity: as sentences.yaml names it.
-        operator: by its key.
-        rows: operator and mean of what was measured, of which an operator may have several.
-        source: who measured it.
-        place: the table or figure that shows it.
-    """
+def _beside_original(quantity: str, operator: str, rows: pd.DataFrame, source: str, place: str) -> list[Entry]:
+    """The mean of what was measured of an operator, beside the original's and without a test; nothing without both."""
     means = rows.groupby("operator")["mean"].mean()
     if not {operator, "original"} <= {*means.index}:
         return []
-    return [entry(quantity, "measured", source, place, {"own": means[operator], "original": means["original"]})]
+    return [entry(quantity, "measured", source, place, {"value": means[operator], "original": means["original"]})]
 
 
-def studied(operator: str, question: str, studies: pd.DataFrame) -> list[Entry]:
+def _studied(operator: str, question: str, studies: pd.DataFrame) -> list[Entry]:
     """What this repository's own studies found, whatever was run here."""
     rows = select(studies, operator=operator, question=question).to_dict("records")
     return [entry("study", row["verdict"], STUDY, "studies", row) for row in rows]
@@ -178,9 +182,9 @@ def _compared(rows: pd.DataFrame, source: str, place: str) -> list[Entry]:
 
 
 def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[dict]:
-    """At most six sentences: what was run, what it cannot tell, and what the audit finds, each with its links.
+    """Composes at most six sentences: what was run, what it cannot decide, and what the audit finds, with links.
 
-    Of the checks that the layout lists by weight the first that fail are told, in words and with their arithmetic.
+    Of the checks that the layout lists by weight, the first that fail are named, in words and with their arithmetic.
 
     Args:
         settings: of the run.
@@ -201,7 +205,7 @@ def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[d
 
 
 def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
-    """The facts of a run that its sentences name."""
+    """Gathers the facts of a run that its sentences name."""
     scores = select(summaries, metric="score", stage="finetuning", size=settings.sizes, operator=settings.operators)
     averages, columns = select(scores, evaluated_on=GLUE_SCORE), select(scores, evaluated_on=COLUMNS)
     judged = averages if len(averages) else columns
@@ -242,7 +246,7 @@ def differing() -> dict[str, object]:
 
 
 def questions(cells: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
-    """The mean F1 of question answering in this run: condition -> (model, F1); a model of no operator has none."""
+    """Selects the mean F1 of question answering in this run: condition -> (model, F1); other models have none."""
     rows = cells[(cells["table"] == SQUAD) & (cells["column_key"] == "avg_f1") & cells["reproduced"].notna()]
     scores: dict[str, list[tuple[str, float]]] = {}
     for row in rows.itertuples():
@@ -252,7 +256,7 @@ def questions(cells: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
 
 
 def bleu(translation: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
-    """The BLEU by beam search in this run: protocol -> (operator, BLEU)."""
+    """Selects the BLEU by beam search in this run: protocol -> (operator, BLEU)."""
     return {
         protocol: [(names.operator(row.operator), row.mean) for row in rows.itertuples()]
         for protocol, rows in select(translation, metric="beam_bleu").groupby("protocol", sort=False)

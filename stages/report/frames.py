@@ -24,7 +24,7 @@ MODEL = ["protocol", "size", "operator"]
 
 def reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
     """Gives a function from a frame's name to the frame: of this module, or as the stage analysis left it."""
-    made = {
+    makers = {
         "overview": partial(overview, settings),
         "margins": lambda: pd.DataFrame(settings.analysis.margins.items(), columns=["quantity", "margin"]),
         "baselines": partial(baselines, settings.protocols[0]),
@@ -46,18 +46,18 @@ def reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         "environment": lambda: provenance.facts(inputs.run_records(settings), Path("dvc.lock")),
         "stages": partial(stages, settings),
     }
-    made |= {of_settings(source): partial(compared, settings, source) for source in deviations.SOURCES}
-    made |= {f"open_{source}": partial(left_open, settings, source) for source in deviations.SOURCES}
-    return lambda name: made[name]() if name in made else inputs.read(name)
+    makers |= {of_settings(source): partial(compared, settings, source) for source in deviations.SOURCES}
+    makers |= {f"open_{source}": partial(unspecified, settings, source) for source in deviations.SOURCES}
+    return lambda name: makers[name]() if name in makers else inputs.read(name)
 
 
 def of_settings(source: str) -> str:
-    """The name of the table of settings beside a source."""
+    """Returns the name of the table of settings beside a source."""
     return "settings" if source == "courtois2024" else f"settings_{source}"
 
 
 def overview(settings: Settings) -> pd.DataFrame:
-    """One row for every operator, size and protocol of this run: parameters, loss, GLUE score and its difference."""
+    """Builds a row for every operator, size and protocol: parameters, loss, GLUE score and its difference."""
     rows = select(inputs.summaries(), size=settings.sizes, operator=settings.operators)
     asked = pd.DataFrame(
         product(settings.sizes, settings.protocols, settings.operators), columns=["size", "protocol", "operator"]
@@ -78,7 +78,7 @@ def overview(settings: Settings) -> pd.DataFrame:
 
 
 def baselines(protocol: str) -> pd.DataFrame:
-    """What each baseline scores in every column of a protocol's tables, with the best of them beside each."""
+    """Selects what each baseline scores in every column of a protocol's tables, with the best of them beside each."""
     order = [*COLUMNS, GLUE_SCORE]
     rows = select(inputs.read("baselines"), protocol=protocol, evaluated_on=order, operator=list(LABELS))
     rows = rows.assign(value=100 * rows["value"])
@@ -88,14 +88,14 @@ def baselines(protocol: str) -> pd.DataFrame:
 
 
 def noise_measures(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
-    """What noise takes of every model, marked where its accuracy without noise is at chance already."""
+    """Marks among the losses of accuracy to noise those of models that are at chance without noise already."""
     clean = select(curves, level=0)[[*CURVE, "at_chance"]]
     rows = measured.merge(clean, on=CURVE, how="left")
     return rows.assign(at_chance=rows["at_chance"].where(rows["measure"] == "lost"))
 
 
 def transfer(rows: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy by task trained on and tested on, the balanced mean elsewhere, and what answers without a model."""
+    """Adds to the accuracies the balanced mean on other tasks, and what answers without a model score."""
     away = (rows["task"] != rows["evaluated_on"].str[:4]) & (rows["evaluated_on"] != MISMATCHED)
     elsewhere = rows[(rows["metric"] == "balanced_accuracy") & away]
     elsewhere = elsewhere.groupby([*MODEL, "task"], sort=False)["mean"].mean().reset_index()
@@ -114,7 +114,7 @@ def in_order(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def milestone_tests() -> pd.DataFrame:
-    """The comparisons of steps that tell something: without those of milestones that all runs reach together."""
+    """Selects the comparisons of steps, but for those of milestones that all runs reach together."""
     tests = in_order(contrasts.frame(quantity="steps").rename(columns={"at": "milestone"}))
     tested = tests[tests["p"].notna()]
     differs = tested.groupby(["size", "milestone"])["estimate"].transform(lambda steps: (steps != 0).any())
@@ -122,14 +122,14 @@ def milestone_tests() -> pd.DataFrame:
 
 
 def noise_tests() -> pd.DataFrame:
-    """The comparisons of what noise takes, with the fields that the curves of noise have."""
+    """Selects the comparisons of accuracy lost to noise, with the fields that the curves of noise have."""
     rows = contrasts.frame()
     rows = rows[rows["quantity"].str.startswith("lost_")].rename(columns={"arm": "operator", "at": "evaluated_on"})
     return rows.assign(kind=rows["quantity"].str.removeprefix("lost_"))
 
 
 def corpus() -> pd.DataFrame:
-    """What became of every document, by first reason, the most frequent first; and how many documents were read."""
+    """Selects what became of every document, by first reason, the most frequent first; and how many were read."""
     total = select(pd.read_csv(LEDGER), shard="total")
     dropped = select(total, fate="dropped").sort_values(["documents", "rule", "reason"], ascending=[False, True, True])
     frame = pd.concat([*(select(total, fate=fate) for fate in ("in", "kept", "not_selected", "malformed")), dropped])
@@ -144,19 +144,19 @@ def tokens() -> pd.DataFrame:
 
 
 def compared(settings: Settings, source: str) -> pd.DataFrame:
-    """The settings beside a source's; with what the filter found of the corpus, where it left a record."""
+    """Compares the settings with a source's; with what the filter reports of the corpus, where it left a record."""
     filtered = provenance.records(observations.RUNS, ["filtering"])
     unknown = filtered[0].get("unknown") if filtered else None
     return deviations.compare(settings.model_dump(mode="json"), published.protocol(), source, unknown)
 
 
-def left_open(settings: Settings, source: str) -> pd.DataFrame:
-    """What a source leaves open, beside what is done here."""
+def unspecified(settings: Settings, source: str) -> pd.DataFrame:
+    """Lists what a source leaves open, beside what is done here."""
     return open_items.unspecified(settings.model_dump(mode="json"), published.protocol(), source)
 
 
 def checklist(settings: Settings) -> pd.DataFrame:
-    """The reproducibility checklist with its answers; facts of the run fill the `{names}` in them."""
+    """Fills the reproducibility checklist: facts of the run take the places of the `{names}` in its answers."""
     facts = checklist_facts(settings)
     return pd.DataFrame(
         [{name: text.format(**facts) for name, text in entry.items()} for entry in content("checklist")]
@@ -164,7 +164,7 @@ def checklist(settings: Settings) -> pd.DataFrame:
 
 
 def checklist_facts(settings: Settings) -> dict[str, object]:
-    """What the checklist says of this run."""
+    """Gathers the facts of this run that the checklist names."""
     differing = {source: deviations.differing(compared(settings, source)) for source in verdicts.PAPERS}
     generated = settings.data.source == "embedded"
     return {
@@ -180,9 +180,6 @@ def checklist_facts(settings: Settings) -> dict[str, object]:
 
 
 def stages(settings: Settings) -> pd.DataFrame:
-    """Duration and start of every stage instance, and how long its training jobs took."""
-    names = ["stage", "seconds", "seconds_of_jobs", "started"]
-    frame = pd.DataFrame(
-        [{name: run.get(name) for name in names} for run in inputs.run_records(settings)], columns=names
-    )
-    return frame.astype({"seconds": float, "seconds_of_jobs": float})
+    """Selects duration and start of every stage instance, and how long its training jobs took."""
+    records = pd.DataFrame(inputs.run_records(settings), columns=["stage", "seconds", "seconds_of_jobs", "started"])
+    return records.astype({"seconds": float, "seconds_of_jobs": float})

@@ -24,35 +24,31 @@ TONES = {
 
 
 def render(folder: Path, context: dict) -> str:
-    """A whole page from `folder`/report.html and its parts; `context["page"]` is the one that is made."""
+    """Renders a whole page from `folder`/report.html and its parts; `context["page"]` is the page."""
     return environment(folder).get_template("report.html").render(context)
 
 
 def environment(*folders: Path) -> jinja2.Environment:
-    """What renders the templates of some folders, those of the first before those of the next."""
-    made = jinja2.Environment(
+    """Builds what renders the templates of some folders, those of the first before those of the next."""
+    templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folders),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= FILTERS | {
-        "css_string": css_string,
-        "formula": html_formula,
-        "inline_svg": inline_svg,
-        "tone": tone,
-    }
-    return made
+    templates.filters |= FILTERS | {"css_string": css_string, "formula": html_formula, "tone": tone}
+    templates.filters["inline_svg"] = lambda svg, name: Markup(drawing.inline(svg, name))
+    return templates
 
 
 def tone(verdict: str) -> str:
-    """How a verdict is coloured: `good`, `bad`, `open` or `none`."""
+    """Returns how a verdict is coloured: `good`, `bad`, `open` or `none`."""
     return next((name for name, verdicts in TONES.items() if verdict in verdicts), "none")
 
 
 def css_string(value: object) -> Markup:
-    """A CSS string literal; whatever is not a plain letter or digit becomes its code point."""
+    """Writes a CSS string literal, in which whatever is not a plain letter or digit is its code point."""
     safe = "".join(c if c.isascii() and c.isalnum() else f"\\{ord(c):x} " for c in str(value))
     return Markup(f'"{safe}"')
 
@@ -65,8 +61,3 @@ def html_formula(text: str) -> Markup:
         for mark, part in formula(text)
     ]
     return Markup("").join(parts)
-
-
-def inline_svg(svg: bytes, name: str) -> Markup:
-    """Our own figure, as an element of the page."""
-    return Markup(drawing.inline(svg, name))

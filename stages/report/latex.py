@@ -63,8 +63,8 @@ class Latex(str):
 
 
 def environment(folder: Path) -> jinja2.Environment:
-    """With `escape` applied to every value, and the filters of this module."""
-    made = jinja2.Environment(
+    """Builds what renders templates with `escape` applied to every value, and with the filters of this module."""
+    templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         variable_start_string="<<",
         variable_end_string=">>",
@@ -78,25 +78,25 @@ def environment(folder: Path) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"formula": latex_formula, "path": path, "address": address, "tex": Latex, "breakable": breakable}
-    made.filters |= {"form": form, "columns": columns, "paragraphs": paragraphs}
-    return made
+    templates.filters |= {"formula": latex_formula, "path": path, "address": address, "tex": Latex}
+    templates.filters |= {"breakable": breakable, "form": form, "columns": columns, "paragraphs": paragraphs}
+    return templates
 
 
 def escape(value: object) -> Latex:
-    """Safe in running text. Characters that a plain pdfLaTeX cannot set are given by their code point."""
+    """Escapes a value for running text; characters that a plain pdfLaTeX cannot set are given by their code point."""
     if isinstance(value, Latex):
         return value
     return Latex("".join(_character(character) for character in unbroken(str(value))))
 
 
 def unbroken(text: str) -> str:
-    """No line ends between a deviation and its sign."""
+    """Keeps a deviation and its sign on one line."""
     return text.replace("± ", "±\N{NO-BREAK SPACE}")
 
 
 def form(grid: Grid) -> str:
-    """How a table is set so that no letter is below 7 points: as small as the forms before it do not allow.
+    """Decides how a table is set so that no letter is below 7 points: in the first of these forms that it fits.
 
     Returns:
         `plain`: as wide as its cells. `paragraphs`: of the width of the line, cells in several lines, over several
@@ -109,12 +109,12 @@ def form(grid: Grid) -> str:
 
 
 def columns(grid: Grid) -> list[Latex]:
-    """Column types for tabular: numbers right, text left."""
+    """Returns the column types for tabular: numbers right, text left."""
     return [Latex("r" if kind == "number" else "l") for kind in grid.kinds]
 
 
 def paragraphs(grid: Grid) -> list[Latex]:
-    """Column types of paragraphs that share the line by what they hold; numbers right."""
+    """Returns column types of paragraphs that share the line by what they hold, numbers on the right."""
     cells = _columns(grid)
     least = list(map(_narrowest, cells))
     weight = [(sum(map(len, column)) / len(column)) ** SHARE for column in cells]
@@ -149,19 +149,19 @@ def _narrowest(column: tuple[str, ...]) -> float:
 
 
 def breakable(text: str) -> Latex:
-    """Text whose long identifiers may break after `.`, `_` and `/`; numbers stay whole."""
+    """Lets long identifiers break after `.`, `_` and `/`; numbers stay whole."""
     return Latex(re.sub(r"(?<=\w)(\.(?!\d)|\\_|/)(?=\w)", r"\1\\allowbreak{}", escape(text)))
 
 
 def address(url: str) -> Latex:
-    """An address for `href`. ValueError for any character that an address of ours does not need."""
+    """Checks an address for `href`. ValueError for any character that an address of ours does not need."""
     if not re.fullmatch(r"https://[\w./-]+", url, re.ASCII):
         raise ValueError(f"{url!r} cannot stand in LaTeX as an address")
     return Latex(url)
 
 
 def path(name: str) -> Latex:
-    """A file's name or a label, as it stands. ValueError for any but letters, digits and `_.-`."""
+    """Checks the name of a file or a label. ValueError for any character but letters, digits and `_.-`."""
     if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
         raise ValueError(f"{name!r} cannot name a file or label in LaTeX; allowed: letters, digits, `_`, `.`, `-`")
     return Latex(name)
@@ -184,11 +184,12 @@ def latex_formula(text: str) -> Latex:
 
 
 def compile_pdf(folder: Path, name: str) -> None:
-    """folder/NAME.pdf from folder/NAME.tex. ValueError where pdflatex is missing, or ends with an error."""
+    """Makes folder/NAME.pdf from folder/NAME.tex. ValueError where pdflatex is missing, or ends with an error."""
     if not shutil.which("pdflatex"):
         raise ValueError("report.pdf: true needs pdflatex (TeX Live); install it, or set report.pdf to false")
-    with tempfile.TemporaryDirectory() as made:
-        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"-output-directory={made}", f"{name}.tex"]
+    with tempfile.TemporaryDirectory() as build:
+        options = ["-interaction=nonstopmode", "-halt-on-error", f"-output-directory={build}"]
+        command = ["pdflatex", *options, f"{name}.tex"]
         for _ in range(RUNS):
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
             if done.returncode:
@@ -197,4 +198,4 @@ def compile_pdf(folder: Path, name: str) -> None:
                     f"report.pdf to false: {done.stdout[-1000:]}"
                 )
         with temporary_sibling(folder / f"{name}.pdf") as path:
-            shutil.copyfile(Path(made) / f"{name}.pdf", path)
+            shutil.copyfile(Path(build) / f"{name}.pdf", path)

@@ -6,7 +6,7 @@ PART = re.compile(r"([\^_])(\w)")
 
 
 def formula(text: str) -> list[tuple[str, str]]:
-    """`h^2/n` -> [("", "h"), ("^", "2"), ("", "/n")]; marks take one character, `^` raises, `_` lowers."""
+    """Splits `h^2/n` into [("", "h"), ("^", "2"), ("", "/n")]; marks take one character, `^` raises, `_` lowers."""
     parts, end = [], 0
     for match in PART.finditer(text):
         parts += [("", text[end : match.start()]), (match[1], match[2])]

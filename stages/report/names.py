@@ -37,44 +37,44 @@ MINUS = re.compile(r"(?<![\w.\-])-(?=\d)")
 
 
 def task(key: str) -> str:
-    """A task or split as the papers write it; a key that none of them knows with spaces for its underscores."""
+    """Writes a task or split as the papers do; a key that none of them knows has spaces for its underscores."""
     return TASKS.get(key, key.replace("_", " "))
 
 
 def operator(key: str) -> str:
-    """An operator as a reader knows it."""
+    """Names an operator as a reader knows it."""
     return OPERATORS.get(key, key.replace("_", " "))
 
 
 def protocol(key: str) -> str:
-    """Whose recipe of fine-tuning a protocol is."""
+    """Names whose recipe of fine-tuning a protocol is."""
     return PROTOCOLS.get(key, key)
 
 
 def milestone(key: str) -> str:
-    """What a run reaches: a loss, the end of the plateau, a share of a score."""
+    """Names what a run reaches: a loss, the end of the plateau, a share of a score."""
     return MILESTONES.get(key) or f"Loss {float(key.removeprefix('loss=')):g}"
 
 
 def model(size: str, key: str) -> str:
-    """`BERT-SIZE OPERATOR`."""
+    """Names a model, as in `BERT-base pairwise`."""
     return f"BERT-{size} {operator(key)}"
 
 
 def label(text: str) -> str:
-    """The label of a row, among whose words may be keys: `BERT-base partial_qk`, `BERT-tiny, mnli_m, courtois2024`."""
-    return LABELLED.sub(lambda match: _known(match[0]), text)
+    """Replaces keys among the words of a row's label: `BERT-base partial_qk`, `BERT-tiny, mnli_m, courtois2024`."""
+    return LABELLED.sub(lambda match: _named(match[0]), text)
 
 
-def _known(key: str) -> str:
+def _named(key: str) -> str:
     return TASKS.get(key) or PROTOCOLS.get(key) or (operator(key) if "_" in key else key)
 
 
 def prose(text: str) -> str:
-    """A sentence with keys of tasks in it, as the audit writes it: the papers' names, and true minus signs."""
+    """Replaces keys of tasks in a sentence of the audit by the papers' names, and hyphens by true minus signs."""
     return unbroken(MINUS.sub("−", KEYS.sub(lambda match: TASKS[match[1]], text)))
 
 
 def unbroken(text: str) -> str:
-    """No line ends between a number and its per cent sign."""
+    """Keeps a number and its per cent sign on one line."""
     return BEFORE_PERCENT.sub("\N{NO-BREAK SPACE}", text)

@@ -1,13 +1,10 @@
 """What each paper leaves open, beside what is done here: the sentences of deviations.yaml, with this run's values."""
 
-import re
-
 import pandas as pd
 
 from stages.report import deviations
 
 NOT_HERE = "Nothing of this run depends on it"
-KEY = re.compile(r"\{([^}]*)\}")  # in a sentence, in whose place its value stands
 
 
 def unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
@@ -45,7 +42,7 @@ def unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
 def _choice(choice: str | dict, params: dict) -> str:
     """The sentence on an open item; where a run has nothing of what the item or its sentence needs, that."""
     needs, sentence = ({}, choice) if isinstance(choice, str) else (choice.get("needs", {}), choice["chosen"])
-    missing = [deviations.absent(params, key) for key in KEY.findall(sentence)]
+    missing = [deviations.absent(params, key) for key in deviations.KEY.findall(sentence)]
     if needs and not any(_has(params, key, wanted) for key, wanted in needs.items()):
         missing = [deviations.absent(params, key) or f"{' or '.join(wanted)} in {key}" for key, wanted in needs.items()]
     if any(missing):

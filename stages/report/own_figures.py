@@ -16,12 +16,12 @@ CEILING = "accuracy_ceiling"
 
 
 def waiting(curves: pd.DataFrame) -> list[Drawing]:
-    """Kaplan-Meier curves of this run's operators, a panel for each milestone that tells runs apart.
+    """Draws Kaplan-Meier curves of this run's operators, a panel for each milestone that runs reach at several steps.
 
     None where every operator has one run, and none of a milestone that all runs reach at one evaluation.
     """
     panels = select(curves, source="reproduced").groupby(["size", "milestone"], sort=False)
-    run = panels.filter(_tells_apart)
+    run = panels.filter(_differs_by_run)
     groups = [
         (f"{names.milestone(name)}, BERT-{size}", rows)
         for (size, name), rows in frames.in_order(run).groupby(["size", "milestone"], sort=False)
@@ -30,10 +30,11 @@ def waiting(curves: pd.DataFrame) -> list[Drawing]:
         return []
     title = "Share of this run's pre-training runs that have not yet got to a milestone (Kaplan-Meier curves)"
     notes = tuple(content("sentences")["notes"]["waiting"])
-    return [drawing("waiting", title, "analysis", groups, _still_waiting, _left, (WIDTH, 2.3), run, notes=notes)]
+    draw, describe, size = _still_waiting, _shares_in_words, (WIDTH, 2.3)
+    return [drawing("waiting", title, "analysis", groups, draw, describe, size, run, notes=notes)]
 
 
-def _tells_apart(panel: pd.DataFrame) -> bool:
+def _differs_by_run(panel: pd.DataFrame) -> bool:
     """Whether an operator has several runs, and not all runs reach the milestone at one evaluation."""
     at_once = (
         panel.loc[panel["step"] > 0, "step"].nunique() == 1 and panel.groupby("operator")["waiting"].min().eq(0).all()
@@ -42,7 +43,7 @@ def _tells_apart(panel: pd.DataFrame) -> bool:
 
 
 def translation(frame: pd.DataFrame) -> list[Drawing]:
-    """One figure: a panel a protocol and accuracy, a line an operator; dotted, the ceiling where there is one."""
+    """Draws one figure: a panel a protocol and accuracy, a line an operator; dotted, the ceiling where there is one."""
     groups = [
         (f"{protocol}: {label}", rows[rows["metric"].isin((metric, CEILING))].assign(shown=metric))
         for protocol, rows in frame.groupby("protocol", sort=False)
@@ -67,7 +68,7 @@ def _still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
     steps_axis(axes)
 
 
-def _left(frame: pd.DataFrame) -> str:
+def _shares_in_words(frame: pd.DataFrame) -> str:
     """The share of every operator's runs that never get there, and when the last of the others does."""
     parts = []
     for operator, rows in frame.groupby("operator", sort=False):

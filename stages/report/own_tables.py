@@ -19,7 +19,7 @@ PARTS = ("text", "spread", "detail")  # of a value, those that a column may say
 
 
 def table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = None, **facts: object) -> Grid:
-    """A table as its entry describes it; one line that says so where its frame has no rows.
+    """Builds a table as its entry describes it; where its frame has no rows, one line says so.
 
     Args:
         name: of the table, and of its files.

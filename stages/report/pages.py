@@ -9,7 +9,7 @@ LEFT_OUT = {"id": "published_only", "title": "Published, with nothing of this ru
 
 
 def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], values: dict) -> list[dict]:
-    """The pages with their sections filled.
+    """Fills the pages with their sections.
 
     On the main page stands what holds a number of this run or of released results; the rest moves to the appendix. A
     figure with nothing to draw, such as that of a ledger without drops, is left out, and so is an empty section.
@@ -23,7 +23,7 @@ def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], va
     Returns:
         The pages of `content`; of each section, `text` has its paragraphs and `shown` its tables and figures in order.
     """
-    made, published = [], []
+    filled, published = [], []
     for page in content["pages"]:
         sections = [
             section | {"text": _text(section, values), "shown": _shown(section, grids, figures)}
@@ -35,14 +35,14 @@ def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], va
         if page["file"] == REST:
             sections.append(LEFT_OUT | {"shown": published})
         sections = [section | {"shown": [i for i in section["shown"] if not i.empty]} for section in sections]
-        made.append(page | {"sections": [section for section in sections if section["shown"]]})
-    return made
+        filled.append(page | {"sections": [section for section in sections if section["shown"]]})
+    return filled
 
 
-def places(made: list[dict]) -> dict[str, str]:
-    """The address of every table and figure that stands on a page; a figure of one run also by its kind."""
+def places(filled: list[dict]) -> dict[str, str]:
+    """Maps every table and figure that stands on a page to its address; a figure of one run also by its kind."""
     addresses = {}
-    for page in made:
+    for page in filled:
         for item in (item for section in page["sections"] for item in section["shown"]):
             address = f"{'' if page['file'] == MAIN else page['file'] + '.html'}#{item.name}"
             addresses |= {item.name: address, item.name.split("-")[0]: address}
@@ -50,10 +50,20 @@ def places(made: list[dict]) -> dict[str, str]:
 
 
 def not_run(
-    made: list[dict], content: dict, grids: dict[str, Grid], figures: dict[str, Drawing]
+    filled: list[dict], content: dict, grids: dict[str, Grid], figures: dict[str, Drawing]
 ) -> list[tuple[str, str, str]]:
-    """What this run did not measure: (title, address of the published numbers, command that makes it)."""
-    addresses, listed = places(made), {}
+    """Lists the tables and figures that this run did not measure.
+
+    Args:
+        filled: the pages, as `pages` returns them.
+        content: of sections.yaml.
+        grids: every table by name.
+        figures: every figure by name.
+
+    Returns:
+        The title of each, the address of the published numbers or nothing, and the command that makes it.
+    """
+    addresses, listed = places(filled), {}
     for section in (section for page in content["pages"] for section in page["sections"]):
         for item in _shown(section, grids, figures):
             if not item.measured and item.stage not in ("analysis", "report"):

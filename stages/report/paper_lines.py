@@ -42,7 +42,7 @@ def published(rows: dict[str, list]) -> list[Line]:
 
 
 def printed(cell) -> Value:
-    """One cell as the paper prints it, marked where its other edition has something else."""
+    """Formats one cell as the paper prints it, marked where its other edition has something else."""
     if cell is None or pd.isna(cell.printed):
         return Value(MISSING)
     kind = "formula" if isnan(cell.published) and FORMULA.fullmatch(cell.printed) else "number"
@@ -65,19 +65,19 @@ def recomputed(row: list) -> Line | None:
 
 def reproduced(row: list) -> Line | None:
     """Gives what this run counted, or measured of its models; None where it has nothing of the row."""
-    there = [cell for cell in row if cell and pd.notna(cell.reproduced)]
-    if not there:
+    cells = [cell for cell in row if cell and pd.notna(cell.reproduced)]
+    if not cells:
         return None
-    if any(cell.verdict == NO_MODEL for cell in there):
+    if any(cell.verdict == NO_MODEL for cell in cells):
         return Line("computed", tuple(measured(cell) if cell else Value(MISSING) for cell in row))
-    trained = [cell.reproduced_n for cell in there if cell.unit_of_inference != EXACT]
-    counted = "counted" if len(trained) < len(there) else ""
+    trained = [cell.reproduced_n for cell in cells if cell.unit_of_inference != EXACT]
+    counted = "counted" if len(trained) < len(cells) else ""
     label = " and ".join(part for part in (counted, _with_n("reproduced", trained) if trained else "") if part)
     return Line(label, tuple(measured(cell) if cell else Value(MISSING) for cell in row))
 
 
 def measured(cell) -> Value:
-    """One cell as this run has it: mean and spread; behind them the interval, the runs and the verdict."""
+    """Formats one cell of this run: mean and spread; behind them the interval, the runs and the verdict."""
     if isnan(cell.reproduced):
         return Value(MISSING)
     detail = ""
@@ -96,10 +96,10 @@ def notes(cells: pd.DataFrame) -> list[str]:
     """Says what the mark of chance means, where a cell has it, and what n and ± are in the reproduced lines."""
     trained = cells[(cells["status"] == "reproduced") & cells["unit_of_inference"].notna()]
     trained = trained[trained["unit_of_inference"] != EXACT]
-    made = [sentence("chance_note")] if cells["at_chance"].eq(True).any() else []
+    texts = [sentence("chance_note")] if cells["at_chance"].eq(True).any() else []
     for (unit, n, runs), _ in trained.groupby(["unit_of_inference", "reproduced_n", "runs"]):
-        made.append(sentence("unit_note", unit=unit, n=n, runs=runs, speaks=_speaks(unit, n)))
-    return made
+        texts.append(sentence("unit_note", unit=unit, n=n, runs=runs, speaks=_speaks(unit, n)))
+    return texts
 
 
 def _against(verdict: str) -> str:

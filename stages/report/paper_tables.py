@@ -29,7 +29,7 @@ Editions = dict[str, pd.DataFrame]  # the cells of a table by edition, the later
 
 
 def paper_table(tables: tuple[Table, ...], cells: tuple[pd.DataFrame, ...], sizes: Iterable[str]) -> Grid:
-    """A published table with its cells as analysis filled them; that of both editions of a paper as one.
+    """Builds a published table from its cells as analysis filled them; that of both editions of a paper as one.
 
     Args:
         tables: the table, or that of each edition, the earlier one first.
@@ -48,10 +48,11 @@ def paper_table(tables: tuple[Table, ...], cells: tuple[pd.DataFrame, ...], size
     groups, headings, labelled = (_list if table.is_list else _matrix)(by_edition)
     everything = pd.concat([cells.assign(edition=edition) for edition, cells in by_edition.items()])
     csv = everything[CSV].rename(columns=CALLED).assign(command=command(table.stage))
-    changed = int(_last(by_edition)["other_edition"].notna().sum())
+    latest = by_edition[labels[-1]]
+    changed = int(latest["other_edition"].notna().sum())
     notes = [note for table in tables for note in table.notes]
     notes += [sentence("edition_note", changed=changed)] if table.edition else []
-    notes += paper_lines.notes(_last(by_edition))
+    notes += paper_lines.notes(latest)
     measured = everything.loc[everything["verdict"] != NO_MODEL, ["reproduced", "released"]].notna()
     numbers = " or ".join(dict.fromkeys(table.number for table in tables))
     return Grid(
@@ -72,7 +73,7 @@ def paper_table(tables: tuple[Table, ...], cells: tuple[pd.DataFrame, ...], size
 
 
 def merged_name(name: str) -> str:
-    """`kowsher2025_naacl_table1_glue` -> `kowsher_table1_glue`; other names stay as they are."""
+    """Names a table of both editions: `kowsher2025_naacl_table1_glue` -> `kowsher_table1_glue`; others stay."""
     edition = _edition(name)
     return name.replace(edition, "kowsher", 1) if edition else name
 
@@ -90,10 +91,6 @@ def _links(name: str, label: str = "") -> tuple[tuple[str, str], ...]:
     return tuple((label or text, address) for start, (text, address) in LINKS.items() if name.startswith(start))
 
 
-def _last(by_edition: Editions) -> pd.DataFrame:
-    return list(by_edition.values())[-1]
-
-
 def _asked_for(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.DataFrame:
     """Without the rows and columns of sizes that neither the paper nor this run has."""
     printed = cells["printed"].notna()
@@ -102,11 +99,11 @@ def _asked_for(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.Da
     return cells[rows & _wanted(cells["column_key"], patterns, printed, {*sizes, PAPER_SIZES[-1]})]
 
 
-def _wanted(keys: pd.Series, patterns: list[str], there: pd.Series, sizes: set[str]) -> pd.Series:
-    """Which keys have no size, one of these, or a cell that is there anyway; patterns: of keys with a size."""
-    found = {key: next(filter(None, (_size(pattern, key) for pattern in patterns)), None) for key in keys.unique()}
-    of_size = keys.map(lambda key: found[key] is None or found[key] in sizes)
-    return of_size | keys.isin(keys[there])
+def _wanted(keys: pd.Series, patterns: list[str], kept: pd.Series, sizes: set[str]) -> pd.Series:
+    """Which keys have no size, one of these, or a cell that is kept anyway; patterns: of keys with a size."""
+    size_of = {key: next(filter(None, (_size(pattern, key) for pattern in patterns)), None) for key in keys.unique()}
+    of_size = keys.map(lambda key: size_of[key] is None or size_of[key] in sizes)
+    return of_size | keys.isin(keys[kept])
 
 
 def _size(pattern: str, key: str) -> str | None:
@@ -126,15 +123,14 @@ def _matrix(by_edition: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...
         rows = {edition: row for edition, row in rows.items() if any(row)}
         latest = list(rows.values())[-1]
         printed = any(pd.notna(cell.printed) for row in rows.values() for cell in row if cell)
-        made = [
+        lines = [
             *(paper_lines.published(rows) if printed else ()),
             paper_lines.recomputed(latest) if printed else None,
             paper_lines.reproduced(latest),
         ]
-        lines = tuple(line for line in made if line)
         label = names.label(next(cell.row for cell in latest if cell))
         remark = NO_MODEL if any(cell.verdict == NO_MODEL for cell in latest if cell) else NOT_IN_PAPER
-        groups.append(Group(label, lines, "" if printed else remark))
+        groups.append(Group(label, tuple(filter(None, lines)), "" if printed else remark))
     headings = tuple(
         Heading(names.label(pair[0]), pair[1]) for pair in zip(columns["column"], columns["metric"], strict=True)
     )
@@ -153,7 +149,7 @@ def _list(by_edition: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...],
         edition: {(cell.row_key, cell.column_key): cell for cell in cells.itertuples()}
         for edition, cells in by_edition.items()
     }
-    latest = _last(by_edition)
+    latest = list(by_edition.values())[-1]
     columns = {"Where": None} | {f"Published{', ' + edition if edition else ''}": None for edition in by_edition}
     columns |= {"Recomputed": None} if latest["released"].notna().any() else {}
     columns |= {"Reproduced or counted": None} if latest["reproduced"].notna().any() else {}

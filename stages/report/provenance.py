@@ -19,20 +19,15 @@ FACTS = {
 
 
 def records(folder: Path, names: Iterable[str]) -> list[dict]:
-    """The record of every named stage instance that has one, in the given order."""
+    """Reads the record of every named stage instance that has one, in the given order."""
     paths = (folder / f"{name}.json" for name in names)
     return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
 
 
 def facts(runs: list[dict], lock: Path) -> pd.DataFrame:
-    """Lists what the stages ran on: commit, versions, machine. Values that differ between stages stand side by side.
+    """Lists what the stages of these records ran on: commit, digest of dvc.lock, versions, machine.
 
-    Args:
-        runs: the records of the stages, as `records` gives them.
-        lock: the path of dvc.lock, whose digest is one of the facts.
-
-    Returns:
-        A frame with columns fact and value, a row a fact that is known.
+    Values that differ between stages stand side by side. Columns: fact and value; a row for every fact that is known.
     """
     rows = [(label, _distinct(run.get(key) for run in runs)) for key, label in FACTS.items()]
     packages = sorted({name for run in runs for name in run.get("packages", {})})
@@ -43,7 +38,7 @@ def facts(runs: list[dict], lock: Path) -> pd.DataFrame:
 
 
 def lock_digest(lock: Path) -> str:
-    """SHA-256 of dvc.lock without the entry of this stage, which DVC writes after the report is made."""
+    """Computes the SHA-256 of dvc.lock without this stage's entry, which DVC writes after the report is made."""
     if not lock.exists():
         return "none: this run was not made by `dvc repro`"
     stages = yaml.safe_load(lock.read_text(encoding="utf-8")).get("stages", {})

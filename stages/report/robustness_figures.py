@@ -5,6 +5,7 @@ accuracy by task trained on and tested on, beside their Table 6, above what answ
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -31,7 +32,7 @@ TRANSFER_CSV = ["source", *MODEL, "operator", "trained", "evaluated_on", "mean",
 
 
 def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float]) -> list[Drawing]:
-    """The figure of noise, for every protocol and size of a run.
+    """Draws the figure of noise, for every protocol and size of a run.
 
     Args:
         curves: as robustness.curves gives them, scores as fractions.
@@ -40,30 +41,26 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
     """
     curves = curves.assign(source="reproduced", **{name: 100 * curves[name] for name in ("mean", "minimum", "maximum")})
     printed = _published_noise(cells)
-    made = []
+    drawings = []
     for ends, run in _runs(curves):
         frame = _in_order(pd.concat([printed, run]) if len(run) else printed)
         span = frame.reindex(columns=["mean", "minimum", "maximum"]).stack()
         scale = (min(span.min(), *constant.values(), 100.0) - 2, max(span.max(), *constant.values(), 0.0) + 2)
-
-        def paint(axes: Axes, rows: pd.DataFrame, scale: tuple[float, float] = scale) -> None:
-            _lines(axes, rows, constant)
-            axes.set_ylim(*scale)
-
+        paint = partial(_lines, constant=constant, scale=scale)
         groups = [
             (_noise_title(*keys, rows), rows)
             for keys, rows in frame.groupby(["size", "kind", "evaluated_on"], sort=False)
         ]
         title, csv = "Accuracy under noise", frame.reindex(columns=NOISE_CSV)
         units = run[["n", "unit"]].drop_duplicates().itertuples(index=False)
-        made.append(
+        drawings.append(
             _drawing("noise_curves", title, ends, groups, paint, _ends, 2.5, csv, units=[f"{n} {u}" for n, u in units])
         )
-    return made
+    return drawings
 
 
 def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
-    """The figure of transfer, for every protocol and size of a run.
+    """Draws the figure of transfer, for every protocol and size of a run.
 
     Args:
         means: as robustness.transfer gives them, scores as fractions.
@@ -71,7 +68,7 @@ def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
     """
     means = means.assign(source="reproduced", mean=100 * means["mean"], trained=means["task"])
     printed = _published_transfer(cells)
-    made = []
+    drawings = []
     for ends, run in _runs(means):
         frame = pd.concat([printed, _with_priors(run)]) if len(run) else printed
         groups = [
@@ -79,8 +76,8 @@ def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
             for (source, size, operator), rows in frame.groupby(["source", "size", "operator"], sort=False)
         ]
         title, csv = "Accuracy (%) by the task trained on and the task tested on", frame.reindex(columns=TRANSFER_CSV)
-        made.append(_drawing("transfer_matrices", title, ends, groups, _heat, _matrix_in_words, 2.9, csv))
-    return made
+        drawings.append(_drawing("transfer_matrices", title, ends, groups, _heat, _matrix_in_words, 2.9, csv))
+    return drawings
 
 
 def _runs(frame: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
@@ -103,24 +100,15 @@ def _drawing(
     describe: Callable[[pd.DataFrame], str],
     height: float,
     csv: pd.DataFrame,
-    **said: object,
+    **facts: object,
 ) -> Drawing:
     """A figure of this run, or without one of the published numbers alone, beside the table that it goes with.
 
-    Args:
-        name: of the figure, also of its notes in sentences.yaml.
-        title: of the figure.
-        ends: of the name and of the title, as `_runs` gives them.
-        groups: the title and the rows of each panel.
-        paint: draws the rows of a panel.
-        describe: the same in words.
-        height: of a panel, in inches.
-        csv: the numbers drawn.
-        said: what the notes name.
+    ends: of the name and of the title, as `_runs` gives them. height: of a panel. facts: what the notes name.
     """
     stage, table = FIGURES[name]
     table = specifications.load()[0][table]
-    notes = [say(note, **said) for note in content("sentences")["notes"][name]]
+    notes = [say(note, **facts) for note in content("sentences")["notes"][name]]
     return drawing(
         f"{name}{ends[0]}",
         f"{title}{ends[1]}",
@@ -184,7 +172,7 @@ def _noise_title(size: str, kind: str, evaluated_on: str, rows: pd.DataFrame) ->
     return f"{_label(evaluated_on)}, {where}, {published}BERT-{size}"
 
 
-def _lines(axes: Axes, frame: pd.DataFrame, constant: dict[str, float]) -> None:
+def _lines(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], scale: tuple[float, float]) -> None:
     """Score by level: reproduced as lines with a band, published as hollow markers on a thin line."""
     for (source, operator), rows in frame.groupby(["source", "operator"], sort=False):
         if source == "reproduced":
@@ -197,6 +185,7 @@ def _lines(axes: Axes, frame: pd.DataFrame, constant: dict[str, float]) -> None:
     split = frame["evaluated_on"].iloc[0]
     if (frame["source"] == "reproduced").any() and split in constant:
         axes.axhline(constant[split], color=INK, linewidth=0.8, linestyle=DASHED, label=CONSTANT)
+    axes.set_ylim(*scale)
     axes.set_xlabel("level of noise (%)")
     axes.set_ylabel("accuracy (%)")
 

@@ -15,12 +15,7 @@ def csv_of(frame: pd.DataFrame) -> str:
         Its text, in which a cell that a spreadsheet would take for a formula (`=...`, or words after a plus, a minus
         or an @) begins with an apostrophe, the sign of spreadsheets for text. Numbers stand as they are.
     """
-    written = frame.copy()
-    for place, kind in enumerate(frame.dtypes):
-        if not pd.api.types.is_numeric_dtype(kind):
-            cells = [_as_text(cell) for cell in frame.iloc[:, place]]
-            written.isetitem(place, pd.Series(cells, frame.index, dtype=object))
-    return written.to_csv(index=False, lineterminator="\n")
+    return frame.map(_as_text).to_csv(index=False, lineterminator="\n")
 
 
 def _as_text(cell: object) -> object:

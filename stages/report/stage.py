@@ -20,6 +20,7 @@ from stages.report import (
     answer_figure,
     cards,
     deviations,
+    drawing,
     first_screen,
     frames,
     html,
@@ -43,7 +44,7 @@ PRINTED = ("report", "supplement")  # the main page, and what stands on the othe
 
 
 def tables(settings: Settings) -> dict[str, Grid]:
-    """Every table of the report by name."""
+    """Builds every table of the report, by name."""
     filled = inputs.read("cells", dtype=cells.TYPES).fillna({"status": "", "metric": ""})
     claims, checks = inputs.read("claims").fillna(""), inputs.audited()
     grids = [
@@ -56,7 +57,7 @@ def tables(settings: Settings) -> dict[str, Grid]:
 
 
 def published_tables(filled: pd.DataFrame, settings: Settings) -> list[Grid]:
-    """The papers' tables: each by itself, and those of a paper's two editions also as one."""
+    """Builds the papers' tables: each by itself, and those of a paper's two editions also as one."""
     specified = specifications.load()[0]
     cells_of = {name: filled[filled["table"] == name] for name in specified}
     alone = [(table,) for table in specified.values()]
@@ -72,7 +73,7 @@ def published_tables(filled: pd.DataFrame, settings: Settings) -> list[Grid]:
 
 
 def selected_tables(settings: Settings) -> list[Grid]:
-    """The tables of our own, from the entries of tables.yaml; those of settings once for every source."""
+    """Builds the tables of our own, from the entries of tables.yaml; those of settings once for every source."""
     facts = statistics_of(settings) | data_of(settings)
     read = frames.reader(settings)
     by_source = ("forms", "settings", "open")
@@ -86,7 +87,7 @@ def selected_tables(settings: Settings) -> list[Grid]:
 
 
 def statistics_of(settings: Settings) -> dict[str, object]:
-    """How this run's numbers are judged, for texts to name."""
+    """Gathers how this run's numbers are judged, for texts to name."""
     options = settings.analysis
     return {
         "confidence": f"{100 * options.confidence:g} %",
@@ -99,7 +100,7 @@ def statistics_of(settings: Settings) -> dict[str, object]:
 
 
 def data_of(settings: Settings) -> dict[str, object]:
-    """What tables of the data name beside their rows."""
+    """Gathers what tables of the data name beside their rows."""
     index = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))
     read = inputs.select(frames.corpus(), fate="in")["documents"].sum()
     return {
@@ -113,31 +114,37 @@ def data_of(settings: Settings) -> dict[str, object]:
 
 
 def drawings(settings: Settings) -> dict[str, Drawing]:
-    """Every figure of the report by name."""
+    """Draws every figure of the report, by name."""
     runs = inputs.read("runs")
     runs = runs[runs["evaluated_on"] == scores.GLUE_SCORE].assign(score=lambda rows: 100 * rows["value"])
     score = {name: inputs.constant_answers("score", name).get(scores.GLUE_SCORE) for name in settings.protocols}
     runs["constant"] = runs["protocol"].map(score).where(runs["source"] == "reproduced").astype(float)
-    drawn = {
+    frame_of = {
         "curves": inputs.read("curves"),
         "dots": runs.drop(columns=["evaluated_on", "value"]).assign(quantity=scores.GLUE_SCORE),
         "bars": pd.concat([inputs.read("bars"), shares(frames.corpus())]),
     }
-    made = [draw(figure, drawn[figure.kind]) for figure in specifications.load()[1].values()]
+    figures = [draw(figure, frame_of[figure.kind]) for figure in specifications.load()[1].values()]
     filled = inputs.read("cells", dtype=cells.TYPES)
-    made += robustness_figures.noise(inputs.read("noise_curves"), filled, inputs.constant_answers("accuracy"))
-    made += robustness_figures.transfer(inputs.read("transfer"), filled)
-    made += own_figures.translation(inputs.read("translation_curves"))
-    made += own_figures.waiting(inputs.read("waiting"))
-    made.append(answer_figure.answer(inputs.summaries(), settings))
-    return {drawing.name: drawing for drawing in made}
+    figures += robustness_figures.noise(inputs.read("noise_curves"), filled, inputs.constant_answers("accuracy"))
+    figures += robustness_figures.transfer(inputs.read("transfer"), filled)
+    figures += own_figures.translation(inputs.read("translation_curves"))
+    figures += own_figures.waiting(inputs.read("waiting"))
+    figures.append(answer_figure.answer(inputs.summaries(), settings))
+    return {figure.name: figure for figure in figures}
 
 
 def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawing]) -> dict:
-    """What the templates are filled with: what all pages share, and the pages."""
+    """Gathers what the templates are filled with: what all pages share, and the pages.
+
+    Args:
+        settings: of the run.
+        grids: every table by name.
+        figures: every figure by name.
+    """
     layout, summaries = content("sections"), inputs.summaries()
     matrix = first_screen.matrix(settings, summaries)
-    made = pages.pages(layout, grids, figures, texts(settings, matrix))
+    filled = pages.pages(layout, grids, figures, texts(settings, matrix))
     tasks = inputs.task_statistics()
     more = {
         "subsets": sorted(tasks.loc[tasks["subset"], "task"].map(names.task).unique()),
@@ -149,17 +156,17 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
         "columns": layout["matrix"],
         "matrix": matrix,
         "one_a_source": first_screen.one_a_source,
-        "places": pages.places(made),
+        "places": pages.places(filled),
         "sentences": first_screen.sentences(settings, summaries, inputs.audited()),
         "more": sentence("data", **more),
         "answer": figures["answer"],
-        "pages": made,
-        "not_run": pages.not_run(made, layout, grids, figures),
+        "pages": filled,
+        "not_run": pages.not_run(filled, layout, grids, figures),
     }
 
 
 def texts(settings: Settings, matrix: list[dict]) -> dict[str, object]:
-    """What the texts of the sections name: options of the analysis, and the answers that this run gives."""
+    """Gathers what the texts of the sections name: options of the analysis, and the answers that this run gives."""
     totals = frames.reader(settings)("audit_totals")
     return statistics_of(settings) | {
         "answer": lambda column: first_screen.answer(column, matrix),
@@ -172,17 +179,20 @@ def texts(settings: Settings, matrix: list[dict]) -> dict[str, object]:
 
 
 def write(filled: dict, grids: dict[str, Grid], figures: dict[str, Drawing], settings: Settings) -> None:
-    """All files; the folders of tables, figures and cards are replaced whole."""
+    """Writes all files; the folders of tables, figures and cards are replaced as a whole.
+
+    Args:
+        filled: what the templates are filled with, as `context` returns it.
+        grids: every table by name.
+        figures: every figure by name.
+        settings: of the run.
+    """
     tex = latex.environment(TEMPLATES)
     with temporary_sibling(REPORTS / "tables") as folder:
         for name, grid in grids.items():
             write_atomically(folder / f"{name}.csv", csv_of(grid.csv))
             write_atomically(folder / f"{name}.tex", tex.get_template("table.tex").render(grid=grid))
-    with temporary_sibling(REPORTS / "figures") as folder:
-        for name, drawing in figures.items():
-            write_atomically(folder / f"{name}.csv", csv_of(drawing.csv))
-            for form, drawn in drawing.files.items():
-                write_atomically(folder / f"{name}.{form}", drawn)
+    drawing.write(REPORTS / "figures", figures.values())
     with temporary_sibling(REPORTS / "model_cards") as folder:
         for name, card in cards.cards(settings, inputs.summaries()).items():
             write_atomically(folder / f"{name}.md", card)

@@ -12,6 +12,7 @@ import pandas as pd
 from stages.evidence.cell_verdicts import NOT_RUN
 
 MISSING = "–"
+WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 PHRASE = 45  # characters, from which a cell is a text
 LONG, WIDE, GAP = 36, 90, 0.4  # lines that no longer fit a page; characters that fill one; space between groups
 
@@ -136,38 +137,52 @@ class Grid(Shown):
 
 
 def command(stage: str) -> str:
-    """What makes the numbers of a stage, and the report, again."""
+    """Returns the command that makes the numbers of a stage, and the report, again."""
     return f"dvc repro {stage} report" if stage != "report" else "dvc repro report"
 
 
 def number(value: float, decimals: int) -> str:
-    """Fixed decimals, thousands separated; a true minus sign; a dash for NaN."""
-    return MISSING if isnan(value) else f"{value:,.{decimals}f}".replace("-", "−")
+    """Formats fixed decimals: thousands separated, a true minus sign but for a rounded zero, a dash for NaN."""
+    return MISSING if isnan(value) else f"{value:z,.{decimals}f}".replace("-", "−")
+
+
+def in_words(count: int) -> str:
+    """Writes a count as running text has it: up to ten as a word."""
+    return WORDS[count] if count < len(WORDS) else f"{count:,}"
 
 
 def detectable(difference: float, unit: str = "points") -> str:
-    """In words, the difference that 80 % of such runs would find; rounded up, never down."""
+    """Says in words which difference 80 % of such runs would find; it is rounded up, never down."""
     tenths = ceil(round(10 * difference, 6))  # 11.000000000000002 is 11
     return f"{number(tenths / 10, 1)} {unit} would be found in 80 % of such runs, at the first step of Holm's method"
 
 
 def signed(value: float, decimals: int) -> str:
-    """A difference, with its sign: `+0.63`, `−20.5`."""
-    return f"{'+' if value > 0 else ''}{number(value, decimals)}"
+    """Formats a difference with its sign: `+0.63`, `−20.5`; a rounded zero has none."""
+    return f"{'+' if round(value, decimals) > 0 else ''}{number(value, decimals)}"
 
 
 def spread(value: float, decimals: int) -> str:
-    """A standard deviation as it stands behind a mean, `± 0.37`; nothing for NaN."""
+    """Formats a standard deviation as it stands behind a mean, `± 0.37`; nothing for NaN."""
     return "" if isnan(value) else f"± {number(value, decimals)}"
 
 
 def interval(low: float, high: float, decimals: int) -> str:
-    """An interval as `1.20 to 3.40`, or `1.20 or more` without an upper end; a dash for NaN."""
+    """Formats an interval.
+
+    Args:
+        low: its lower end; NaN where there is no interval.
+        high: its upper end; infinite where it has none.
+        decimals: of both.
+
+    Returns:
+        Text such as `1.20 to 3.40`, or `1.20 or more`; a dash where there is no interval.
+    """
     if isnan(low):
         return MISSING
     return f"{number(low, decimals)} {'or more' if isinf(high) else f'to {number(high, decimals)}'}"
 
 
 def probability(p: float) -> str:
-    """Three digits after the point, and never a zero."""
+    """Formats a probability with three digits after the point, and never as zero."""
     return MISSING if isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"

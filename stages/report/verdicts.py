@@ -37,7 +37,7 @@ END = re.compile(r"(?<=\.)\s+(?=[A-Z])")  # of a sentence
 
 
 def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
-    """Every claim with its judgements, each with the checks of the audit that it rests on.
+    """Builds the table of claims with their judgements, each with the checks of the audit that it rests on.
 
     Args:
         ledger: the claims as analysis judged them, a row for each ledger that a claim belongs to.
@@ -53,12 +53,12 @@ def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
         for column in LEDGERS:
             because = names.prose(_marked(row[f"{column}_because"], shared[column]))
             verdict = row["reading"] if (column, row[column]) == COMMON else row[column]
-            values.append(Value(verdict, because=because, kind="verdict", checks=rests * (column == "numbers")))
+            values.append(Value(verdict, because=because, kind="verdict", checks=rests if column == "numbers" else ()))
         words = [("Paper", PAPERS[row["paper"]])]
         words += [(heading, row[column]) for column, (heading, _) in LEDGERS.items()]
         groups.append(Group(row["id"], (Line("", tuple(values)),), anchor=row["id"], words=tuple(words)))
     heads = [
-        Heading(label, " ".join([meaning, *(f"{mark} {names.prose(said)}" for said, mark in shared[column].items())]))
+        Heading(label, " ".join([meaning, *(f"{mark} {names.prose(text)}" for text, mark in shared[column].items())]))
         for column, (label, meaning) in LEDGERS.items()
     ]
     return Grid(
@@ -77,7 +77,7 @@ def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
 
 
 def side_by_side(ledger: pd.DataFrame) -> list[dict]:
-    """One entry per claim, with its verdicts and reasons under the names of LEDGERS.
+    """Puts the verdicts and reasons of every claim into one entry, under the names of LEDGERS.
 
     A claim that the audit alone decides says nothing of the run, whose column stays empty.
     """
@@ -103,15 +103,15 @@ def _because(row) -> str:
         interval = LEVEL.sub(r", \1 %", intervals.get(name, ""))  # brackets stand around it here
         estimates.append(f"{name}: {value}" + (f" ({interval})" if interval else ""))
     unit = f", from {row.unit_of_inference}" if row.unit_of_inference else ""
-    found = f"Found: {'; '.join(estimates)}{unit}." if row.estimate else ""
-    return " ".join(part for part in (row.because, found, row.power) if part)
+    results = f"Found: {'; '.join(estimates)}{unit}." if row.estimate else ""
+    return " ".join(part for part in (row.because, results, row.power) if part)
 
 
 def _shared(reasons: list[str]) -> dict[str, str]:
     """The sentences that stand in more than a quarter of the cells of a column that has any, each with its mark."""
-    said = [END.split(reason) for reason in reasons if reason]
-    counts = Counter(sentence for sentences in said for sentence in set(sentences))
-    often = [sentence for sentence, count in counts.most_common(len(MARKS)) if count > max(len(said) / 4, 1)]
+    cells = [END.split(reason) for reason in reasons if reason]
+    counts = Counter(sentence for sentences in cells for sentence in set(sentences))
+    often = [sentence for sentence, count in counts.most_common(len(MARKS)) if count > max(len(cells) / 4, 1)]
     return dict(zip(often, MARKS, strict=False))
 
 
@@ -121,7 +121,7 @@ def _marked(reason: str, shared: dict[str, str]) -> str:
 
 
 def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
-    """How many claims of every source each ledger judges: decided, which hold or fail, and open."""
+    """Counts how many claims of every source each ledger judges: decided, which hold or fail, and open."""
     rows = pd.DataFrame(side_by_side(ledger))
     totals = []
     for paper, of_paper in rows.groupby("paper", sort=False):
@@ -135,7 +135,7 @@ def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
 
 
 def audit(checks: pd.DataFrame) -> Grid:
-    """All checks of the published numbers: those that fail first, by weight, then what is not decided."""
+    """Builds the table of all checks of the published numbers: those that fail first, by weight, then the undecided."""
     weights = {entry["check"]: place for place, entry in enumerate(content("sections")["findings"])}
     order = {verdict: place for place, verdict in enumerate(WORST)}
     rank = checks["verdict"].map(order).fillna(len(order)) * 1000 + checks["check"].map(weights).fillna(999)
@@ -165,7 +165,7 @@ def _prose(text: str) -> Value:
 
 
 def audit_totals(checks: pd.DataFrame) -> pd.DataFrame:
-    """How the audit came out by source, in facts: checks that one reason decides are one, with the worst verdict."""
+    """Counts the facts of every source by verdict: checks that one reason decides are one, with the worst verdict."""
     totals = []
     for paper, of_source in checks.groupby(checks["check"].str.partition(".")[0].map(PAPER_OF), sort=False):
         computed = of_source[(of_source["by"] == "arithmetic") & of_source["verdict"].isin(WORST)]

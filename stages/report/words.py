@@ -13,32 +13,24 @@ TEMPLATES = REPORTS / "templates"
 
 
 def say(template: str, **values: object) -> str:
-    """A text with its values, in one line. An empty value, such as of a gap in a table, is a number that is missing."""
+    """Fills a text, in one line. An empty value, such as of a gap in a table, is a number that is missing."""
     return names.unbroken(" ".join(_compiled(template).render(values).split()))
 
 
 def sentence(name: str, **values: object) -> str:
-    """A text of sentences.yaml, by its name; empty where the template decides to say nothing."""
+    """Fills a text of sentences.yaml; the result is empty where the template decides to say nothing."""
     return say(content("sentences")[name], **values)
 
 
 @cache
 def content(name: str) -> dict:
-    """A YAML file of reports/templates."""
+    """Reads a YAML file of reports/templates, once."""
     return yaml.safe_load((TEMPLATES / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 @cache
 def _compiled(template: str) -> jinja2.Template:
-    return _environment().from_string(template)
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    made = jinja2.Environment(undefined=jinja2.StrictUndefined)  # of text, not of markup: escaped where it is shown
-    made.filters |= FILTERS
-    made.globals |= {"model": names.model, "verdict_on": verdict_on}
-    return made
+    return ENVIRONMENT.from_string(template)
 
 
 def _number(value: object) -> float:
@@ -46,12 +38,12 @@ def _number(value: object) -> float:
 
 
 def verdict_on(quantity: str, finding: str) -> str:
-    """The words of sentences.yaml for a finding on a quantity, without what they speak for."""
+    """Returns the words of sentences.yaml for a finding on a quantity, without what they speak for."""
     return content("sentences")["verdicts"][quantity][finding][0]
 
 
 def listed(words: list[str]) -> str:
-    """`one`, `one and another`, `one, another and a third`."""
+    """Joins words as in `one`, `one and another`, `one, another and a third`."""
     *others, last = words
     return f"{', '.join(others)} and {last}" if others else last
 
@@ -62,6 +54,7 @@ FILTERS = {  # of all templates: numbers and names as a reader knows them
     "signed": lambda value, decimals=0, scale=1: tables.signed(_number(value) * scale, decimals),
     "to": lambda low, high, decimals=0, scale=1: tables.interval(_number(low) * scale, _number(high) * scale, decimals),
     "p": lambda value: tables.probability(_number(value)),
+    "in_words": tables.in_words,
     "detectable": tables.detectable,
     "task": names.task,
     "operator": names.operator,
@@ -69,3 +62,6 @@ FILTERS = {  # of all templates: numbers and names as a reader knows them
     "milestone": names.milestone,
     "listed": listed,
 }
+ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined)  # of text, not of markup: escaped where it is shown
+ENVIRONMENT.filters |= FILTERS
+ENVIRONMENT.globals |= {"model": names.model, "verdict_on": verdict_on}

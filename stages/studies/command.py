@@ -1,30 +1,35 @@
-"""The command line that the studies share."""
+"""What the studies share: their command line, and how they read the runs that they judge."""
 
 import argparse
 from pathlib import Path
 from types import ModuleType
 
+import pandas as pd
+
+from stages.plumbing import observations
+from stages.plumbing.documents import read_yaml
 from stages.plumbing.errors import clear_errors
 
 
 def parser(study: ModuleType, folder: str) -> argparse.ArgumentParser:
-    """The parser of a study's command, whose help is the docstring of its module.
-
-    Args:
-        study: the module of the study.
-        folder: what its one argument is.
-    """
-    made = argparse.ArgumentParser(
+    """Returns the parser of a study, whose help is the docstring of its module; `folder` describes its argument."""
+    command = argparse.ArgumentParser(
         f"python -m {study.__package__}",
         description=study.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("folder", type=Path, help=folder)
-    return made
+    command.add_argument("folder", type=Path, help=folder)
+    return command
 
 
 def judge(study: ModuleType) -> None:
     """Runs a study that judges the runs of a folder, as its command does."""
-    given = parser(study, "has params.yaml and observations; gets the results").parse_args()
+    options = parser(study, "has params.yaml and observations; gets the results").parse_args()
     with clear_errors():
-        study.main(given.folder)
+        study.main(options.folder)
+
+
+def read(folder: Path) -> tuple[dict, pd.DataFrame]:
+    """Reads what a study judges: the content of params.yaml in its folder, and all observations there."""
+    files = sorted((folder / "observations").glob("*.csv*"))
+    return read_yaml(folder / "params.yaml"), observations.read(files)

@@ -14,14 +14,13 @@ from matplotlib.axes import Axes
 
 from stages.evidence import convergence, power, survival
 from stages.evidence.estimate import paired
-from stages.evidence.statistics import holm
-from stages.plumbing import observations
-from stages.plumbing.documents import read_yaml
+from stages.evidence.statistics import bands, holm
 from stages.plumbing.files import write_atomically
 from stages.plumbing.settings import REFERENCE
 from stages.report import names
 from stages.report.drawing import INK, curve, panels, steps_axis, style
 from stages.report.spreadsheets import csv_of
+from stages.studies.command import read
 
 THRESHOLD = 5.5  # nats, as in the study of lengths: half way between the plateau (6.1) and the knee of the curves (4.9)
 ROBUSTNESS = (5.3, 5.7)  # thresholds that the answer is checked at
@@ -44,9 +43,9 @@ def main(folder: Path) -> None:
     Raises:
         ValueError: a file is missing or damaged, or no run of the original is there.
     """
-    params = read_yaml(folder / "params.yaml")
+    params, rows = read(folder)
     analysis, arms = params["analysis"], params["operators"]
-    losses = convergence.validation_loss(observations.read(sorted((folder / "observations").glob("*.csv*"))))
+    losses = convergence.validation_loss(rows)
     losses = losses[losses["operator"].isin(arms)].sort_values(
         "operator", key=lambda names: names.map(arms.index), kind="stable"
     )
@@ -60,7 +59,7 @@ def main(folder: Path) -> None:
 
 
 def outcomes(losses: pd.DataFrame) -> pd.DataFrame:
-    """What every run comes to.
+    """Determines when every run leaves the plateau, and where it ends.
 
     Args:
         losses: validation losses as `convergence.validation_loss` returns them.
@@ -81,7 +80,7 @@ def outcomes(losses: pd.DataFrame) -> pd.DataFrame:
 
 
 def contrasts(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:
-    """Every arm against the original, and some against a control, by the paired t-test and Holm's correction.
+    """Compares every arm with the original, and some with a control, by the paired t-test and Holm's correction.
 
     The correction goes over the arms of one outcome that have the original, or a control, as their reference.
 
@@ -121,11 +120,11 @@ def contrasts(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFra
 def _contrast(values: pd.DataFrame, outcome: str, arm: str, reference: str, never: int, confidence: float) -> dict:
     """One comparison before it is judged. values: a row for each seed, a column for each arm."""
     pairs = values[[arm, reference]].dropna()
-    made = paired(*pairs.to_numpy(float).T, confidence)
+    difference = paired(*pairs.to_numpy(float).T, confidence)
     row = {"outcome": outcome, "arm": arm, "reference": reference, "seeds": len(pairs), "never": never}
-    row |= {"estimate": made.value, "low": made.low, "high": inf if never else made.high, "p": made.p}
-    equal = made.p_within(MARGIN) if outcome == LOSS else nan
-    return row | {"p_equivalence": equal, "error": made.error, "freedom": made.freedom}
+    row |= {"estimate": difference.value, "low": difference.low, "high": inf if never else difference.high}
+    row |= {"p": difference.p, "p_equivalence": difference.p_within(MARGIN) if outcome == LOSS else nan}
+    return row | {"error": difference.error, "freedom": difference.freedom}
 
 
 def _judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
@@ -145,8 +144,8 @@ def _verdict(row, alpha: float) -> str:
 
 
 def figure(losses: pd.DataFrame, runs: pd.DataFrame) -> bytes:
-    """The curves of all arms, part by part, and when each run leaves the plateau, as SVG."""
-    left = runs[runs["outcome"] == STEPS.format(THRESHOLD)]
+    """Draws the curves of all arms, part by part, and when each run leaves the plateau, as SVG."""
+    times = runs[runs["outcome"] == STEPS.format(THRESHOLD)]
     first = losses["operator"].isin(FIRST_PART)
     parts = {"first part": first, "second part": ~first & (losses["operator"] != REFERENCE)}
     groups = [
@@ -154,7 +153,7 @@ def figure(losses: pd.DataFrame, runs: pd.DataFrame) -> bytes:
         for part, rows in parts.items()
         if rows.any()
     ]
-    groups.append((f"Steps until the loss is below {THRESHOLD:g} nats", left))
+    groups.append((f"Steps until the loss is below {THRESHOLD:g} nats", times))
 
     def draw(axes: Axes, frame: pd.DataFrame) -> None:
         (_times if "reached" in frame else _curves)(axes, frame)
@@ -165,19 +164,18 @@ def figure(losses: pd.DataFrame, runs: pd.DataFrame) -> bytes:
 def _curves(axes: Axes, losses: pd.DataFrame) -> None:
     """One line an arm, the mean over its runs, with a band from the lowest to the highest."""
     for operator, runs in losses.groupby("operator", sort=False):
-        steps = runs.groupby("step")["value"].agg(mean="mean", minimum="min", maximum="max", n="size").reset_index()
-        curve(axes, steps, operator)
+        curve(axes, bands(runs, ["step"]), operator)
     axes.axhline(THRESHOLD, color=INK, linewidth=0.6, linestyle=":")
     axes.set_ylim(top=7)
     steps_axis(axes)
 
 
-def _times(axes: Axes, left: pd.DataFrame) -> None:
-    """One dot a run, an operator a row; hollow where the run never leaves."""
-    arms = list(left["arm"].unique())
+def _times(axes: Axes, times: pd.DataFrame) -> None:
+    """One dot a run, an operator a row; hollow where the run never leaves the plateau."""
+    arms = list(times["arm"].unique())
     for place, arm in enumerate(arms):
         colour, _ = style(arm)
-        for row in left[left["arm"] == arm].itertuples():
+        for row in times[times["arm"] == arm].itertuples():
             face = colour if row.reached else "none"
             axes.plot(row.value, place, marker="o", markersize=5, color=colour, markerfacecolor=face)
     axes.set_yticks(range(len(arms)), [names.operator(arm) for arm in arms])

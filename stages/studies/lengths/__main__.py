@@ -7,9 +7,9 @@ from stages.studies.command import parser
 from stages.studies.lengths import study
 
 if __name__ == "__main__":
-    options = parser(study, "gets the results")
-    options.add_argument("--root", type=Path, help="folder with the data of scale `files`; else generated text alone")
-    options.add_argument("--workers", type=int, help="processes; default: one a core")
-    given = options.parse_args()
+    command = parser(study, "gets the results")
+    command.add_argument("--root", type=Path, help="folder with the data of scale `files`; else generated text alone")
+    command.add_argument("--workers", type=int, help="processes; default: one a core")
+    options = command.parse_args()
     with clear_errors():
-        study.main(given.folder.resolve(), given.root and given.root.resolve(), given.workers)
+        study.main(options.folder.resolve(), options.root and options.root.resolve(), options.workers)

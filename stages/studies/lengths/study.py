@@ -21,7 +21,7 @@ import pandas as pd
 import yaml
 from matplotlib.figure import Figure
 
-from stages.corpus import stage as corpus
+from stages.corpus import stage as corpus_stage
 from stages.evidence import survival
 from stages.filtering import stage as filtering
 from stages.masked_lm.run import PretrainingRun
@@ -30,6 +30,7 @@ from stages.plumbing.files import TOKENS, place, temporary_sibling, write_atomic
 from stages.plumbing.settings import Settings, load_settings
 from stages.pretraining import stage as pretraining
 from stages.report.drawing import SETTINGS
+from stages.report.spreadsheets import csv_of
 from stages.sequences.packing import INDEX, read_index
 from stages.tokenization import stage as tokenization
 
@@ -42,25 +43,25 @@ COLUMNS = ["corpus", "length", "seed", "step", "validation_loss"]
 class Corpus:
     """A corpus of the study and the recipe on it.
 
-    scale: its settings, but for what follows. changes: of its section `tokenization`. size: one of its `models`.
-    tokens: of a batch. steps, learning_rate, evaluation_interval: as in `pretraining`. threshold: nats, between plateau
-    and knee; chosen when curves of such runs had been seen.
+    scale: its settings, but for what follows. tokenization, pretraining: keys of these sections that have other values.
+    size: one of its `models`. tokens: of a batch. threshold: nats, between plateau and knee; chosen when curves of such
+    runs had been seen.
     """
 
     name: str
     scale: str
-    changes: dict
+    tokenization: dict
+    pretraining: dict
     size: str
     tokens: int
-    steps: int
-    learning_rate: float
-    evaluation_interval: int
     threshold: float
 
 
+SHORT = {"steps": 1_200, "learning_rate": 3e-3, "evaluation_interval": 50}
+LONG = {"steps": 4_000, "learning_rate": 2e-3, "evaluation_interval": 100}
 CORPORA = (
-    Corpus("generated text", "laptop", {}, "tiny", 384, 1_200, 3e-3, 50, 2.5),
-    Corpus("English Wikipedia", "files", {"vocabulary_size": 4_096}, "mini", 2_048, 4_000, 2e-3, 100, 5.5),
+    Corpus("generated text", "laptop", {}, SHORT, "tiny", 384, 2.5),
+    Corpus("English Wikipedia", "files", {"vocabulary_size": 4_096}, LONG, "mini", 2_048, 5.5),
 )
 
 
@@ -72,88 +73,78 @@ def main(folder: Path, root: Path | None, workers: int | None) -> None:
         root: the folder of scale `files`; None leaves that corpus out.
         workers: processes; None takes every core.
     """
-    studied = [each for each in CORPORA if each.scale != "files" or root]
+    studied = [corpus for corpus in CORPORA if corpus.scale != "files" or root]
     if not root:
         print("English Wikipedia is left out: --root names no folder of data")
-    found = pd.concat([pd.DataFrame(_losses(each, folder, root, workers), columns=COLUMNS) for each in studied])
-    write_atomically(folder / "observations.csv", found.to_csv(index=False, lineterminator="\n"))
-    write_atomically(folder / "leaving.csv", leaving(found).to_csv(index=False, lineterminator="\n"))
-    write_atomically(folder / "curves.svg", drawn(found))
+    losses = pd.concat([pd.DataFrame(_losses(corpus, folder, root, workers), columns=COLUMNS) for corpus in studied])
+    write_atomically(folder / "observations.csv", csv_of(losses))
+    write_atomically(folder / "leaving.csv", csv_of(leaving(losses)))
+    write_atomically(folder / "curves.svg", figure(losses))
 
 
-def leaving(found: pd.DataFrame) -> pd.DataFrame:
-    """When every run has left the plateau.
-
-    Args:
-        found: rows of COLUMNS.
+def leaving(losses: pd.DataFrame) -> pd.DataFrame:
+    """Finds when every run has left the plateau, from rows of COLUMNS.
 
     Returns:
         A row for every run: corpus, length, seed, step (the first evaluation with a validation loss below the corpus'
         threshold; the last step where there is none), reached (whether there is one) and final_loss in nats.
     """
-    thresholds = {each.name: each.threshold for each in CORPORA}
+    thresholds = {corpus.name: corpus.threshold for corpus in CORPORA}
     rows = []
-    for (name, length, seed), run in found.groupby(["corpus", "length", "seed"], sort=False):
+    for (name, length, seed), run in losses.groupby(["corpus", "length", "seed"], sort=False):
         event = survival.first_below(run["step"], run["validation_loss"], thresholds[name])
         rows.append((name, length, seed, *event, run["validation_loss"].iloc[-1]))
     return pd.DataFrame(rows, columns=["corpus", "length", "seed", "step", "reached", "final_loss"])
 
 
-def drawn(found: pd.DataFrame) -> str:
-    """The validation loss by step, a panel a corpus, a colour a length, a line a seed, as SVG."""
-    names = list(dict.fromkeys(found["corpus"]))
+def figure(losses: pd.DataFrame) -> str:
+    """Draws the validation loss by step, a panel a corpus, a colour a length, a line a seed, as SVG."""
+    panels = list(losses.groupby("corpus", sort=False))
     colours = dict(zip(LENGTHS, ("#0072b2", "#009e73", "#b58900", "#d55e00"), strict=True))
     svg = StringIO()
     with mpl.rc_context(SETTINGS | {"svg.hashsalt": "lengths"}):
-        figure = Figure((4.2 * len(names) + 1.2, 3.2), layout="constrained", facecolor="white")
-        for axes, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
-            own = found[found["corpus"] == name]
-            for (length, seed), run in own.groupby(["length", "seed"]):
+        whole = Figure((4.2 * len(panels) + 1.2, 3.2), layout="constrained", facecolor="white")
+        for axes, (name, runs) in zip(whole.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+            for (length, seed), run in runs.groupby(["length", "seed"]):
                 label = f"{length} tokens" if seed == SEEDS[0] else None
                 axes.plot(run["step"], run["validation_loss"], color=colours[length], lw=1.2, label=label)
-            threshold = next(each.threshold for each in CORPORA if each.name == name)
+            threshold = next(corpus.threshold for corpus in CORPORA if corpus.name == name)
             axes.axhline(threshold, color="#767676", lw=0.8, ls=(0, (4, 3)))
             axes.set(title=name, xlabel="step", ylabel="validation loss, nats")
-        lines = figure.axes[-1].get_legend_handles_labels()
-        figure.legend(*lines, title="sequences of", loc="outside right center")
-        figure.savefig(svg, format="svg", metadata={"Date": None})
+        lines = whole.axes[-1].get_legend_handles_labels()
+        whole.legend(*lines, title="sequences of", loc="outside right center")
+        whole.savefig(svg, format="svg", metadata={"Date": None})
     return svg.getvalue()
 
 
-def _losses(each: Corpus, folder: Path, root: Path | None, workers: int | None) -> Iterator[tuple]:
+def _losses(corpus: Corpus, folder: Path, root: Path | None, workers: int | None) -> Iterator[tuple]:
     """Rows of COLUMNS, from a folder of work in which the chain's stages find what they expect."""
-    work, mine = folder / "work" / each.scale, Path("my_operators.py").read_text(encoding="utf-8")
-    write_atomically(work / "params.yaml", yaml.safe_dump(_params(each, root)))
-    write_atomically(work / "my_operators.py", mine)
+    work, operators = folder / "work" / corpus.scale, Path("my_operators.py").read_text(encoding="utf-8")
+    write_atomically(work / "params.yaml", yaml.safe_dump(_params(corpus, root)))
+    write_atomically(work / "my_operators.py", operators)
     with chdir(work):
         settings = load_settings()
         if not (TOKENS / INDEX).exists():
-            for stage in (corpus, filtering, tokenization):
+            for stage in (corpus_stage, filtering, tokenization):
                 stage.main(settings)
         # seed by seed, so that a study that was stopped has every length for the first seeds
-        runs = sorted((run for length in LENGTHS for run in _runs(each, settings, length)), key=lambda run: run.seed)
+        runs = sorted((run for length in LENGTHS for run in _runs(corpus, settings, length)), key=lambda run: run.seed)
         planned = [
-            jobs.Job(f"{each.name}, {run.length} tokens, seed {run.seed}", run, (_cut(run.length),)) for run in runs
+            jobs.Job(f"{corpus.name}, {run.length} tokens, seed {run.seed}", run, (_cut(run.length),)) for run in runs
         ]
         results = jobs.run(_pretrain, planned, "pretraining", workers, on_gpu=True)
     for run, (_, result) in zip(runs, results, strict=True):
         for entry in result["log"]:
-            yield each.name, run.length, run.seed, entry["step"], entry["validation_loss"]
+            yield corpus.name, run.length, run.seed, entry["step"], entry["validation_loss"]
 
 
-def _params(each: Corpus, root: Path | None) -> dict:
+def _params(corpus: Corpus, root: Path | None) -> dict:
     """The settings of a corpus, at the greatest length."""
-    content = yaml.safe_load(scales.read(each.scale))
-    content["sizes"] = [each.size]
-    content["tokenization"] |= each.changes | {"sequence_length": max(LENGTHS)}
-    content["pretraining"] |= {
-        "seeds": [*SEEDS],
-        "steps": each.steps,
-        "learning_rate": each.learning_rate,
-        "evaluation_interval": each.evaluation_interval,
-        "sequence_length_warmup": None,
-    }
-    content["convergence"]["steps"] = [each.steps]
+    content = yaml.safe_load(scales.read(corpus.scale))
+    content["sizes"] = [corpus.size]
+    content["tokenization"] |= corpus.tokenization | {"sequence_length": max(LENGTHS)}
+    content["pretraining"] |= corpus.pretraining | {"seeds": [*SEEDS], "sequence_length_warmup": None}
+    content["convergence"]["steps"] = [corpus.pretraining["steps"]]
     if content["data"]["source"] == "files":
         content["data"]["root"] = str(root)
     return content
@@ -165,10 +156,10 @@ class Cut(PretrainingRun):
     length: int
 
 
-def _runs(each: Corpus, settings: Settings, length: int) -> Iterator[Cut]:
+def _runs(corpus: Corpus, settings: Settings, length: int) -> Iterator[Cut]:
     """The runs of one length, with as many tokens a batch as those of every other."""
-    for run in pretraining.planned(settings, [("original", each.size)]):
-        training = run.training.model_copy(update={"batch_size": each.tokens // length})
+    for run in pretraining.planned(settings, [("original", corpus.size)]):
+        training = run.training.model_copy(update={"batch_size": corpus.tokens // length})
         yield Cut(**dict(run) | {"training": training}, length=length)
 
 

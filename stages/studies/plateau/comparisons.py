@@ -32,7 +32,7 @@ TESTS = [
 
 
 def tests(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:
-    """All comparisons of one size, one family after the other.
+    """Makes all comparisons of one size, one family after the other.
 
     Args:
         runs: one row a run: arm, operator, kind, spread, seed, step, reached and loss.
@@ -56,98 +56,99 @@ def tests(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:
         compared("source", sources, "operator", "original", "kind", confidence),
         _with_rates(sources, runs[runs["kind"] == RATE], confidence),
         compared("diagonals", both, "operator", "tied_qkv", "spread", confidence),
-        at_each(*by_operator, confidence),
-        at_each(*by_spread, confidence),
+        _at_each(*by_operator, confidence),
+        _at_each(*by_spread, confidence),
     ]
     return pd.concat([judged(family, alpha) for family in families if len(family)] or [judged(families[0], alpha)])
 
 
 def _with_rates(sources: pd.DataFrame, rated: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Arms whose scores have a learning rate of their own, against the same operator without, and against original."""
-    made = []
-    for (arm, operator), own in rated.groupby(["arm", "operator"], sort=False):
+    families = []
+    for (arm, operator), runs in rated.groupby(["arm", "operator"], sort=False):
         for reference in dict.fromkeys((operator, "original")):
             other = sources[sources["operator"] == reference]
-            pair = pd.concat([own.assign(arm=arm), other.assign(arm=reference)])
-            made.append(compared("rate", pair, "arm", reference, "size", confidence))
-    return pd.concat(made) if made else pd.DataFrame()
+            pair = pd.concat([runs.assign(arm=arm), other.assign(arm=reference)])
+            families.append(compared("rate", pair, "arm", reference, "size", confidence))
+    return pd.concat(families) if families else pd.DataFrame()
 
 
-def at_each(
-    question: str, runs: pd.DataFrame, arm: str, reference: str | float, factor: str, confidence: float
-) -> pd.DataFrame:
+def _at_each(question: str, runs: pd.DataFrame, arm: str, reference: str | float, factor: str, confidence: float):
     """As `compared`, at every single value of `factor`, which is the `place`."""
     return pd.concat(
-        compared(question, own, arm, reference, factor, confidence).assign(place=_name(place))
-        for place, own in runs.groupby(factor, sort=False)
+        compared(question, at_place, arm, reference, factor, confidence).assign(place=_name(place))
+        for place, at_place in runs.groupby(factor, sort=False)
     )
 
 
 def compared(
     question: str, runs: pd.DataFrame, arm: str, reference: str | float, factor: str, confidence: float
 ) -> pd.DataFrame:
-    """Every value of the column `arm` against the reference, at equal values of the column `factor`.
+    """Compares every value of a column with the reference, at equal values of the factor.
 
-    Without an answer where no run of either side leaves: that all of them wait to the end is no estimate of 0.
+    There is no answer where no run of either side leaves: that all of them wait to the end is no estimate of 0.
+
+    Args:
+        question: the name of the family.
+        runs: as for `tests`.
+        arm: the column whose values are compared.
+        reference: the value that all others are compared with.
+        factor: the column whose values are held equal.
+        confidence: of the intervals, from 0 to 1.
+
+    Returns:
+        One row a comparison: TESTS, without what `judged` adds, and the standard error of the difference in steps.
     """
-    made, shares = [], runs.groupby(factor)["reached"].mean()
+    rows, shares = [], runs.groupby(factor)["reached"].mean()
     telling = shares.index[shares >= TELLING]  # the places at which enough of all runs leave to tell arms apart
     for term in sorted(set(runs[arm]) - {reference}, key=runs[arm].tolist().index):
-        own, other = (runs[runs[arm] == name] for name in (term, reference))
-        places = set(own[factor]) & set(other[factor])
-        if not places:
+        both = runs[runs[arm].isin((term, reference))]
+        both = both.assign(of_term=both[arm] == term)
+        both = both[both.groupby(factor)["of_term"].transform("nunique") == 2]  # at places that both have
+        if both.empty:
             continue
-        both = pd.concat([own.assign(own=True), other.assign(own=False)])
-        both = both[both[factor].isin(places)]
         until = survival.horizon(both)
         both = both.assign(waited=survival.restricted(both, until))
-        steps, loss = (paired(both, column, factor, confidence) for column in ("waited", "loss"))
-        means = paired(both[both[factor].isin(telling)], "waited", factor, confidence)
-        sides = both.groupby("own")["reached"]
+        steps, loss = (_difference(both, column, factor, confidence) for column in ("waited", "loss"))
+        means = _difference(both[both[factor].isin(telling)], "waited", factor, confidence)
+        sides = both.groupby("of_term")["reached"]
         size, never = sides.size(), sides.size() - sides.sum()
-        informative = int(both.groupby(factor)["reached"].any().sum())
-        made.append(
+        places = both.groupby(factor)["reached"].any()
+        rows.append(
             {"question": question, "place": "", "term": _name(term), "reference": _name(reference)}
-            | {"places": len(places), "informative": informative, "horizon": until}
-            | (steps if informative else steps | dict.fromkeys((*PAIRED, "error"), nan))
+            | {"places": len(places), "informative": int(places.sum()), "horizon": until}
+            | (steps if places.any() else steps | dict.fromkeys((*PAIRED, "error"), nan))
             | {f"loss_{name}": loss[name] for name in PAIRED}
             | hazards.ratio(both, factor, confidence)
-            | {"telling_places": len(places.intersection(telling))}
+            | {"telling_places": len(places.index.intersection(telling))}
             | {f"telling_{name}": means[name] for name in PAIRED[:3]}
             | {"runs": size[True], "never": never[True]}
             | {"runs_reference": size[False], "never_reference": never[False]}
         )
-    return pd.DataFrame(made, columns=[*TESTS, "error"])
+    return pd.DataFrame(rows, columns=[*TESTS, "error"])
 
 
 def _name(arm: str | float) -> str:
     return arm if isinstance(arm, str) else f"{arm:g}"
 
 
-def paired(both: pd.DataFrame, column: str, factor: str, confidence: float) -> dict:
-    """The mean difference over pairs of equal seeds, of a column averaged over the values of the factor.
+def _difference(both: pd.DataFrame, column: str, factor: str, confidence: float) -> dict:
+    """PAIRED, the standard error and the number of seeds: the mean difference of a column over pairs of equal seeds.
 
-    A seed counts where both sides have it at every value. Without two pairs that differ, there is no interval.
-
-    Args:
-        both: runs of both sides, of which one's are its `own`.
-        column: that is averaged.
-        factor: the column whose values are held equal.
-        confidence: of the interval.
-
-    Returns:
-        PAIRED, the error and the number of seeds.
+    The column is averaged over the values of the factor; a seed counts where both sides have it at every value. Without
+    two pairs that differ, there is no interval.
     """
-    table = both.pivot_table(index="seed", columns=["own", factor], values=column).dropna()
+    table = both.pivot_table(index="seed", columns=["of_term", factor], values=column).dropna()
     if table.empty:
         return dict.fromkeys((*PAIRED, "error"), nan) | {"seeds": 0}
-    made = estimate.paired(*(table[side].mean(axis=1).to_numpy(float) for side in (True, False)), confidence)
-    numbers = {"difference": made.value, "low": made.low, "high": made.high, "p": made.p, "error": made.error}
-    return numbers | {"seeds": len(table)}
+    means = [table[side].mean(axis=1).to_numpy(float) for side in (True, False)]
+    difference = estimate.paired(*means, confidence)
+    numbers = (difference.value, difference.low, difference.high, difference.p)
+    return dict(zip(PAIRED, numbers, strict=True)) | {"error": difference.error, "seeds": len(table)}
 
 
 def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """TESTS of one family: p values adjusted over it, what would have been found, and verdicts."""
+    """Adjusts the p values of one family, and adds what would have been found, and verdicts; columns: TESTS."""
     frame = family.reset_index(drop=True)
     for p in ("p", "hazard_p", "loss_p"):
         frame[f"{p}_holm"] = holm(frame[p].to_numpy(float))
@@ -160,7 +161,7 @@ def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
 
 def verdict(row, alpha: float) -> str:
-    """SOONER or LATER where the paired test shows it and the hazard ratio, where there is one, shows the same."""
+    """Returns SOONER or LATER where the paired test shows it and the hazard ratio, where there is one, agrees."""
     if row.never == row.runs and row.never_reference == row.runs_reference:
         return NEITHER
     if not row.p_holm < alpha:

@@ -7,9 +7,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from stages.report import names
-from stages.report.drawing import INK, WIDTH, Drawing, drawing, steps_axis, style
+from stages.report.drawing import INK, WIDTH, Drawing, curve, drawing, steps_axis, style
 from stages.studies.plateau.comparisons import RATE, SCALED, SOURCE
-from stages.studies.plateau.tables import left, words
+from stages.studies.plateau.tables import departed, words
 
 MARKERS = {SCALED: "o", SOURCE: "D", RATE: "s"}
 STROKES = ((0, (1, 1.5)), (0, (3, 1.5)), "dashdot", "dashed", "solid")  # of spreads, the widest one solid
@@ -22,48 +22,54 @@ PROBES = {
 
 
 def drawings(arms: pd.DataFrame, waiting: pd.DataFrame, probes: pd.DataFrame) -> list[Drawing]:
-    """All figures of the study. Frames as study.py gives them, of one size."""
+    """Draws all figures of the study.
+
+    Args:
+        arms: columns `study.ARMS`, of one size.
+        waiting: Kaplan-Meier curves of these arms, columns `study.ARM` and `survival.CURVE`.
+        probes: columns `study.LINES`; without rows there is no figure of them.
+    """
     waiting = waiting.merge(arms[["arm", "horizon"]], on="arm")
     by_operator = [(names.operator(operator), rows) for operator, rows in waiting.groupby("operator", sort=False)]
     waiting = pd.concat([rows for _, rows in by_operator])
     by_size = [(f"BERT-{arms['size'].iloc[0]}", arms)]
-    made = [
+    drawings = [
         _figure("plateau_time", by_size, time_to_leave, _times, (2 * WIDTH, 3.4), arms),
         _figure("plateau_waiting", by_operator, still_waiting, _shares, (WIDTH, 2.5), waiting),
     ]
     if len(probes):
-        made.append(_figure("plateau_probes", _chosen(probes), along_training, _changes, (WIDTH, 2.3), probes))
-    return made
+        drawings.append(_figure("plateau_probes", _chosen(probes), along_training, _changes, (WIDTH, 2.3), probes))
+    return drawings
 
 
 def _figure(
     name: str, groups: list, draw: Callable, describe: Callable, size: tuple[float, float], csv: pd.DataFrame
 ) -> Drawing:
     """A figure as `drawing` makes it, with its title and notes of words.yaml."""
-    said = words()[name]
-    return drawing(name, said["title"], "", groups, draw, describe, size, csv, notes=tuple(said["notes"]))
+    text = words()[name]
+    return drawing(name, text["title"], "", groups, draw, describe, size, csv, notes=tuple(text["notes"]))
 
 
 def _times(arms: pd.DataFrame) -> str:
     return ", ".join(
         f"{names.operator(row.operator)} {row.mean:.0f} steps at {row.spread:.3g} ({row.kind}), "
-        f"{left(row.never, row.runs)} left"
+        f"{departed(row.never, row.runs)} left"
         for row in arms.itertuples()
     )
 
 
 def time_to_leave(axes: Axes, frame: pd.DataFrame) -> None:
-    """One line an operator over its scaled arms, and a mark for each of its other arms; those that stay, on top."""
+    """Draws a line an operator over its scaled arms, and a mark for each of its other arms; those that stay, on top."""
     operators, last = list(dict.fromkeys(frame["operator"])), frame["horizon"].max()
     axes.axhline(last, color=INK, linewidth=0.6, linestyle=":")
     for place, operator in enumerate(operators):
         colour, stroke = style(operator)
         shift = APART ** (place - (len(operators) - 1) / 2)
-        own = frame[(frame["operator"] == operator) & frame["kind"].isin(MARKERS)]
-        scaled = own[own["kind"] == SCALED].sort_values("spread")
+        arms = frame[(frame["operator"] == operator) & frame["kind"].isin(MARKERS)]
+        scaled = arms[arms["kind"] == SCALED].sort_values("spread")
         line = scaled["mean"].where(scaled["never"] < scaled["runs"])
         axes.plot(scaled["spread"] * shift, line, color=colour, linestyle=stroke, linewidth=1.2)
-        for row in own.itertuples():
+        for row in arms.itertuples():
             x, look = row.spread * shift, {"color": colour, "markersize": 5, "linestyle": "none"}
             if row.never == row.runs:  # a column of marks above the last step, one an operator
                 above = last * (1.03 + 0.03 * place + (0.015 if row.kind == RATE else 0))
@@ -103,12 +109,12 @@ def _curves(rows: pd.DataFrame):
 
 
 def still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
-    """One step curve per arm of one operator; the wider the first scores, the fuller and wider its line."""
+    """Draws one step curve per arm of one operator; the wider the first scores, the fuller and wider its line."""
     colour, _ = style(frame["operator"].iloc[0])
     spreads = sorted(frame.loc[frame["kind"] == SCALED, "spread"].unique())
-    for above, ((_, kind, spread), own) in enumerate(_curves(frame)):
-        step = [*own["step"], own["horizon"].iloc[0]]
-        share = np.array([*own["waiting"], own["waiting"].iloc[-1]]) + 0.01 * above
+    for above, ((_, kind, spread), arm) in enumerate(_curves(frame)):
+        step = [*arm["step"], arm["horizon"].iloc[0]]
+        share = np.array([*arm["waiting"], arm["waiting"].iloc[-1]]) + 0.01 * above
         look = {"color": INK, "linewidth": 0.8, "label": SOURCE + " starts it"}
         if kind == SCALED:
             place = spreads.index(spread) + len(STROKES) - min(len(spreads), len(STROKES))
@@ -126,10 +132,10 @@ def _chosen(probes: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     spreads = np.sort(scaled["spread"].unique())
     chosen = dict.fromkeys([spreads[0], spreads[len(spreads) // 2], spreads[-1]])
     return [
-        (f"{title}, start {spread:g}", own)
+        (f"{title}, start {spread:g}", rows)
         for metric, title in PROBES.items()
         for spread in chosen
-        if len(own := scaled[(scaled["metric"] == metric) & (scaled["spread"] == spread)])
+        if len(rows := scaled[(scaled["metric"] == metric) & (scaled["spread"] == spread)])
     ]
 
 
@@ -141,9 +147,7 @@ def _changes(probes: pd.DataFrame) -> str:
 
 
 def along_training(axes: Axes, frame: pd.DataFrame) -> None:
-    """A probe by step, one line an operator."""
-    for operator, own in frame.groupby("operator", sort=False):
-        colour, stroke = style(operator)
-        axes.fill_between(own["step"], own["minimum"], own["maximum"], color=colour, alpha=0.15, linewidth=0)
-        axes.plot(own["step"], own["mean"], color=colour, linestyle=stroke, label=names.operator(operator))
+    """Draws a probe by step, one line an operator."""
+    for operator, rows in frame.groupby("operator", sort=False):
+        curve(axes, rows, operator)
     steps_axis(axes)

@@ -12,11 +12,11 @@ RUNS_OFF = 10.0  # an error of a log hazard ratio, from which on the estimate is
 
 
 def ratio(both: pd.DataFrame, factor: str, confidence: float) -> dict[str, float]:
-    """The hazard ratio of one arm against another, at an equal value of a factor.
+    """Estimates the hazard ratio of one arm against another, at an equal value of a factor.
 
     Args:
         both: one row a run of either: `step`, whether it was `reached`, `seed`, the factor, and whether it is of the
-            first arm, `own`.
+            first arm, `of_term`.
         factor: the column each of whose values has a hazard of its own.
         confidence: of the interval.
 
@@ -28,7 +28,7 @@ def ratio(both: pd.DataFrame, factor: str, confidence: float) -> dict[str, float
     runs = both[both.groupby(factor)["reached"].transform("any").astype(bool)]  # the others tell nothing
     if runs.empty:
         return unknown
-    design = runs["own"].to_numpy(float)[:, None]
+    design = runs["of_term"].to_numpy(float)[:, None]
     strata, clusters = (runs.groupby(key).ngroup().to_numpy() for key in (factor, "seed"))
     reached = runs["reached"].to_numpy(int)
     model = PHReg(runs["step"].to_numpy(float), design, status=reached, strata=strata, ties="efron")
@@ -36,7 +36,7 @@ def ratio(both: pd.DataFrame, factor: str, confidence: float) -> dict[str, float
         with np.errstate(all="ignore"), catch_warnings(action="ignore"):
             fit = model.fit(groups=clusters, disp=0)
             error = float(np.sqrt(np.linalg.inv(-model.hessian(fit.params))[0, 0]))
-            found = [*np.exp(fit.params), *np.exp(fit.conf_int(1 - confidence))[0], *fit.pvalues]
+            estimates = [*np.exp(fit.params), *np.exp(fit.conf_int(1 - confidence))[0], *fit.pvalues]
     except np.linalg.LinAlgError:
         return unknown
-    return dict(zip(HAZARDS, map(float, found), strict=True)) if error < RUNS_OFF else unknown
+    return dict(zip(HAZARDS, map(float, estimates), strict=True)) if error < RUNS_OFF else unknown

@@ -19,13 +19,12 @@ import pandas as pd
 from stages.evidence import convergence, released, survival
 from stages.evidence.measurements import measurements
 from stages.evidence.statistics import bands
-from stages.plumbing import observations
-from stages.plumbing.documents import read_yaml
-from stages.plumbing.files import REPORTS, temporary_sibling, write_atomically
-from stages.report import html, names, tables, words
+from stages.plumbing.files import temporary_sibling, write_atomically
+from stages.report import drawing, html
 from stages.report.spreadsheets import csv_of
-from stages.studies.plateau import comparisons, figures
-from stages.studies.plateau import tables as own_tables
+from stages.report.words import TEMPLATES
+from stages.studies.command import read
+from stages.studies.plateau import comparisons, figures, tables
 from stages.studies.plateau.comparisons import LATER, RATE, SCALED, SOONER, SOURCE
 
 LEVEL = 2.5  # nats: half way between the plateau and the final loss of the best arm of a pilot of one other seed
@@ -54,29 +53,21 @@ def main(folder: Path) -> None:
     Raises:
         ValueError: a file is missing, or the settings have no arms of given spreads, or several sizes.
     """
-    params = read_yaml(folder / "params.yaml")
-    rows = observations.read(sorted((folder / "observations").glob("*.csv*")))
-    found = {name: stored(frame) for name, frame in study(rows, params).items()}
-    found["tests"] = found["tests"].fillna({"place": ""})
+    params, rows = read(folder)
+    frames = {name: stored(frame) for name, frame in study(rows, params).items()}
+    frames["tests"] = frames["tests"].fillna({"place": ""})
     options = params["analysis"]["confidence"], params["analysis"]["alpha"]
-    grids = [*own_tables.comparisons(found["tests"], *options), own_tables.arms(found["arms"])]
-    drawn = figures.drawings(found["arms"], found["waiting"], found["probes"])
-    with temporary_sibling(folder / "tables") as made:
+    grids = [*tables.comparisons(frames["tests"], *options), tables.arms(frames["arms"])]
+    drawings = figures.drawings(frames["arms"], frames["waiting"], frames["probes"])
+    with temporary_sibling(folder / "tables") as new:
         for grid in grids:
-            write_atomically(made / f"{grid.name}.csv", csv_of(grid.csv))
-    with temporary_sibling(folder / "figures") as made:
-        made.mkdir()
-        for drawing in drawn:
-            write_atomically(made / f"{drawing.name}.csv", csv_of(drawing.csv))
-            for form, content in drawing.files.items():
-                write_atomically(made / f"{drawing.name}.{form}", content)
-    page = html.environment(Path(__file__).parent, REPORTS / "templates")
-    page.filters |= {"operator": names.operator, "number": tables.number, "signed": tables.signed}
-    page.filters |= {"interval": lambda row, start="": tables.interval(row[f"{start}low"], row[f"{start}high"], 0)}
-    page.filters |= {"probability": tables.probability, "listed": words.listed}
+            write_atomically(new / f"{grid.name}.csv", csv_of(grid.csv))
+    drawing.write(folder / "figures", drawings)
+    page = html.environment(Path(__file__).parent, TEMPLATES).get_template("page.html")
     values = {"params": params, "level": LEVEL, "theirs": AUTHORS_RANGE, "authors": authors(), "openings": OPENINGS}
-    values |= {"silent": silent(**found), "answers": answers(found["tests"]), "tables": grids, "figures": drawn}
-    write_atomically(folder / "report.html", page.get_template("page.html").render(values))
+    values |= {"undecided": why_undecided(frames["arms"], frames["tests"]), "answers": answers(frames["tests"])}
+    values |= {"tables": grids, "figures": drawings, "departed": tables.departed}
+    write_atomically(folder / "report.html", page.render(values))
 
 
 def study(rows: pd.DataFrame, params: dict) -> dict[str, pd.DataFrame]:
@@ -94,54 +85,54 @@ def study(rows: pd.DataFrame, params: dict) -> dict[str, pd.DataFrame]:
     """
     if len(params["sizes"]) > 1:
         raise ValueError(f"sizes: {', '.join(params['sizes'])}; a study of the plateau has one")
-    arms = described(rows, params)
+    arms = arms_of(rows, params)
     if not (arms["kind"] == SCALED).any():
         raise ValueError("operators: none is a variant with a `score_spread`; the scale `plateau` has a study of them")
     confidence, alpha = params["analysis"]["confidence"], params["analysis"]["alpha"]
-    runs = arms.merge(left(rows), on=["size", "arm"])
+    runs = arms.merge(departures(rows), on=["size", "arm"])
     return {
-        "arms": summarised(runs, rows, confidence),
+        "arms": _summarised(runs, rows, confidence),
         "waiting": survival.curves(runs, ARM),
         "tests": comparisons.tests(runs, confidence, alpha).assign(size=params["sizes"][0]),
-        "probes": probed(rows, arms),
+        "probes": _probe_bands(rows, arms),
     }
 
 
 def stored(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with ten significant digits, as the chain stores its tables: equal on every machine."""
+    """Rounds a frame to ten significant digits, as the chain stores its tables: equal on every machine."""
     texts = dict.fromkeys({"place", "term", "reference"} & set(frame), "str")
     return pd.read_csv(StringIO(frame.to_csv(index=False, float_format="%.10g")), dtype=texts)
 
 
-def described(rows: pd.DataFrame, params: dict) -> pd.DataFrame:
-    """Every arm with its operator, its kind, and the spread of its first scores. Columns: ARM."""
+def arms_of(rows: pd.DataFrame, params: dict) -> pd.DataFrame:
+    """Describes every arm by its operator, its kind, and the spread of its first scores. Columns: ARM."""
     [size] = params["sizes"]
     counted = rows[(rows["metric"] == "first_score_spread") & (rows["size"] == size)]
     spreads = counted.set_index("operator")["value"].to_dict()
     kinds = {(): SOURCE, ("score_spread",): SCALED, ("score_rate",): RATE}
-    made = []
+    arms = []
     for name in params["operators"]:
-        own = params["variants"].get(name, {"operator": name})
-        changed = tuple(key for key in ("start", "score_spread", "score_rate") if own.get(key) is not None)
-        spread = own.get("score_spread") or spreads.get(name, nan)
-        made.append((size, name, own["operator"], kinds.get(changed, OTHER), spread))
-    return pd.DataFrame(made, columns=ARM)
+        variant = params["variants"].get(name, {"operator": name})
+        changed = tuple(key for key in ("start", "score_spread", "score_rate") if variant.get(key) is not None)
+        spread = variant.get("score_spread") or spreads.get(name, nan)
+        arms.append((size, name, variant["operator"], kinds.get(changed, OTHER), spread))
+    return pd.DataFrame(arms, columns=ARM)
 
 
-def left(rows: pd.DataFrame) -> pd.DataFrame:
-    """When every run left the plateau, or until when it had not; and its last validation loss.
+def departures(rows: pd.DataFrame) -> pd.DataFrame:
+    """Determines when every run left the plateau, or until when it had not; and its last validation loss.
 
     Columns: size, arm, seed, step, reached, loss.
     """
-    made = []
+    events = []
     for (arm, size, seed), run in convergence.validation_loss(rows).groupby(convergence.RUN, sort=False):
         run = run.sort_values("step")
         step, reached = survival.first_below(run["step"], run["value"], LEVEL)
-        made.append((size, arm, seed, float(step), reached, float(run["value"].iloc[-1])))
-    return pd.DataFrame(made, columns=["size", "arm", "seed", "step", "reached", "loss"])
+        events.append((size, arm, seed, float(step), reached, float(run["value"].iloc[-1])))
+    return pd.DataFrame(events, columns=["size", "arm", "seed", "step", "reached", "loss"])
 
 
-def summarised(runs: pd.DataFrame, rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
+def _summarised(runs: pd.DataFrame, rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """The restricted mean and the final loss of every arm, and how far its weights have moved in the end."""
     means = survival.restricted_means(runs, ["size"], confidence, "arm")
     losses = runs.groupby(["size", "arm"], sort=False)["loss"].agg(loss="mean", loss_sd="std").reset_index()
@@ -163,34 +154,34 @@ def _by_step(rows: pd.DataFrame) -> pd.DataFrame:
     return convergence.with_steps(rows[rows["stage"] == "pretraining"].rename(columns={"operator": "arm"}))
 
 
-def probed(rows: pd.DataFrame, arms: pd.DataFrame) -> pd.DataFrame:
+def _probe_bands(rows: pd.DataFrame, arms: pd.DataFrame) -> pd.DataFrame:
     """Mean, minimum and maximum over seeds of what was measured inside the attention, by arm and step."""
     rows = _by_step(rows[rows["metric"].isin(PROBES)])
     return arms.merge(bands(rows, ["size", "arm", "metric", "step"]), on=["size", "arm"])[LINES]
 
 
 def authors() -> dict[str, float]:
-    """The step at which each released run of BERT-base leaves its plateau, by the rule of the report."""
+    """Finds the step at which each released run of BERT-base leaves its plateau, by the rule of the report."""
     steps = measurements(released.validation_loss())
     steps = steps[(steps["metric"] == "plateau_end_step") & (steps["size"] == "base")]
     return steps.set_index("operator")["value"].to_dict()
 
 
-def silent(arms: pd.DataFrame, tests: pd.DataFrame, **_: pd.DataFrame) -> str:
-    """Why the study decides nothing; empty where it can decide something."""
+def why_undecided(arms: pd.DataFrame, tests: pd.DataFrame) -> str:
+    """Says why the study decides nothing; empty where it can decide something."""
     best = arms.sort_values(["never", "mean"]).iloc[0]
     if 1 - best["never"] / best["runs"] < ENOUGH:
-        return f"even in its best arm only {own_tables.left(best['never'], best['runs'])} runs leave the plateau"
+        return f"even in its best arm only {tables.departed(best['never'], best['runs'])} runs leave the plateau"
     main = tests[(tests["question"] == "operator") & (tests["place"] == "")]
     return "its comparisons of operators have no interval" if main["low"].isna().all() else ""
 
 
 def answers(tests: pd.DataFrame) -> dict[str, list[dict]]:
-    """By question, its averaged comparisons, each with the single places that show a verdict, as {verdict: places}."""
-    found = tests[(tests["place"] != "") & tests["verdict"].isin((SOONER, LATER))]
-    made = {}
+    """Groups the averaged comparisons by question, each with the places that show a verdict: {verdict: places}."""
+    decided = tests[(tests["place"] != "") & tests["verdict"].isin((SOONER, LATER))]
+    by_question = {}
     for row in tests[tests["place"] == ""].to_dict("records"):
-        own = found[(found["question"] == row["question"]) & (found["term"] == row["term"])]
-        singly = {verdict: list(at["place"]) for verdict, at in own.groupby("verdict")}
-        made.setdefault(row["question"], []).append(row | {"singly": singly})
-    return made
+        single = decided[(decided["question"] == row["question"]) & (decided["term"] == row["term"])]
+        singly = {verdict: list(rows["place"]) for verdict, rows in single.groupby("verdict")}
+        by_question.setdefault(row["question"], []).append(row | {"singly": singly})
+    return by_question

@@ -13,23 +13,29 @@ from stages.studies.plateau.comparisons import SCALED
 
 @cache
 def words() -> dict[str, dict]:
-    """By the name of a table or figure, its `title` and `notes`; of a table also its columns."""
+    """Reads title and notes of every table and figure by its name; of a table also its columns."""
     return read_yaml(Path(__file__).with_name("words.yaml"))
 
 
 def comparisons(tests: pd.DataFrame, confidence: float, alpha: float) -> tuple[Grid, Grid]:
-    """Every comparison of the study: averaged over what is held equal, and at each single spread and operator."""
+    """Makes the tables of comparisons: averaged over what is held equal, and at each single spread and operator.
+
+    Args:
+        tests: as `comparisons.tests` returns them.
+        confidence: of their intervals, from 0 to 1.
+        alpha: at which they were judged.
+    """
     averages = tests["place"] == ""
     read = {"averages": tests[averages], "places": tests[~averages]}.__getitem__
-    facts = {"confidence": f"{confidence:.0%}", "alpha": f"{alpha:g}"}
+    facts = {"confidence": f"{confidence:.0%}", "alpha": f"{alpha:g}", "departed": departed}
     return tuple(own_tables.table(name, read, words()[name], **facts) for name in ("plateau_tests", "plateau_places"))
 
 
 def arms(frame: pd.DataFrame) -> Grid:
-    """Every arm: when it leaves, how many of its runs never do, and where it ends."""
-    return own_tables.table("plateau_arms", lambda _: frame, words()["plateau_arms"], scaled=SCALED)
+    """Makes the table of arms: when each leaves, how many of its runs never do, and where it ends."""
+    return own_tables.table("plateau_arms", lambda _: frame, words()["plateau_arms"], scaled=SCALED, departed=departed)
 
 
-def left(never: int, runs: int) -> str:
-    """How many runs of all left the plateau, in words."""
+def departed(never: int, runs: int) -> str:
+    """Says how many of all runs left the plateau, as in `3 of 5`."""
     return f"{runs - never} of {runs}"

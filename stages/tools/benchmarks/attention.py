@@ -31,8 +31,6 @@ from stages.training.optimisation import autocast, device
 from stages.training.rounds import interleaved, median_ratio
 
 DROPOUT = 0.1
-
-
 Variant = tuple[str, str]  # operator, and form: stock, torch, naive or ours
 
 
@@ -52,13 +50,13 @@ def blocks(operators: list[str], size: dict[str, int], tokens: int, precision: s
     length = size["positions"]
     X = torch.randn(tokens // length, length, size["hidden"], device=device())
     variants = {key: block.to(device()).train() for key, block in built(operators, size)}
-    memory = {key: kept_megabytes(block, X, precision) for key, block in variants.items()}
+    memory = {key: _kept_megabytes(block, X, precision) for key, block in variants.items()}
     work = {key: block_work(key[0], size["hidden"], size["heads"], length) for key in variants}
     return compared({key: _call(block, X, precision) for key, block in variants.items()}, work, memory, rounds)
 
 
-def steps(operators: list[str], size: dict[str, int], tokens: int, precision: str, rounds: int) -> pd.DataFrame:
-    """Times training steps of encoders, stock first; for the rest as `blocks`, without the memory."""
+def _steps(operators: list[str], size: dict[str, int], tokens: int, precision: str, rounds: int) -> pd.DataFrame:
+    """Times training steps of encoders, stock first; arguments and table are those of `blocks`, without the memory."""
     config = configuration("original", **size, vocab_size=1000, attn_implementation="sdpa")
     models = {("original", "stock"): BertModel(config, add_pooling_layer=False)}
     for operator in operators:
@@ -165,23 +163,23 @@ def naive_scores(module: SelfAttention, X: Tensor) -> tuple[Tensor, Tensor]:
     return Q @ K.transpose(-2, -1) / Q.shape[-1] ** 0.5, V
 
 
-def _call(module: nn.Module, given: Tensor, precision: str, adamw: torch.optim.Optimizer | None = None) -> Callable:
+def _call(module: nn.Module, inputs: Tensor, precision: str, adamw: torch.optim.Optimizer | None = None) -> Callable:
     """A call of forward and backward, and of a step of the optimiser where there is one."""
-    given = given.clone().requires_grad_(given.is_floating_point())
+    inputs = inputs.clone().requires_grad_(inputs.is_floating_point())
 
     def call() -> None:
         with autocast(precision):
-            output = module(given)[0]
+            output = module(inputs)[0]
         output.sum().backward()
         if adamw:
             adamw.step()
         module.zero_grad(set_to_none=True)
-        given.grad = None
+        inputs.grad = None
 
     return call
 
 
-def kept_megabytes(block: nn.Module, X: Tensor, precision: str) -> float:
+def _kept_megabytes(block: nn.Module, X: Tensor, precision: str) -> float:
     """Distinct storages that autograd saves in one forward pass, without parameters, in 10^6 bytes."""
     parameters = {parameter.untyped_storage().data_ptr() for parameter in block.parameters()}
     sizes: dict[int, int] = {}
@@ -220,7 +218,7 @@ def main() -> None:
             threads = f"{device().type}, {torch.get_num_threads()} threads"
             print(f"\n{precision}, length {length}, {options.tokens} tokens, {threads}")
             print("attention block, forward and backward", blocks(*arguments).to_string(index=False), sep="\n")
-            print(f"training step, {options.layers} layers", steps(*arguments).to_string(index=False), sep="\n")
+            print(f"training step, {options.layers} layers", _steps(*arguments).to_string(index=False), sep="\n")
 
 
 if __name__ == "__main__":

@@ -75,14 +75,14 @@ def report(ways: dict[str, Callable[[], object]], rounds: int, unit: str, amount
 
 
 def cpu_seconds(call: Callable[[], object]) -> float:
-    """Seconds of CPU time that one call takes."""
+    """Measures the seconds of CPU time that one call takes."""
     started = time.process_time()
     call()
     return time.process_time() - started
 
 
 def filtering_ways(folder: Path) -> dict[str, Callable[[], object]]:
-    """The ways of filtering, by name. ValueError unless they keep the same documents."""
+    """Builds the ways of filtering, by name. ValueError unless they keep the same documents."""
     shard, plain = folder / "shard.jsonl.zst", folder / "plain.jsonl.zst"
     settings = {"shard": str(shard), "rules": RULES, "annotation": NO_ANNOTATION}
     filter_plainly(shard, plain)
@@ -113,7 +113,7 @@ def filter_plainly(shard: Path, target: Path) -> None:
 
 
 def tokenization_ways(folder: Path) -> tuple[dict[str, Callable[[], object]], int]:
-    """The ways of tokenizing, by name, and the number of tokens; datasets.map as in Hugging Face's run_mlm.py.
+    """Builds the ways of tokenizing and counts tokens; datasets.map as in Hugging Face's run_mlm.py.
 
     ValueError unless they make the same sequences.
     """
@@ -175,10 +175,10 @@ def documents(count: int) -> Iterator[bytes]:
         for _ in range(random.randint(8, 14)):
             line = " ".join(random.choices(words, cum_weights=weights, k=random.randint(8, 40))) + "."
             lines.append(line if random.random() < 0.9 else f'“{line}” – "café", it’s')
-        yield oscar_record(random, number, lines)
+        yield _oscar_record(random, number, lines)
 
 
-def oscar_record(random: Random, number: int, lines: list[str]) -> bytes:
+def _oscar_record(random: Random, number: int, lines: list[str]) -> bytes:
     """Builds one OSCAR record whose text has the given lines; a share KEPT_SHARE of all records passes the filter."""
     kept = random.random() < KEPT_SHARE
     text = "\n".join(lines)

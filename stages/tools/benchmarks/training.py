@@ -64,9 +64,11 @@ def pretraining_speeds(run: PretrainingRun, corpus: Corpus, tokenizer: Path, ste
     """
     calls = {}
     for way, precision in (*WAYS, COMPILED) if machine.device().type == "cuda" else WAYS:
-        own = run.model_copy(update={"training": run.training.model_copy(update={"precision": precision})})
-        ours = way == "ours"
-        model = speed.Pretraining(own, corpus) if ours else peers.Pretraining(own, corpus, tokenizer, way == "compiled")
+        timed = run.model_copy(update={"training": run.training.model_copy(update={"precision": precision})})
+        if way == "ours":
+            model = speed.Pretraining(timed, corpus)
+        else:
+            model = peers.Pretraining(timed, corpus, tokenizer, way == "compiled")
         calls[way, precision] = partial(model.seconds, steps)
     peaks = {precision: partial(machine.peak, precision) for precision in PRECISIONS}
     values = interleaved(calls | peaks, rounds)
@@ -100,8 +102,7 @@ def finetuning_speeds(
         seed = len(reached[way, precision]) + 1
         classifier = kinds[way](task, recipe.model_copy(update={"precision": precision}), *model, seed)
         seconds = classifier.train(examples)
-        found = scores(task, classifier.predict(validation), validation.labels)
-        reached[way, precision].append(found[metric])
+        reached[way, precision].append(scores(task, classifier.predict(validation), validation.labels)[metric])
         return len(examples) / seconds
 
     rates = interleaved({key: partial(rate, *key) for key in WAYS}, rounds)

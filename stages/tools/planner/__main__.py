@@ -9,6 +9,7 @@ import argparse
 import json
 import shutil
 import time
+from functools import partial
 from pathlib import Path
 
 import joblib
@@ -18,12 +19,13 @@ import torch
 from tqdm import tqdm
 
 from stages.plumbing import handover, jobs, progress, results
-from stages.plumbing.done import finished
 from stages.plumbing.errors import clear_errors
 from stages.plumbing.progress import duration
+from stages.plumbing.run import Run
 from stages.plumbing.settings import Settings, load_settings
 from stages.tools.planner import amounts, pace, work
-from stages.tools.planner.amounts import Amounts
+
+gigabytes = partial(tqdm.format_sizeof, suffix="B")  # as in `2.30GB`
 
 
 def main() -> None:
@@ -43,7 +45,7 @@ def main() -> None:
     rows["time here"] = rows["seconds"] * (1 - rows["done"] / rows["runs"])
     progress.write_plan(rows["seconds"].groupby("command").sum(skipna=False).dropna().to_dict())
     rows = rows.groupby(["stage", "size"], sort=False).sum(skipna=False)
-    print("\n".join([f"scale {settings.scale}", "", table(rows), "", *remarks(settings, data, rows)]))
+    print("\n".join([f"scale {settings.scale}", "", table(rows), "", *remarks(settings, rows)]))
 
 
 def workers(settings: Settings, stage: str) -> int:
@@ -54,32 +56,30 @@ def workers(settings: Settings, stage: str) -> int:
 
 
 def done(settings: Settings, planned: pd.DataFrame) -> list[bool]:
-    """Whether each job is done: by dvc.lock with its stage or, before that, by data/jobs.
+    """Determines whether each job is done: by dvc.lock with its stage or, before that, by data/jobs.
 
-    There a job counts that has the settings of today and is no older than the model that it starts from, of a stage
+    There a job counts that has the settings of today and is no older than the model that it starts from, of a command
     whose inputs are all made.
     """
     commands = handover.commands(settings)
     remaining = set(progress.still_to_come(settings, commands, ""))
-    coming = {path for name in remaining for path in commands[name].writes}
-    waiting = {
-        commands[name].stage for name in remaining if any(progress.touch(path, coming) for path in commands[name].reads)
-    }
-    ended = {}
+    unmade = {path for name in remaining for path in commands[name].writes}
+    waiting = {name for name in remaining if any(progress.touch(path, unmade) for path in commands[name].reads)}
+    ended = {}  # when each job in data/jobs did
     for result in jobs.FOLDER.glob(f"*/*/{results.RESULT}"):
         description = json.loads(result.with_name(results.DESCRIPTION).read_text())
         ended[_key(**description)] = result.stat().st_mtime
 
-    def is_done(command: str, stage: str, run: work.AnyRun | None) -> bool:
+    def is_done(command: str, run: Run | None) -> bool:
         if command not in remaining:
             return True
-        if not run or stage in waiting:
+        if command in waiting or not run:
             return False
         model = Path(getattr(run, "weights", getattr(run, "folder", "")), "model.safetensors")
         since = model.stat().st_mtime if model.exists() else 0.0
         return ended.get(_key(run.name, run.content), -1.0) >= since
 
-    return [is_done(*job) for job in planned[["command", "stage", "run"]].itertuples(index=False)]
+    return [is_done(*job) for job in planned[["command", "run"]].itertuples(index=False)]
 
 
 def _key(name: str, settings: dict) -> str:
@@ -88,29 +88,18 @@ def _key(name: str, settings: dict) -> str:
 
 
 def table(rows: pd.DataFrame) -> str:
-    """The rows and their sums as text; a dash for nothing, and for what is not known."""
+    """Formats the rows and their sums; a dash stands for nothing, and for what is not known."""
     shown = rows.reset_index()[["stage", "size", "runs", "done", "tokens", "flops", "time here", "bytes"]]
     shown = pd.concat([shown, pd.DataFrame([{"stage": "all", "size": "", **rows.sum()}])], join="inner")
-    formats = {"tokens": "{:.1e}".format, "flops": "{:.1e}".format, "time here": duration, "bytes": size}
+    formats = {"tokens": "{:.1e}".format, "flops": "{:.1e}".format, "time here": duration, "bytes": gigabytes}
     for name, show in formats.items():
         shown[name] = [show(value) if value > 0 else "-" for value in shown[name]]
     shown = shown.astype({"runs": int, "done": int}).rename(columns={"flops": "FLOPs", "bytes": "disk"})
     return shown.to_string(index=False)
 
 
-def size(number_of_bytes: float) -> str:
-    """As in `2.30GB`."""
-    return tqdm.format_sizeof(number_of_bytes, "B")
-
-
-def remarks(settings: Settings, data: Amounts, rows: pd.DataFrame) -> list[str]:
-    """Sentences on what the table rests on, and what it leaves out.
-
-    Args:
-        settings: of params.yaml.
-        data: the amounts that the table rests on.
-        rows: of the table.
-    """
+def remarks(settings: Settings, rows: pd.DataFrame) -> list[str]:
+    """Sentences on what the rows of the table rest on, and what they leave out."""
     need, free = rows["bytes"].sum(), shutil.disk_usage(".").free
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"a CPU of {joblib.cpu_count()} cores"
     others = [stage for stage in handover.pipeline() if stage not in rows.index.get_level_values("stage")]
@@ -118,21 +107,17 @@ def remarks(settings: Settings, data: Amounts, rows: pd.DataFrame) -> list[str]:
         f"Time here: of what is not done, {workers(settings, '')} at once on {device}, of which nothing else takes a "
         "share; `original` is timed, other operators and testing follow by their operations.",
         "Done: by dvc.lock, or jobs in data/jobs with the settings of today; whether code was edited is not looked at.",
-        f"Disk: {size(need)} for models in {work.COPIES} copies (data/jobs, output, DVC's cache), without the data; "
-        f"{size(free)} free here.",
+        f"Disk: {gigabytes(need)} for models in {work.COPIES} copies (data/jobs, output, DVC's cache), without the "
+        f"data; {gigabytes(free)} free here.",
         f"Not counted: {', '.join(others)}; probes of noise; of translation more than runs.",
+        "Until data/tokens is there: the vocabulary is taken to be as large as allowed, validation during pre-training "
+        "is not counted, nor is what pretraining.epochs asks for. Until data/tasks is there: tasks have the published "
+        "numbers of examples, or as many as allowed.",
     ]
     if need > free:
         lines.append("WARNING: the disk does not suffice; name fewer seeds, tasks or steps of convergence.")
     if isinstance(settings.workers, str):
         lines.append("workers: a Dask cluster; the times are those of one of its workers: divide them by their number.")
-    if not data.sequences:
-        lines.append(
-            "Until data/tokens is there: the vocabulary is taken to be as large as allowed, validation during "
-            "pre-training is not counted, nor is what pretraining.epochs asks for."
-        )
-    if not finished(settings, "tasks"):
-        lines.append("Until data/tasks is there: tasks have the published numbers of examples, or as many as allowed.")
     return [f"- {line}" for line in lines]
 
 

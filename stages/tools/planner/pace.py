@@ -38,7 +38,7 @@ def measured(settings: Settings, vocabulary_size: int, planned: pd.DataFrame) ->
 
 
 def timed(settings: Settings, vocabulary_size: int, size: str, recipe: str, length: int) -> float:
-    """Seconds an operation of training.
+    """Times training.
 
     Args:
         settings: of params.yaml.
@@ -46,18 +46,21 @@ def timed(settings: Settings, vocabulary_size: int, size: str, recipe: str, leng
         size: in `models`.
         recipe: `pretraining`, `question_answering` or a name in `finetuning`.
         length: tokens of a sequence.
+
+    Returns:
+        Seconds a floating-point operation.
     """
-    width = settings.models[size].model_dump()
-    width["layers"] = min(width["layers"], LAYERS)
-    wanted = settings.finetuning.get(recipe) or getattr(settings, recipe)
-    batch = getattr(wanted, "micro_batch_size", None) or wanted.batch_size
+    shape = settings.models[size].model_dump()
+    shape["layers"] = min(shape["layers"], LAYERS)
+    section = settings.finetuning.get(recipe) or getattr(settings, recipe)
+    batch = getattr(section, "micro_batch_size", None) or section.batch_size
     if device().type == "cpu":
         torch.set_num_threads(1)  # as every worker
         batch = max(1, min(batch, TOKENS // length))
-    changes = wanted.model_dump(include={"precision", "hidden_dropout", "attention_dropout"})
+    changes = section.model_dump(include={"precision", "hidden_dropout", "attention_dropout"})
     changes |= {"epochs": 1, "batch_size": batch}
     training = settings.finetuning[settings.timing.protocol].model_copy(update=changes)
-    model = Finetuning({"operator": REFERENCE}, "sst2", training, width, vocabulary_size)
+    model = Finetuning({"operator": REFERENCE}, "sst2", training, shape, vocabulary_size)
 
     def seconds(steps: int) -> float:
         ids = np.random.default_rng(0).integers(FIRST, vocabulary_size, (steps * batch, length))
@@ -67,5 +70,5 @@ def timed(settings: Settings, vocabulary_size: int, size: str, recipe: str, leng
         return time.process_time() - began if device().type == "cpu" else elapsed
 
     steps = max(1, min(STEPS, int(SECONDS / seconds(1))))  # the first step allocates memory
-    operations = training_flops(REFERENCE, width, vocabulary_size, length, masked=0.0)
+    operations = training_flops(REFERENCE, shape, vocabulary_size, length, masked=0.0)
     return seconds(steps) / (steps * batch * length * operations)

@@ -16,16 +16,16 @@ import pandas as pd
 from stages.attention.counts import model_parameters, training_flops
 from stages.benchmarks.glue import TASKS
 from stages.classification.kept_models import EvaluationRun
-from stages.classification.run import FinetuningRun, ModelRun
+from stages.classification.run import FinetuningRun
 from stages.convergence import stage as convergence
 from stages.cross_domain import stage as cross_domain
-from stages.encoder_decoder.run import TranslationRun
 from stages.finetuning import stage as finetuning
 from stages.masked_lm import run as masked_lm
 from stages.masked_lm.run import PretrainingRun
 from stages.noise import stage as noise
 from stages.noise.stage import NoiseRun
 from stages.plumbing.observations import NOT_PRETRAINED
+from stages.plumbing.run import Run
 from stages.plumbing.settings import REFERENCE, Settings
 from stages.pretraining import stage as pretraining
 from stages.question_answering import stage as question_answering
@@ -42,12 +42,11 @@ FORWARD = 1 / 3  # of the operations of training
 STOCK = 2  # precisions in which stage timing trains stock BERT too
 COLUMNS = ["command", "stage", "size", "recipe", "run", "tokens", "length", "flops", "bytes"]
 
-AnyRun = PretrainingRun | ModelRun | TranslationRun
 Pass = tuple[float, float, float]  # tokens, tokens of a sequence, operations as a share of those of training
 
 
 def planned(settings: Settings, data: Amounts) -> pd.DataFrame:
-    """Every job of the stages that train or test models, in the order of dvc.yaml.
+    """Counts the work of every job of the stages that train or test models, in the order of dvc.yaml.
 
     Returns:
         COLUMNS. command: that does the job, as DVC has it: `pretraining@original-tiny`. recipe: `pretraining`,
@@ -73,13 +72,13 @@ def planned(settings: Settings, data: Amounts) -> pd.DataFrame:
         masked = settings.pretraining.mask_probability if recipe == "pretraining" else 0.0
         flops = [tokens * share * a_token(model, size, length, masked) for tokens, length, share in passes]
         work = (sum(tokens for tokens, _, _ in passes), passes[0][1], sum(flops)) if passes else (nan, nan, nan)
-        kind, copies = _models_left(run)
+        kind, copies = _kept_models(run)
         rows.append((command, stage, size, recipe, run, *work, copies * size_of(kind, model, size) if copies else 0))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def plans(settings: Settings) -> dict[str, list[AnyRun]]:
-    """The jobs that the stages plan, by stage."""
+def plans(settings: Settings) -> dict[str, list]:
+    """Lists the jobs that the stages plan, by stage."""
     models, tuned = settings.pretrained(), settings.finetuned()
     nowhere = defaultdict(lambda: Path(BEFORE))  # models after TriviaQA: where they will be is not known yet
     finetuned = finetuning.planned(settings, tuned)
@@ -108,25 +107,25 @@ def _jobs(settings: Settings, data: Amounts) -> Iterator[tuple]:
 
 def _timing(settings: Settings, data: Amounts) -> Iterator[tuple]:
     """Yields the same of what stage timing trains; stock BERT, timed beside the reference, counts as two models."""
-    wanted, length = settings.timing, settings.tokenization.sequence_length
-    longest = settings.finetuning[wanted.protocol].maximum_length
+    timing, length = settings.timing, settings.tokenization.sequence_length
+    longest = settings.finetuning[timing.protocol].maximum_length
     for operator, size in settings.pretrained():
-        rounds = wanted.repeats * (1 + STOCK * (operator == REFERENCE))
-        steps = rounds * (wanted.steps + 1) * settings.pretraining.batch_size * length
+        rounds = timing.repeats * (1 + STOCK * (operator == REFERENCE))
+        steps = rounds * (timing.steps + 1) * settings.pretraining.batch_size * length
         yield "timing", size, operator, "pretraining", None, [(steps, length, 1.0)]
-        epochs = [_learned(data, task, longest, rounds) for task in wanted.tasks]
-        yield "timing", size, operator, wanted.protocol, None, epochs
+        epochs = [_learned(data, task, longest, rounds) for task in timing.tasks]
+        yield "timing", size, operator, timing.protocol, None, epochs
 
 
-def _models_left(run: AnyRun | None) -> tuple[str, int]:
-    """The kind of the models that a job leaves, and their number with all copies."""
+def _kept_models(run: Run | None) -> tuple[str, int]:
+    """The kind of the models that a job keeps, and their number with all copies."""
     if isinstance(run, PretrainingRun):
         return "masked_lm_parameters", COPIES * (1 + len(run.leaves)) + RESUMED
     stays = getattr(run, "keep", None) or getattr(run, "set", None) == BEFORE
     return "classifier_parameters", COPIES if stays else 0
 
 
-def _passes(settings: Settings, data: Amounts, run: AnyRun) -> list[Pass]:
+def _passes(settings: Settings, data: Amounts, run: Run) -> list[Pass]:
     """What a job trains on, and what it predicts. Nothing where that is not known, or not counted."""
     match run:
         case PretrainingRun():
