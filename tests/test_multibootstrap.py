@@ -41,8 +41,8 @@ def runs() -> pd.MultiIndex:
 def test_seed_weights_sum_to_one_and_average_to_the_mean_over_pretraining_seeds():
     weights = multibootstrap.seed_weights(runs(), 4000, np.random.default_rng(1))
     assert weights.sum(axis=1) == pytest.approx(1)
-    assert weights.mean(axis=0) == pytest.approx(multibootstrap.seed_means(runs()), abs=0.02)
-    assert multibootstrap.seed_means(runs()) == pytest.approx([1 / 6, 1 / 6, 1 / 6, 1 / 2])
+    assert weights.mean(axis=0) == pytest.approx(multibootstrap.seed_mean_weights(runs()), abs=0.02)
+    assert multibootstrap.seed_mean_weights(runs()) == pytest.approx([1 / 6, 1 / 6, 1 / 6, 1 / 2])
 
 
 def test_rows_of_one_pretraining_seed_are_averaged_and_not_resampled():

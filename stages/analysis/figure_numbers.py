@@ -7,14 +7,15 @@ from stages.evidence import published
 NUMBERS = "kowsher2025_naacl_text_and_figure_numbers"  # the same in both editions
 
 
-def _numbers() -> pd.Series:
+def _printed() -> pd.Series:
+    """The numbers of their texts and figures, by row and column of the table of data/published."""
     frame = published.table(NUMBERS)
     return frame.set_index(["row_key", "column_key"])["value"].astype(float)
 
 
 def published_curve() -> pd.DataFrame:
-    """Beginning and end of their Figure 2, in the form of convergence.curves."""
-    numbers = _numbers()
+    """Ends of the loss curve in Figure 2 of Kowsher et al., which is of shared, in the form of convergence.curves."""
+    numbers = _printed()
     loss = [numbers["pretrain", "initial_loss"], numbers["pretrain", "final_loss"]]
     steps = [0, int(numbers["pretrain", "steps"])]
     frame = pd.DataFrame({"step": steps, "mean": loss, "minimum": loss, "maximum": loss})
@@ -26,7 +27,7 @@ def time_saved(run: pd.DataFrame) -> pd.DataFrame:
 
     Columns: source, quantity, operator, size, label, value, and n, the rounds whose mean a value of this run is.
     """
-    numbers = _numbers()
+    numbers = _printed()
     printed = numbers[numbers.index.get_level_values(1) == "time_reduction"].reset_index()
     tasks = printed["row_key"].str.removeprefix("time.")
     printed = printed.assign(label=tasks, operator="shared", size="base", source="published")

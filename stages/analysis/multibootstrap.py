@@ -97,7 +97,7 @@ def _resampled_scores(
                 (_score(metrics[column], values, truth, weights) * seeds[chunk].T).sum(axis=0)
                 for chunk, weights in _example_weights(len(truth), resamples, examples)
             ]
-            scores[operator, column] = np.concatenate([[seed_means(table.index) @ score[:, 0]], *parts])
+            scores[operator, column] = np.concatenate([[seed_mean_weights(table.index) @ score[:, 0]], *parts])
     return scores
 
 
@@ -109,7 +109,7 @@ def _example_weights(n: int, resamples: int, generator: np.random.Generator) -> 
         yield slice(start, start + count), generator.multinomial(n, np.full(n, 1 / n), size=count).astype(float)
 
 
-def seed_means(runs: pd.MultiIndex) -> np.ndarray:
+def seed_mean_weights(runs: pd.MultiIndex) -> np.ndarray:
     """The weight of every run [runs] in the mean over pre-training seeds of the means over fine-tuning seeds."""
     outer = runs.get_level_values(0)
     return np.array([1 / (outer.nunique() * np.sum(outer == p)) for p in outer])
@@ -124,12 +124,12 @@ def seed_weights(runs: pd.MultiIndex, resamples: int, generator: np.random.Gener
         generator: what draws them.
 
     Returns:
-        The weights of `seed_means` in every resample [resamples, runs].
+        The weights of `seed_mean_weights` in every resample [resamples, runs].
     """
     outer = runs.get_level_values(0)
     seeds = outer.unique()
     drawn = generator.multinomial(len(seeds), np.full(len(seeds), 1 / len(seeds)), size=resamples)
-    return drawn[:, seeds.get_indexer(outer)] * seed_means(runs)
+    return drawn[:, seeds.get_indexer(outer)] * seed_mean_weights(runs)
 
 
 def _score(metrics: tuple[str, ...], values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:

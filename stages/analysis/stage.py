@@ -149,13 +149,13 @@ def metrics(means: pd.DataFrame, comparisons: pd.DataFrame, settings: Settings) 
         the difference with its interval where there is one.
     """
     result: dict = {}
-    whole = set(means.loc[means["evaluated_on"] == scores.GLUE_SCORE, "protocol"])
+    with_glue_score = set(means.loc[means["evaluated_on"] == scores.GLUE_SCORE, "protocol"])
     asked = means["operator"].isin(settings.operators) & means["size"].isin(settings.sizes)
     for row in means[asked].itertuples():
         entry = result.setdefault(row.operator, {}).setdefault(row.size, {})
         if row.metric == "final_validation_loss":
             entry[contrasts.FINAL_LOSS] = round(row.mean, 4)
-        if row.metric == "score" and (row.protocol not in whole or row.evaluated_on == scores.GLUE_SCORE):
+        if row.metric == "score" and (row.protocol not in with_glue_score or row.evaluated_on == scores.GLUE_SCORE):
             entry.setdefault(row.protocol, {})[row.evaluated_on] = round(100 * row.mean, 2)
         if row.metric == "masked_lm_parameters":
             entry["parameters"] = int(row.mean)

@@ -120,6 +120,7 @@ def _modifier(rng: Random, scene: Scene, agent: Thing) -> list[Word]:
 
 
 def _with_adverbs(rng: Random, words: list[Word], tense: str) -> list[Word]:
+    """Adds an adverb before the main verb, or when it happens at an end; a place that comes first keeps the front."""
     if rng.random() < 0.3 and Word("be", "B") not in words:
         finite = max(position for position, word in enumerate(words) if word.role in "VX")
         verb = finite + (words[finite].role == "X") + (words[finite + 1].role == "T")

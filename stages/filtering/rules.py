@@ -39,6 +39,7 @@ def judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason, ...
 
     @lru_cache(maxsize=1 << 14)  # few combinations occur, so each is worked out once
     def combined(categories: tuple[str, ...], level: str | None, warnings: tuple[str, ...]) -> tuple[Reason, ...]:
+        """All rules that drop a document, with why. level: how its perplexity fails, None where it passes."""
         listed = [("categories", spellings[name]) for name in categories if name in spellings]
         scored = [("harmful_pp", level)] if level else []
         counted = () if rules["quality_warnings"] == "keep" else warnings

@@ -100,10 +100,10 @@ def _label(row) -> str:
 
 
 def _in_words(frame: pd.DataFrame) -> str:
-    return "; ".join(f"{_label(row)} {_numbers(row)}".replace("\n", " ") for row in frame.itertuples())
+    return "; ".join(f"{_label(row)} {_difference_in_words(row)}".replace("\n", " ") for row in frame.itertuples())
 
 
-def _numbers(row) -> str:
+def _difference_in_words(row) -> str:
     if np.isnan(row.difference):
         return NOTHING
     ends = "no verdict" if np.isnan(row.low) else interval(row.low, row.high, 2)

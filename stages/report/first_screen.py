@@ -103,8 +103,8 @@ def answer(column: str, rows: list[dict]) -> str:
     """Says in sentences what a column of the matrix shows; the own studies have a section of their own."""
     sources: dict[str, dict[str, list[Entry]]] = {}
     for row in rows:
-        for verdict in row["cells"][column]:
-            sources.setdefault(verdict.source, {}).setdefault(row["operator"], []).append(verdict)
+        for shown in row["cells"][column]:
+            sources.setdefault(shown.source, {}).setdefault(row["operator"], []).append(shown)
     sources.pop(STUDY, None)
     if not sources:
         return sentence("nothing_measured")

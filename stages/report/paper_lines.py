@@ -87,7 +87,7 @@ def measured(cell) -> Value:
             f"n = {cell.reproduced_n} {cell.unit_of_inference}, {cell.runs} runs"
         )
     if cell.verdict not in (NOT_MEASURED, NOT_JUDGED, NOT_IN_PAPER, NOT_RUN, NO_MODEL):
-        detail = "; ".join(part for part in (detail, _against(cell.verdict)) if part)
+        detail = "; ".join(part for part in (detail, _against_published(cell.verdict)) if part)
     mark = CHANCE if pd.notna(cell.at_chance) and cell.at_chance else ""
     return Value(number(cell.reproduced, cell.decimals) + mark, spread(cell.reproduced_sd, cell.decimals), detail)
 
@@ -102,7 +102,7 @@ def notes(cells: pd.DataFrame) -> list[str]:
     return texts
 
 
-def _against(verdict: str) -> str:
+def _against_published(verdict: str) -> str:
     return verdict if verdict == NOT_COMPARABLE else f"against the published number: {verdict}"
 
 

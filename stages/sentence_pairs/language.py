@@ -81,4 +81,5 @@ def _phrase(rng: Random, names: bool = False, simple: bool = False) -> Phrase:
     if names and rng.random() < 0.3:
         return Phrase(rng.choice(NAMES))
     adjective = rng.choice(sorted(ADJECTIVES)) if not simple and rng.random() < 0.5 else None
-    return Phrase(rng.choice(sorted(NOUNS)), rng.random() < 0.4, rng.random() < 0.6, adjective)
+    noun, plural, definite = rng.choice(sorted(NOUNS)), rng.random() < 0.4, rng.random() < 0.6
+    return Phrase(noun, plural, definite, adjective)

@@ -38,7 +38,7 @@ def build(folder: Path, settings: Settings) -> list[dict]:
         root = folder / "source"
         _generate(root, settings)
     for name in (*tasks.names, *tasks.questions.names):
-        read, section = (questions, tasks.questions) if name in QUESTIONS else (classification, tasks)
+        read, section = (read_questions, tasks.questions) if name in QUESTIONS else (read_glue, tasks)
         (folder / name).mkdir()
         for number, split in enumerate(SPLITS if name in QUESTIONS else TASKS[name].splits):
             examples = read(root, name, split, settings)
@@ -63,7 +63,7 @@ def majority_share(frame: pd.DataFrame, name: str) -> float | None:
     return float(frame["label"].value_counts(normalize=True).max()) if TASKS[name].labels else None
 
 
-def classification(root: Path, name: str, split: Split, settings: Settings) -> Examples:
+def read_glue(root: Path, name: str, split: Split, settings: Settings) -> Examples:
     """Reads a split of a GLUE task from the data source.
 
     Args:
@@ -78,7 +78,7 @@ def classification(root: Path, name: str, split: Split, settings: Settings) -> E
     return glue.read_original(root, TASKS[name], split)
 
 
-def questions(root: Path, name: str, split: Split, settings: Settings) -> Examples:
+def read_questions(root: Path, name: str, split: Split, settings: Settings) -> Examples:
     """Reads a split of SQuAD or TriviaQA from the data source; for SQuAD 2.0's training split, a stand-in if so set.
 
     Args:
@@ -89,7 +89,7 @@ def questions(root: Path, name: str, split: Split, settings: Settings) -> Exampl
     """
     section = settings.tasks.questions
     if name == "squad2" and split.name == "train" and section.squad2_training == "derived":
-        return squad.without_answer(questions(root, "squad1", split, settings), [settings.tasks.seed])
+        return squad.without_answer(read_questions(root, "squad1", split, settings), [settings.tasks.seed])
     if settings.data.source == "hub":
         hub = section.hub[name]
         where = (hub.repository, hub.configuration, hub.revision)

@@ -41,7 +41,7 @@ COMPILING = 4  # first steps, in which a model may still be compiled
 
 
 class Clock(TrainerCallback):
-    """Records when each step ends."""
+    """Records when each step ends, in `ends`: seconds of the performance counter."""
 
     def __init__(self):
         self.ends: list[float] = []

@@ -54,8 +54,9 @@ class Finetuning:
     def __init__(
         self, variant: dict, task: str, recipe: Recipe, size: dict[str, int], vocabulary_size: int, seed: int = 1
     ):
-        start = {"weights": "", "pretraining_seed": seed, "columns": {"stage": "timing", "size": "timed"}}
-        self.run = FinetuningRun(task=task, seed=seed, training=recipe, **start)
+        # a run without a checkpoint: how long training takes does not depend on the weights that it starts from
+        unused = {"weights": "", "pretraining_seed": seed, "columns": {"stage": "timing", "size": "timed"}}
+        self.run = FinetuningRun(task=task, seed=seed, training=recipe, **unused)
         seed_torch(seed, INITIALISATION)
         config = configuration(
             **variant,

@@ -124,7 +124,7 @@ def _tokenize(
         jobs.Job(
             shard.name,
             {"shard": str(shard), "tokenizer": str(tokenizer), "validation": validation, "cut": cut},
-            (shard, tokenizer),
+            inputs=(shard, tokenizer),
         )
         for shard, validation in zip(shards, held_out, strict=True)
     ]

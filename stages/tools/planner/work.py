@@ -132,14 +132,14 @@ def _passes(settings: Settings, data: Amounts, run: Run) -> list[Pass]:
             return _pretrained(settings, data)
         case NoiseRun():  # clean, and every level but the first under every seed and kind of noise
             times = 1 + (len(run.noise.levels) - 1) * len(run.noise.seeds) * (1 + len(run.noise.text))
-            return [_tested(data, run.task, run.maximum_length, times)]
+            return [_predictions(data, run.task, run.maximum_length, times)]
         case EvaluationRun():
-            return [_tested(data, task, run.maximum_length) for task in run.evaluated_on]
+            return [_predictions(data, task, run.maximum_length) for task in run.evaluated_on]
         case AnsweringRun():
             return _answered(data, run)
         case FinetuningRun():
             longest = run.training.maximum_length
-            return [_learned(data, run.task, longest, run.training.epochs), _tested(data, run.task, longest)]
+            return [_learned(data, run.task, longest, run.training.epochs), _predictions(data, run.task, longest)]
     return []
 
 
@@ -161,7 +161,7 @@ def _learned(data: Amounts, task: str, maximum_length: int, epochs: int) -> Pass
     return epochs * data.examples[task, "train"] * length, length, 1.0
 
 
-def _tested(data: Amounts, task: str, maximum_length: int, times: int = 1) -> Pass:
+def _predictions(data: Amounts, task: str, maximum_length: int, times: int = 1) -> Pass:
     """Predictions for the validation splits of a task of GLUE, made so many times."""
     length = min(data.lengths.get(task, OTHER), maximum_length)
     examples = sum(data.examples[task, split.name] for split in TASKS[task].validation_splits)
