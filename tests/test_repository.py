@@ -267,8 +267,7 @@ def test_the_findings_take_further_numbers_of_the_studies_from_their_tables():
         assert f"{trained[task]:,} of {name}" in page
     tested = pd.read_csv(files / "tasks.csv").set_index(["task", "split"])["examples"]
     half = f"{tested['qqp', 'validation']:,} examples of QQP and {tested['mnli', 'validation_mismatched']:,} of MNLI-mm"
-    assert half in page and set(tested["squad1"]) == set(tested["squad2"]) == {600, 500}
-    assert "for questions, on 600 of each SQuAD and scored on 500" in page
+    assert half in page
     cells = pd.read_csv(ROOT / "reports/examples/laptop/tables/courtois2024_table3_glue.csv")
     cells = cells.pivot(index="column", columns="row", values="reproduced_mean").loc[list(GLUE)]
     own = cells["tiny.original"]
