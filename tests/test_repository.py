@@ -247,6 +247,15 @@ def test_the_findings_take_further_numbers_of_the_studies_from_their_tables():
     assert gain.paired and f"is {gains}" in page
     losses = pd.read_csv(files / "loss_differences.csv").query("source == 'reproduced'").set_index("arm")
     assert losses["paired"].all() and set(losses.index[losses["direction"] == "higher"]) == set(losses.index[:4])
+    last = pd.read_csv(files / "overview.csv").set_index("operator").loc["original", "validation_loss"]
+    assert f"the original's final loss ({last:.2f} nats)" in page
+    bag = pd.read_csv(files / "baselines.csv").set_index("evaluated_on")["bag_of_words"]
+    scores = pd.read_csv(files / "courtois2024_table3_glue.csv").set_index(["row", "column"])["reproduced_mean"]
+    scores = scores["mini.original"].reindex(bag.index)
+    above = scores > bag
+    assert set(above.index[above]) == {"mnli_m", "mnli_mm", "rte"}
+    numbers = [f"{values[name]:.1f}" for values in (scores, bag) for name in ("mnli_m", "mnli_mm")]
+    assert "MNLI ({} and {} against {} and {}) and RTE, where both guess".format(*numbers) in page
     for arm in losses.index:
         row = losses.loc[arm]
         assert f"{row['estimate']:.3f} nats ({row['low']:.3f} to {row['high']:.3f})" in page, arm

@@ -217,6 +217,13 @@ def test_the_page_of_english_has_the_numbers_of_its_contrasts(tmp_path):
     findings = " ".join((folder.parent / "README.md").read_text(encoding="utf-8").split())
     most = scaled.loc[steps, "high"], scaled.loc[english.LOSS, "high"]
     assert "the intervals reach {:.0f} steps and {:.2f} nats".format(*most) in findings
+    alone = "symmetric is {:.0f} steps later than it ({:.0f} to {:.0f}; a comparison chosen afterwards)"
+    assert (
+        alone.format(*later[["estimate", "low", "high"]]) in page
+        and alone.format(*later[["estimate", "low", "high"]]) in findings
+    )
+    wider = f"at least {matched.loc[steps, 'pairwise']['low']:,.0f} steps later than an original as wide"
+    assert wider in findings
     leaving = runs[runs["reached"]].pivot(index=["arm", "seed"], columns="outcome", values="value")
     assert (
         f"(r = {leaving[steps].corr(leaving[english.LOSS]):.3f} over the runs that leave, mostly between arms" in page

@@ -193,7 +193,6 @@ def main(settings: Settings) -> dict:
         REPRODUCED: contrasts.quantities(rows, run_with_baselines, without_model),
         RELEASED: contrasts.quantities(raw_rows, raw, {}),
     }
-    reached = (milestones.table(*arguments, options.confidence) for arguments in ((run, run_curves), (raw, raw_curves)))
     ledger = ledger_of_claims(run_with_baselines, raw, pd.read_csv(AUDIT, keep_default_na=False), settings)
     tables = {
         "cells": fill_tables(run, raw, without_model, settings),
@@ -203,7 +202,9 @@ def main(settings: Settings) -> dict:
         "multibootstrap": bootstrap(settings),
         "runs": with_source(*(derived.matching(measured, TUNED)[RUN_COLUMNS] for measured in (run, raw))),
         "summaries": means,
-        "milestones": with_source(*reached),
+        "milestones": with_source(
+            milestones.table(run, run_curves, options.confidence), milestones.table(raw, raw_curves, options.confidence)
+        ),
         "waiting": with_source(milestones.waiting(run), milestones.waiting(raw)),
         "curves": pd.concat([with_source(run_curves, raw_curves), figure_numbers.published_curve()]),
         "bars": figure_numbers.time_saved(run),
