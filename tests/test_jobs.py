@@ -412,6 +412,15 @@ def test_a_damaged_job_is_named_and_computed_again_alone(damage, capsys):
     assert not (whole[1][0] / "model" / "weights").stat().st_mode & 0o222  # finished, so read-only
 
 
+def test_what_a_worker_was_writing_when_it_was_killed_is_no_part_of_the_result():
+    [(folder, result)] = jobs.run(leaving, squares(3), "left", workers=1)
+    (folder / "result.json").unlink()
+    for name in (f".result.json.{'0' * 32}", ".result.json.lock"):
+        (folder / name).write_bytes(b"half")
+    assert jobs.run(leaving, squares(3), "left", workers=1) == [(folder, result)]
+    assert {path.name for path in folder.iterdir()} == {"calls", "model", "job.json", "result.json"}
+
+
 def test_a_job_that_another_stage_is_at_is_waited_for_and_not_done_twice(tmp_path):
     program = "from tests.test_jobs import *; jobs.run(slow_square, squares(1, inputs=()), 'jobs', 1)"
     stages = [python(program, tmp_path) for _ in range(2)]

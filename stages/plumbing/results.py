@@ -36,7 +36,8 @@ def write(folder: Path, name: str, settings: dict, result: dict) -> None:
     """
     _require_finite(result, "its result")
     beside = (RESULT, DESCRIPTION, CHECKPOINT)
-    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name not in beside]
+    # hidden: what a worker has left that was killed while it wrote; it goes when the same name is written again
+    paths = [path for path in sorted(folder.rglob("[!.]*")) if path.is_file() and path.name not in beside]
     files = {path.relative_to(folder).as_posix(): path for path in paths}
     record = {"files": {name: sha256(path) for name, path in files.items()}, "result": result}
     write_atomically(folder / DESCRIPTION, json.dumps({"name": name, "settings": settings}, indent=1, sort_keys=True))
