@@ -30,10 +30,17 @@ def merge(T: Tensor) -> Tensor:
 
 
 def attend(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-    """softmax(Q K^T / sqrt(d)) V for every head; all [batch, heads, n, d].
+    """softmax(Q K^T / sqrt(d)) V for every head.
 
     The fused kernel serves GPUs, and float32 without dropout on a CPU; elsewhere a CPU has no fast path for it, and
     the product written out is faster (`python -m stages.tools.benchmarks.attention`).
+
+    Args:
+        Q: [batch, heads, n, d].
+        K: [batch, heads, m, d].
+        V: [batch, heads, m, d].
+        mask: as of `weigh`.
+        dropout: as of `weigh`.
     """
     if Q.device.type != "cpu" or (Q.dtype == torch.float32 and dropout == 0.0):
         return functional.scaled_dot_product_attention(Q, K, V, attn_mask=mask, dropout_p=dropout)

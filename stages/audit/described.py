@@ -29,7 +29,7 @@ def findings() -> list[Finding]:
     return [
         *map(_reading, checks["readings"]),
         *(make(check) for make, entries in kinds for entry in entries for check in expanded(entry)),
-        *(finding for entry in checks["grim"]["values"] for finding in _values(entry)),
+        *(finding for entry in checks["grim"]["values"] for finding in _printed_means(entry)),
     ]
 
 
@@ -96,7 +96,12 @@ def _joined(entry: dict) -> Finding:
     return Finding(entry["check"], entry["statement"], verdict, arithmetic)
 
 
-def _values(entry: dict) -> Iterator[Finding]:
+def _printed_means(entry: dict) -> Iterator[Finding]:
+    """Checks whether a printed score can be the accuracy of one run, or the mean of five, on so many examples (GRIM).
+
+    A score that several operators or editions print is checked once. Where every number of two decimals could be a mean
+    of five, the check excludes nothing and is a note.
+    """
     for column in entry["each"]["column"]:
         n, seen = content()["grim"]["examples"][column], {}
         for edition, operator in product(entry["editions"], entry["operators"]):
@@ -109,9 +114,9 @@ def _values(entry: dict) -> Iterator[Finding]:
                 f"one run {one}, mean of five {five}; numbers of runs up to 10 that fit: {', '.join(fitting) or 'none'}"
             )
             fields = {"column": column, "text": text, "who": ", ".join(who), "examples": n}
-            empty = not excludes(n, max(entry["runs"]))
-            verdict = NOTE if empty else min((one, five), key=BEST.index)
-            more = "; any value of two decimals would fit five" if empty else ""
+            excludes_nothing = not excludes(n, max(entry["runs"]))
+            verdict = NOTE if excludes_nothing else min((one, five), key=BEST.index)
+            more = "; any value of two decimals would fit five" if excludes_nothing else ""
             if verdict == FAILS and fitting:
                 verdict, more = NOT_DECIDED, "; the number of runs is not stated"
             yield Finding(

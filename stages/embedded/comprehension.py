@@ -20,10 +20,10 @@ from stages.plumbing.files import write_atomically
 
 SENTENCES = (2, 3)  # in a passage, at least and at most
 QUESTIONS = 2  # to a passage, at most
-UNANSWERABLE = 3  # in SQuAD 2.0's form, one question in so many
+UNANSWERABLE = 3  # in SQuAD 2.0's form, one question in three has no answer
 NEAR = 0.3  # share of these that differ from a statement in one component; the others ask about another scene
 REWORDED = 0.5  # share of questions that name the action, and perhaps other things, otherwise than the passage does
-UNFOUND = 20  # in TriviaQA's form, one question more for so many, whose documents do not hold the answer
+UNFOUND = 20  # in TriviaQA's form, to every 20 questions there is another whose documents do not hold the answer
 ARTICLE = 10  # paragraphs
 Statement = tuple[Event, Wording, str]  # what a sentence of a passage says, how it is worded, and the sentence
 

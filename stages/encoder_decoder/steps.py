@@ -139,7 +139,8 @@ def padded(sentences: tuple[np.ndarray, ...], indices: np.ndarray) -> Tensor:
 def scored(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[Tensor, Tensor]:
     """Scores the real target tokens of some pairs.
 
-    Padding needs no scores: it never enters the loss, and the tutorial's accuracy counts it as wrong.
+    Padding needs no scores: the loss leaves it out, and the accuracy of the TensorFlow tutorial, which is reported of
+    training, counts every padded position as wrong whatever is predicted there.
 
     Args:
         model: in training or evaluation mode.

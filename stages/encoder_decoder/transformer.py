@@ -36,7 +36,7 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """A network that every position passes by itself, dropout, residual sum and LayerNorm."""
+    """A network that is applied to every position by itself, then dropout, residual sum and LayerNorm."""
 
     def __init__(self, inner: nn.Module, width: int, hidden: int, dropout: float):
         super().__init__()
@@ -150,5 +150,5 @@ def initialise(module: nn.Module, hidden: int) -> None:
         elif isinstance(part, nn.Embedding):
             nn.init.normal_(part.weight, std=part.embedding_dim**-0.5)
     for part in module.modules():
-        if hasattr(part, "initialise"):  # an operator, for its parameters beside Linear layers; now, for they may copy
+        if hasattr(part, "initialise"):  # an operator, whose own parameters come last: they may copy Linear ones
             part.initialise(hidden**-0.5)  # the standard deviation of Glorot-uniform weights [h, h]

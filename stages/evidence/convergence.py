@@ -73,7 +73,7 @@ def _steps(key: tuple, run: pd.DataFrame) -> list[dict]:
 
 
 def _reaching(metric: str, step: float, reached: bool, condition: str | None = None) -> dict:
-    """A measurement of the step that a run reaches something at, or of its last step where it never does."""
+    """A measurement: the step at which a run reaches a milestone, or its last step where it never does."""
     return {"metric": metric if reached else metric + NOT_REACHED, "condition": condition, "value": step}
 
 

@@ -64,7 +64,7 @@ def count(name: str, variant: dict, size: str, model: dict[str, int], deviation:
 
 
 def small_sources() -> list[Observation]:
-    """The layers of the blog post and of the draft section, by closed formula."""
+    """Counts the layers of the blog post and of the draft section by formula, and the draft's models as built."""
     block = {"stage": "parameters", "size": "blog", "metric": "attention_block_parameters"}
     blocks = [
         Observation(operator=operator, value=counts.attention_formulas(operator, BLOG)[block["metric"]], **block)

@@ -1,7 +1,7 @@
 """What one stage hands to another: dvc.yaml names it, and the maker's record in data/runs has the SHA-256 of each file.
 
 A stage that finds its input missing or other than it was left, or a file there that no stage has left, stops with the
-file's name. That costs one reading of the inputs more, files in parallel, at 0.6 GB a second on one core without
+file's name. This costs one more reading of the inputs, several files at a time: 0.6 GB a second on a core without
 instructions for SHA-256.
 """
 
@@ -123,7 +123,8 @@ def require_inputs(settings: Settings, stage: str, arguments: dict[str, str]) ->
 def output_digests(stage: str, arguments: dict[str, str]) -> dict[str, str | None]:
     """The SHA-256 of every file that a stage has left, by its path.
 
-    Not of its record in data/runs, which is to hold them, nor of what it hands on in data/results to itself alone.
+    Left out are its record in data/runs, which will hold these digests, and finished jobs in data/results, which no
+    other stage reads and which have checksums of their own.
     """
     outputs = paths(pipeline().get(stage, {"outs": []})["outs"], arguments)
     files = [file for path in outputs if not _below(path, (RUNS, RESULTS)) for file in _files(path)]
@@ -153,7 +154,7 @@ def _recorded(record: Path) -> dict[str, str]:
 
 
 def _files(path: Path) -> list[str]:
-    """A file, or those below a folder and links to others; hidden ones, of a stage that is at work, left out."""
+    """The path itself where it is a file, else all files and links below it; not hidden ones, still being written."""
     below = sorted(file for file in path.rglob("*") if not any(part.startswith(".") for part in file.parts))
     return [file.as_posix() for file in (path, *below) if file.is_file() or file.is_symlink()]
 

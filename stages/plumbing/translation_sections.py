@@ -114,7 +114,8 @@ class Translation(Record):
     sequence_tasks: SequenceTasks
 
     @model_validator(mode="after")
-    def _every_operator_has_a_stage(self):
+    def _recipes_use_trained_operators_and_the_original(self):
+        """Operators that a recipe alone names would never be trained; without the original nothing is compared."""
         places = {f"protocols.{name}": protocol for name, protocol in self.protocols.items()}
         for place, recipe in (places | {"sequence_tasks": self.sequence_tasks}).items():
             for operator in recipe.operators:

@@ -2,7 +2,7 @@
 
 A row says that, from `line` of `shard` on and up to the next row of this shard, its lines are those of `file` from
 `source_line` on; both are counted from 1. Documents that were generated, streamed as rows or made of several lines have
-no row: they are sound records, and nobody looks for them.
+no row: they are valid by construction, so that no error has to name the line that they come from.
 """
 
 from bisect import bisect_right

@@ -125,7 +125,14 @@ def texts(shards: Iterable[Path]) -> Iterator[str]:
 
 
 def _characters(documents: Iterable[str], limit: int) -> tuple[list[str], list[str]]:
-    """The most frequent characters beside ALWAYS, and those of all that continue a word; both sorted."""
+    """The alphabet that WordPiece starts from: ALWAYS and the most frequent characters, and those that continue words.
+
+    Letters and digits of the alphabet count as continuing in any case. Both lists are sorted.
+
+    Args:
+        documents: texts.
+        limit: number of the most frequent characters.
+    """
     normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
     frequencies, continuing = Counter(), set()
     for document in documents:

@@ -1,4 +1,4 @@
-"""Cox's proportional hazards of leaving, with errors by clusters of equal seeds, whose runs see the same batches."""
+"""Cox's model of when runs leave the plateau, with standard errors clustered by seed, as equal seeds share batches."""
 
 from math import nan
 from warnings import catch_warnings
@@ -8,16 +8,16 @@ import pandas as pd
 from statsmodels.duration.hazard_regression import PHReg
 
 HAZARDS = ["hazard_ratio", "hazard_low", "hazard_high", "hazard_p"]
-RUNS_OFF = 10.0  # an error of a log hazard ratio, from which on the estimate is one that runs off to infinity
+DIVERGED = 10.0  # a standard error of the log hazard ratio from which on the estimate counts as diverged to infinity
 
 
 def ratio(both: pd.DataFrame, factor: str, confidence: float) -> dict[str, float]:
     """Estimates the hazard ratio of one arm against another, at an equal value of a factor.
 
     Args:
-        both: one row a run of either: `step`, whether it was `reached`, `seed`, the factor, and whether it is of the
-            first arm, `of_term`.
-        factor: the column each of whose values has a hazard of its own.
+        both: one row a run of either: `step`, whether it was `reached`, `seed`, the factor, and `of_term`: True for the
+            arm that is judged, False for the one that it is compared with.
+        factor: the column of the strata, each of which has a baseline hazard of its own.
         confidence: of the interval.
 
     Returns:
@@ -39,4 +39,4 @@ def ratio(both: pd.DataFrame, factor: str, confidence: float) -> dict[str, float
             estimates = [*np.exp(fit.params), *np.exp(fit.conf_int(1 - confidence))[0], *fit.pvalues]
     except np.linalg.LinAlgError:
         return unknown
-    return dict(zip(HAZARDS, map(float, estimates), strict=True)) if error < RUNS_OFF else unknown
+    return dict(zip(HAZARDS, map(float, estimates), strict=True)) if error < DIVERGED else unknown
