@@ -132,6 +132,18 @@ def test_a_difference_within_the_margin_is_called_equivalent():
     assert compared.loc[english.LOSS, "verdict"] == "equivalent"
 
 
+def test_every_arm_is_compared_at_the_rate_at_which_its_run_of_the_selection_seed_ends_lowest():
+    leaves, rates = {"original": 500, "symmetric": 900}, []
+    for rate, lower in ((1e-3, {"original": 0.3}), (2e-3, {}), (4e-3, {"symmetric": 0.2})):
+        ends = {arm: 4.0 - lower.get(arm, 0.0) for arm in leaves}
+        seeds = (english.SELECTION_SEED, *range(31, 35))
+        rates.append(english.outcomes(english_losses(leaves, ends, seeds)).assign(learning_rate=rate))
+    own = english.at_own_rates(pd.concat(rates))
+    assert own.groupby("arm")["learning_rate"].unique().map(list).to_dict() == {"original": [1e-3], "symmetric": [4e-3]}
+    assert set(own["seed"]) == set(range(31, 35))  # runs that have chosen the rate do not count
+    assert english.contrasts(own, 0.95, 0.025).iloc[-1]["estimate"] == pytest.approx(0.1, abs=0.04)
+
+
 def test_a_folder_without_runs_of_the_original_is_refused(tmp_path):
     (tmp_path / "params.yaml").write_text("operators: [original, shared]\nanalysis: {confidence: 0.95, alpha: 0.025}")
     (tmp_path / "observations").mkdir()

@@ -88,7 +88,7 @@ def draw(axes: Axes, frame: pd.DataFrame) -> None:
     axes.axvline(0, color=INK, linewidth=0.8)
     axes.set_yticks(range(len(frame)), [_label(row) for row in frame.itertuples()])
     axes.set_ylim(len(frame) - 0.5, -0.5)
-    axes.set_xlabel("GLUE score minus that of the original, points")
+    axes.set_xlabel("GLUE points above the original")
     axes.grid(visible=False, axis="y")
     axes.grid(visible=True, axis="x", linewidth=0.6)
 

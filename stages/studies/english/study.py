@@ -4,6 +4,10 @@ FOLDER holds `params.yaml` and `observations/`, those that the chain's stage `pr
 whose head is the plan of the study. Writes FOLDER/runs.csv (when every run leaves the plateau, and its final loss),
 FOLDER/contrasts.csv (every arm against the original, and some against a control, in pairs of equal seeds) and
 FOLDER/english.svg.
+
+Every folder below FOLDER/rates has the same of another learning rate, for the question whether the answer holds at each
+arm's own rate. Writes FOLDER/rates.csv (all runs, with their rate) and FOLDER/own_rates.csv (the same contrasts, every
+arm at its own rate).
 """
 
 from math import inf, nan
@@ -32,6 +36,7 @@ ASYMMETRIC = (REFERENCE, "shared_kv", "pairwise_scaled")
 # far, but no S. These comparisons were not planned: they were chosen when the runs had been read.
 CONTROLS = {"symmetric": "shared_kv", "pairwise": "original_wide"}
 LOSS, STEPS = "final loss", "steps below {:g} nats"  # outcomes
+SELECTION_SEED = 21  # of the runs that choose every arm's own rate, and serve nothing else
 
 
 def main(folder: Path) -> None:
@@ -43,19 +48,50 @@ def main(folder: Path) -> None:
     Raises:
         ValueError: a file is missing or damaged, or no run of the original is there.
     """
-    params, rows = read(folder)
-    analysis, arms = params["analysis"], params["operators"]
-    losses = convergence.validation_loss(rows)
-    losses = losses[losses["operator"].isin(arms)].sort_values(
-        "operator", key=lambda names: names.map(arms.index), kind="stable"
-    )
+    params, losses = _losses(folder)
     if not (losses["operator"] == REFERENCE).any():
         raise ValueError(f"{folder / 'observations'}: no run of {REFERENCE}, which every arm is compared with")
+    levels = params["analysis"]["confidence"], params["analysis"]["alpha"]
     runs = outcomes(losses)
-    compared = contrasts(runs, analysis["confidence"], analysis["alpha"])
     write_atomically(folder / "runs.csv", csv_of(runs))
-    write_atomically(folder / "contrasts.csv", csv_of(compared))
+    write_atomically(folder / "contrasts.csv", csv_of(contrasts(runs, *levels)))
     write_atomically(folder / "english.svg", figure(losses, runs))
+    parts = [_at_rate(params, runs)]
+    for place in sorted((folder / "rates").glob("*")):
+        params, losses = _losses(place)
+        parts.append(_at_rate(params, outcomes(losses)))
+    if len(parts) > 1:
+        rates = pd.concat(parts, ignore_index=True)
+        write_atomically(folder / "rates.csv", csv_of(rates))
+        write_atomically(folder / "own_rates.csv", csv_of(contrasts(at_own_rates(rates), *levels)))
+
+
+def _losses(folder: Path) -> tuple[dict, pd.DataFrame]:
+    """The content of params.yaml in a folder, and the validation losses of its operators, in their order there."""
+    params, rows = read(folder)
+    losses, arms = convergence.validation_loss(rows), params["operators"]
+    losses = losses[losses["operator"].isin(arms)]
+    return params, losses.sort_values("operator", key=lambda names: names.map(arms.index), kind="stable")
+
+
+def _at_rate(params: dict, runs: pd.DataFrame) -> pd.DataFrame:
+    """Adds the learning rate of some runs to what `outcomes` says of them."""
+    return runs.assign(learning_rate=params["pretraining"]["learning_rate"])
+
+
+def at_own_rates(rates: pd.DataFrame) -> pd.DataFrame:
+    """Selects the runs of every arm at its own learning rate, that with the lowest final loss of SELECTION_SEED.
+
+    Args:
+        rates: as `outcomes` returns them, with their `learning_rate`.
+
+    Returns:
+        The rows of all other seeds at that rate; of an arm that has none there, no row.
+    """
+    selecting = rates["seed"] == SELECTION_SEED
+    tried = rates[selecting & (rates["outcome"] == LOSS)]
+    own = tried.sort_values("value").drop_duplicates("arm")[["arm", "learning_rate"]]
+    return rates[~selecting].merge(own, on=["arm", "learning_rate"])
 
 
 def outcomes(losses: pd.DataFrame) -> pd.DataFrame:
