@@ -221,6 +221,7 @@ def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
         "steps": settings.pretraining.steps,
         "batch_size": settings.pretraining.batch_size,
         "sequence_length": settings.tokenization.sequence_length,
+        "warmup": settings.pretraining.sequence_length_warmup,
         "pretraining_seeds": len(settings.pretraining.seeds),
         "finetuning_seeds": {name: len(settings.finetuning[name].seeds) for name in settings.protocols},
         "tasks": settings.tasks.names,
