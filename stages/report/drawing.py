@@ -186,8 +186,13 @@ def _add_legend(figure: Figure, handles: dict, columns: int) -> None:
     if not handles:
         return
     place = {"loc": "outside lower center"} if figure.axes else {"loc": "center"}
-    figure.set_figheight(figure.get_figheight() + 0.35)  # the panels keep theirs
-    figure.legend(handles.values(), handles.keys(), ncols=min(len(handles), NAMES, 2 * columns), **place)
+    for number in range(min(len(handles), NAMES, 2 * columns), 0, -1):
+        legend = figure.legend(handles.values(), handles.keys(), ncols=number, **place)
+        extent = legend.get_window_extent()
+        if not figure.axes or extent.width <= figure.bbox.width or number == 1:
+            break
+        legend.remove()
+    figure.set_figheight(figure.get_figheight() + extent.height / figure.dpi)  # the panels keep theirs
 
 
 def _saved(figure: Figure, form: str, **cut: str) -> bytes:

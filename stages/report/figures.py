@@ -13,10 +13,11 @@ from stages.report.inputs import select
 SOURCES = {"released": "released", "published": "published", "reproduced": "this run"}
 GOAL = 0.95  # share of the final score of pairwise, which Courtois et al. draw in their Figure 3
 LATE = 0.5  # of the steps: the inset of a curve shows what follows
+CORNER = 0.45, 0.45  # the lower left one of the inset, as shares of the panel
 
 
 def losses(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws curves of a loss, with an inset of the last half of the steps, where they part; two points are marks."""
+    """Draws curves of a loss, with an inset of the last half of the steps where it hides none; two points are marks."""
     if (frame.groupby("operator").size() == 2).all():  # a beginning and an end that a text states: nothing between
         for operator, rows in frame.groupby("operator", sort=False):
             axes.plot(rows["step"], rows["mean"], "o", color=style(operator)[0], label=names.operator(operator))
@@ -25,9 +26,11 @@ def losses(axes: Axes, frame: pd.DataFrame) -> None:
         return
     curves(axes, frame)
     late = frame[frame["step"] >= LATE * frame["step"].max()]
-    if frame["operator"].nunique() < 2 or late.groupby("operator").size().min() < 2:
+    low, high = axes.get_ylim()
+    hidden = late["mean"].max() > low + CORNER[1] * (high - low)
+    if frame["operator"].nunique() < 2 or late.groupby("operator").size().min() < 2 or hidden:
         return
-    inset = axes.inset_axes((0.45, 0.45, 0.53, 0.5))
+    inset = axes.inset_axes((*CORNER, 0.53, 0.5))
     curves(inset, late)
     inset.set_xlabel("")
     inset.tick_params(labelsize=7.5)
