@@ -97,6 +97,8 @@ def test_a_task_is_a_record_and_its_name_in_the_schema(copy):
     edit(copy / "stages/plumbing/sections.py", '"rte"]\nQuestionSet', '"rte", "wnli"]\nQuestionSet')
     says(copy, "-m", "stages", "scale", "laptop")
     edit(copy / "params.yaml", "qnli, rte]", "qnli, rte, wnli]")
+    edit(copy / "params.yaml", "source: embedded ", "source: files ")
+    edit(copy / "params.yaml", "  root: null ", "  root: glue ")
     (copy / "glue" / "WNLI").mkdir(parents=True)
     (copy / "glue" / "WNLI" / "dev.tsv").write_text("index\tsentence1\tsentence2\tlabel\n0\ta b\tc\t1\n")
     reader = """

@@ -12,6 +12,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from stages.classification.run import FinetuningRun
 from stages.masked_lm.run import PretrainingRun
+from stages.plumbing.documents import read_yaml
 from stages.plumbing.files import sha256
 from stages.plumbing.training_sections import Finetuning, Model, Pretraining
 from stages.pretraining import loop as pretraining
@@ -23,7 +24,7 @@ OWN = dedent(ast.get_docstring(ast.parse(MINE.read_text())).split("projected:\n\
 SPECIAL = {"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}
 VOCABULARY, LENGTH = 60, 12
 TOY = {"layers": 1, "hidden": 16, "heads": 2, "intermediate": 64, "positions": 16}
-TRAINING = {
+TRAINING = read_yaml(MINE.parent / "stages/scales/laptop.yaml")["pretraining"] | {  # where a new key has its value
     "seeds": [1], "steps": 9, "epochs": None, "warmup_steps": 3, "batch_size": 4, "learning_rate": 1e-2,
     "betas": [0.9, 0.999], "epsilon": 1e-12, "weight_decay": 0.01, "gradient_clipping": 1.0, "mask_probability": 0.3,
     "initializer_range": 0.02, "hidden_dropout": 0.1, "attention_dropout": 0.1, "precision": "float32",

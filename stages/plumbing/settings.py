@@ -15,6 +15,7 @@ from stages.plumbing.files import sha256
 from stages.plumbing.keys import Stated, covers, key
 from stages.plumbing.operators import described
 from stages.plumbing.sections import (
+    GLUE,
     Analysis,
     Corpus,
     Count,
@@ -128,6 +129,9 @@ class Settings(Record):
         late = [step for step in self.convergence.steps if step > (self.pretraining.steps or step)]
         if late:
             raise ValueError(f"convergence.steps: {late[0]} exceeds pretraining.steps: {self.pretraining.steps}")
+        if self.data.source == "embedded":
+            for task in self.tasks.names:
+                require_listed(task, "tasks.names", GLUE, "the tasks that data.source: embedded generates")
         for section in ("noise", "cross_domain", "convergence", "timing"):
             for task in getattr(self, section).tasks:
                 require_listed(task, f"{section}.tasks", self.tasks.names, "tasks.names")

@@ -26,6 +26,8 @@ from stages.classification import training as finetuning
 from stages.classification.training import Encoded
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
+from stages.plumbing import scales
+from stages.plumbing.documents import read_yaml
 from stages.plumbing.files import TOKENIZER, TOKENS, write_atomically
 from stages.plumbing.training_sections import Finetuning, Model, Pretraining
 from stages.sequences import packing
@@ -41,10 +43,10 @@ COMMON = {
     "seeds": (1,), "betas": (0.9, 0.999), "epsilon": 1e-8, "gradient_clipping": 1.0, "hidden_dropout": 0.1,
     "attention_dropout": 0.1, "precision": "float32",
 }  # fmt: skip
-PRETRAINING = COMMON | {
+PRETRAINING = read_yaml(scales.FOLDER / "laptop.yaml")["pretraining"] | COMMON | {
     "steps": 1_000_000, "epochs": None, "warmup_steps": 1000, "learning_rate": 1e-4, "weight_decay": 0.01,
     "initializer_range": 0.02, "mask_probability": 0.15, "evaluation_interval": 1_000_000,
-    "checkpoint_interval": 1_000_000, "micro_batch_size": None, "probes": False, "sequence_length_warmup": None,
+    "checkpoint_interval": 1_000_000, "sequence_length_warmup": None,
 }  # fmt: skip
 FINETUNING = COMMON | {"schedule": "linear", "warmup_share": peers.WARMUP, "weight_decay": 0.0}
 
@@ -180,7 +182,7 @@ def main() -> None:
     print(f"{options.what}, {size}, batches of {options.batch_size}, {speed.device().type}, {options.threads} threads")
     tokens, tokenizer = (options.data / path.relative_to("data") for path in (TOKENS, TOKENIZER))
     if options.what == "pretraining":
-        recipe = Pretraining(**PRETRAINING, batch_size=options.batch_size)
+        recipe = Pretraining(**PRETRAINING | {"batch_size": options.batch_size})
         names = {"operator": "original", "variant": ORIGINAL, "size": "benchmark", "seed": 1}
         run = PretrainingRun(**names, model=Model(**size), training=recipe)
         with TemporaryDirectory() as folder:
