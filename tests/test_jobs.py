@@ -136,7 +136,7 @@ def test_a_job_that_must_leave_more_is_called_again_and_one_that_must_leave_less
 def test_what_a_stage_has_handed_on_is_a_finished_job_where_data_jobs_is_not_there(damage, again, capsys):
     work = [Job("x = 1", {"x": 1}, (Path("input"),), ("model",), {"model": Path("output")})]
     [(folder, result)] = jobs.run(leaving, work, "squares")
-    results.hand_on("squares", [folder], without=("model",))
+    results.hand_on("squares", {folder: {"model"}})
     assert {path.name for path in RESULTS.glob("squares/*/*")} == {"calls", "job.json", "result.json"}
     shutil.copytree(folder / "model", "output")
     (RESULTS / "kept").mkdir()

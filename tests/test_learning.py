@@ -13,7 +13,7 @@ from stages.attention.configuration import configuration
 from stages.attention.operators import OPERATORS
 from stages.classification import training as finetuning
 from stages.masked_lm.masking import MaskedLMLoss, mask_tokens, sparse_targets
-from stages.training.batches import batches
+from stages.training.batches import batches, sorted_batches
 from stages.training.optimisation import apply_gradients, linear_rate, optimiser, stepped_rate
 from tests.toy import LENGTH, SPECIAL, TOY, VOCABULARY, pretrained, tuned, word_tokenizer
 
@@ -155,6 +155,10 @@ def test_every_example_is_in_one_batch_beside_others_of_similar_length_in_an_ord
     assert epoch == again and (epoch != other or examples <= 8)  # a batch alone is sorted, whatever the seed
     if examples == 300:
         assert sum(len(batch) * lengths[batch].max() for batch in epoch) < 1.1 * lengths.sum()
+
+
+def test_a_model_that_is_not_trained_meets_every_example_once_from_the_shortest_on():
+    assert [list(batch) for batch in sorted_batches([3, 1, 3, 2, 1], 2)] == [[1, 4], [3, 0], [2]]
 
 
 def test_padding_does_not_change_a_prediction(tokens, tokenizer, table, tmp_path):

@@ -15,8 +15,8 @@ from stages.attention.counts import model_parameters, training_flops
 from stages.plumbing import done, handover, jobs, scales
 from stages.plumbing.settings import Settings
 from stages.tools.planner import __main__ as plan
-from stages.tools.planner import amounts, pace, work
-from stages.tools.planner.amounts import Amounts
+from stages.tools.planner import work
+from stages.tools.planner.work import Amounts
 
 ROOT = Path(__file__).parents[1]
 
@@ -34,7 +34,7 @@ def known(settings: Settings) -> Amounts:
     splits = ("train", "validation", "validation_matched", "validation_mismatched")
     lengths = dict.fromkeys(settings.tasks.names, 20.0) | {"question": 8.0, "context": 21.0, "triviaqa": 21.0}
     examples = {(name, split): 10 for name in names for split in splits}
-    return Amounts(2000, {"train": 1000, "validation": 10}, examples, lengths)
+    return Amounts(2000, {"train": 1000, "validation": 10}, examples, lengths, tasks=True)
 
 
 def small(params: dict) -> None:
@@ -92,7 +92,7 @@ def test_epochs_of_an_unknown_corpus_leave_the_work_unknown():
     trained = 313 * 64 * 32  # tokens of as many steps, and the validation at every evaluation
     tested = math.ceil(313 / settings.pretraining.evaluation_interval) * 10 * 32
     assert counted(settings, "pretraining")["tokens"].iloc[0] == pytest.approx(trained + tested)
-    run = work.planned(settings, amounts.of(settings)).iloc[0]
+    run = work.planned(settings, work.amounts(settings)).iloc[0]
     assert run["bytes"] and math.isnan(run["tokens"]) and math.isnan(run["flops"])
 
 
@@ -117,7 +117,7 @@ def test_windows_are_those_of_question_answering():
 @pytest.fixture
 def untimed(monkeypatch, tmp_path):
     """The planner in an empty checkout, where every operation takes as long."""
-    monkeypatch.setattr(pace, "timed", lambda *_: 1e-9)
+    monkeypatch.setattr(plan, "pace", lambda *_: 1e-9)
     monkeypatch.setattr("sys.argv", ["planner"])
     for name in ("dvc.yaml", "data/published", "data/original", "my_operators.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -153,13 +153,20 @@ def test_too_little_disk_is_a_warning(untimed, capsys, monkeypatch):
     assert "WARNING" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("sequences", "tasks"), [({}, True), ({"train": 1}, False)])
+def test_of_data_that_are_not_there_alone_it_is_said_what_is_taken(sequences, tasks, untimed):
+    rows = pd.DataFrame({"stage": ["noise"], "size": ["tiny"], "bytes": [0]}).set_index(["stage", "size"])
+    said = "".join(plan.remarks(settings_of(), Amounts(2000, sequences, {}, {}, tasks), rows))
+    assert ("Until data/tokens" in said, "Until data/tasks" in said) == (not sequences, not tasks)
+
+
 def lock_of(*commands: str, **stages: dict) -> None:
     dump_yaml(done.LOCK, {"schema": "2.0", "stages": {name: {} for name in commands} | stages})
 
 
 def test_jobs_of_finished_inputs_are_done_until_the_model_that_they_start_from_is_newer(untimed):
     settings = settings_of(small)
-    runs = work.planned(settings, amounts.of(settings))
+    runs = work.planned(settings, work.amounts(settings))
     tuned = runs.loc[runs["stage"] == "finetuning", "run"].iloc[0]
     folder, model = jobs.FOLDER / "finetune" / "0", Path(tuned.weights, "model.safetensors")
     for path in (model, folder / "result.json"):
@@ -208,7 +215,7 @@ def test_what_was_made_of_other_settings_is_not_counted(untimed):
 
 @pytest.mark.parametrize("recipe", ["pretraining", "courtois2024", "question_answering"])
 def test_timing_gives_seconds_an_operation(recipe, monkeypatch):
-    monkeypatch.setattr(pace, "SECONDS", 0.1)
+    monkeypatch.setattr(plan, "SECONDS", 0.1)
     threads = torch.get_num_threads()
-    assert 0 < pace.timed(settings_of(), 100, "tiny", recipe, 12) < 1e-6
+    assert 0 < plan.pace(settings_of(), 100, "tiny", recipe, 12) < 1e-6
     torch.set_num_threads(threads)

@@ -25,7 +25,7 @@ from stages.benchmarks.glue import TASKS
 from stages.classification.run import FinetuningRun, TunedRun
 from stages.plumbing.files import read_once, temporary_sibling
 from stages.plumbing.settings import load_settings
-from stages.training.batches import batches
+from stages.training.batches import batches, sorted_batches
 from stages.training.optimisation import (
     DROPOUT,
     INITIALISATION,
@@ -211,12 +211,6 @@ def _logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:
     return model(ids, attention_mask=mask, token_type_ids=types).logits
 
 
-def evaluation_batches(lengths: list[int]) -> list[np.ndarray]:
-    """Indices of all examples in batches of like length, for models that are not trained."""
-    order = np.argsort(lengths, kind="stable")
-    return np.split(order, range(EVALUATION_BATCH, len(order), EVALUATION_BATCH))
-
-
 @torch.no_grad()
 def predict(model, examples: Encoded, precision: str) -> np.ndarray:
     """Predicts examples, without dropout, in batches of like length.
@@ -234,7 +228,7 @@ def predict(model, examples: Encoded, precision: str) -> np.ndarray:
     """
     model.eval()
     predictions = np.empty(len(examples), dtype=np.float64)
-    for indices in evaluation_batches(examples.lengths):
+    for indices in sorted_batches(examples.lengths, EVALUATION_BATCH):
         with autocast(precision):
             logits = _logits(model, examples, indices).float().cpu()
         require_finite(logits, f"example {indices[0]}, or another of its batch")

@@ -7,12 +7,14 @@ reached. Given an operator (and a size), it does the jobs of these alone and wri
 """
 
 from itertools import product
+from pathlib import Path
 
 from stages.classification import runs
 from stages.classification.kept_models import kept
 from stages.classification.run import FinetuningRun
-from stages.plumbing import jobs, observations, results
+from stages.plumbing import model_jobs
 from stages.plumbing.files import checkpoint, pretrained
+from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
 
 
@@ -41,12 +43,11 @@ def planned(settings: Settings, models: list[tuple[str, str]]) -> list[Finetunin
     return plan
 
 
+def outputs(done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[list[Observation], dict]:
+    """Every metric of every run; the record says nothing."""
+    return [row for run, folder, _ in done for row in runs.measured(run, folder)], {}
+
+
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
     plan = planned(settings, settings.pretrained(operator, size))
-    done = jobs.run(runs.finetune, [run.job for run in plan], "convergence", settings.workers, on_gpu=True)
-    if operator:
-        return None
-    rows = [row for run, (folder, _) in zip(plan, done, strict=True) for row in runs.measured(run, folder)]
-    results.hand_on("convergence", [folder for folder, _ in done], without=("model",))
-    observations.write(observations.FOLDER / "convergence.csv", rows)
-    return {}
+    return model_jobs.run(runs.finetune, plan, "convergence", settings.workers, outputs, whole=not operator)

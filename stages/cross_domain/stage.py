@@ -8,6 +8,7 @@ majority_accuracy, what always giving the more frequent answer scores: a transfe
 understanding. Given an operator (and a size, a protocol), it does the jobs of these alone and writes no outputs.
 """
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, matthews_co
 from stages.benchmarks.glue import positive_classes, validation_tables
 from stages.classification import kept_models
 from stages.classification.kept_models import EvaluationRun
-from stages.plumbing import jobs, observations, results
+from stages.plumbing import model_jobs
 from stages.plumbing.files import TOKENIZER
 from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
@@ -57,21 +58,18 @@ def measures(predicted: np.ndarray, gold: np.ndarray, trained: str, tested: str,
     }
 
 
-def rows(run: EvaluationRun, predictions: dict[str, list], positive: dict[str, set[int]]) -> list[Observation]:
-    """Every metric of one model on every table.
-
-    Args:
-        run: of one model.
-        predictions: what it has predicted, by table.
-        positive: by task, the classes that say yes.
-    """
-    observed = []
-    for task in run.evaluated_on:
-        for name, table in validation_tables(task).items():
+def outputs(
+    positive: dict[str, set[int]], done: list[tuple[EvaluationRun, Path, dict]]
+) -> tuple[list[Observation], dict]:
+    """Every metric of every model on every table; the record says nothing. positive: the classes that say yes."""
+    rows = []
+    for run, _, predictions in done:
+        tables = [(task, *table) for task in run.evaluated_on for table in validation_tables(task).items()]
+        for task, name, table in tables:
             gold = pd.read_parquet(table, columns=["label"])["label"].to_numpy()
             values = measures(np.array(predictions[name]), gold, run.task, task, positive)
-            observed += [run.observed(name, metric, value, len(gold)) for metric, value in values.items()]
-    return observed
+            rows += [run.observed(name, metric, value, len(gold)) for metric, value in values.items()]
+    return rows, {}
 
 
 def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[EvaluationRun]:
@@ -84,11 +82,5 @@ def main(
     settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
 ) -> dict | None:
     plan = planned(settings, settings.finetuned(operator, size, protocol))
-    done = jobs.run(predict_all, [run.job for run in plan], "cross_domain", settings.workers, on_gpu=True)
-    if operator:
-        return None
-    positive = positive_classes(settings.cross_domain)
-    measured = [row for run, (_, result) in zip(plan, done, strict=True) for row in rows(run, result, positive)]
-    results.hand_on("cross_domain", [folder for folder, _ in done])
-    observations.write(observations.FOLDER / "cross_domain.csv", measured)
-    return {}
+    scored = partial(outputs, positive_classes(settings.cross_domain))
+    return model_jobs.run(predict_all, plan, "cross_domain", settings.workers, scored, whole=not operator)

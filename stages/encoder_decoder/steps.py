@@ -14,6 +14,7 @@ from stages.encoder_decoder.pairs import PAD, Pairs
 from stages.encoder_decoder.run import TranslationRun
 from stages.encoder_decoder.transformer import Attention, DecoderLayer, EncoderLayer, FeedForward, Transformer
 from stages.plumbing.training_sections import Sized
+from stages.training.batches import sorted_batches
 from stages.training.optimisation import DROPOUT, INITIALISATION, autocast, device, seed_torch, update
 
 HELD_OUT_BATCH = 128  # pairs
@@ -119,10 +120,8 @@ def advance(
 def held_out(model: Transformer, pairs: Pairs, precision: str) -> Counts:
     """Evaluates held-out pairs without dropout and label smoothing; precision: float32 or bfloat16."""
     model.eval()
-    order = np.argsort([len(sentence) for sentence in pairs.target], kind="stable")
     total = Counts()
-    for start in range(0, len(order), HELD_OUT_BATCH):
-        indices = order[start : start + HELD_OUT_BATCH]
+    for indices in sorted_batches([len(sentence) for sentence in pairs.target], HELD_OUT_BATCH):
         with autocast(precision):
             scores, labels = scored(model, pairs, indices)
         loss = functional.cross_entropy(scores.float(), labels, reduction="sum").item()

@@ -8,6 +8,8 @@ Given an operator (and a size, a protocol), it does the jobs of these alone and 
 """
 
 import shutil
+from collections.abc import Iterable
+from functools import partial
 from itertools import chain, groupby, product
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from stages.benchmarks.glue import validation_tables
 from stages.classification import runs
 from stages.classification.kept_models import kept
 from stages.classification.run import FinetuningRun
-from stages.plumbing import jobs, observations, results
+from stages.plumbing import model_jobs
 from stages.plumbing.files import FINETUNED, PREDICTIONS, TOKENIZER, checkpoint, place, pretrained, temporary_sibling
 from stages.plumbing.model_folders import card, complete
 from stages.plumbing.observations import NOT_PRETRAINED, Observation
@@ -93,40 +95,32 @@ def described(run: FinetuningRun, rows: list[Observation], folder: Path, variant
     return card(folder, title, text, operator, variant, "text-classification", measured)
 
 
-def _keep_predictions(plan: list[FinetuningRun], folders: list[Path]) -> None:
-    """Writes one file of predictions for every protocol, operator and size. folders: of the jobs, one a run."""
+def outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[Iterable[Observation], dict]:
+    """Writes the predictions of every protocol, operator and size, and the models that other stages test.
+
+    Returns:
+        Every metric of every run, and the seconds of training.
+    """
     with temporary_sibling(PREDICTIONS) as output:
         output.mkdir()
-        for name, jobs_of_model in groupby(zip(plan, folders, strict=True), key=lambda job: job[0].model):
-            frames = [_predictions_table(run, folder) for run, folder in jobs_of_model]
+        for name, jobs_of_model in groupby(done, key=lambda job: job[0].model):
+            frames = [_predictions_table(run, folder) for run, folder, _ in jobs_of_model]
             pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
-
-
-def _keep_models(
-    settings: Settings, plan: list[FinetuningRun], folders: list[Path], measured: list[list[Observation]]
-) -> None:
-    """Copies the models that other stages test, with tokenizer and card. measured: what was found of each run."""
+    measured = [runs.measured(run, folder) for run, folder, _ in done]
     with temporary_sibling(FINETUNED) as output:
         output.mkdir()
-        for run, folder, rows in zip(plan, folders, measured, strict=True):
+        for (run, folder, _), rows in zip(done, measured, strict=True):
             if run.keep:
                 target = output / run.keep.relative_to(FINETUNED)
                 shutil.copytree(folder / "model", target, copy_function=place)
                 text = described(run, rows, run.keep, settings.variant(run.operator))
                 complete(target, TOKENIZER, run.training.maximum_length, text)
+    return chain(*measured), {"seconds_of_jobs": round(sum(result["seconds"] for _, _, result in done), 1)}
 
 
 def main(
     settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
 ) -> dict | None:
     plan = planned(settings, settings.finetuned(operator, size, protocol))
-    done = jobs.run(runs.finetune, [run.job for run in plan], "finetuning", settings.workers, on_gpu=True)
-    if operator:
-        return None
-    folders = [folder for folder, _ in done]
-    measured = [runs.measured(run, folder) for run, folder in zip(plan, folders, strict=True)]
-    _keep_predictions(plan, folders)
-    _keep_models(settings, plan, folders, measured)
-    results.hand_on("finetuning", folders, without=("model",))
-    observations.write(observations.FOLDER / "finetuning.csv", chain(*measured))
-    return {"seconds_of_jobs": round(sum(result["seconds"] for _, result in done), 1)}
+    write = partial(outputs, settings)
+    return model_jobs.run(runs.finetune, plan, "finetuning", settings.workers, write, whole=not operator)

@@ -18,7 +18,7 @@ from stages.benchmarks.glue import validation_tables
 from stages.benchmarks.metrics import scores
 from stages.classification import kept_models
 from stages.classification.kept_models import EvaluationRun
-from stages.plumbing import jobs, observations, results
+from stages.plumbing import model_jobs
 from stages.plumbing.files import TOKENIZER
 from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
@@ -68,14 +68,16 @@ def mean_scores(task: str, by_noise_seed: list[np.ndarray], labels: np.ndarray) 
     return {metric: float(np.mean([metrics[metric] for metrics in by_seed])) for metric in by_seed[0]}
 
 
-def rows(run: NoiseRun, result: dict) -> list[Observation]:
-    """The result of one run as observations."""
-    return [
+def outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observation], dict]:
+    """The results of all runs as observations; of them the record says nothing."""
+    rows = [
         run.observed(evaluated_on, metric, value, evaluated["n"], condition=condition)
+        for run, _, result in done
         for evaluated_on, evaluated in result.items()
         for condition, metrics in (evaluated["conditions"] | evaluated["probes"]).items()
         for metric, value in metrics.items()
     ]
+    return rows, {}
 
 
 def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[NoiseRun]:
@@ -87,10 +89,4 @@ def main(
     settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
 ) -> dict | None:
     plan = planned(settings, settings.finetuned(operator, size, protocol))
-    done = jobs.run(evaluate, [run.job for run in plan], "noise", settings.workers, on_gpu=True)
-    if operator:
-        return None
-    measured = [row for run, (_, result) in zip(plan, done, strict=True) for row in rows(run, result)]
-    results.hand_on("noise", [folder for folder, _ in done])
-    observations.write(observations.FOLDER / "noise.csv", measured)
-    return {}
+    return model_jobs.run(evaluate, plan, "noise", settings.workers, outputs, whole=not operator)

@@ -140,11 +140,11 @@ def prepare(stage: Path, workers: int | str | None) -> None:
     Nothing is done where `run` may need no server: on a cluster, in one of several processes, beside a GPU.
 
     Args:
-        stage: the file of the stage. Where `jobs.run(` does not stand in its own text, the server begins later, with
-            the first job.
+        stage: the file of the stage. Where neither `jobs.run(` nor `model_jobs.run(` stands in its own text, the
+            server begins later, with the first job.
         workers: as in `run`.
     """
-    runs_jobs = "jobs.run(" in stage.read_text(encoding="utf-8")
+    runs_jobs = "jobs.run(" in stage.read_text(encoding="utf-8")  # the end of both names
     if runs_jobs and processes() == 1 and not isinstance(workers, str) and not gpus.visible():
         pool.begin_server(imports.modules(stage))
 

@@ -2,15 +2,15 @@
 
 The result is written last and holds a checksum of itself, so a job is finished, or it is not, or it is damaged.
 
-A stage with jobs of several models hands their results on in data/results/STAGE, an output that DVC keeps between
-runs: a clone that has pulled them, or an experiment beside the workspace, has no data/jobs, and takes from there what
-is done.
+A stage with jobs of several models (model_jobs.py) hands their results on in data/results/STAGE, an output that DVC
+keeps between runs: a clone that has pulled them, or an experiment beside the workspace, has no data/jobs, and takes
+from there what is done.
 """
 
 import hashlib
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Container
 from pathlib import Path
 
 from stages.plumbing.files import RESULTS, place, sha256, temporary_sibling, write_atomically
@@ -68,17 +68,14 @@ def read(folder: Path) -> dict | None:
     return record["result"]
 
 
-def hand_on(stage: str, folders: Iterable[Path], without: tuple[str, ...] = ()) -> None:
+def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
     """Leaves what all jobs of a stage have left in data/results, from which other clones take it.
 
-    Args:
-        stage: its name in dvc.yaml.
-        folders: of the jobs.
-        without: files and folders in these that are left out, as another output of the stage has them.
+    folders: of the jobs, and the files and folders in each that are left out, as another output of the stage has them.
     """
     with temporary_sibling(RESULTS / stage) as output:
         output.mkdir()
-        for folder in folders:
+        for folder, without in folders.items():
             for name in (RESULT, DESCRIPTION, *_files(folder)):
                 if name.partition("/")[0] not in without:
                     target = output / folder.name / name

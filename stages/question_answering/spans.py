@@ -15,9 +15,10 @@ from torch.nn import functional
 
 from stages.attention.bert import OperatorBertForQuestionAnswering
 from stages.classification.run import TunedRun
-from stages.classification.training import evaluation_batches, loaded, train_epochs
+from stages.classification.training import EVALUATION_BATCH, loaded, train_epochs
 from stages.plumbing.training_sections import QuestionAnswering
 from stages.question_answering.windows import Windows, encode, padded
+from stages.training.batches import sorted_batches
 from stages.training.optimisation import autocast, device, require_finite
 
 
@@ -116,7 +117,7 @@ def score(model, windows: Windows, answer_length: int, precision: str) -> np.nda
     """
     model.eval()
     best = np.empty(len(windows), dtype=[("score", "f4"), ("first", "i4"), ("last", "i4"), ("null", "f4")])
-    for indices in evaluation_batches(windows.lengths):
+    for indices in sorted_batches(windows.lengths, EVALUATION_BATCH):
         starts, ends, context = _logits(model, windows, indices, precision)
         value, first, last = best_span(starts, ends, context, answer_length)
         shift = torch.from_numpy(windows.begins[indices])

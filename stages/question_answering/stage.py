@@ -17,12 +17,13 @@ from pydantic import SkipValidation
 
 from stages.benchmarks.answers import scores
 from stages.classification.run import TunedRun
-from stages.plumbing import jobs, observations, results
+from stages.plumbing import jobs, model_jobs
 from stages.plumbing.files import ANSWERS, TASK_FOLDER, TOKENIZER, pretrained, temporary_sibling, write_atomically
 from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
 from stages.plumbing.training_sections import QuestionAnswering
 
+STAGE = "question_answering"
 PROTOCOL = "kowsher2025"
 BEFORE = "triviaqa"
 APART = {"tasks", "seeds"}  # of the recipe, which say what runs there are
@@ -96,14 +97,9 @@ def planned(
 def _run(
     section: QuestionAnswering, model: tuple[str, str], task: str, weights: Path, pretraining_seed: int, seed: int
 ) -> AnsweringRun:
-    columns = {"stage": "question_answering", "protocol": PROTOCOL, "operator": model[0], "size": model[1]}
+    columns = {"stage": STAGE, "protocol": PROTOCOL, "operator": model[0], "size": model[1]}
     fields = {"task": task, "set": task.removesuffix(f"_{BEFORE}"), "weights": str(weights), "columns": columns}
     return AnsweringRun(**fields, pretraining_seed=pretraining_seed, seed=seed, training=section)
-
-
-def _run_all(runs: list[AnsweringRun], workers: int | str | None) -> list[tuple[Path, dict]]:
-    """(folder, {seconds}) of every run."""
-    return jobs.run(finetune, [run.job for run in runs], "question_answering", workers, on_gpu=True)
 
 
 def measured(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -> list[Observation]:
@@ -127,25 +123,30 @@ def _answers_table(run: AnsweringRun, predicted: list[str], questions: pd.DataFr
     return pd.DataFrame(columns | {"example_id": questions["example_id"], "prediction": predicted})
 
 
-def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
-    models = settings.pretrained(operator, size)
-    first = first_steps(settings, models)
-    before = _run_all(first, settings.workers) if first else []
-    trained = {(run.weights, run.seed): folder / "model" for run, (folder, _) in zip(first, before, strict=True)}
-    plan = planned(settings, models, trained)
-    done = _run_all(plan, settings.workers)
-    if operator:
-        return None
+def outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observation], dict]:
+    """Writes the predicted answers of every operator and size.
+
+    Returns:
+        Both metrics of every run on SQuAD, and the seconds of training, on TriviaQA too.
+    """
     rows, tables = [], []
-    for run, (folder, _) in zip(plan, done, strict=True):
-        predicted = json.loads((folder / "answers.json").read_text())
-        questions = pd.read_parquet(TASK_FOLDER / run.set / "validation.parquet", columns=["example_id", "answers"])
-        rows += measured(run, predicted, questions)
-        tables.append((f"{run.operator}-{run.size}", _answers_table(run, predicted, questions)))
+    for run, folder, _ in done:
+        if run.set != BEFORE:
+            predicted = json.loads((folder / "answers.json").read_text())
+            questions = pd.read_parquet(TASK_FOLDER / run.set / "validation.parquet", columns=["example_id", "answers"])
+            rows += measured(run, predicted, questions)
+            tables.append((f"{run.operator}-{run.size}", _answers_table(run, predicted, questions)))
     with temporary_sibling(ANSWERS) as output:
         output.mkdir()
         for name, group in groupby(tables, key=lambda table: table[0]):
             pd.concat(frame for _, frame in group).to_parquet(output / f"{name}.parquet", index=False)
-    results.hand_on("question_answering", [folder for folder, _ in [*before, *done]])
-    observations.write(observations.FOLDER / "question_answering.csv", rows)
-    return {"seconds_of_jobs": round(sum(result["seconds"] for _, result in [*before, *done]), 1)}
+    return rows, {"seconds_of_jobs": round(sum(result["seconds"] for _, _, result in done), 1)}
+
+
+def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
+    models = settings.pretrained(operator, size)
+    first = first_steps(settings, models)
+    before = jobs.run(finetune, [run.job for run in first], STAGE, settings.workers, on_gpu=True) if first else []
+    trained = {(run.weights, run.seed): folder / "model" for run, (folder, _) in zip(first, before, strict=True)}
+    plan = [*first, *planned(settings, models, trained)]  # the first are done, and handed on with the others
+    return model_jobs.run(finetune, plan, STAGE, settings.workers, outputs, whole=not operator)

@@ -1,4 +1,4 @@
-"""Cuts an epoch into batches of examples of similar length, which need little padding."""
+"""Cuts examples into batches of similar length, which need little padding."""
 
 from collections.abc import Iterator, Sequence
 
@@ -26,3 +26,9 @@ def batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.ndarray
         pool = pool[np.argsort(tokens[pool], kind="stable")]
         epoch += [pool[i : i + size] for i in range(0, len(pool), size)]
     return (epoch[i] for i in generator.permutation(len(epoch)))
+
+
+def sorted_batches(lengths: Sequence[int], size: int) -> list[np.ndarray]:
+    """Indices of all examples, the shortest first, in batches of `size` at most, for models that are not trained."""
+    order = np.argsort(lengths, kind="stable")
+    return [order[start : start + size] for start in range(0, len(order), size)]

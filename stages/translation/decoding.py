@@ -5,7 +5,6 @@ Every step runs the decoder over the whole prefix: one way for all operators, an
 
 from pathlib import Path
 
-import numpy as np
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
@@ -13,6 +12,7 @@ from torch import Tensor
 from stages.encoder_decoder.pairs import BEGIN, END, PAD, Pairs
 from stages.encoder_decoder.steps import padded
 from stages.encoder_decoder.transformer import Transformer
+from stages.training.batches import sorted_batches
 from stages.training.optimisation import autocast
 
 BATCH = 64  # sentences
@@ -39,10 +39,8 @@ def translate(
     """
     model.eval()
     words = Tokenizer.from_file(str(tokenizer))
-    order = np.argsort([len(sentence) for sentence in pairs.source], kind="stable")
     texts = [""] * len(pairs)
-    for start in range(0, len(order), BATCH):
-        indices = order[start : start + BATCH]
+    for indices in sorted_batches([len(sentence) for sentence in pairs.source], BATCH):
         source = padded(pairs.source, indices)
         with autocast(precision):
             translated = greedy(model, source) if beams == 1 else beam(model, source, beams, length_penalty)

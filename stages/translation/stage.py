@@ -7,13 +7,13 @@ and of beam search; and the error of each sequence task. data/translations/OPERA
 Given an operator, it computes the jobs of this one alone and writes no outputs.
 """
 
-from itertools import product
+from itertools import groupby, product
 from pathlib import Path
 
 import pandas as pd
 
 from stages.encoder_decoder.run import TRANSLATION, TranslationRun
-from stages.plumbing import jobs, observations, results
+from stages.plumbing import model_jobs
 from stages.plumbing.files import TRANSLATIONS, temporary_sibling
 from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
@@ -78,23 +78,24 @@ def translations(run: TranslationRun, result: dict) -> pd.DataFrame:
     return pd.concat(frames).assign(protocol=run.size, seed=run.seed)
 
 
-def main(settings: Settings, operator: str | None = None) -> dict | None:
-    plan = planned(settings, (operator,) if operator else settings.translation.operators)
-    done = jobs.run(compute, [run.job for run in plan], "translation", settings.workers, on_gpu=True)
-    if operator:
-        return None
-    trained = [(run, result) for run, (_, result) in zip(plan, done, strict=True)]
-    translated = [(run, result) for run, result in trained if run.task == TRANSLATION]
+def outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[Observation], dict]:
+    """Writes the translations of every operator.
+
+    Returns:
+        The results of all runs as observations, and how BLEU was computed and the seconds of training.
+    """
+    translated = [(run, result) for run, _, result in done if run.task == TRANSLATION]
     with temporary_sibling(TRANSLATIONS) as output:
         output.mkdir()
-        for name in settings.translation.operators:
-            frames = [translations(run, result) for run, result in translated if run.operator == name]
-            if frames:
-                pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
-    results.hand_on("translation", [folder for folder, _ in done])
-    observations.write(
-        observations.FOLDER / "translation.csv", [row for run, result in trained for row in rows(run, result)]
-    )
+        for name, of_operator in groupby(translated, key=lambda job: job[0].operator):
+            frames = [translations(run, result) for run, result in of_operator]
+            pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
     signatures = {result["signature"] for _, result in translated}
     seconds = round(sum(result["seconds"] for _, result in translated), 1)
-    return {"sacrebleu": sorted(signatures), "seconds_of_jobs": seconds}
+    record = {"sacrebleu": sorted(signatures), "seconds_of_jobs": seconds}
+    return [row for run, _, result in done for row in rows(run, result)], record
+
+
+def main(settings: Settings, operator: str | None = None) -> dict | None:
+    plan = planned(settings, (operator,) if operator else settings.translation.operators)
+    return model_jobs.run(compute, plan, "translation", settings.workers, outputs, whole=not operator)

@@ -11,6 +11,7 @@ import shutil
 import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -18,12 +19,22 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
+from stages.attention.counts import training_flops
+from stages.classification.training import Encoded
 from stages.plumbing import handover, jobs, progress, results
 from stages.plumbing.errors import clear_errors
 from stages.plumbing.progress import duration
 from stages.plumbing.run import Run
-from stages.plumbing.settings import Settings, load_settings
-from stages.tools.planner import amounts, pace, work
+from stages.plumbing.settings import REFERENCE, Settings, load_settings
+from stages.timing.speed import Finetuning
+from stages.tools.planner import work
+from stages.training.optimisation import device
+
+SECONDS = 2.0  # of one timing, unless two steps take longer
+STEPS = 50  # at most, of one timing
+LAYERS = 2
+TOKENS = 1024  # of a batch on a CPU, at most, and one sequence at least
+FIRST = 5  # id of a word
 
 gigabytes = partial(tqdm.format_sizeof, suffix="B")  # as in `2.30GB`
 
@@ -34,10 +45,14 @@ def main() -> None:
     ).parse_args()
     start = time.process_time()  # of importing what a stage imports, too
     settings = load_settings()
-    data = amounts.of(settings)
+    data = work.amounts(settings)
     planned = work.planned(settings, data)
     planned["done"] = done(settings, planned)
-    planned["seconds"] = planned["flops"] * pace.measured(settings, data.vocabulary_size, planned)
+    # what is not counted is not timed either
+    lengths = planned.groupby(["size", "recipe"], sort=False)["length"].mean().dropna()
+    paces = {key: pace(settings, data.vocabulary_size, *key, round(length)) for key, length in lengths.items()}
+    keys = zip(planned["size"], planned["recipe"], strict=True)
+    planned["seconds"] = planned["flops"] * [paces.get(key, np.nan) for key in keys]
     groups = planned.groupby(["command", "stage", "size"], sort=False)
     rows = groups[["done", "tokens", "flops", "seconds", "bytes"]].sum(skipna=False).assign(runs=groups.size())
     at_once = [workers(settings, stage) for stage in rows.index.get_level_values("stage")]
@@ -45,7 +60,47 @@ def main() -> None:
     rows["time here"] = rows["seconds"] * (1 - rows["done"] / rows["runs"])
     progress.write_plan(rows["seconds"].groupby("command").sum(skipna=False).dropna().to_dict())
     rows = rows.groupby(["stage", "size"], sort=False).sum(skipna=False)
-    print("\n".join([f"scale {settings.scale}", "", table(rows), "", *remarks(settings, rows)]))
+    print("\n".join([f"scale {settings.scale}", "", table(rows), "", *remarks(settings, data, rows)]))
+
+
+def pace(settings: Settings, vocabulary_size: int, size: str, recipe: str, length: int) -> float:
+    """Times a few steps of training a fresh classifier with the operator `original` on random sequences.
+
+    It has two layers at most, for layers are alike. A CPU is timed by the seconds that it computes, so that waiting for
+    other processes does not count.
+
+    Args:
+        settings: of params.yaml.
+        vocabulary_size: word pieces.
+        size: in `models`.
+        recipe: `pretraining`, `question_answering` or a name in `finetuning`.
+        length: tokens of a sequence, as jobs of this size and recipe have them on average in what they train on first.
+
+    Returns:
+        Seconds a floating-point operation.
+    """
+    shape = settings.models[size].model_dump()
+    shape["layers"] = min(shape["layers"], LAYERS)
+    section = settings.finetuning.get(recipe) or getattr(settings, recipe)
+    batch, clock = getattr(section, "micro_batch_size", None) or section.batch_size, time.perf_counter
+    if device().type == "cpu":
+        torch.set_num_threads(1)  # as every worker
+        batch, clock = max(1, min(batch, TOKENS // length)), time.process_time
+    changes = section.model_dump(include={"precision", "hidden_dropout", "attention_dropout"})
+    changes |= {"epochs": 1, "batch_size": batch}
+    training = settings.finetuning[settings.timing.protocol].model_copy(update=changes)
+    model = Finetuning({"operator": REFERENCE}, "sst2", training, shape, vocabulary_size)
+
+    def seconds(steps: int) -> float:
+        ids = np.random.default_rng(0).integers(FIRST, vocabulary_size, (steps * batch, length))
+        examples = Encoded(tuple(ids), tuple(np.zeros_like(ids)), np.zeros(len(ids), dtype=np.int64))
+        began = clock()
+        model.train(examples)
+        return clock() - began
+
+    steps = max(1, min(STEPS, int(SECONDS / seconds(1))))  # the first step allocates memory
+    operations = training_flops(REFERENCE, shape, vocabulary_size, length, masked=0.0)
+    return seconds(steps) / (steps * batch * length * operations)
 
 
 def workers(settings: Settings, stage: str) -> int:
@@ -70,10 +125,10 @@ def done(settings: Settings, planned: pd.DataFrame) -> list[bool]:
         description = json.loads(result.with_name(results.DESCRIPTION).read_text())
         ended[_key(**description)] = result.stat().st_mtime
 
-    def is_done(command: str, run: Run | None) -> bool:
+    def is_done(command: str, run: Run | SimpleNamespace) -> bool:
         if command not in remaining:
             return True
-        if command in waiting or not run:
+        if command in waiting or not isinstance(run, Run):
             return False
         model = Path(getattr(run, "weights", getattr(run, "folder", "")), "model.safetensors")
         since = model.stat().st_mtime if model.exists() else 0.0
@@ -98,8 +153,17 @@ def table(rows: pd.DataFrame) -> str:
     return shown.to_string(index=False)
 
 
-def remarks(settings: Settings, rows: pd.DataFrame) -> list[str]:
-    """Sentences on what the rows of the table rest on, and what they leave out."""
+def remarks(settings: Settings, data: work.Amounts, rows: pd.DataFrame) -> list[str]:
+    """Says what the rows of the table rest on, and what they leave out.
+
+    Args:
+        settings: of params.yaml.
+        data: whose work the rows are.
+        rows: by stage and size.
+
+    Returns:
+        Sentences.
+    """
     need, free = rows["bytes"].sum(), shutil.disk_usage(".").free
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"a CPU of {joblib.cpu_count()} cores"
     others = [stage for stage in handover.pipeline() if stage not in rows.index.get_level_values("stage")]
@@ -110,10 +174,14 @@ def remarks(settings: Settings, rows: pd.DataFrame) -> list[str]:
         f"Disk: {gigabytes(need)} for models in {work.COPIES} copies (data/jobs, output, DVC's cache), without the "
         f"data; {gigabytes(free)} free here.",
         f"Not counted: {', '.join(others)}; probes of noise; of translation more than runs.",
-        "Until data/tokens is there: the vocabulary is taken to be as large as allowed, validation during pre-training "
-        "is not counted, nor is what pretraining.epochs asks for. Until data/tasks is there: tasks have the published "
-        "numbers of examples, or as many as allowed.",
     ]
+    if not data.sequences:
+        lines.append(
+            "Until data/tokens is there: the vocabulary is taken to be as large as allowed, validation during "
+            "pre-training is not counted, nor is what pretraining.epochs asks for."
+        )
+    if not data.tasks:
+        lines.append("Until data/tasks is there: tasks have the published numbers of examples, or as many as allowed.")
     if need > free:
         lines.append("WARNING: the disk does not suffice; name fewer seeds, tasks or steps of convergence.")
     if isinstance(settings.workers, str):

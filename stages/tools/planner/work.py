@@ -1,29 +1,31 @@
 """Counts the work of a run before anyone starts it, by the stages' own plans: tokens, operations and bytes of each job.
 
 Operations are those of attention/counts.py: of matrix products, three times the forward pass where a model is trained.
+How much data there is say data/tokens and data/tasks or, before they are there, tables.
 """
 
 import math
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from math import nan
 from pathlib import Path
 from statistics import mean
+from types import SimpleNamespace
 
 import pandas as pd
 
 from stages.attention.counts import model_parameters, training_flops
 from stages.benchmarks.glue import TASKS
-from stages.classification.kept_models import EvaluationRun
 from stages.classification.run import FinetuningRun
 from stages.convergence import stage as convergence
 from stages.cross_domain import stage as cross_domain
 from stages.finetuning import stage as finetuning
 from stages.masked_lm import run as masked_lm
-from stages.masked_lm.run import PretrainingRun
 from stages.noise import stage as noise
-from stages.noise.stage import NoiseRun
+from stages.plumbing.done import finished
+from stages.plumbing.files import STATISTICS, TOKENS
 from stages.plumbing.observations import NOT_PRETRAINED
 from stages.plumbing.run import Run
 from stages.plumbing.settings import REFERENCE, Settings
@@ -31,28 +33,71 @@ from stages.pretraining import stage as pretraining
 from stages.question_answering import stage as question_answering
 from stages.question_answering.stage import BEFORE, AnsweringRun
 from stages.question_answering.windows import cuts
-from stages.tools.planner.amounts import OTHER, Amounts
+from stages.sequences import packing
 from stages.translation import stage as translation
 
+DATA = ("corpus", "filtering", "tokenization")  # commands, which make data/tokens
+PRINTED = "data/published/kowsher2024_arxiv_table7_dataset_statistics.csv"  # examples of whole splits
+TRIVIAQA = 95_000  # questions of all splits together (Joshi et al. 2017, abstract); Kowsher et al. leave them out
+# Mean tokens of a training example, [CLS] and [SEP] included: 2,000 examples of each original file with the vocabulary
+# of bert-base-uncased; 400 generated ones with the vocabulary of scale `laptop`. And of a question and its context.
+LENGTHS = {
+    "original": {
+        "cola": 11.4, "sst2": 13.2, "mrpc": 53.5, "stsb": 30.9, "qqp": 30.6, "mnli": 38.3, "qnli": 49.0, "rte": 70.3,
+        "question": 12.3, "context": 158.3,
+    },
+    "embedded": {
+        "cola": 9.0, "sst2": 10.5, "mrpc": 15.1, "stsb": 16.6, "qqp": 19.7, "mnli": 16.0, "qnli": 15.7, "rte": 16.3,
+        "question": 7.1, "context": 18.3,
+    },
+}  # fmt: skip
+OTHER = 30.0  # of an example of any other task
+PIECES_A_WORD = 1.3  # of SQuAD's contexts; TriviaQA's are taken to be as long as allowed
 FLOAT32 = 4  # bytes
 COPIES = 3  # of a model: in data/jobs, the stage's output, DVC's cache; fewer where a file system has reflinks
 RESUMED = 3  # weights and both moments of AdamW in the state to resume from, in data/jobs
 SPECIAL = 3  # [CLS] and two [SEP] of a window of question and context
 FORWARD = 1 / 3  # of the operations of training
-STOCK = 2  # precisions in which stage timing trains stock BERT too
+STOCK = 2  # precisions in which stage timing trains stock BERT too, beside the reference
 COLUMNS = ["command", "stage", "size", "recipe", "run", "tokens", "length", "flops", "bytes"]
 
 Pass = tuple[float, float, float]  # tokens, tokens of a sequence, operations as a share of those of training
 
 
-def planned(settings: Settings, data: Amounts) -> pd.DataFrame:
+def amounts(settings: Settings) -> "Amounts":
+    """Counts the data that a run with these settings has made or, before it has made them, estimates them."""
+    questions = settings.tasks.questions
+    vocabulary_size, sequences = settings.tokenization.vocabulary_size, {}
+    if finished(settings, *DATA) == [*DATA]:
+        index = packing.read_index(TOKENS)
+        vocabulary_size = index["vocabulary_size"]
+        sequences = {name: split["sequences"] for name, split in index["splits"].items()}
+    if tasks := bool(finished(settings, "tasks")):
+        examples = pd.read_csv(STATISTICS).set_index(["task", "split"])["examples"].to_dict()
+    else:
+        examples = pd.read_csv(PRINTED).set_index(["row_key", "column_key"])["value"].dropna().astype(int).to_dict()
+        examples |= {("triviaqa", split): TRIVIAQA for split in ("train", "validation")}
+        examples |= {
+            ("mnli", f"validation_{kind}"): examples["mnli", "validation"] for kind in ("matched", "mismatched")
+        }
+        for name, split in examples:
+            section = questions if name in questions.hub else settings.tasks
+            limit = section.train_examples if split == "train" else section.validation_examples
+            examples[name, split] = min(examples[name, split], limit or examples[name, split])
+    generated = settings.data.source == "embedded"
+    lengths = LENGTHS["embedded" if generated else "original"]
+    longest = lengths["context"] if generated else questions.triviaqa_words * PIECES_A_WORD
+    return Amounts(vocabulary_size, sequences, examples, lengths | {"triviaqa": longest}, tasks)
+
+
+def planned(settings: Settings, data: "Amounts") -> pd.DataFrame:
     """Counts the work of every job of the stages that train or test models, in the order of dvc.yaml.
 
     Returns:
         COLUMNS. command: that does the job, as DVC has it: `pretraining@original-tiny`. recipe: `pretraining`,
-        `question_answering` or a name in `finetuning`, whose batch size and precision hold. run: the record of the job;
-        None of what is no job. tokens, flops: of all passes, NaN where these are not counted. length: tokens of a
-        sequence of the first pass. bytes: of the models that it leaves.
+        `question_answering` or a name in `finetuning`, whose batch size and precision hold. run: the record of the job,
+        or operator and size of what timing trains. tokens, flops: of all passes, NaN where these are not counted.
+        length: tokens of a sequence of the first pass. bytes: of the models that it leaves.
     """
 
     @cache
@@ -66,84 +111,58 @@ def planned(settings: Settings, data: Amounts) -> pd.DataFrame:
         return training_flops(variant, width, data.vocabulary_size, length, masked)
 
     rows = []
-    for stage, size, operator, recipe, run, passes in [*_jobs(settings, data), *_timing(settings, data)]:
-        command = f"{stage}@{operator}-{size}" if stage == "pretraining" else stage
-        model = REFERENCE if operator == NOT_PRETRAINED else operator
+    for stage, recipe, run, passes in jobs(settings, data):
+        command = f"{stage}@{run.operator}-{run.size}" if stage == "pretraining" else stage
+        model, size = REFERENCE if run.operator == NOT_PRETRAINED else run.operator, run.size
         masked = settings.pretraining.mask_probability if recipe == "pretraining" else 0.0
         flops = [tokens * share * a_token(model, size, length, masked) for tokens, length, share in passes]
         work = (sum(tokens for tokens, _, _ in passes), passes[0][1], sum(flops)) if passes else (nan, nan, nan)
-        kind, copies = _kept_models(run)
-        rows.append((command, stage, size, recipe, run, *work, copies * size_of(kind, model, size) if copies else 0))
+        if stage == "pretraining":
+            kept = (COPIES * (1 + len(run.leaves)) + RESUMED) * size_of("masked_lm_parameters", model, size)
+        else:
+            stays = getattr(run, "keep", None) or getattr(run, "set", None) == BEFORE
+            kept = COPIES * size_of("classifier_parameters", model, size) if stays else 0
+        rows.append((command, stage, size, recipe, run, *work, kept))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def plans(settings: Settings) -> dict[str, list]:
-    """Lists the jobs that the stages plan, by stage."""
+def jobs(settings: Settings, data: "Amounts") -> Iterator[tuple[str, str, Run | SimpleNamespace, list[Pass]]]:
+    """Yields stage, recipe, record and passes of every job that the stages plan; no passes of what is not counted."""
     models, tuned = settings.pretrained(), settings.finetuned()
-    nowhere = defaultdict(lambda: Path(BEFORE))  # models after TriviaQA: where they will be is not known yet
+    for run in pretraining.planned(settings, models):
+        yield "pretraining", "pretraining", run, _pretrained(settings, data)
     finetuned = finetuning.planned(settings, tuned)
+    for run in finetuned:
+        yield "finetuning", run.columns["protocol"], run, _tuned(data, run)
+    for run in noise.planned(
+        settings, tuned
+    ):  # clean, and every level but the first under every seed and kind of noise
+        times = 1 + (len(run.noise.levels) - 1) * len(run.noise.seeds) * (1 + len(run.noise.text))
+        yield "noise", run.columns["protocol"], run, [_predicted(data, run.task, run.maximum_length, times)]
+    for run in cross_domain.planned(settings, tuned):
+        predicted = [_predicted(data, task, run.maximum_length) for task in run.evaluated_on]
+        yield "cross_domain", run.columns["protocol"], run, predicted
     same = {run.text for run in finetuned}  # after the last step, some runs of convergence are these jobs
-    return {
-        "pretraining": pretraining.planned(settings, models),
-        "finetuning": finetuned,
-        "noise": noise.planned(settings, tuned),
-        "cross_domain": cross_domain.planned(settings, tuned),
-        "convergence": [run for run in convergence.planned(settings, models) if run.text not in same],
-        "question_answering": [
-            *question_answering.first_steps(settings, models),
-            *question_answering.planned(settings, models, nowhere),
-        ],
-        "translation": translation.planned(settings, settings.translation.operators),
-    }
-
-
-def _jobs(settings: Settings, data: Amounts) -> Iterator[tuple]:
-    """Yields stage, size, operator, recipe, record and passes of every job."""
-    for stage, runs in plans(settings).items():
-        for run in runs:
-            recipe = run.columns["protocol"] if isinstance(run, FinetuningRun | EvaluationRun) else stage
-            yield stage, run.size, run.operator, recipe, run, _passes(settings, data, run)
-
-
-def _timing(settings: Settings, data: Amounts) -> Iterator[tuple]:
-    """Yields the same of what stage timing trains; stock BERT, timed beside the reference, counts as two models."""
+    for run in convergence.planned(settings, models):
+        if run.text not in same:
+            yield "convergence", run.columns["protocol"], run, _tuned(data, run)
+    nowhere = defaultdict(lambda: Path(BEFORE))  # models after TriviaQA: where they will be is not known yet
+    after = question_answering.planned(settings, models, nowhere)
+    for run in [*question_answering.first_steps(settings, models), *after]:
+        yield "question_answering", "question_answering", run, _answered(data, run)
+    for run in translation.planned(settings, settings.translation.operators):
+        yield "translation", "translation", run, []
     timing, length = settings.timing, settings.tokenization.sequence_length
     longest = settings.finetuning[timing.protocol].maximum_length
-    for operator, size in settings.pretrained():
+    for operator, size in models:
+        timed = SimpleNamespace(operator=operator, size=size)
         rounds = timing.repeats * (1 + STOCK * (operator == REFERENCE))
         steps = rounds * (timing.steps + 1) * settings.pretraining.batch_size * length
-        yield "timing", size, operator, "pretraining", None, [(steps, length, 1.0)]
-        epochs = [_learned(data, task, longest, rounds) for task in timing.tasks]
-        yield "timing", size, operator, timing.protocol, None, epochs
+        yield "timing", "pretraining", timed, [(steps, length, 1.0)]
+        yield "timing", timing.protocol, timed, [_learned(data, task, longest, rounds) for task in timing.tasks]
 
 
-def _kept_models(run: Run | None) -> tuple[str, int]:
-    """The kind of the models that a job keeps, and their number with all copies."""
-    if isinstance(run, PretrainingRun):
-        return "masked_lm_parameters", COPIES * (1 + len(run.leaves)) + RESUMED
-    stays = getattr(run, "keep", None) or getattr(run, "set", None) == BEFORE
-    return "classifier_parameters", COPIES if stays else 0
-
-
-def _passes(settings: Settings, data: Amounts, run: Run) -> list[Pass]:
-    """What a job trains on, and what it predicts. Nothing where that is not known, or not counted."""
-    match run:
-        case PretrainingRun():
-            return _pretrained(settings, data)
-        case NoiseRun():  # clean, and every level but the first under every seed and kind of noise
-            times = 1 + (len(run.noise.levels) - 1) * len(run.noise.seeds) * (1 + len(run.noise.text))
-            return [_predictions(data, run.task, run.maximum_length, times)]
-        case EvaluationRun():
-            return [_predictions(data, task, run.maximum_length) for task in run.evaluated_on]
-        case AnsweringRun():
-            return _answered(data, run)
-        case FinetuningRun():
-            longest = run.training.maximum_length
-            return [_learned(data, run.task, longest, run.training.epochs), _predictions(data, run.task, longest)]
-    return []
-
-
-def _pretrained(settings: Settings, data: Amounts) -> list[Pass]:
+def _pretrained(settings: Settings, data: "Amounts") -> list[Pass]:
     """Short sequences first, where the recipe has a warm-up of the length; validation. None of an unknown corpus."""
     recipe, longest = settings.pretraining, settings.tokenization.sequence_length
     if recipe.steps is None and not data.sequences:
@@ -155,20 +174,25 @@ def _pretrained(settings: Settings, data: Amounts) -> list[Pass]:
     return [(share * tokens, short, 1.0), ((1 - share) * tokens, longest, 1.0), (tested, longest, FORWARD)]
 
 
-def _learned(data: Amounts, task: str, maximum_length: int, epochs: int) -> Pass:
+def _tuned(data: "Amounts", run: FinetuningRun) -> list[Pass]:
+    longest = run.training.maximum_length
+    return [_learned(data, run.task, longest, run.training.epochs), _predicted(data, run.task, longest)]
+
+
+def _learned(data: "Amounts", task: str, maximum_length: int, epochs: int) -> Pass:
     """Training on a task of GLUE, whose examples are cut at `maximum_length` tokens."""
     length = min(data.lengths.get(task, OTHER), maximum_length)
     return epochs * data.examples[task, "train"] * length, length, 1.0
 
 
-def _predictions(data: Amounts, task: str, maximum_length: int, times: int = 1) -> Pass:
+def _predicted(data: "Amounts", task: str, maximum_length: int, times: int = 1) -> Pass:
     """Predictions for the validation splits of a task of GLUE, made so many times."""
     length = min(data.lengths.get(task, OTHER), maximum_length)
     examples = sum(data.examples[task, split.name] for split in TASKS[task].validation_splits)
     return times * examples * length, length, FORWARD
 
 
-def _answered(data: Amounts, run: AnsweringRun) -> list[Pass]:
+def _answered(data: "Amounts", run: AnsweringRun) -> list[Pass]:
     """Questions and their contexts, all of mean length, in windows; after training on TriviaQA none is answered."""
     recipe = run.training
     before = min(data.lengths["question"], recipe.question_length) + SPECIAL
@@ -178,3 +202,18 @@ def _answered(data: Amounts, run: AnsweringRun) -> list[Pass]:
     train, validation = (data.examples[run.set, split] * len(windows) * length for split in ("train", "validation"))
     answered = [] if run.set == BEFORE else [(validation, length, FORWARD)]
     return [(recipe.epochs * train, length, 1.0), *answered]
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """vocabulary_size: at most, until data/tokens is there. sequences: packed ones, by split; none before it is there.
+
+    examples: by (task or set of questions, split). lengths: as LENGTHS has them, and of a context of TriviaQA. tasks:
+    whether data/tasks is there, and has the examples.
+    """
+
+    vocabulary_size: int
+    sequences: dict[str, int]
+    examples: dict[tuple[str, str], int]
+    lengths: dict[str, float]
+    tasks: bool
