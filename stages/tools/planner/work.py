@@ -51,7 +51,7 @@ LENGTHS = {
         "question": 7.1, "context": 18.3,
     },
 }  # fmt: skip
-OTHER = 30.0  # of an example of any other task
+OTHER, UNPRINTED = 30.0, 10_000  # tokens of an example, and examples of a split, of any other task
 PIECES_A_WORD = 1.3  # of SQuAD's contexts; TriviaQA's are taken to be as long as allowed
 FLOAT32 = 4  # bytes
 COPIES = 3  # of a model: in data/jobs, the stage's output, DVC's cache; fewer where a file system has reflinks
@@ -64,7 +64,22 @@ COLUMNS = ["command", "stage", "size", "recipe", "run", "tokens", "length", "flo
 Pass = tuple[float, float, float]  # tokens, tokens of a sequence, operations as a share of those of training
 
 
-def amounts(settings: Settings) -> "Amounts":
+@dataclass(frozen=True)
+class Amounts:
+    """vocabulary_size: at most, until data/tokens is there. sequences: packed ones, by split; none before it is there.
+
+    examples: by (task or set of questions, split). lengths: as LENGTHS has them, and of a context of TriviaQA. tasks:
+    whether data/tasks is there, and has the examples.
+    """
+
+    vocabulary_size: int
+    sequences: dict[str, int]
+    examples: dict[tuple[str, str], int]
+    lengths: dict[str, float]
+    tasks: bool
+
+
+def amounts(settings: Settings) -> Amounts:
     """Counts the data that a run with these settings has made or, before it has made them, estimates them."""
     questions = settings.tasks.questions
     vocabulary_size, sequences = settings.tokenization.vocabulary_size, {}
@@ -75,7 +90,8 @@ def amounts(settings: Settings) -> "Amounts":
     if tasks := bool(finished(settings, "tasks")):
         examples = pd.read_csv(STATISTICS).set_index(["task", "split"])["examples"].to_dict()
     else:
-        examples = pd.read_csv(PRINTED).set_index(["row_key", "column_key"])["value"].dropna().astype(int).to_dict()
+        examples = {(name, split.name): UNPRINTED for name in settings.tasks.names for split in TASKS[name].splits}
+        examples |= pd.read_csv(PRINTED).set_index(["row_key", "column_key"])["value"].dropna().astype(int).to_dict()
         examples |= {("triviaqa", split): TRIVIAQA for split in ("train", "validation")}
         examples |= {
             ("mnli", f"validation_{kind}"): examples["mnli", "validation"] for kind in ("matched", "mismatched")
@@ -90,7 +106,7 @@ def amounts(settings: Settings) -> "Amounts":
     return Amounts(vocabulary_size, sequences, examples, lengths | {"triviaqa": longest}, tasks)
 
 
-def planned(settings: Settings, data: "Amounts") -> pd.DataFrame:
+def planned(settings: Settings, data: Amounts) -> pd.DataFrame:
     """Counts the work of every job of the stages that train or test models, in the order of dvc.yaml.
 
     Returns:
@@ -126,7 +142,7 @@ def planned(settings: Settings, data: "Amounts") -> pd.DataFrame:
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def jobs(settings: Settings, data: "Amounts") -> Iterator[tuple[str, str, Run | SimpleNamespace, list[Pass]]]:
+def jobs(settings: Settings, data: Amounts) -> Iterator[tuple[str, str, Run | SimpleNamespace, list[Pass]]]:
     """Yields stage, recipe, record and passes of every job that the stages plan; no passes of what is not counted."""
     models, tuned = settings.pretrained(), settings.finetuned()
     for run in pretraining.planned(settings, models):
@@ -134,9 +150,8 @@ def jobs(settings: Settings, data: "Amounts") -> Iterator[tuple[str, str, Run | 
     finetuned = finetuning.planned(settings, tuned)
     for run in finetuned:
         yield "finetuning", run.columns["protocol"], run, _tuned(data, run)
-    for run in noise.planned(
-        settings, tuned
-    ):  # clean, and every level but the first under every seed and kind of noise
+    for run in noise.planned(settings, tuned):
+        # clean, and every level but the first under every seed and kind of noise
         times = 1 + (len(run.noise.levels) - 1) * len(run.noise.seeds) * (1 + len(run.noise.text))
         yield "noise", run.columns["protocol"], run, [_predicted(data, run.task, run.maximum_length, times)]
     for run in cross_domain.planned(settings, tuned):
@@ -162,7 +177,7 @@ def jobs(settings: Settings, data: "Amounts") -> Iterator[tuple[str, str, Run | 
         yield "timing", timing.protocol, timed, [_learned(data, task, longest, rounds) for task in timing.tasks]
 
 
-def _pretrained(settings: Settings, data: "Amounts") -> list[Pass]:
+def _pretrained(settings: Settings, data: Amounts) -> list[Pass]:
     """Short sequences first, where the recipe has a warm-up of the length; validation. None of an unknown corpus."""
     recipe, longest = settings.pretraining, settings.tokenization.sequence_length
     if recipe.steps is None and not data.sequences:
@@ -174,25 +189,25 @@ def _pretrained(settings: Settings, data: "Amounts") -> list[Pass]:
     return [(share * tokens, short, 1.0), ((1 - share) * tokens, longest, 1.0), (tested, longest, FORWARD)]
 
 
-def _tuned(data: "Amounts", run: FinetuningRun) -> list[Pass]:
+def _tuned(data: Amounts, run: FinetuningRun) -> list[Pass]:
     longest = run.training.maximum_length
     return [_learned(data, run.task, longest, run.training.epochs), _predicted(data, run.task, longest)]
 
 
-def _learned(data: "Amounts", task: str, maximum_length: int, epochs: int) -> Pass:
+def _learned(data: Amounts, task: str, maximum_length: int, epochs: int) -> Pass:
     """Training on a task of GLUE, whose examples are cut at `maximum_length` tokens."""
     length = min(data.lengths.get(task, OTHER), maximum_length)
     return epochs * data.examples[task, "train"] * length, length, 1.0
 
 
-def _predicted(data: "Amounts", task: str, maximum_length: int, times: int = 1) -> Pass:
+def _predicted(data: Amounts, task: str, maximum_length: int, times: int = 1) -> Pass:
     """Predictions for the validation splits of a task of GLUE, made so many times."""
     length = min(data.lengths.get(task, OTHER), maximum_length)
     examples = sum(data.examples[task, split.name] for split in TASKS[task].validation_splits)
     return times * examples * length, length, FORWARD
 
 
-def _answered(data: "Amounts", run: AnsweringRun) -> list[Pass]:
+def _answered(data: Amounts, run: AnsweringRun) -> list[Pass]:
     """Questions and their contexts, all of mean length, in windows; after training on TriviaQA none is answered."""
     recipe = run.training
     before = min(data.lengths["question"], recipe.question_length) + SPECIAL
@@ -202,18 +217,3 @@ def _answered(data: "Amounts", run: AnsweringRun) -> list[Pass]:
     train, validation = (data.examples[run.set, split] * len(windows) * length for split in ("train", "validation"))
     answered = [] if run.set == BEFORE else [(validation, length, FORWARD)]
     return [(recipe.epochs * train, length, 1.0), *answered]
-
-
-@dataclass(frozen=True)
-class Amounts:
-    """vocabulary_size: at most, until data/tokens is there. sequences: packed ones, by split; none before it is there.
-
-    examples: by (task or set of questions, split). lengths: as LENGTHS has them, and of a context of TriviaQA. tasks:
-    whether data/tasks is there, and has the examples.
-    """
-
-    vocabulary_size: int
-    sequences: dict[str, int]
-    examples: dict[tuple[str, str], int]
-    lengths: dict[str, float]
-    tasks: bool
