@@ -5,7 +5,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from stages.evidence.scores import GLUE_SCORE
-from stages.evidence.statistics import FEWEST
 from stages.report import contrasts, names
 from stages.report.drawing import INK, Drawing, drawing, style
 from stages.report.first_screen import BIGGEST, RELEASED, of_run, saving
@@ -34,7 +33,6 @@ def answer(summaries: pd.DataFrame, settings) -> Drawing:
         confidence=f"{100 * settings.analysis.confidence:g} %",
         reproduced=len(reproduced) > 0,
         generated=settings.data.source == "embedded",
-        fewest=FEWEST,
         p=probability(reproduced["p_holm"].min()) if reproduced["p_holm"].notna().any() else "",
     )
     title, size = "Difference in GLUE score from the original operator", (4.4, 0.95 + 0.44 * len(frame))

@@ -170,9 +170,8 @@ def checklist_facts(settings: Settings) -> dict[str, object]:
     return {
         "differences": sentence("differences", papers=verdicts.PAPERS, differing=differing),
         "generated": "yes" if generated else "does not apply",
-        "validation_documents": f"{settings.tokenization.validation_documents:,}",
+        "settings": settings,
         "source": content("sentences")["sources"][settings.data.source],
-        "corpus_seed": settings.corpus.seed,
         "pretraining_seeds": len(settings.pretraining.seeds),
         "finetuning_seeds": " and ".join(str(len(settings.finetuning[name].seeds)) for name in settings.protocols),
         "confidence": f"{100 * settings.analysis.confidence:g} %",

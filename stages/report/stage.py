@@ -12,7 +12,7 @@ import shutil
 
 import pandas as pd
 
-from stages.evidence import cells, scores, specifications, statistics
+from stages.evidence import cells, scores, specifications
 from stages.evidence.baselines import LABELS
 from stages.plumbing.files import ANALYSIS, REPORTS, TOKENS, temporary_sibling, write_atomically
 from stages.plumbing.settings import Settings
@@ -93,7 +93,6 @@ def statistics_of(settings: Settings) -> dict[str, object]:
         "confidence": f"{100 * options.confidence:g} %",
         "alpha": options.alpha,
         "resamples": options.resamples,
-        "fewest": statistics.FEWEST,
         "pretraining_seeds": len(settings.pretraining.seeds),
         "remark": f"How this run was planned: {settings.report.remark}" if settings.report.remark else "",
     }
@@ -173,7 +172,9 @@ def texts(settings: Settings, matrix: list[dict]) -> dict[str, object]:
         "differs": sentence("differs", **first_screen.differing()),
         "studied": sentence("studied", rows=inputs.studies().to_dict("records")),
         "squad": sentence("squad", scores=first_screen.questions(inputs.read("cells", dtype=cells.TYPES))),
-        "translated": sentence("translated", scores=first_screen.bleu(inputs.read("translation"))),
+        "translated": sentence(
+            "translated", rows=inputs.select(inputs.read("translation"), metric="beam_bleu").to_dict("records")
+        ),
         "audited": sentence("audited", rows=totals.to_dict("records"), open=int(totals["not_decided"].sum())),
     }
 

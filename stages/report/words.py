@@ -8,6 +8,7 @@ import jinja2
 import pandas as pd
 import yaml
 
+from stages.evidence.statistics import FEWEST
 from stages.plumbing.files import REPORTS
 from stages.report import names, tables
 
@@ -81,4 +82,4 @@ FILTERS = {  # of all templates: numbers and names as a reader knows them
 }
 ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined)  # of text, not of markup: escaped where it is shown
 ENVIRONMENT.filters |= FILTERS
-ENVIRONMENT.globals |= {"model": names.model, "verdict_on": verdict_on}
+ENVIRONMENT.globals |= {"fewest": FEWEST, "model": names.model, "verdict_on": verdict_on}
