@@ -34,8 +34,9 @@ def audited() -> pd.DataFrame:
 
 
 def studies() -> pd.DataFrame:
-    """Reads what this repository's own studies found, each against the original operator."""
-    return pd.read_csv(published.FOLDER / "studies.csv")
+    """Reads what this repository's own studies found, each against the original; without what this very run found."""
+    told, run = pd.read_csv(published.FOLDER / "studies.csv"), select(read("contrasts"), source="reproduced")
+    return told[~(told["estimate"].isin(run["estimate"]) & told["low"].isin(run["low"]))]
 
 
 def task_statistics() -> pd.DataFrame:
