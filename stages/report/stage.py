@@ -59,17 +59,13 @@ def tables(settings: Settings) -> dict[str, Grid]:
 def published_tables(filled: pd.DataFrame, settings: Settings) -> list[Grid]:
     """Builds the papers' tables: each by itself, and those of a paper's two editions also as one."""
     specified = specifications.load()[0]
-    cells_of = {name: filled[filled["table"] == name] for name in specified}
     alone = [(table,) for table in specified.values()]
-    pairs = [
+    editions = [
         (table, specified[table.edition])
-        for table in specified.values()
-        if table.edition and paper_tables.is_earlier(table.name)
+        for name, table in specified.items()
+        if table.edition and paper_tables.is_earlier(name)
     ]
-    return [
-        paper_tables.paper_table(tables, tuple(cells_of[table.name] for table in tables), settings.sizes)
-        for tables in (*alone, *pairs)
-    ]
+    return [paper_tables.paper_table(tables, filled, settings.sizes) for tables in (*alone, *editions)]
 
 
 def selected_tables(settings: Settings) -> list[Grid]:
