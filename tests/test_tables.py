@@ -230,9 +230,9 @@ def test_names_that_latex_cannot_take_are_errors():
         latex.path("a b}")
 
 
-def test_formulas_are_split_at_their_marks():
-    assert formula("O(h^2/n) W_q") == [("", "O(h"), ("^", "2"), ("", "/n) W"), ("_", "q")]
-    assert formula("") == []
+def test_formulas_raise_and_lower_the_character_behind_a_mark():
+    assert formula("O(h^2/n) W_q", str.upper, {"^": "<{}>", "_": "[{}]"}) == "O(H<2>/N) W[Q]"
+    assert formula("", str, {}) == ""
 
 
 def test_measurement_fields_are_those_that_specifications_select_by():

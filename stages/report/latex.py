@@ -179,8 +179,7 @@ def _character(character: str) -> str:
 
 def latex_formula(text: str) -> Latex:
     """Powers and indices raised and lowered."""
-    marks = {"": "{}", "^": "\\textsuperscript{{{}}}", "_": "\\textsubscript{{{}}}"}
-    return Latex("".join(marks[mark].format(escape(part)) for mark, part in formula(text)))
+    return Latex(formula(text, escape, {"^": "\\textsuperscript{{{}}}", "_": "\\textsubscript{{{}}}"}))
 
 
 def compile_pdf(folder: Path, name: str) -> None:
