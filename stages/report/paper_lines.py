@@ -17,7 +17,7 @@ from stages.evidence.cell_verdicts import (
     NOT_MEASURED,
     NOT_RUN,
 )
-from stages.evidence.statistics import EXACT, FEWEST, PRETRAINING, REPEATS, TRAINING
+from stages.evidence.statistics import EXACT
 from stages.report.tables import MISSING, Line, Value, interval, number, spread
 from stages.report.words import sentence
 
@@ -98,7 +98,7 @@ def notes(cells: pd.DataFrame) -> list[str]:
     trained = trained[trained["unit_of_inference"] != EXACT]
     texts = [sentence("chance_note")] if cells["at_chance"].eq(True).any() else []
     for (unit, n, runs), _ in trained.groupby(["unit_of_inference", "reproduced_n", "runs"]):
-        texts.append(sentence("unit_note", unit=unit, n=n, runs=runs, speaks=_speaks(unit, n)))
+        texts.append(sentence("unit_note", unit=unit, n=n, runs=runs))
     return texts
 
 
@@ -109,12 +109,3 @@ def _against_published(verdict: str) -> str:
 def _with_n(label: str, counts: list) -> str:
     numbers = [str(n) for n in dict.fromkeys(counts) if pd.notna(n)]
     return f"{label}, n = {' or '.join(numbers)}" if numbers else label
-
-
-def _speaks(unit: str, n: int) -> str:
-    """What n runs of a unit can speak for."""
-    if unit == REPEATS:
-        return "speak for this machine"
-    if unit not in (PRETRAINING, TRAINING) or n == 1:
-        return "speak for this checkpoint alone"
-    return "speak for the operator, at this size and on these data" if n >= FEWEST else "are too few for a verdict"

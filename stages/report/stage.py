@@ -148,7 +148,6 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
     }
     return layout | {
         "banner": sentence("banner", **first_screen.of_run(settings, summaries)),
-        "columns": layout["matrix"],
         "matrix": matrix,
         "one_a_source": first_screen.one_a_source,
         "places": pages.places(filled),
@@ -156,7 +155,7 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
         "more": sentence("data", **more),
         "answer": figures["answer"],
         "pages": filled,
-        "not_run": pages.not_run(filled, layout, grids, figures),
+        "not_run": pages.not_run(layout, grids, figures),
     }
 
 
