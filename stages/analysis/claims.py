@@ -78,15 +78,12 @@ def tally(entries: pd.DataFrame) -> pd.DataFrame:
     A fact that several claims state counts once, with the worst verdict of its claims: a number printed rightly in one
     place and wrongly in another is printed wrongly.
     """
-    order = entries.assign(rank=entries["verdict"].map(WORST_FIRST.index))
-    worst = order.sort_values("rank", kind="stable").drop_duplicates(["ledger", "fact"])
-    facts = worst.groupby(["ledger", "verdict"]).size().rename("facts")
-    claims = entries.groupby(["ledger", "verdict"]).size().rename("claims")
-    counted = pd.concat([facts, claims], axis=1).fillna(0).astype(int).reset_index()
     places = {"ledger": (COUNTS, RELEASED, TRAINING), "verdict": WORST_FIRST}
-    return counted.sort_values(
-        ["ledger", "verdict"], key=lambda names: names.map(places[names.name].index), ignore_index=True
-    )
+    order = entries.assign(**{name: pd.Categorical(entries[name], values) for name, values in places.items()})
+    worst = order.sort_values("verdict", kind="stable").drop_duplicates(["ledger", "fact"])
+    facts, claims = (rows.groupby([*places], observed=True).size() for rows in (worst, order))
+    counts = pd.DataFrame({"facts": facts.reindex(claims.index, fill_value=0), "claims": claims})
+    return counts.reset_index().astype(dict.fromkeys(places, "str"))
 
 
 def _rows(
