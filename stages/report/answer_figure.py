@@ -10,7 +10,7 @@ from stages.report.drawing import INK, Drawing, drawing, style
 from stages.report.first_screen import BIGGEST, RELEASED, of_run, saving
 from stages.report.inputs import select
 from stages.report.tables import interval, probability, signed
-from stages.report.words import content, sentence
+from stages.report.words import content, facts_of, sentence
 
 NOTHING = "no results released"
 
@@ -30,7 +30,7 @@ def answer(summaries: pd.DataFrame, settings) -> Drawing:
     reproduced = select(rows, source="reproduced")
     notes = sentence(
         "answer_note",
-        confidence=f"{100 * settings.analysis.confidence:g} %",
+        **facts_of(settings),
         reproduced=len(reproduced) > 0,
         generated=settings.data.source == "embedded",
         p=probability(reproduced["p_holm"].min()) if reproduced["p_holm"].notna().any() else "",

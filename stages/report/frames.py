@@ -16,7 +16,7 @@ from stages.plumbing.files import LEDGER, TOKENS
 from stages.plumbing.settings import Settings
 from stages.report import contrasts, deviations, inputs, open_items, provenance, verdicts
 from stages.report.inputs import select
-from stages.report.words import content, sentence
+from stages.report.words import content, facts_of, sentence
 
 CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
 MODEL = ["protocol", "size", "operator"]
@@ -167,14 +167,12 @@ def checklist_facts(settings: Settings) -> dict[str, object]:
     """Gathers the facts of this run that the checklist names."""
     differing = {source: deviations.differing(compared(settings, source)) for source in verdicts.PAPERS}
     generated = settings.data.source == "embedded"
-    return {
+    return facts_of(settings) | {
         "differences": sentence("differences", papers=verdicts.PAPERS, differing=differing),
         "generated": "yes" if generated else "does not apply",
-        "settings": settings,
         "source": content("sentences")["sources"][settings.data.source],
         "pretraining_seeds": len(settings.pretraining.seeds),
         "finetuning_seeds": " and ".join(str(len(settings.finetuning[name].seeds)) for name in settings.protocols),
-        "confidence": f"{100 * settings.analysis.confidence:g} %",
     }
 
 

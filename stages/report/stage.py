@@ -38,7 +38,7 @@ from stages.report.drawing import Drawing
 from stages.report.figures import draw, shares
 from stages.report.spreadsheets import csv_of
 from stages.report.tables import Grid
-from stages.report.words import TEMPLATES, content, sentence
+from stages.report.words import TEMPLATES, content, facts_of, sentence
 
 PRINTED = ("report", "supplement")  # the main page, and what stands on the other pages
 
@@ -70,7 +70,7 @@ def published_tables(filled: pd.DataFrame, settings: Settings) -> list[Grid]:
 
 def selected_tables(settings: Settings) -> list[Grid]:
     """Builds the tables of our own, from the entries of tables.yaml; those of settings once for every source."""
-    facts = statistics_of(settings) | data_of(settings)
+    facts = facts_of(settings) | data_of(settings)
     read = frames.reader(settings)
     by_source = ("forms", "settings", "open")
     grids = [own_tables.table(name, read, **facts) for name in content("tables") if name not in by_source]
@@ -80,18 +80,6 @@ def selected_tables(settings: Settings) -> list[Grid]:
         for name, like in ((frames.of_settings(source), "settings"), (f"open_{source}", "open")):
             grids.append(own_tables.table(name, read, content("tables")[like] | {"frame": name}, **of_source))
     return grids
-
-
-def statistics_of(settings: Settings) -> dict[str, object]:
-    """Gathers how this run's numbers are judged, for texts to name."""
-    options = settings.analysis
-    return {
-        "confidence": f"{100 * options.confidence:g} %",
-        "alpha": options.alpha,
-        "resamples": options.resamples,
-        "pretraining_seeds": len(settings.pretraining.seeds),
-        "remark": f"How this run was planned: {settings.report.remark}" if settings.report.remark else "",
-    }
 
 
 def data_of(settings: Settings) -> dict[str, object]:
@@ -162,7 +150,7 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
 def texts(settings: Settings, matrix: list[dict]) -> dict[str, object]:
     """Gathers what the texts of the sections name: options of the analysis, and the answers that this run gives."""
     totals = frames.reader(settings)("audit_totals")
-    return statistics_of(settings) | {
+    return facts_of(settings) | {
         "answer": lambda column: first_screen.answer(column, matrix),
         "differs": sentence("differs", **first_screen.differing()),
         "studied": sentence("studied", rows=inputs.studies().to_dict("records")),

@@ -10,6 +10,7 @@ import yaml
 
 from stages.evidence.statistics import FEWEST
 from stages.plumbing.files import REPORTS
+from stages.plumbing.settings import Settings
 from stages.report import names, tables
 
 TEMPLATES = REPORTS / "templates"
@@ -29,6 +30,11 @@ def sentence(name: str, **values: object) -> str:
 def content(name: str) -> dict:
     """Reads a YAML file of reports/templates, once."""
     return yaml.safe_load((TEMPLATES / f"{name}.yaml").read_text(encoding="utf-8"))
+
+
+def facts_of(settings: Settings) -> dict[str, object]:
+    """Gathers what most texts may name: the settings, and the confidence of intervals in words."""
+    return {"settings": settings, "confidence": f"{100 * settings.analysis.confidence:g} %"}
 
 
 def alternative(kind: str, rows: pd.DataFrame) -> str:
