@@ -11,7 +11,6 @@ import pandas as pd
 from stages.evidence import published
 from stages.evidence.baselines import LABELS
 from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
-from stages.plumbing import observations
 from stages.plumbing.files import LEDGER, TOKENS
 from stages.plumbing.settings import Settings
 from stages.report import contrasts, deviations, inputs, open_items, provenance, verdicts
@@ -140,12 +139,12 @@ def tokens() -> pd.DataFrame:
     """Documents, tokens and sequences of both splits."""
     splits = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))["splits"]
     names = ["documents", "tokens", "sequences", "dropped_tokens"]
-    return pd.DataFrame([{"split": split} | {name: entry[name] for name in names} for split, entry in splits.items()])
+    return pd.DataFrame.from_dict(splits, orient="index")[names].rename_axis("split").reset_index()
 
 
 def compared(settings: Settings, source: str) -> pd.DataFrame:
     """Compares the settings with a source's; with what the filter reports of the corpus, where it left a record."""
-    filtered = provenance.records(observations.RUNS, ["filtering"])
+    filtered = provenance.records(["filtering"])
     unknown = filtered[0].get("unknown") if filtered else None
     return deviations.compare(settings.model_dump(mode="json"), published.protocol(), source, unknown)
 

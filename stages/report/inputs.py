@@ -3,7 +3,7 @@
 import pandas as pd
 
 from stages.evidence import baselines, published
-from stages.plumbing import handover, observations
+from stages.plumbing import handover
 from stages.plumbing.files import ANALYSIS, AUDIT, SENTENCE_PAIRS, STATISTICS
 from stages.plumbing.settings import Settings
 from stages.report import provenance
@@ -61,11 +61,11 @@ def constant_answers(metric: str, protocol: str = "") -> dict[str, float]:
 
 def signatures() -> list[str]:
     """Collects the signatures that sacrebleu gave with the scores of this run's translations."""
-    records = provenance.records(observations.RUNS, ["translation"])
+    records = provenance.records(["translation"])
     return sorted({signature for record in records for signature in record.get("sacrebleu", ())})
 
 
 def run_records(settings: Settings) -> list[dict]:
     """Reads the records in data/runs that this run consists of, in the order of the pipeline."""
     names = [command.replace("@", "-") for command in handover.commands(settings)]  # as main names their records
-    return provenance.records(observations.RUNS, names)
+    return provenance.records(names)

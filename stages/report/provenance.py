@@ -8,12 +8,14 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
+from stages.plumbing.observations import RUNS
+
 FACTS = ("commit", "python", "system", "processor", "cores", "device")
 
 
-def records(folder: Path, names: Iterable[str]) -> list[dict]:
+def records(names: Iterable[str]) -> list[dict]:
     """Reads the record of every named stage instance that has one, in the given order."""
-    paths = (folder / f"{name}.json" for name in names)
+    paths = (RUNS / f"{name}.json" for name in names)
     return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
 
 
