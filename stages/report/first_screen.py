@@ -172,7 +172,7 @@ def _beside_original(quantity: str, operator: str, rows: pd.DataFrame, source: s
 
 
 def _studied(operator: str, question: str, studies: pd.DataFrame) -> list[Entry]:
-    """What this repository's own studies found, whatever was run here."""
+    """What this repository's own studies found."""
     rows = select(studies, operator=operator, question=question).to_dict("records")
     return [entry("study", row["verdict"], STUDY, "studies", row) for row in rows]
 
@@ -182,9 +182,10 @@ def _compared(rows: pd.DataFrame, source: str, place: str) -> list[Entry]:
 
 
 def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[dict]:
-    """Composes at most six sentences: what was run, what it cannot decide, and what the audit finds, with links.
+    """Composes at most six sentences: what was run, what it cannot decide, and what the audit finds.
 
-    Of the checks that the layout lists by weight, the first that fail are named, in words and with their arithmetic.
+    Of the checks that the layout lists by weight, the first that fail are named, in words and with their arithmetic;
+    `check` links each to the audit.
 
     Args:
         settings: of the run.
@@ -195,11 +196,8 @@ def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[d
     texts = [sentence(name, **facts) for name in ("description", "cannot", "floor")]
     arithmetic = select(checks, verdict=FAILS).set_index("check")["arithmetic"]
     failing = [item for item in content("sections")["findings"] if item["check"] in arithmetic.index]
-    return [{"text": text, "links": []} for text in texts if text] + [
-        {
-            "text": f"{item['says'].rstrip('.')} ({names.prose(arithmetic[item['check']])}).",
-            "links": [(f"audit, {item['check']}", f"audit.html#{item['check']}")],
-        }
+    return [{"text": text, "check": ""} for text in texts if text] + [
+        item | {"text": f"{item['says'].rstrip('.')} ({names.prose(arithmetic[item['check']])})."}
         for item in failing[:FAILING_CHECKS]
     ]
 
