@@ -11,7 +11,7 @@ from scipy import stats
 from stages.analysis import claim_scope, claims, contrasts
 from stages.analysis.claim_estimates import estimate
 from stages.analysis.claim_tests import Place, decide, evaluate
-from stages.analysis.claim_words import fields, power, unit_of_inference
+from stages.analysis.claim_words import fields, power, say
 from stages.evidence import baselines, measurements, published
 from stages.evidence import power as powers
 from stages.evidence.arithmetic import FAILS, HOLDS
@@ -432,7 +432,7 @@ def test_models_of_translation_are_counted_by_their_training_seeds():
     ]
     test = {"test": "difference", "of": "hadamard", "than": "original"}
     made = estimate(test, pd.DataFrame(rows, columns=measurements.FIELDS), select, 0.95)
-    assert unit_of_inference(made) == "2 training seeds per arm"
+    assert say("unit_of_inference", estimate=made) == "2 training seeds per arm"
 
 
 APART = welch(np.array([1.0, 1.2, 1.1]), np.array([1.0, 0.9, 1.1]), 0.95)

@@ -19,6 +19,7 @@ from stages.evidence.statistics import TOO_FEW
 from stages.plumbing import observations, scales
 from stages.plumbing.settings import load_settings
 from stages.report import cards, contrasts
+from stages.report import inputs as read
 from stages.report.drawing import Drawing
 from stages.report.pages import pages as laid_out
 from stages.report.paper_tables import merged_name
@@ -170,6 +171,14 @@ def test_the_numbers_of_the_own_studies_are_those_of_their_tables():
         numbers = ["estimate", "low", "high"]
         told_of = own.set_index("operator")[numbers]
         assert told_of.to_numpy() == pytest.approx(found.set_index("arm").loc[told_of.index, numbers].to_numpy())
+
+
+def test_what_this_run_found_is_not_told_again_as_an_own_study(monkeypatch):
+    told = pd.read_csv(ROOT / "data/published/studies.csv")
+    run = told[told["study"] == "files"].assign(source="reproduced")
+    for found, without in ((run, {"files"}), (run.assign(low=run["low"] - 0.01), set())):
+        monkeypatch.setattr(read, "read", lambda _, found=found: found)
+        assert set(read.studies()["study"]) == set(told["study"]) - without
 
 
 def test_a_sentence_that_many_cells_of_the_ledger_share_stands_once_in_the_head(reports):

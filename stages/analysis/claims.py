@@ -14,7 +14,7 @@ import yaml
 
 from stages.analysis import claim_scope, claim_words
 from stages.analysis.claim_scope import Scope
-from stages.analysis.claim_tests import AS_CLAIMED, evaluate
+from stages.analysis.claim_tests import AS_CLAIMED, Outcome, evaluate
 from stages.evidence.arithmetic import FAILS, HOLDS
 from stages.evidence.statistics import NOT_TESTED
 
@@ -78,15 +78,12 @@ def tally(entries: pd.DataFrame) -> pd.DataFrame:
     A fact that several claims state counts once, with the worst verdict of its claims: a number printed rightly in one
     place and wrongly in another is printed wrongly.
     """
-    order = entries.assign(rank=entries["verdict"].map(WORST_FIRST.index))
-    worst = order.sort_values("rank", kind="stable").drop_duplicates(["ledger", "fact"])
-    facts = worst.groupby(["ledger", "verdict"]).size().rename("facts")
-    claims = entries.groupby(["ledger", "verdict"]).size().rename("claims")
-    counted = pd.concat([facts, claims], axis=1).fillna(0).astype(int).reset_index()
     places = {"ledger": (COUNTS, RELEASED, TRAINING), "verdict": WORST_FIRST}
-    return counted.sort_values(
-        ["ledger", "verdict"], key=lambda names: names.map(places[names.name].index), ignore_index=True
-    )
+    order = entries.assign(**{name: pd.Categorical(entries[name], values) for name, values in places.items()})
+    worst = order.sort_values("verdict", kind="stable").drop_duplicates(["ledger", "fact"])
+    facts, claims = (rows.groupby([*places], observed=True).size() for rows in (worst, order))
+    counts = pd.DataFrame({"facts": facts.reindex(claims.index, fill_value=0), "claims": claims})
+    return counts.reset_index().astype(dict.fromkeys(places, "str"))
 
 
 def _rows(
@@ -96,6 +93,7 @@ def _rows(
     source, published_audit, name = claim["source"], claim["published_audit"], claim["id"]
     procedure = claim["test"]["procedure"]
     checks = audit[_named(audit["check"], published_audit["checks"])]
+    arithmetic = claim_words.say("arithmetic", checks=checks.to_dict("records"))
     tests = content["rules"].get(name, [])
     common = {
         "id": name,
@@ -103,9 +101,9 @@ def _rows(
         "where": f"{source['version']}: {source['section']}" if source["paper"] == "kowsher" else source["section"],
         "kind": claim["kind"],
         "claim": claim["paraphrase"],
-        "rule": "; ".join(dict.fromkeys(map(claim_words.rule, tests))),
+        "rule": "; ".join(dict.fromkeys(claim_words.say("rule", test=test) for test in tests)),
         "numbers": published_audit["status"],
-        "numbers_because": f"{published_audit['note']} {claim_words.arithmetic(checks)}".strip(),
+        "numbers_because": f"{published_audit['note']} {arithmetic}".strip(),
         "audit_ids": ", ".join(checks["check"]),
     }
     of_run = [test for test in tests if test.get("run", True)]
@@ -136,8 +134,11 @@ def _counted(tests: list[dict], run: pd.DataFrame, status: str, scope: Scope) ->
     outcome = evaluate(tests, run, scope.confidence, scope.alpha)
     if outcome.verdict == NOT_TESTED:
         return {"ledger": COUNTS, "verdict": status, "because": claim_words.say("counted_too_little")}
-    fields = claim_words.fields(outcome, scope.confidence, scope.alpha)
-    return {"ledger": COUNTS, "verdict": outcome.verdict, "because": claim_words.say("counted")} | fields
+    return _described(outcome, scope) | {"ledger": COUNTS, "because": claim_words.say("counted")}
+
+
+def _described(outcome: Outcome, scope: Scope) -> dict:
+    return claim_words.fields(outcome, scope.confidence, scope.alpha)
 
 
 def _released(tests: list[dict], released: pd.DataFrame, scope: Scope) -> list[dict]:
@@ -149,11 +150,11 @@ def _released(tests: list[dict], released: pd.DataFrame, scope: Scope) -> list[d
     outcome = evaluate(tests, released, scope.confidence, scope.alpha, single=True)
     if outcome.verdict == NOT_TESTED:
         return []
-    fields = claim_words.fields(outcome, scope.confidence, scope.alpha)
+    row = _described(outcome, scope) | {"ledger": RELEASED}
     if not any(test.get("run", True) for test in tests):
         verdict = HOLDS if outcome.reading == AS_CLAIMED else FAILS
-        return [{"ledger": RELEASED, "verdict": verdict} | fields | {"because": claim_words.say("values"), "power": ""}]
-    return [{"ledger": RELEASED, "verdict": outcome.verdict, "because": claim_words.because(outcome)} | fields]
+        row |= {"verdict": verdict, "because": claim_words.say("values"), "power": ""}
+    return [row]
 
 
 def _trained(tests: list[dict], run: pd.DataFrame, scope: Scope) -> dict:
@@ -161,13 +162,15 @@ def _trained(tests: list[dict], run: pd.DataFrame, scope: Scope) -> dict:
     obstacle = claim_scope.obstacle(tests, run, scope)
     if not obstacle:
         outcome = evaluate(tests, run, scope.confidence, scope.alpha)
-        verdict, because = OF_RUN.get(outcome.verdict, outcome.verdict), claim_words.because(outcome)
-        fields = claim_words.fields(outcome, scope.confidence, scope.alpha)
-        return {"ledger": TRAINING, "verdict": verdict, "because": because} | fields
+        verdict = OF_RUN.get(outcome.verdict, outcome.verdict)
+        return _described(outcome, scope) | {"ledger": TRAINING, "verdict": verdict}
     sizes = scope.sizes if any("sizes" in test for test in tests) else (None,)
     relative = all(test["test"] != "value" for test in tests)  # an absolute number says nothing elsewhere
     outcomes = {size: evaluate(tests, run, scope.confidence, scope.alpha, size) for size in sizes if relative}
     outcomes = {size: outcome for size, outcome in outcomes.items() if outcome.verdict != NOT_TESTED}
-    readings = [claim_words.elsewhere(outcome, size, scope.comparable) for size, outcome in outcomes.items()]
-    fields = claim_words.fields(*outcomes.values(), scope.confidence, scope.alpha) if len(outcomes) == 1 else {}
-    return {"ledger": TRAINING, "verdict": NOT_TESTED, "because": " ".join([obstacle, *readings])} | fields
+    readings = [
+        claim_words.say("elsewhere", outcome=outcome, size=size, comparable=scope.comparable)
+        for size, outcome in outcomes.items()
+    ]
+    row = _described(*outcomes.values(), scope) if len(outcomes) == 1 else {}
+    return row | {"ledger": TRAINING, "verdict": NOT_TESTED, "because": " ".join([obstacle, *readings])}

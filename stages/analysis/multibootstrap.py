@@ -151,27 +151,17 @@ def accuracy(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.n
     return (values == truth) @ weights / weights.sum(axis=0)
 
 
-def _confusion(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, ...]:
-    """True and false positives, true and false negatives [runs, resamples]."""
-    yes, right = values == 1, truth == 1
-    cells = (yes & right, yes & ~right, ~yes & ~right, ~yes & right)
-    return tuple(cell.astype(float) @ weights for cell in cells)
-
-
 def f1(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """F1 of class 1; 0 where no example is of it or said to be. Arguments and result as those of `accuracy`."""
-    tp, fp, _, fn = _confusion(values, truth, weights)
-    return _ratio(2 * tp, 2 * tp + fp + fn)
-
-
-def matthews(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Matthews' correlation of two classes; 0 where it is not defined. Arguments and result as those of `accuracy`."""
-    tp, fp, tn, fn = _confusion(values, truth, weights)
-    return _ratio(tp * tn - fp * fn, np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)))
+    yes, right = values == 1, truth == 1
+    return _ratio(2 * (yes & right) @ weights, yes @ weights + right @ weights)
 
 
 def pearson(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Pearson's correlation; 0 where it is not defined. Arguments and result as those of `accuracy`."""
+    """Pearson's correlation; 0 where it is not defined. Arguments and result as those of `accuracy`.
+
+    Of two classes, 0 and 1, it is Matthews' correlation.
+    """
     total = weights.sum(axis=0)
     x, y = values @ weights / total, truth @ weights / total
     covariance = (values * truth) @ weights / total - x * y
@@ -193,7 +183,7 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
 METRIC: dict[str, Callable] = {
     "accuracy": accuracy,
     "f1": f1,
-    "matthews_correlation": matthews,
+    "matthews_correlation": pearson,
     "pearson": pearson,
     "spearmanr": spearman,
 }

@@ -51,26 +51,6 @@ def bootstrap(settings: Settings) -> pd.DataFrame:
     return multibootstrap.against_original(frame, truth, options.resamples, options.seed, options.confidence)
 
 
-def fill_tables(
-    run: pd.DataFrame, raw: pd.DataFrame, without_model: baselines.WithoutModel, settings: Settings
-) -> pd.DataFrame:
-    """Fills the cells of every published table and judges them.
-
-    Args:
-        run: measurements of this run.
-        raw: measurements of the results that Courtois et al. released.
-        without_model: the scores of answers without a model, by task and metric.
-        settings: operators, sizes, and the options of the analysis.
-
-    Returns:
-        One row a cell, with the columns of cells.TYPES, table after table as tables.yaml has them.
-    """
-    comparable = settings.data.source != "embedded"
-    models = settings.operators, settings.sizes
-    evidence = cells.Evidence(run, raw, *models, settings.analysis, comparable, without_model)
-    return pd.concat([cells.fill(table, evidence) for table in specifications.load()[0].values()])
-
-
 def robustness_tables(
     rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence: float
 ) -> dict[str, pd.DataFrame]:
@@ -78,7 +58,7 @@ def robustness_tables(
 
     Args:
         rows: observations.
-        without_model: as for `fill_tables`.
+        without_model: the scores of answers without a model, by task and metric.
         confidence: of the intervals.
 
     Returns:
@@ -193,9 +173,11 @@ def main(settings: Settings) -> dict:
         REPRODUCED: contrasts.quantities(rows, run_with_baselines, without_model),
         RELEASED: contrasts.quantities(raw_rows, raw, {}),
     }
+    comparable = settings.data.source != "embedded"
+    evidence = cells.Evidence(run, raw, settings.operators, settings.sizes, options, comparable, without_model)
     ledger = ledger_of_claims(run_with_baselines, raw, pd.read_csv(AUDIT, keep_default_na=False), settings)
     tables = {
-        "cells": fill_tables(run, raw, without_model, settings),
+        "cells": pd.concat([cells.fill(table, evidence) for table in specifications.load()[0].values()]),
         "baselines": references,
         "contrasts": contrasts.table(sources, options.confidence, options.alpha, options.margins),
         "contrast_columns": contrasts.column_meanings(),

@@ -1,17 +1,18 @@
 """The figure of the first screen: what every operator costs in GLUE score, as differences with their intervals."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from stages.evidence.scores import GLUE_SCORE
-from stages.evidence.statistics import FEWEST
 from stages.report import contrasts, names
 from stages.report.drawing import INK, Drawing, drawing, style
 from stages.report.first_screen import BIGGEST, RELEASED, of_run, saving
 from stages.report.inputs import select
-from stages.report.tables import interval, probability, signed
-from stages.report.words import content, sentence
+from stages.report.tables import probability, signed
+from stages.report.words import alternative, content, facts_of, sentence
 
 NOTHING = "no results released"
 
@@ -31,14 +32,14 @@ def answer(summaries: pd.DataFrame, settings) -> Drawing:
     reproduced = select(rows, source="reproduced")
     notes = sentence(
         "answer_note",
-        confidence=f"{100 * settings.analysis.confidence:g} %",
+        **facts_of(settings),
         reproduced=len(reproduced) > 0,
         generated=settings.data.source == "embedded",
-        fewest=FEWEST,
         p=probability(reproduced["p_holm"].min()) if reproduced["p_holm"].notna().any() else "",
     )
     title, size = "Difference in GLUE score from the original operator", (4.4, 0.95 + 0.44 * len(frame))
-    return drawing("answer", title, "analysis", [("", frame)], draw, _in_words, size, frame, notes=(notes,))
+    describe = partial(alternative, "answer")
+    return drawing("answer", title, "analysis", [("", frame)], draw, describe, size, frame, notes=(notes,))
 
 
 def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
@@ -97,14 +98,3 @@ def _label(row) -> str:
     saved = "" if np.isnan(row.saved_percent) else f" (saves {row.saved_percent:.1f} %)"
     source = ", this run" if row.source == "reproduced" else ""
     return f"{names.operator(row.operator)},\nBERT-{row.size}{source}{saved}"
-
-
-def _in_words(frame: pd.DataFrame) -> str:
-    return "; ".join(f"{_label(row)} {_difference_in_words(row)}".replace("\n", " ") for row in frame.itertuples())
-
-
-def _difference_in_words(row) -> str:
-    if np.isnan(row.difference):
-        return NOTHING
-    ends = "no verdict" if np.isnan(row.low) else interval(row.low, row.high, 2)
-    return f"{signed(row.difference, 2)}, {ends}"

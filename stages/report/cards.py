@@ -33,28 +33,21 @@ def cards(settings, summaries: pd.DataFrame) -> dict[str, str]:
 def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict:
     rows = select(summaries, operator=operator, size=size)
     scores = select(rows, metric="score", stage="finetuning")
-    counts = rows.set_index("metric")["mean"]
     facts = first_screen.of_run(settings, summaries)
     variant = settings.variant(operator)
-    description = described(Path(settings.operators_file))[variant.pop("operator")]
-    return {
+    return facts | {
         "operator": operator,
         "size": size,
         "banner": sentence("banner", **facts),
         "model": settings.models[size],
-        "equation": description.equation,
+        "described": described(Path(settings.operators_file))[variant.pop("operator")],
         "variant": variant,
-        "operator_source": description.source,
-        "exportable": description.exportable,
-        "parameters": counts.get("masked_lm_parameters"),
-        "saved": counts.get("saved_percent"),
-        "seeds": settings.pretraining.seeds,
+        "counts": rows.set_index("metric")["mean"],
         "training": sentence("description", **facts),
         "source": content("sentences")["sources"][settings.data.source],
         "losses": select(rows, metric="final_validation_loss").to_dict("records"),
         "scores": [row for at in (GLUE_SCORE, *COLUMNS) for row in select(scores, evaluated_on=at).to_dict("records")],
         "chance": rows["at_chance"].eq(True).any(),
-        "generated": settings.data.source == "embedded",
     }
 
 

@@ -16,7 +16,6 @@ def frame(**wanted: object) -> pd.DataFrame:
 
 
 def finding(row: dict) -> str:
-    """Says what a comparison shows after Holm's correction; what leaves it without a verdict comes first."""
-    if row["verdict"] in (AT_CHANCE, TOO_FEW):
-        return row["verdict"]
-    return row["direction"] or (EQUIVALENT if row["verdict"] == EQUIVALENT else UNDECIDED)
+    """Says what a comparison shows after Holm's correction, or what leaves it without a verdict."""
+    shown = row["verdict"] in (AT_CHANCE, TOO_FEW, EQUIVALENT)
+    return row["direction"] or (row["verdict"] if shown else UNDECIDED)

@@ -111,16 +111,10 @@ def _row(key: str, value: object, described: Key, source: str, params: dict, fac
 
 
 def _fixed(entry: dict, facts: dict) -> dict:
-    stated = "stated" in entry
-    reference = find(facts["stated" if stated else "released_code"], entry["stated" if stated else "code"], "fixed")
-    return {
-        "setting": entry["setting"],
-        "key": "",
-        "paper": str(reference) if stated else NOT_STATED,
-        "code": "" if stated else str(reference),
-        "run": entry["run"],
-        "verdict": DIFFERS if stated else DIFFERS_FROM_CODE,
-    }
+    place = "stated" if "stated" in entry else "released_code"
+    row = {"setting": entry["setting"], "key": "", "paper": NOT_STATED, "code": "", "run": entry["run"]}
+    row["paper" if place == "stated" else "code"] = str(find(facts[place], entry[place], "fixed"))
+    return row | {"verdict": VERDICTS[place][1]}
 
 
 def _idle(key: str, described: Key, params: dict) -> str:

@@ -22,8 +22,8 @@ from stages.report import names
 from stages.report.spreadsheets import csv_of
 from stages.report.tables import Shown
 
-INK = "#24292f"
-GRID = "#d5dade"
+SETTINGS = mpl.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
+INK, GRID = SETTINGS["text.color"], SETTINGS["grid.color"]
 HEAT = "#3d5a98"  # of heat maps, by its opacity
 # colour-blind safe (Okabe and Ito), and told apart in print by their strokes
 STYLES = {name: operator.look for name, operator in described().items() if operator.look}
@@ -33,27 +33,6 @@ NAMES = 6  # names in a row of the legend
 COORDINATES = re.compile(rb' d="[^"]*"')  # of an SVG's paths
 DIGITS = re.compile(rb"(\.\d\d)\d+")  # more than a hundredth of a point
 DASHED, CONSTANT = (0, (4, 3)), "constant answer"  # its line, dashed
-SETTINGS = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.titlesize": 9.5,
-    "axes.titlecolor": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "grid.color": GRID,
-    "legend.frameon": False,
-    "legend.labelcolor": INK,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "path.simplify_threshold": 0.5,  # of a point
-    "svg.fonttype": "none",
-    "svg.hashsalt": "figures",
-    "pdf.fonttype": 42,
-}
 
 
 @dataclass(frozen=True, kw_only=True)

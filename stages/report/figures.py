@@ -1,5 +1,7 @@
 """The papers' figures, and those like them: curves over training steps, a dot a run, and bars."""
 
+from functools import partial
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -9,6 +11,7 @@ from stages.evidence import specifications
 from stages.report import names
 from stages.report.drawing import CONSTANT, DASHED, HEIGHT, INK, WIDTH, Drawing, curve, drawing, steps_axis, style
 from stages.report.inputs import select
+from stages.report.words import alternative
 
 SOURCES = {"released": "released", "published": "published", "reproduced": "this run"}
 GOAL = 0.95  # share of the final score of pairwise, which Courtois et al. draw in their Figure 3
@@ -117,8 +120,7 @@ def draw(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
 
     frame: source, operator, size, protocol where there are several, quantity, and what the kind of figure draws.
     """
-    painter, describe = KINDS[figure.kind]
-    painter = PAINTERS.get(figure.quantity, painter) if figure.kind == "curves" else painter
+    painter = PAINTERS.get(figure.quantity, curves) if figure.kind == "curves" else KINDS[figure.kind]
     frame = frame[frame["quantity"] == figure.quantity]
     if figure.operators:
         frame = frame[frame["operator"].isin(figure.operators)]
@@ -140,7 +142,7 @@ def draw(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
         figure.stage,
         groups,
         paint,
-        describe,
+        partial(alternative, figure.kind),
         _panel(figure.kind, groups),
         pd.concat([rows for _, rows in groups]).drop(columns="quantity") if groups else frame,
         place=f"{figure.source}, {figure.number}" if figure.source else "",
@@ -157,28 +159,5 @@ def _panel(kind: str, groups: list[tuple[str, pd.DataFrame]]) -> tuple[float, fl
     return 2 * WIDTH / min(2, len(groups)), 1.1 + 0.2 * bars
 
 
-def _ends(frame: pd.DataFrame) -> str:
-    """The first and the last value of every curve, in words."""
-    ends = frame.groupby("operator", sort=False).agg(
-        first=("mean", "first"), last=("mean", "last"), step=("step", "last")
-    )
-    return ", ".join(
-        f"{names.operator(row.Index)} from {row.first:.2f} to {row.last:.2f} at step {row.step:,}"
-        for row in ends.itertuples()
-    )
-
-
-def _means(frame: pd.DataFrame) -> str:
-    """The mean and the number of runs of every operator, in words."""
-    means = frame.groupby("operator", sort=False)["score"].agg(["mean", "count"])
-    return ", ".join(f"{names.operator(row.Index)} {row.mean:.2f} over {row.count} runs" for row in means.itertuples())
-
-
-def _bars(frame: pd.DataFrame) -> str:
-    """Every bar, in words."""
-    rows = frame[["operator", "label", "value"]].itertuples(index=False)
-    return ", ".join(f"{row.operator} {names.label(row.label)} {row.value:.3g}".strip() for row in rows)
-
-
-KINDS = {"curves": (curves, _ends), "dots": (dots, _means), "bars": (bars, _bars)}
+KINDS = {"dots": dots, "bars": bars}  # and curves
 PAINTERS = {"loss": losses, "glue_score": scores}  # of curves, by what they show

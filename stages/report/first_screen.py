@@ -7,7 +7,7 @@ import pandas as pd
 from stages.evidence.arithmetic import FAILS
 from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
-from stages.evidence.statistics import FEWEST, ONE_CHECKPOINT, TOO_FEW
+from stages.evidence.statistics import ONE_CHECKPOINT, TOO_FEW
 from stages.report import contrasts, frames, inputs, names
 from stages.report.inputs import select
 from stages.report.words import content, sentence
@@ -172,7 +172,7 @@ def _beside_original(quantity: str, operator: str, rows: pd.DataFrame, source: s
 
 
 def _studied(operator: str, question: str, studies: pd.DataFrame) -> list[Entry]:
-    """What this repository's own studies found, whatever was run here."""
+    """What this repository's own studies found."""
     rows = select(studies, operator=operator, question=question).to_dict("records")
     return [entry("study", row["verdict"], STUDY, "studies", row) for row in rows]
 
@@ -182,9 +182,10 @@ def _compared(rows: pd.DataFrame, source: str, place: str) -> list[Entry]:
 
 
 def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[dict]:
-    """Composes at most six sentences: what was run, what it cannot decide, and what the audit finds, with links.
+    """Composes at most six sentences: what was run, what it cannot decide, and what the audit finds.
 
-    Of the checks that the layout lists by weight, the first that fail are named, in words and with their arithmetic.
+    Of the checks that the layout lists by weight, the first that fail are named, in words and with their arithmetic;
+    `check` links each to the audit.
 
     Args:
         settings: of the run.
@@ -195,11 +196,8 @@ def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[d
     texts = [sentence(name, **facts) for name in ("description", "cannot", "floor")]
     arithmetic = select(checks, verdict=FAILS).set_index("check")["arithmetic"]
     failing = [item for item in content("sections")["findings"] if item["check"] in arithmetic.index]
-    return [{"text": text, "links": []} for text in texts if text] + [
-        {
-            "text": f"{item['says'].rstrip('.')} ({names.prose(arithmetic[item['check']])}).",
-            "links": [(f"audit, {item['check']}", f"audit.html#{item['check']}")],
-        }
+    return [{"text": text, "check": ""} for text in texts if text] + [
+        item | {"text": f"{item['says'].rstrip('.')} ({names.prose(arithmetic[item['check']])})."}
         for item in failing[:FAILING_CHECKS]
     ]
 
@@ -212,21 +210,10 @@ def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
     chance = columns.groupby("evaluated_on", sort=False)["at_chance"].agg(lambda marks: bool(marks.eq(True).all()))
     words = averages["words_and_overlap"].dropna()
     return {
-        "scale": settings.scale,
-        "shapes": {size: settings.models[size] for size in settings.sizes},
+        "settings": settings,
         "data": settings.report.data or content("sentences")["sources"][settings.data.source],
         "generated": settings.data.source == "embedded",
         "tuned": len(scores) > 0,
-        "epochs": settings.pretraining.epochs if settings.pretraining.steps is None else 0,
-        "steps": settings.pretraining.steps,
-        "batch_size": settings.pretraining.batch_size,
-        "sequence_length": settings.tokenization.sequence_length,
-        "warmup": settings.pretraining.sequence_length_warmup,
-        "pretraining_seeds": len(settings.pretraining.seeds),
-        "finetuning_seeds": {name: len(settings.finetuning[name].seeds) for name in settings.protocols},
-        "tasks": settings.tasks.names,
-        "examples": settings.tasks.train_examples,
-        "fewest": FEWEST,
         "strange": [f"BERT-{size}" for size in settings.sizes if size not in PAPER_SIZES],
         "scores": len(judged),
         "averaged": len(averages) > 0,
@@ -254,11 +241,3 @@ def questions(cells: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
         model, _, condition = row.row.partition(", ")  # before the label, which may have a comma of its own
         scores.setdefault(condition, []).append((names.label(model), row.reproduced))
     return scores
-
-
-def bleu(translation: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
-    """Selects the BLEU by beam search in this run: protocol -> (operator, BLEU)."""
-    return {
-        protocol: [(names.operator(row.operator), row.mean) for row in rows.itertuples()]
-        for protocol, rows in select(translation, metric="beam_bleu").groupby("protocol", sort=False)
-    }

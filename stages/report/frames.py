@@ -11,12 +11,11 @@ import pandas as pd
 from stages.evidence import published
 from stages.evidence.baselines import LABELS
 from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
-from stages.plumbing import observations
 from stages.plumbing.files import LEDGER, TOKENS
 from stages.plumbing.settings import Settings
 from stages.report import contrasts, deviations, inputs, open_items, provenance, verdicts
 from stages.report.inputs import select
-from stages.report.words import content, sentence
+from stages.report.words import content, facts_of, sentence
 
 CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
 MODEL = ["protocol", "size", "operator"]
@@ -140,12 +139,12 @@ def tokens() -> pd.DataFrame:
     """Documents, tokens and sequences of both splits."""
     splits = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))["splits"]
     names = ["documents", "tokens", "sequences", "dropped_tokens"]
-    return pd.DataFrame([{"split": split} | {name: entry[name] for name in names} for split, entry in splits.items()])
+    return pd.DataFrame.from_dict(splits, orient="index")[names].rename_axis("split").reset_index()
 
 
 def compared(settings: Settings, source: str) -> pd.DataFrame:
     """Compares the settings with a source's; with what the filter reports of the corpus, where it left a record."""
-    filtered = provenance.records(observations.RUNS, ["filtering"])
+    filtered = provenance.records(["filtering"])
     unknown = filtered[0].get("unknown") if filtered else None
     return deviations.compare(settings.model_dump(mode="json"), published.protocol(), source, unknown)
 
@@ -167,15 +166,12 @@ def checklist_facts(settings: Settings) -> dict[str, object]:
     """Gathers the facts of this run that the checklist names."""
     differing = {source: deviations.differing(compared(settings, source)) for source in verdicts.PAPERS}
     generated = settings.data.source == "embedded"
-    return {
+    return facts_of(settings) | {
         "differences": sentence("differences", papers=verdicts.PAPERS, differing=differing),
         "generated": "yes" if generated else "does not apply",
-        "validation_documents": f"{settings.tokenization.validation_documents:,}",
         "source": content("sentences")["sources"][settings.data.source],
-        "corpus_seed": settings.corpus.seed,
         "pretraining_seeds": len(settings.pretraining.seeds),
         "finetuning_seeds": " and ".join(str(len(settings.finetuning[name].seeds)) for name in settings.protocols),
-        "confidence": f"{100 * settings.analysis.confidence:g} %",
     }
 
 

@@ -55,9 +55,4 @@ def css_string(value: object) -> Markup:
 
 def html_formula(text: str) -> Markup:
     """Powers and indices raised and lowered."""
-    tags = {"^": "sup", "_": "sub", "": None}
-    parts = [
-        Markup("<{0}>{1}</{0}>").format(Markup(tags[mark]), part) if mark else escape(part)
-        for mark, part in formula(text)
-    ]
-    return Markup("").join(parts)
+    return Markup(formula(text, escape, {"^": "<sup>{}</sup>", "_": "<sub>{}</sub>"}))

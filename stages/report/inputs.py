@@ -3,7 +3,7 @@
 import pandas as pd
 
 from stages.evidence import baselines, published
-from stages.plumbing import handover, observations
+from stages.plumbing import handover
 from stages.plumbing.files import ANALYSIS, AUDIT, SENTENCE_PAIRS, STATISTICS
 from stages.plumbing.settings import Settings
 from stages.report import provenance
@@ -34,8 +34,9 @@ def audited() -> pd.DataFrame:
 
 
 def studies() -> pd.DataFrame:
-    """Reads what this repository's own studies found, each against the original operator."""
-    return pd.read_csv(published.FOLDER / "studies.csv")
+    """Reads what this repository's own studies found, each against the original; without what this very run found."""
+    told, run = pd.read_csv(published.FOLDER / "studies.csv"), select(read("contrasts"), source="reproduced")
+    return told[~(told["estimate"].isin(run["estimate"]) & told["low"].isin(run["low"]))]
 
 
 def task_statistics() -> pd.DataFrame:
@@ -60,11 +61,11 @@ def constant_answers(metric: str, protocol: str = "") -> dict[str, float]:
 
 def signatures() -> list[str]:
     """Collects the signatures that sacrebleu gave with the scores of this run's translations."""
-    records = provenance.records(observations.RUNS, ["translation"])
+    records = provenance.records(["translation"])
     return sorted({signature for record in records for signature in record.get("sacrebleu", ())})
 
 
 def run_records(settings: Settings) -> list[dict]:
     """Reads the records in data/runs that this run consists of, in the order of the pipeline."""
     names = [command.replace("@", "-") for command in handover.commands(settings)]  # as main names their records
-    return provenance.records(observations.RUNS, names)
+    return provenance.records(names)

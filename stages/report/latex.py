@@ -79,7 +79,7 @@ def environment(folder: Path) -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     templates.filters |= {"formula": latex_formula, "path": path, "address": address, "tex": Latex}
-    templates.filters |= {"breakable": breakable, "form": form, "columns": columns, "paragraphs": paragraphs}
+    templates.filters |= {"breakable": breakable, "form": form, "paragraphs": paragraphs}
     return templates
 
 
@@ -106,11 +106,6 @@ def form(grid: Grid) -> str:
     if not grid.long and sum(LARGE * max(map(len, column)) + WIDE_GAP for column in cells) < 1:
         return "plain"
     return "paragraphs" if sum(map(_narrowest, cells)) + GAP * len(cells) < 1 else "turned"
-
-
-def columns(grid: Grid) -> list[Latex]:
-    """Returns the column types for tabular: numbers right, text left."""
-    return [Latex("r" if kind == "number" else "l") for kind in grid.kinds]
 
 
 def paragraphs(grid: Grid) -> list[Latex]:
@@ -179,8 +174,7 @@ def _character(character: str) -> str:
 
 def latex_formula(text: str) -> Latex:
     """Powers and indices raised and lowered."""
-    marks = {"": "{}", "^": "\\textsuperscript{{{}}}", "_": "\\textsubscript{{{}}}"}
-    return Latex("".join(marks[mark].format(escape(part)) for mark, part in formula(text)))
+    return Latex(formula(text, escape, {"^": "\\textsuperscript{{{}}}", "_": "\\textsubscript{{{}}}"}))
 
 
 def compile_pdf(folder: Path, name: str) -> None:

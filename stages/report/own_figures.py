@@ -1,12 +1,14 @@
 """Figures that no paper has: how many runs wait for a milestone, and the accuracy of translation by epoch."""
 
+from functools import partial
+
 import pandas as pd
 from matplotlib.axes import Axes
 
 from stages.report import frames, names
 from stages.report.drawing import HEIGHT, WIDTH, Drawing, curve, drawing, steps_axis, style
 from stages.report.inputs import select
-from stages.report.words import content
+from stages.report.words import alternative, content
 
 ACCURACIES = {
     "training_accuracy": "training accuracy of all positions (%)",
@@ -30,8 +32,8 @@ def waiting(curves: pd.DataFrame) -> list[Drawing]:
         return []
     title = "Share of this run's pre-training runs that have not yet got to a milestone (Kaplan-Meier curves)"
     notes = tuple(content("sentences")["notes"]["waiting"])
-    draw, describe, size = _still_waiting, _shares_in_words, (WIDTH, 2.3)
-    return [drawing("waiting", title, "analysis", groups, draw, describe, size, run, notes=notes)]
+    describe, size = partial(alternative, "waiting"), (WIDTH, 2.3)
+    return [drawing("waiting", title, "analysis", groups, _still_waiting, describe, size, run, notes=notes)]
 
 
 def _differs_by_run(panel: pd.DataFrame) -> bool:
@@ -53,7 +55,8 @@ def translation(frame: pd.DataFrame) -> list[Drawing]:
         return []
     name, title, size = "translation_curves", "Accuracy of translation by epoch", (WIDTH, HEIGHT)
     notes = tuple(content("sentences")["notes"][name])
-    return [drawing(name, title, "translation", groups, _accuracies, _ends, size, frame, notes=notes)]
+    describe = partial(alternative, name)
+    return [drawing(name, title, "translation", groups, _accuracies, describe, size, frame, notes=notes)]
 
 
 def _still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
@@ -68,16 +71,6 @@ def _still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
     steps_axis(axes)
 
 
-def _shares_in_words(frame: pd.DataFrame) -> str:
-    """The share of every operator's runs that never get there, and when the last of the others does."""
-    parts = []
-    for operator, rows in frame.groupby("operator", sort=False):
-        share, step = rows["waiting"].iloc[-1], rows["step"].iloc[-1]
-        others = f", the last of the others gets there at step {step:,.0f}" if share < 1 else ""
-        parts.append(f"{100 * share:.0f} % of the runs of {names.operator(operator)} never get there{others}")
-    return "; ".join(parts)
-
-
 def _accuracies(axes: Axes, frame: pd.DataFrame) -> None:
     metric, parts = frame["shown"].iloc[0], ["mean", "minimum", "maximum"]
     frame = frame.assign(**{part: 100 * frame[part] for part in parts})
@@ -88,10 +81,3 @@ def _accuracies(axes: Axes, frame: pd.DataFrame) -> None:
         axes.axhline(ceiling, color=style("original")[0], linestyle=":", label="ceiling")
     axes.set_xlabel("epoch")
     axes.xaxis.get_major_locator().set_params(integer=True)
-
-
-def _ends(frame: pd.DataFrame) -> str:
-    """The last value of every curve, in words."""
-    shown = frame[frame["metric"] == frame["shown"].iloc[0]]
-    last = shown.groupby("operator", sort=False)["mean"].last()
-    return ", ".join(f"{names.operator(operator)} ends at {100 * value:.1f}" for operator, value in last.items())

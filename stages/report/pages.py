@@ -49,27 +49,17 @@ def places(filled: list[dict]) -> dict[str, str]:
     return addresses
 
 
-def not_run(
-    filled: list[dict], content: dict, grids: dict[str, Grid], figures: dict[str, Drawing]
-) -> list[tuple[str, str, str]]:
+def not_run(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
     """Lists the tables and figures that this run did not measure.
 
     Args:
-        filled: the pages, as `pages` returns them.
         content: of sections.yaml.
         grids: every table by name.
         figures: every figure by name.
-
-    Returns:
-        The title of each, the address of the published numbers or nothing, and the command that makes it.
     """
-    addresses, listed = places(filled), {}
-    for section in (section for page in content["pages"] for section in page["sections"]):
-        for item in _shown(section, grids, figures):
-            if not item.measured and item.stage not in ("analysis", "report"):
-                title = f"{item.place}: {item.title}" if item.place else item.title
-                listed[item.name] = (title, addresses.get(item.name, "") if item.place else "", item.command)
-    return list(listed.values())
+    sections = (section for page in content["pages"] for section in page["sections"])
+    items = {item.name: item for section in sections for item in _shown(section, grids, figures)}
+    return [item for item in items.values() if not item.measured and item.stage not in ("analysis", "report")]
 
 
 def _text(section: dict, values: dict) -> list[str]:

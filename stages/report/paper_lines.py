@@ -9,16 +9,9 @@ from math import isnan
 
 import pandas as pd
 
-from stages.evidence.cell_verdicts import (
-    NO_MODEL,
-    NOT_COMPARABLE,
-    NOT_IN_PAPER,
-    NOT_JUDGED,
-    NOT_MEASURED,
-    NOT_RUN,
-)
-from stages.evidence.statistics import EXACT, FEWEST, PRETRAINING, REPEATS, TRAINING
-from stages.report.tables import MISSING, Line, Value, interval, number, spread
+from stages.evidence.cell_verdicts import NO_MODEL, NOT_IN_PAPER, NOT_JUDGED, NOT_MEASURED, NOT_RUN
+from stages.evidence.statistics import EXACT
+from stages.report.tables import MISSING, Line, Value, number, spread
 from stages.report.words import sentence
 
 CHANGED = "†"  # a cell that the paper's other edition prints otherwise
@@ -54,13 +47,7 @@ def printed(cell) -> Value:
 def recomputed(row: list) -> Line | None:
     """Gives what follows from the results that the authors released; None where they released none of the row."""
     counts = [cell.released_n for cell in row if cell and pd.notna(cell.released)]
-    if not counts:
-        return None
-    values = (
-        Value(number(cell.released, cell.decimals), spread(cell.released_sd, cell.decimals)) if cell else Value(MISSING)
-        for cell in row
-    )
-    return Line(_with_n("recomputed", counts), tuple(values))
+    return Line(_with_n("recomputed", counts), tuple(map(_released, row))) if counts else None
 
 
 def reproduced(row: list) -> Line | None:
@@ -68,27 +55,20 @@ def reproduced(row: list) -> Line | None:
     cells = [cell for cell in row if cell and pd.notna(cell.reproduced)]
     if not cells:
         return None
-    if any(cell.verdict == NO_MODEL for cell in cells):
-        return Line("computed", tuple(measured(cell) if cell else Value(MISSING) for cell in row))
     trained = [cell.reproduced_n for cell in cells if cell.unit_of_inference != EXACT]
     counted = "counted" if len(trained) < len(cells) else ""
     label = " and ".join(part for part in (counted, _with_n("reproduced", trained) if trained else "") if part)
-    return Line(label, tuple(measured(cell) if cell else Value(MISSING) for cell in row))
+    computed = any(cell.verdict == NO_MODEL for cell in cells)
+    return Line("computed" if computed else label, tuple(map(measured, row)))
 
 
 def measured(cell) -> Value:
     """Formats one cell of this run: mean and spread; behind them the interval, the runs and the verdict."""
-    if isnan(cell.reproduced):
+    if cell is None or isnan(cell.reproduced):
         return Value(MISSING)
-    detail = ""
-    if not isnan(cell.interval_low):
-        detail = (
-            f"interval {interval(cell.interval_low, cell.interval_high, cell.decimals)}; "
-            f"n = {cell.reproduced_n} {cell.unit_of_inference}, {cell.runs} runs"
-        )
-    if cell.verdict not in (NOT_MEASURED, NOT_JUDGED, NOT_IN_PAPER, NOT_RUN, NO_MODEL):
-        detail = "; ".join(part for part in (detail, _against_published(cell.verdict)) if part)
     mark = CHANCE if pd.notna(cell.at_chance) and cell.at_chance else ""
+    judged = cell.verdict not in (NOT_MEASURED, NOT_JUDGED, NOT_IN_PAPER, NOT_RUN, NO_MODEL)
+    detail = sentence("cell_detail", cell=cell, judged=judged)
     return Value(number(cell.reproduced, cell.decimals) + mark, spread(cell.reproduced_sd, cell.decimals), detail)
 
 
@@ -98,23 +78,17 @@ def notes(cells: pd.DataFrame) -> list[str]:
     trained = trained[trained["unit_of_inference"] != EXACT]
     texts = [sentence("chance_note")] if cells["at_chance"].eq(True).any() else []
     for (unit, n, runs), _ in trained.groupby(["unit_of_inference", "reproduced_n", "runs"]):
-        texts.append(sentence("unit_note", unit=unit, n=n, runs=runs, speaks=_speaks(unit, n)))
+        texts.append(sentence("unit_note", unit=unit, n=n, runs=runs))
     return texts
 
 
-def _against_published(verdict: str) -> str:
-    return verdict if verdict == NOT_COMPARABLE else f"against the published number: {verdict}"
+def _released(cell) -> Value:
+    """Formats one cell of the released results: mean and spread."""
+    if cell is None:
+        return Value(MISSING)
+    return Value(number(cell.released, cell.decimals), spread(cell.released_sd, cell.decimals))
 
 
 def _with_n(label: str, counts: list) -> str:
     numbers = [str(n) for n in dict.fromkeys(counts) if pd.notna(n)]
     return f"{label}, n = {' or '.join(numbers)}" if numbers else label
-
-
-def _speaks(unit: str, n: int) -> str:
-    """What n runs of a unit can speak for."""
-    if unit == REPEATS:
-        return "speak for this machine"
-    if unit not in (PRETRAINING, TRAINING) or n == 1:
-        return "speak for this checkpoint alone"
-    return "speak for the operator, at this size and on these data" if n >= FEWEST else "are too few for a verdict"

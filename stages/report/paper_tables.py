@@ -28,12 +28,12 @@ CALLED = {"row_key": "row", "column_key": "column", "reproduced": "reproduced_me
 Editions = dict[str, pd.DataFrame]  # the cells of a table by edition, the later one last
 
 
-def paper_table(tables: tuple[Table, ...], cells: tuple[pd.DataFrame, ...], sizes: Iterable[str]) -> Grid:
+def paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[str]) -> Grid:
     """Builds a published table from its cells as analysis filled them; that of both editions of a paper as one.
 
     Args:
         tables: the table, or that of each edition, the earlier one first.
-        cells: of each of them, its cells; columns as in stages/evidence/cells.py.
+        cells: of these tables, and maybe of others; columns as in stages/evidence/cells.py.
         sizes: those of this run; what was counted for others beside the paper's is left out.
 
     Returns:
@@ -43,7 +43,8 @@ def paper_table(tables: tuple[Table, ...], cells: tuple[pd.DataFrame, ...], size
     merged, table = len(tables) > 1, tables[-1]
     labels = [EDITIONS[_edition(table.name)] if merged else "" for table in tables]
     by_edition = {
-        label: _asked_for(table, printed, sizes) for label, table, printed in zip(labels, tables, cells, strict=True)
+        label: _asked_for(table, cells[cells["table"] == table.name], sizes)
+        for label, table in zip(labels, tables, strict=True)
     }
     groups, headings, labelled = (_list if table.is_list else _matrix)(by_edition)
     everything = pd.concat([cells.assign(edition=edition) for edition, cells in by_edition.items()])

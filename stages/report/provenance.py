@@ -8,19 +8,14 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-FACTS = {
-    "commit": "Commit",
-    "python": "Python",
-    "system": "System",
-    "processor": "Processor",
-    "cores": "Cores",
-    "device": "Device",
-}
+from stages.plumbing.observations import RUNS
+
+FACTS = ("commit", "python", "system", "processor", "cores", "device")
 
 
-def records(folder: Path, names: Iterable[str]) -> list[dict]:
+def records(names: Iterable[str]) -> list[dict]:
     """Reads the record of every named stage instance that has one, in the given order."""
-    paths = (folder / f"{name}.json" for name in names)
+    paths = (RUNS / f"{name}.json" for name in names)
     return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
 
 
@@ -29,7 +24,7 @@ def facts(runs: list[dict], lock: Path) -> pd.DataFrame:
 
     Values that differ between stages stand side by side. Columns: fact and value; a row for every fact that is known.
     """
-    rows = [(label, _distinct(run.get(key) for run in runs)) for key, label in FACTS.items()]
+    rows = [(key.capitalize(), _distinct(run.get(key) for run in runs)) for key in FACTS]
     packages = sorted({name for run in runs for name in run.get("packages", {})})
     rows += [(name, _distinct(run.get("packages", {}).get(name) for run in runs)) for name in packages]
     rows.insert(1, ("dvc.lock", lock_digest(lock)))

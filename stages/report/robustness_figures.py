@@ -16,7 +16,7 @@ from stages.evidence.scores import MISMATCHED
 from stages.report import names
 from stages.report.drawing import CONSTANT, DASHED, HEAT, INK, WIDTH, Drawing, curve, drawing, style
 from stages.report.inputs import select
-from stages.report.words import content, say
+from stages.report.words import alternative, content, say
 
 NOISE, TRANSFER = "kowsher2025_naacl_table5_noise", "kowsher2025_naacl_table6_cross_domain"
 FIGURES = {"noise_curves": ("noise", NOISE), "transfer_matrices": ("cross_domain", TRANSFER)}  # stage, table beside it
@@ -40,22 +40,20 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
         constant: split -> accuracy of a constant answer, in per cent, on the data of this run.
     """
     curves = curves.assign(source="reproduced", **{name: 100 * curves[name] for name in ("mean", "minimum", "maximum")})
-    printed = _published_noise(cells)
+    printed = _printed(cells, NOISE)
+    level, tested = printed["row"].astype(float) / 100, printed["column"].replace(MATCHED)
+    printed = printed.assign(level=level, evaluated_on=tested, kind="noise")
     drawings = []
     for ends, run in _runs(curves):
         frame = _in_order(pd.concat([printed, run]) if len(run) else printed)
         span = frame.reindex(columns=["mean", "minimum", "maximum"]).stack()
         scale = (min(span.min(), *constant.values(), 100.0) - 2, max(span.max(), *constant.values(), 0.0) + 2)
         paint = partial(_lines, constant=constant, scale=scale)
-        groups = [
-            (_noise_title(*keys, rows), rows)
-            for keys, rows in frame.groupby(["size", "kind", "evaluated_on"], sort=False)
-        ]
-        title, csv = "Accuracy under noise", frame.reindex(columns=NOISE_CSV)
-        units = run[["n", "unit"]].drop_duplicates().itertuples(index=False)
-        drawings.append(
-            _drawing("noise_curves", title, ends, groups, paint, _ends, 2.5, csv, units=[f"{n} {u}" for n, u in units])
-        )
+        panels = frame.groupby(["size", "kind", "evaluated_on"], sort=False)
+        groups = [(_noise_title(*keys, rows), rows) for keys, rows in panels]
+        units = [f"{n} {unit}" for n, unit in run[["n", "unit"]].drop_duplicates().itertuples(index=False)]
+        csv = frame.reindex(columns=NOISE_CSV)
+        drawings.append(_drawing("noise_curves", "Accuracy under noise", ends, groups, paint, 2.5, csv, units=units))
     return drawings
 
 
@@ -67,7 +65,8 @@ def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
         cells: of all published tables.
     """
     means = means.assign(source="reproduced", mean=100 * means["mean"], trained=means["task"])
-    printed = _published_transfer(cells)
+    printed = _printed(cells, TRANSFER)
+    printed = printed.assign(evaluated_on=printed["row"].replace(MATCHED), trained=printed["column"])
     drawings = []
     for ends, run in _runs(means):
         frame = pd.concat([printed, _with_priors(run)]) if len(run) else printed
@@ -76,7 +75,7 @@ def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
             for (source, size, operator), rows in frame.groupby(["source", "size", "operator"], sort=False)
         ]
         title, csv = "Accuracy (%) by the task trained on and the task tested on", frame.reindex(columns=TRANSFER_CSV)
-        drawings.append(_drawing("transfer_matrices", title, ends, groups, _heat, _matrix_in_words, 2.9, csv))
+        drawings.append(_drawing("transfer_matrices", title, ends, groups, _heat, 2.9, csv))
     return drawings
 
 
@@ -97,7 +96,6 @@ def _drawing(
     ends: tuple[str, str],
     groups: list[tuple[str, pd.DataFrame]],
     paint: Callable[[Axes, pd.DataFrame], None],
-    describe: Callable[[pd.DataFrame], str],
     height: float,
     csv: pd.DataFrame,
     **facts: object,
@@ -115,7 +113,7 @@ def _drawing(
         stage,
         groups,
         paint,
-        describe,
+        partial(alternative, name),
         (WIDTH, height),
         csv.astype({"n": "Int64"}),
         place=f"{table.source}, {table.number}",
@@ -130,27 +128,11 @@ def _label(evaluated_on: str) -> str:
 
 
 def _printed(cells: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The printed cells of a table, with the two parts of their column keys as `part` and `operator`."""
+    """The printed cells of a table: source, size, operator and mean, with the task of its row or level, and column."""
     rows = select(cells[cells["published"].notna()], table=name)
-    parts = rows["column_key"].str.extract(r"^(?:col_)?(?P<part>\w+)\.(?P<operator>\w+)$")
-    return rows.assign(**parts, source="published", size=SIZE, mean=rows["published"])
-
-
-def _published_noise(cells: pd.DataFrame) -> pd.DataFrame:
-    rows = _printed(cells, NOISE)
-    rows = rows.assign(
-        level=rows["row_key"].str.removeprefix("noise_").astype(float) / 100,
-        evaluated_on=rows["part"].replace(MATCHED),
-        kind="noise",
-    )
-    return rows[["source", "size", "operator", "evaluated_on", "kind", "level", "mean"]]
-
-
-def _published_transfer(cells: pd.DataFrame) -> pd.DataFrame:
-    rows = _printed(cells, TRANSFER)
-    tested = rows["row_key"].str.removeprefix("row_").replace(MATCHED)
-    rows = rows.assign(evaluated_on=tested, trained=rows["part"])
-    return rows[["source", "size", "operator", "trained", "evaluated_on", "mean"]]
+    parts = rows["column_key"].str.extract(r"^(?:col_)?(?P<column>\w+)\.(?P<operator>\w+)$")
+    row = rows["row_key"].str.removeprefix("noise_").str.removeprefix("row_")
+    return parts.assign(source="published", size=SIZE, row=row, mean=rows["published"])
 
 
 def _with_priors(run: pd.DataFrame) -> pd.DataFrame:
@@ -216,24 +198,3 @@ def _heat(axes: Axes, frame: pd.DataFrame) -> None:
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     axes.grid(visible=False)
-
-
-def _ends(frame: pd.DataFrame) -> str:
-    """The scores at the lowest and the highest level of every line, in words."""
-    parts = []
-    for (source, operator), rows in frame.groupby(["source", "operator"], sort=False):
-        first, last = rows.loc[rows["level"].idxmin()], rows.loc[rows["level"].idxmax()]
-        name = names.operator(operator) + (", published," if source == "published" else "")
-        parts.append(
-            f"{name} from {first['mean']:.1f} at {first['level']:g} % to {last['mean']:.1f} at {last['level']:g} %"
-        )
-    return ", ".join(parts)
-
-
-def _matrix_in_words(frame: pd.DataFrame) -> str:
-    """Every cell of a matrix, line by line."""
-    parts = []
-    for trained, rows in frame.groupby("trained", sort=False):
-        values = ", ".join(f"{row.mean:.1f} on {_label(row.evaluated_on)}" for row in rows.itertuples())
-        parts.append(f"{'' if trained in PRIORS else 'trained on '}{_label(trained)} {values}")
-    return "; ".join(parts)

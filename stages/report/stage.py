@@ -12,7 +12,7 @@ import shutil
 
 import pandas as pd
 
-from stages.evidence import cells, scores, specifications, statistics
+from stages.evidence import cells, scores, specifications
 from stages.evidence.baselines import LABELS
 from stages.plumbing.files import ANALYSIS, REPORTS, TOKENS, temporary_sibling, write_atomically
 from stages.plumbing.settings import Settings
@@ -38,7 +38,7 @@ from stages.report.drawing import Drawing
 from stages.report.figures import draw, shares
 from stages.report.spreadsheets import csv_of
 from stages.report.tables import Grid
-from stages.report.words import TEMPLATES, content, sentence
+from stages.report.words import TEMPLATES, content, facts_of, sentence
 
 PRINTED = ("report", "supplement")  # the main page, and what stands on the other pages
 
@@ -59,22 +59,18 @@ def tables(settings: Settings) -> dict[str, Grid]:
 def published_tables(filled: pd.DataFrame, settings: Settings) -> list[Grid]:
     """Builds the papers' tables: each by itself, and those of a paper's two editions also as one."""
     specified = specifications.load()[0]
-    cells_of = {name: filled[filled["table"] == name] for name in specified}
     alone = [(table,) for table in specified.values()]
-    pairs = [
+    editions = [
         (table, specified[table.edition])
-        for table in specified.values()
-        if table.edition and paper_tables.is_earlier(table.name)
+        for name, table in specified.items()
+        if table.edition and paper_tables.is_earlier(name)
     ]
-    return [
-        paper_tables.paper_table(tables, tuple(cells_of[table.name] for table in tables), settings.sizes)
-        for tables in (*alone, *pairs)
-    ]
+    return [paper_tables.paper_table(tables, filled, settings.sizes) for tables in (*alone, *editions)]
 
 
 def selected_tables(settings: Settings) -> list[Grid]:
     """Builds the tables of our own, from the entries of tables.yaml; those of settings once for every source."""
-    facts = statistics_of(settings) | data_of(settings)
+    facts = facts_of(settings) | data_of(settings)
     read = frames.reader(settings)
     by_source = ("forms", "settings", "open")
     grids = [own_tables.table(name, read, **facts) for name in content("tables") if name not in by_source]
@@ -84,19 +80,6 @@ def selected_tables(settings: Settings) -> list[Grid]:
         for name, like in ((frames.of_settings(source), "settings"), (f"open_{source}", "open")):
             grids.append(own_tables.table(name, read, content("tables")[like] | {"frame": name}, **of_source))
     return grids
-
-
-def statistics_of(settings: Settings) -> dict[str, object]:
-    """Gathers how this run's numbers are judged, for texts to name."""
-    options = settings.analysis
-    return {
-        "confidence": f"{100 * options.confidence:g} %",
-        "alpha": options.alpha,
-        "resamples": options.resamples,
-        "fewest": statistics.FEWEST,
-        "pretraining_seeds": len(settings.pretraining.seeds),
-        "remark": f"How this run was planned: {settings.report.remark}" if settings.report.remark else "",
-    }
 
 
 def data_of(settings: Settings) -> dict[str, object]:
@@ -153,7 +136,6 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
     }
     return layout | {
         "banner": sentence("banner", **first_screen.of_run(settings, summaries)),
-        "columns": layout["matrix"],
         "matrix": matrix,
         "one_a_source": first_screen.one_a_source,
         "places": pages.places(filled),
@@ -161,19 +143,21 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
         "more": sentence("data", **more),
         "answer": figures["answer"],
         "pages": filled,
-        "not_run": pages.not_run(filled, layout, grids, figures),
+        "not_run": pages.not_run(layout, grids, figures),
     }
 
 
 def texts(settings: Settings, matrix: list[dict]) -> dict[str, object]:
     """Gathers what the texts of the sections name: options of the analysis, and the answers that this run gives."""
     totals = frames.reader(settings)("audit_totals")
-    return statistics_of(settings) | {
+    return facts_of(settings) | {
         "answer": lambda column: first_screen.answer(column, matrix),
         "differs": sentence("differs", **first_screen.differing()),
         "studied": sentence("studied", rows=inputs.studies().to_dict("records")),
         "squad": sentence("squad", scores=first_screen.questions(inputs.read("cells", dtype=cells.TYPES))),
-        "translated": sentence("translated", scores=first_screen.bleu(inputs.read("translation"))),
+        "translated": sentence(
+            "translated", rows=inputs.select(inputs.read("translation"), metric="beam_bleu").to_dict("records")
+        ),
         "audited": sentence("audited", rows=totals.to_dict("records"), open=int(totals["not_decided"].sum())),
     }
 

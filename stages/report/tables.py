@@ -115,15 +115,6 @@ class Grid(Shown):
         return [next((value.kind for value in column if value.text != MISSING), "number") for column in columns]
 
     @property
-    def filters(self) -> dict[str, list[str]]:
-        """The menus that the rows can be filtered by, with their choices in order of appearance."""
-        menus = {}
-        for group in self.groups:
-            for menu, choice in group.words:
-                menus.setdefault(menu, {})[choice] = None
-        return {menu: list(choices) for menu, choices in menus.items()}
-
-    @property
     def long(self) -> bool:
         """Whether it needs more than a page, text of several lines taken into account."""
         lines = [line for group in self.groups for line in group.lines]

@@ -1,12 +1,16 @@
 """English from templates: Jinja filled with numbers and keys. The text is plain; each form of the report escapes it."""
 
+from collections.abc import Iterable
 from functools import cache
 from math import nan
 
 import jinja2
+import pandas as pd
 import yaml
 
+from stages.evidence.statistics import FEWEST
 from stages.plumbing.files import REPORTS
+from stages.plumbing.settings import Settings
 from stages.report import names, tables
 
 TEMPLATES = REPORTS / "templates"
@@ -26,6 +30,16 @@ def sentence(name: str, **values: object) -> str:
 def content(name: str) -> dict:
     """Reads a YAML file of reports/templates, once."""
     return yaml.safe_load((TEMPLATES / f"{name}.yaml").read_text(encoding="utf-8"))
+
+
+def facts_of(settings: Settings) -> dict[str, object]:
+    """Gathers what most texts may name: the settings, and the confidence of intervals in words."""
+    return {"settings": settings, "confidence": f"{100 * settings.analysis.confidence:g} %"}
+
+
+def alternative(kind: str, rows: pd.DataFrame) -> str:
+    """Says what a panel of a kind of figure shows, for whoever does not see it; without a full stop."""
+    return " ".join(_compiled(content("sentences")["alternatives"][kind]).render(rows=rows.to_dict("records")).split())
 
 
 @cache
@@ -48,6 +62,14 @@ def listed(words: list[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
+def by(rows: Iterable[dict], field: str) -> list[tuple[object, list[dict]]]:
+    """Groups rows by a field, in the order in which its values appear; Jinja's own `groupby` sorts them."""
+    groups: dict[object, list[dict]] = {}
+    for row in rows:
+        groups.setdefault(row[field], []).append(row)
+    return list(groups.items())
+
+
 FILTERS = {  # of all templates: numbers and names as a reader knows them
     "number": lambda value, decimals=0, scale=1: tables.number(_number(value) * scale, decimals),
     "spread": lambda value, decimals=0, scale=1: tables.spread(_number(value) * scale, decimals),
@@ -56,7 +78,9 @@ FILTERS = {  # of all templates: numbers and names as a reader knows them
     "p": lambda value: tables.probability(_number(value)),
     "in_words": tables.in_words,
     "detectable": tables.detectable,
+    "by": by,
     "task": names.task,
+    "label": names.label,
     "operator": names.operator,
     "protocol": names.protocol,
     "milestone": names.milestone,
@@ -64,4 +88,4 @@ FILTERS = {  # of all templates: numbers and names as a reader knows them
 }
 ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined)  # of text, not of markup: escaped where it is shown
 ENVIRONMENT.filters |= FILTERS
-ENVIRONMENT.globals |= {"model": names.model, "verdict_on": verdict_on}
+ENVIRONMENT.globals |= {"fewest": FEWEST, "model": names.model, "verdict_on": verdict_on}
