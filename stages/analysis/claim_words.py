@@ -24,7 +24,7 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(loader=jinja2.DictLoader(texts))
     environment.filters |= {"model": model, "figure": _figure, "short": "{:g}".format, "entries": _entries}
     environment.filters |= {"number": lambda value: _minus(f"{value:.3g}")}
-    environment.globals |= {"say": say, "readings": texts["readings"], "fewest": FEWEST}
+    environment.globals |= {"say": say, "readings": texts["readings"], "measures": texts["measures"], "fewest": FEWEST}
     return environment
 
 

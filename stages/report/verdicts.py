@@ -97,11 +97,10 @@ def side_by_side(ledger: pd.DataFrame) -> list[dict]:
 
 def _because(row) -> str:
     """Why a verdict is what it is: the reason, every estimate with its interval, their unit, and the power."""
-    intervals = dict(part.rpartition(": ")[::2] for part in row.interval.split("; "))
     estimates = []
-    for name, _, value in (part.rpartition(": ") for part in row.estimate.split("; ")):
-        interval = LEVEL.sub(r", \1 %", intervals.get(name, ""))  # brackets stand around it here
-        estimates.append(f"{name}: {value}" + (f" ({interval})" if interval else ""))
+    for estimate, interval in zip(row.estimate.split("; "), row.interval.split("; "), strict=True):  # of equal places
+        ends = LEVEL.sub(r", \1 %", interval.rpartition(": ")[2])  # brackets stand around it here
+        estimates.append(estimate + (f" ({ends})" if ends not in ("", "none") else ""))
     unit = f", from {row.unit_of_inference}" if row.unit_of_inference else ""
     results = f"Found: {'; '.join(estimates)}{unit}." if row.estimate else ""
     return " ".join(part for part in (row.because, results, row.power) if part)
