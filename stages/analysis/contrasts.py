@@ -48,8 +48,8 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
         without_model: the scores of answers without a model, as `baselines.without_model` returns them.
 
     Returns:
-        KEYS but for the source, RUN, and `score` with `most_frequent_high`: what must be above chance for the value to
-        tell something, and the end of chance; in one unit.
+        KEYS but for the source, RUN, and `score` with `most_frequent_high`: the score that has to exceed chance for the
+        value to be informative, and the upper end of chance; in one unit.
     """
     measured = measured.assign(most_frequent_high=measured.get("most_frequent_high", nan))
     tuned = matching(measured, {"metric": "score", "stage": "finetuning"})

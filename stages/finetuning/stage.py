@@ -29,7 +29,8 @@ from stages.plumbing.settings import REFERENCE, Settings
 def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[FinetuningRun]:
     """One run for every model, task, pre-training seed and fine-tuning seed.
 
-    The reference is fine-tuned from the weights that its pre-training starts from, too: what pre-training is worth.
+    At the first size, the reference is also fine-tuned from the weights that its pre-training starts from (stage
+    `baselines`), which shows what pre-training is worth.
 
     Args:
         settings: of params.yaml.

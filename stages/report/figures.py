@@ -107,7 +107,7 @@ def shares(corpus: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_protocol(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """The rows of each recipe of fine-tuning with words for a title, where there are several; none without rows."""
+    """(end of a title, rows) for each recipe of fine-tuning; the end is empty where there is one recipe."""
     if rows.empty:
         return []
     if "protocol" not in rows or rows["protocol"].nunique() < 2:

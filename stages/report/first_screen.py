@@ -89,7 +89,7 @@ def matrix(settings, summaries: pd.DataFrame) -> list[dict]:
 
 
 def one_a_source(entries: list[Entry]) -> list[Entry]:
-    """Keeps the first entry of each source; behind its number stand those of the others, with verdicts that differ."""
+    """Keeps the first entry of each source and appends the numbers of its others, with verdicts where these differ."""
     shown: dict[str, Entry] = {}
     for other in entries:
         first = shown.setdefault(other.source, other)
@@ -149,7 +149,7 @@ def _score(operator: str, size: str, compared: pd.DataFrame, summaries: pd.DataF
 
 
 def _noise(compared: pd.DataFrame) -> list[Entry]:
-    """What noise on the embeddings takes more of an operator than of original, over all tasks that were tested."""
+    """How much more score noise on the embeddings costs an operator than the original, over all tasks under noise."""
     rows = compared.to_dict("records")
     findings = [contrasts.finding(row) for row in rows]
     if not rows:
@@ -234,10 +234,10 @@ def differing() -> dict[str, object]:
 
 
 def questions(cells: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
-    """Selects the mean F1 of question answering in this run: condition -> (model, F1); other models have none."""
+    """Selects the mean F1 of question answering: condition -> (model, F1), of the models that this run measured."""
     rows = cells[(cells["table"] == SQUAD) & (cells["column_key"] == "avg_f1") & cells["reproduced"].notna()]
     scores: dict[str, list[tuple[str, float]]] = {}
     for row in rows.itertuples():
-        model, _, condition = row.row.partition(", ")  # before the label, which may have a comma of its own
+        model, _, condition = row.row.partition(", ")  # split first: a label may have a comma, too
         scores.setdefault(condition, []).append((names.label(model), row.reproduced))
     return scores

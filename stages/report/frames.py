@@ -163,7 +163,7 @@ def checklist(settings: Settings) -> pd.DataFrame:
 
 
 def checklist_facts(settings: Settings) -> dict[str, object]:
-    """Gathers the facts of this run that the checklist names."""
+    """Gathers the facts of this run for the `{name}` placeholders in the answers of the reproducibility checklist."""
     differing = {source: deviations.differing(compared(settings, source)) for source in verdicts.PAPERS}
     generated = settings.data.source == "embedded"
     return facts_of(settings) | {

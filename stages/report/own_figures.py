@@ -20,7 +20,7 @@ CEILING = "accuracy_ceiling"
 def waiting(curves: pd.DataFrame) -> list[Drawing]:
     """Draws Kaplan-Meier curves of this run's operators, a panel for each milestone that runs reach at several steps.
 
-    None where every operator has one run, and none of a milestone that all runs reach at one evaluation.
+    A milestone has no panel where every operator has a single run, or where all runs reach it at one evaluation.
     """
     panels = select(curves, source="reproduced").groupby(["size", "milestone"], sort=False)
     run = panels.filter(_differs_by_run)
