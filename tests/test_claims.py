@@ -81,6 +81,15 @@ def test_every_claim_stands_in_a_ledger_and_each_ledger_has_words_of_its_own(of_
     assert set(of_released["verdict"]) <= set(claims.WORST_FIRST)
 
 
+def test_every_estimate_of_a_claim_has_an_interval_of_its_own_or_none(of_released):
+    places = of_released[["estimate", "interval"]].fillna("").apply(lambda texts: texts.str.count("; "))
+    assert (places["estimate"] == places["interval"]).all()
+    [row] = of_released.query("id == 'C24-35' and ledger == 'released'").itertuples()
+    (loss, no_interval), (score, interval) = zip(row.estimate.split("; "), row.interval.split("; "), strict=True)
+    assert "late loss" in loss and no_interval.endswith(": none")
+    assert score.endswith("−3.92") and interval.endswith("−5.05 to −2.79 (95%)")
+
+
 def test_every_check_that_a_claim_names_is_in_the_audit(checks):
     for claim in ALL:
         for name in claim["published_audit"]["checks"]:
@@ -115,7 +124,10 @@ def test_another_size_is_a_reading_and_no_test(checks):
     run = score("original", 0.5, 0.51, 0.52, size="tiny") + score("pairwise", 0.6, 0.612, 0.62, size="tiny")
     own = one("C24-01", checks, run)
     assert own["verdict"] == "not tested" and own["reading"] == "as claimed"
-    assert "BERT-base was not run. Reading at BERT-tiny, generated data: the runs are as claimed." in own["because"]
+    assert (
+        "BERT-base was not run. Reading at BERT-tiny, generated data: the runs differ in the claimed direction."
+        in own["because"]
+    )
 
 
 @pytest.mark.parametrize(("gain", "verdict"), [(0.1, "reproduced"), (-0.1, "contradicted"), (0.0, "inconclusive")])

@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+from matplotlib.figure import Figure
 
 from stages.__main__ import main as run_stage
 from stages.analysis import inputs
@@ -18,7 +19,7 @@ from stages.evidence import baselines, specifications
 from stages.evidence.statistics import TOO_FEW
 from stages.plumbing import observations, scales
 from stages.plumbing.settings import load_settings
-from stages.report import cards, contrasts
+from stages.report import cards, contrasts, drawing, figures
 from stages.report import inputs as read
 from stages.report.drawing import Drawing
 from stages.report.pages import pages as laid_out
@@ -162,7 +163,7 @@ def test_the_numbers_of_the_own_studies_are_those_of_their_tables():
         if study == "files":
             found = pd.read_csv(folder / "against_original.csv").query("source == 'reproduced' and at == 'glue_score'")
         elif study == "english":
-            found = pd.read_csv(folder.with_name("contrasts.csv")).query(
+            found = pd.read_csv(folder.with_name("own_rates.csv")).query(
                 "outcome == 'steps below 5.5 nats' and reference == 'original'"
             )
         else:
@@ -383,3 +384,30 @@ def test_the_schema_of_results_names_every_column_every_stage_that_writes_and_ev
     assert list(found) == list(observations.COLUMNS)
     assert {"baselines", "translation"} < writing <= found["stage"]
     assert sizes <= found["size"]
+
+
+def test_a_legend_of_long_names_fits_into_its_figure():
+    frame = pd.DataFrame({"x": [0, 1]})
+    names = [f"an operator whose name is quite long, number {number}" for number in range(6)]
+
+    def draw(axes, rows):
+        for name in names:
+            axes.plot(rows["x"], rows["x"], label=name)
+
+    whole, handles = drawing._figure([("", frame)] * 2, draw, 3.3, 2.7)
+    drawing._add_legend(whole, handles, 2)
+    extent = whole.legends[0].get_window_extent()
+    assert len(whole.legends) == 1 and extent.width <= whole.bbox.width
+
+
+@pytest.mark.parametrize(("ends", "insets"), [((1.0, 1.1), 1), ((1.0, 6.0), 0)])
+def test_an_inset_of_late_losses_is_left_out_where_it_would_lie_on_a_curve(ends, insets):
+    steps = [0, 100, 200, 300, 400]
+    frame = pd.DataFrame(
+        {"operator": operator, "step": step, "mean": 7.0 if step == 0 else end, "minimum": end, "maximum": end, "n": 1}
+        for operator, end in zip(("original", "pairwise"), ends, strict=True)
+        for step in steps
+    )
+    axes = Figure().subplots()
+    figures.losses(axes, frame)
+    assert len(axes.child_axes) == insets
