@@ -164,7 +164,7 @@ def test_the_page_of_english_has_the_numbers_of_its_contrasts(tmp_path):
     folder = Path(__file__).parents[1] / "reports/examples/english"
     shutil.copytree(folder, tmp_path / "english")
     english.main(tmp_path / "english")
-    for name in ("runs.csv", "contrasts.csv", "english.svg"):
+    for name in ("runs.csv", "contrasts.csv", "rates.csv", "own_rates.csv", "english.svg"):
         assert (tmp_path / "english" / name).read_bytes() == (folder / name).read_bytes()
     runs, compared = (pd.read_csv(folder / f"{name}.csv") for name in ("runs", "contrasts"))
     means = runs.groupby(["outcome", "arm"])["value"].mean()
@@ -173,9 +173,10 @@ def test_the_page_of_english_has_the_numbers_of_its_contrasts(tmp_path):
     steps = english.STEPS.format(english.THRESHOLD)
     lines = (folder / "README.md").read_text(encoding="utf-8").replace("−", "-").splitlines()
     page = " ".join(lines)
-    rows = {
-        cells[1]: cells[2:-1] for line in lines if len(cells := [cell.strip(" *") for cell in line.split("|")]) == 7
-    }
+    rows, at_own = (
+        {cells[1]: cells[2:-1] for line in lines if len(cells := [cell.strip(" *") for cell in line.split("|")]) == n}
+        for n in (7, 11)
+    )
     for arm in compared.loc[steps].index:
         named = next(name for name in rows if name == arm or f"(`{arm}`)" in name)
         shown, row = rows[named], compared.loc[steps, arm]
@@ -191,12 +192,34 @@ def test_the_page_of_english_has_the_numbers_of_its_contrasts(tmp_path):
         loss = compared.loc[english.LOSS, arm]
         assert shown[0] == f"{means[steps, arm]:,.0f}" and shown[2] == f"{means[english.LOSS, arm]:.2f}"
         assert shown[3] == f"{loss['estimate']:.3f} ({loss['low']:.3f} to {loss['high']:.3f})"
+    rates, own = (pd.read_csv(folder / f"{name}.csv") for name in ("rates", "own_rates"))
+    selecting = rates[(rates["seed"] == english.SELECTION_SEED) & (rates["outcome"] == english.LOSS)]
+    selecting = selecting.pivot(index="arm", columns="learning_rate", values="value")
+    own_means = english.at_own_rates(rates).groupby(["outcome", "arm"])["value"].mean()
+    matched_own = own[own["reference"] != "original"].set_index(["outcome", "arm"])
+    own = own[own["reference"] == "original"].set_index(["outcome", "arm"])
+    assert own.loc[[steps, english.LOSS]].query('verdict != "undecided"')["p_holm"].max() < 0.004
+    for arm in selecting.index:
+        named = next(name for name in at_own if name == arm or f"(`{arm}`)" in name)
+        assert at_own[named][:3] == [f"{loss:.2f}" for loss in selecting.loc[arm]]
+        assert float(at_own[named][3]) == selecting.loc[arm].idxmin()
+        assert at_own[named][4] == f"{own_means[steps, arm]:,.0f}"
+        assert at_own[named][6] == f"{own_means[english.LOSS, arm]:.2f}"
+        if arm != "original":
+            later, higher = own.loc[steps, arm], own.loc[english.LOSS, arm]
+            assert at_own[named][5] == f"{later['estimate']:,.0f} ({later['low']:,.0f} to {later['high']:,.0f})"
+            assert at_own[named][7] == f"{higher['estimate']:.3f} ({higher['low']:.3f} to {higher['high']:.3f})"
+    wide = [matched_own.loc[outcome, "pairwise"] for outcome in (steps, english.LOSS)]
+    none = "{:.0f} steps, {:.0f} to {:.0f}; ".format(*wide[0][["estimate", "low", "high"]])
+    assert f"({none}{{:.3f}} nats, {{:.3f}} to {{:.3f}})".format(*wide[1][["estimate", "low", "high"]]) in page
     readme = " ".join((folder.parents[2] / "README.md").read_text(encoding="utf-8").split())
-    original, symmetric, shared = (f"{means[steps, arm]:,.0f}" for arm in ("original", "symmetric", "shared"))
-    falls = (
-        f"falls below a loss of 5.5 nats after {original} steps, symmetric after {symmetric} and shared after {shared},"
+    original, symmetric, shared, pairwise = (
+        f"{own_means[steps, arm]:,.0f}" for arm in ("original", "symmetric", "shared", "pairwise")
     )
-    assert falls in readme
+    falls = (
+        f"falls below a loss of 5.5 nats after {original} steps, pairwise as its source initialises it after {pairwise}"
+    )
+    assert f"{falls}, symmetric after {symmetric} and shared after {shared}," in readme
     interval = compared.loc[steps, "shared_kv"][["estimate", "low", "high"]]
     late = compared.loc[steps, "symmetric"]["estimate"]
     late_words = "is about {:.0f} steps later ({:.0f} to {:.0f}; not shown after correction) where symmetric is {:.0f}"
@@ -210,7 +233,7 @@ def test_the_page_of_english_has_the_numbers_of_its_contrasts(tmp_path):
     detectable = scaled["detectable"]
     assert f"{detectable[steps]:.0f} steps or {detectable[english.LOSS]:.2f} nats" in page
     ends = runs[(runs["arm"] == "pairwise") & (runs["outcome"] == english.LOSS)]["value"]
-    assert f"it ends between {ends.min():.2f} and {ends.max():.2f}" in page
+    assert f"ends between {ends.min():.2f} and {ends.max():.2f}" in page
     early = runs[(runs["arm"] == "pairwise") & (runs["outcome"] == english.STEPS.format(5.7)) & runs["reached"]]
     assert f"one run of pairwise falls below 5.7, at step {early['value'].item():,.0f}" in page
     stuck = compared.loc[english.STEPS.format(5.3)]["never"]
@@ -234,8 +257,9 @@ def test_the_page_of_english_has_the_numbers_of_its_contrasts(tmp_path):
         alone.format(*later[["estimate", "low", "high"]]) in page
         and alone.format(*later[["estimate", "low", "high"]]) in findings
     )
-    wider = f"at least {matched.loc[steps, 'pairwise']['low']:,.0f} steps later than an original as wide"
-    assert wider in findings
+    wider = matched.loc[steps, "pairwise"]
+    least = f"pairwise is at least {wider['estimate']:,.0f} steps later at one rate (lower end {wider['low']:,.0f})"
+    assert least in findings
     leaving = runs[runs["reached"]].pivot(index=["arm", "seed"], columns="outcome", values="value")
     assert (
         f"(r = {leaving[steps].corr(leaving[english.LOSS]):.3f} over the runs that leave, mostly between arms" in page
