@@ -89,13 +89,14 @@ def matrix(settings, summaries: pd.DataFrame) -> list[dict]:
 
 
 def one_a_source(entries: list[Entry]) -> list[Entry]:
-    """Keeps the first entry of each source and appends the numbers of its others, with verdicts where these differ."""
-    shown: dict[str, Entry] = {}
+    """Keeps the first entry of each source and appends the numbers of its others, after a verdict where it changes."""
+    shown, words = {}, {}  # of each source its entry, and the verdict of the last number in it
     for other in entries:
         first = shown.setdefault(other.source, other)
         if first is not other:
-            number = other.number if other.words == first.words else f"{other.words} {other.number}"
+            number = other.number if other.words == words[other.source] else f"{other.words} {other.number}"
             shown[other.source] = replace(first, number=f"{first.number}; {number}")
+        words[other.source] = other.words
     return list(shown.values())
 
 
