@@ -222,7 +222,7 @@ def test_the_page_of_english_has_the_numbers_of_its_contrasts(tmp_path):
     assert f"{falls}, symmetric after {symmetric} and shared after {shared}," in readme
     interval = compared.loc[steps, "shared_kv"][["estimate", "low", "high"]]
     late = compared.loc[steps, "symmetric"]["estimate"]
-    late_words = "is about {:.0f} steps later ({:.0f} to {:.0f}; not shown after correction) where symmetric is {:.0f}"
+    late_words = "is about {:.0f} steps later ({:.0f} to {:.0f}; not shown after correction), symmetric {:.0f}."
     assert late_words.format(*interval, late) in readme
     shown = compared[compared["verdict"] != "undecided"]
     assert compared.loc[[steps, english.LOSS]].query('verdict != "undecided"')["p_holm"].max() < 0.007 and set(
