@@ -149,7 +149,7 @@ def _figure(
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False).flat
     for axes, (title, frame) in zip(grid, groups, strict=False):
-        axes.set_title(title, loc="left")
+        axes.set_title(title, loc="left", wrap=True)  # names of operators may be long
         axes.grid(axis="y", linewidth=0.6)
         axes.set_axisbelow(True)
         draw(axes, frame)
