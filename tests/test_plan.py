@@ -87,7 +87,7 @@ def test_a_run_from_weights_that_are_not_pretrained_takes_what_one_of_the_refere
     assert not bare["bytes"].any() and pretrained["bytes"].all()
 
 
-def test_epochs_of_an_unknown_corpus_leave_the_work_unknown():
+def test_epochs_of_an_unknown_corpus_leave_the_work_unknown(untimed):
     settings = settings_of(lambda params: params["pretraining"].update(steps=None, epochs=20, batch_size=64))
     trained = 313 * 64 * 32  # tokens of as many steps, and the validation at every evaluation
     tested = math.ceil(313 / settings.pretraining.evaluation_interval) * 10 * 32

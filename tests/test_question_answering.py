@@ -318,7 +318,7 @@ def prepared(tmp_path, monkeypatch, tokenizer) -> Path:
 def test_the_stage_measures_every_task_and_trains_on_triviaqa_once_a_pair_of_seeds(prepared, capsys):
     run_stage(["question_answering"])
     printed = capsys.readouterr().out
-    assert "question_answering: 2 jobs" in printed and "question_answering: 8 jobs" in printed
+    assert "question_answering: 2 jobs" in printed and "question_answering: 10 jobs, 2 of them done before" in printed
     rows = observations.read([Path("data/observations/question_answering.csv")])
     tasks = ["squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa"]
     assert rows["task"].drop_duplicates().tolist() == tasks
@@ -339,7 +339,7 @@ def test_the_stage_measures_every_task_and_trains_on_triviaqa_once_a_pair_of_see
     first = path.read_bytes()
     path.unlink()
     run_stage(["question_answering"])
-    assert "8 jobs, 8 of them done before" in capsys.readouterr().out
+    assert "10 jobs, 10 of them done before" in capsys.readouterr().out
     assert path.read_bytes() == first
 
 
