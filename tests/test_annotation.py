@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.filtering import blocklists, perplexity, quality
-from stages.filtering.annotation import Annotator, missing
+from stages.filtering import blocklists
+from stages.filtering.annotation import Annotator, harmful_perplexity, load_kenlm, missing, quality_warnings
 from stages.filtering.blocklists import Blocklist
 from stages.plumbing.compression import zstd
 from stages.records import records
@@ -200,7 +200,7 @@ def test_every_entry_of_the_real_lists_is_found_under_its_category(tmp_path, sha
 def test_quality_warnings_are_those_of_real_oscar_records(shared_data):
     for line in (shared_data / "oscar" / "oscar_sample.jsonl").read_text().splitlines():
         record = json.loads(line)
-        assert list(quality.warnings(record["content"])) == (record["metadata"]["annotation"] or [])
+        assert list(quality_warnings(record["content"])) == (record["metadata"]["annotation"] or [])
 
 
 @pytest.mark.parametrize(
@@ -218,27 +218,29 @@ def test_quality_warnings_are_those_of_real_oscar_records(shared_data):
     ],
 )
 def test_quality_warnings_follow_the_published_rules(text, expected):
-    assert list(quality.warnings(text)) == expected
+    assert list(quality_warnings(text)) == expected
 
 
 def test_a_whole_document_is_scored_as_one_line(model):
-    loaded = perplexity.load(model)
-    assert perplexity.score(loaded, "harmful\nharmful") == pytest.approx(10 ** ((0.1 + 0.2 + 1.0) / 3), rel=1e-4)
-    assert perplexity.score(loaded, "harmful harmful") == perplexity.score(loaded, "harmful\nharmful")
+    loaded = load_kenlm(model)
+    assert harmful_perplexity(loaded, "harmful\nharmful") == pytest.approx(10 ** ((0.1 + 0.2 + 1.0) / 3), rel=1e-4)
+    assert harmful_perplexity(loaded, "harmful harmful") == harmful_perplexity(loaded, "harmful\nharmful")
     assert (
-        perplexity.score(loaded, "harmful") < perplexity.score(loaded, "harmless") < perplexity.score(loaded, "other")
+        harmful_perplexity(loaded, "harmful")
+        < harmful_perplexity(loaded, "harmless")
+        < harmful_perplexity(loaded, "other")
     )
-    assert perplexity.score(loaded, "") > 0
+    assert harmful_perplexity(loaded, "") > 0
 
 
 def test_a_model_that_cannot_be_loaded_is_an_error(tmp_path, model, monkeypatch):
     (tmp_path / "damaged").write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\0")
     for name, message in {"nowhere": "no such file", "damaged": "not a KenLM model"}.items():
         with pytest.raises(ValueError, match=f"filtering.annotation.kenlm_model: .*{name}: {message}.*say null"):
-            perplexity.load(tmp_path / name)
+            load_kenlm(tmp_path / name)
     monkeypatch.setitem(sys.modules, "kenlm", None)
     with pytest.raises(ValueError, match=r"pip install '\.\[kenlm\]'"):
-        perplexity.load(model)
+        load_kenlm(model)
 
 
 def test_known_metadata_are_kept_and_missing_ones_added(tmp_path, model):

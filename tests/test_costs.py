@@ -37,7 +37,7 @@ STARTS = {  # key, or the section that holds it: what DVC starts first; the long
     "sizes": ALL,
     "protocols": "finetuning noise cross_domain convergence analysis",
     "data.source": "corpus tasks sentence_pairs analysis",
-    "data.root": "corpus tokenization tasks sentence_pairs",
+    "data.root": "corpus tokenization tasks sentence_pairs analysis",
     "corpus": "corpus",
     "filtering": "filtering",
     "filtering.malformed_share": "filtering sentence_pairs",

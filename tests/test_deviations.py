@@ -14,7 +14,7 @@ from stages.plumbing.settings import Settings
 from stages.plumbing.training_sections import Finetuning, Pretraining, QuestionAnswering
 from stages.plumbing.translation_sections import TranslationProtocol
 from stages.report import deviations, frames, open_items
-from stages.report.deviations import AS_STATED, DIFFERS, DIFFERS_FROM_CODE, NO_EFFECT, NOT_STATED, SOURCES, UNKNOWN
+from stages.report.deviations import AS_STATED, DIFFERS, DIFFERS_FROM_CODE, NO_EFFECT, NOT_STATED, UNKNOWN
 from tests.toy_settings import leaves, other
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +33,10 @@ def params(scale: str = "laptop") -> dict:
 def everything(settings: dict) -> pd.DataFrame:
     """All rows of the three tables of settings; what a table has not is empty."""
     return pd.concat(
-        [*(deviations.compare(settings, PROTOCOL, name) for name in SOURCES), deviations.without_counterpart(settings)]
+        [
+            *(deviations.compare(settings, PROTOCOL, name) for name in published.PAPERS),
+            deviations.without_counterpart(settings),
+        ]
     )
 
 
@@ -160,9 +163,12 @@ def test_a_run_without_a_protocol_or_a_recipe_says_that_nothing_depends_on_what_
     settings["translation"]["protocols"] = {name: protocols[name] for name in left}
     del settings["finetuning"]["kowsher2025"]
     settings["timing"]["protocol"] = "courtois2024"
-    for paper in SOURCES:
+    for paper in published.PAPERS:
         deviations.compare(settings, PROTOCOL, paper)
-    chosen = {paper: open_items.unspecified(settings, PROTOCOL, paper).set_index("item")["chosen"] for paper in SOURCES}
+    chosen = {
+        paper: open_items.unspecified(settings, PROTOCOL, paper).set_index("item")["chosen"]
+        for paper in published.PAPERS
+    }
     heads = chosen["hadamard_blog"]["number of heads"]
     nothing = "Nothing of this run depends on it: no translation.protocols.blog."
     assert heads.startswith("8") if "blog" in left else heads == nothing
@@ -184,9 +190,9 @@ def test_an_open_item_without_a_word_on_it_is_an_error():
 
 @pytest.mark.parametrize("scale", scales.names())
 def test_the_checklist_counts_what_the_tables_list(scale, monkeypatch):
-    monkeypatch.setattr(frames.provenance, "records", lambda _: [])  # not those of a run in this checkout
+    monkeypatch.setattr(frames.inputs, "records", lambda _: [])  # not those of a run in this checkout
     settings = params(scale)
-    beside = {source: deviations.compare(settings, PROTOCOL, source) for source in SOURCES}
+    beside = {source: deviations.compare(settings, PROTOCOL, source) for source in published.PAPERS}
     said = frames.checklist_facts(loaded(scale))
     differing = beside["courtois2024"]["verdict"].isin((DIFFERS, DIFFERS_FROM_CODE)).sum()
     assert said["differences"].startswith(f"{differing} of ")

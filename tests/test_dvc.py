@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from stages.__main__ import parser
-from stages.plumbing import handover, imports
-from stages.plumbing.imports import closure
+from stages.plumbing import fingerprints, handover
+from stages.plumbing.fingerprints import closure
 from stages.plumbing.progress import touch
 from stages.plumbing.settings import Settings
 
@@ -107,7 +107,7 @@ def packages() -> list[tuple[str, Path, set[str]]]:
     return [
         (folder_of(file).removeprefix("stages/"), file, {folder_of(other).removeprefix("stages/") for other in found})
         for file in (ROOT / "stages").rglob("*.py")
-        for found in [imports.imported(file) - {file}]
+        for found in [fingerprints.imported(file) - {file}]
     ]
 
 

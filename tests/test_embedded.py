@@ -27,7 +27,7 @@ from stages.embedded.grammar import Event, Thing, Wording, sentence
 from stages.embedded.inference import relation, similarity
 from stages.embedded.pairs import inference_pair, question_and_statement, question_pair, statement_pair
 from stages.embedded.world import ALL_TOPICS, draw_scene
-from stages.filtering import quality
+from stages.filtering.annotation import quality_warnings
 from stages.plumbing.compression import zstd
 from stages.plumbing.files import sha256
 from stages.plumbing.settings import load_settings
@@ -155,9 +155,9 @@ def test_every_kind_is_planted_and_the_bounds_of_the_paper_too(records):
 def test_documents_deserve_their_warnings_and_no_other(records):
     for record in records:
         if record["metadata"]["quality_warnings"] in (None, ["tiny"], ["header"], ["footer"], ["noisy"]):
-            assert set(quality.warnings(record["content"])) == set(record["metadata"]["quality_warnings"] or ())
+            assert set(quality_warnings(record["content"])) == set(record["metadata"]["quality_warnings"] or ())
         else:
-            assert set(record["metadata"]["quality_warnings"]) <= set(quality.warnings(record["content"]))
+            assert set(record["metadata"]["quality_warnings"]) <= set(quality_warnings(record["content"]))
 
 
 @pytest.mark.parametrize(("documents", "shards", "named"), [(10, 1, "10 documents"), (100, 0, "0 shards")])

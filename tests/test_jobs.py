@@ -17,7 +17,7 @@ import psutil
 import pytest
 from safetensors import SafetensorError
 
-from stages.plumbing import bars, errors, fingerprints, gpus, imports, jobs, observations, pool, results
+from stages.plumbing import bars, errors, fingerprints, gpus, jobs, observations, pool, results
 from stages.plumbing.files import RESULTS
 from stages.plumbing.jobs import Job
 from stages.plumbing.run import Run
@@ -172,20 +172,22 @@ def test_an_edit_of_what_a_module_imports_changes_its_digest_and_no_other_edit_d
     edited, changes, tmp_path, monkeypatch
 ):
     modules = package(tmp_path)
-    monkeypatch.setattr(imports, "ROOT", tmp_path)
-    monkeypatch.setattr(imports, "PLUMBING", tmp_path / "stages" / "plumbing")
-    before = imports.digest(modules["job"])
+    monkeypatch.setattr(fingerprints, "ROOT", tmp_path)
+    monkeypatch.setattr(fingerprints, "PLUMBING", tmp_path / "stages" / "plumbing")
+    before = fingerprints.code_digest(modules["job"])
     modules[edited].write_text(modules[edited].read_text() + "x = 1\n")
-    imports.imported.cache_clear()
-    assert (imports.digest(modules["job"]) != before) == changes
+    fingerprints.imported.cache_clear()
+    assert (fingerprints.code_digest(modules["job"]) != before) == changes
 
 
 def test_a_digest_as_loaded_keeps_to_what_the_process_met_first(tmp_path, monkeypatch):
     modules = package(tmp_path)
-    monkeypatch.setattr(imports, "ROOT", tmp_path)
-    before = imports.digest(modules["job"], as_loaded=True)
+    monkeypatch.setattr(fingerprints, "ROOT", tmp_path)
+    before = fingerprints.code_digest(modules["job"], as_loaded=True)
     modules["far"].write_text("x = 1\n")
-    assert imports.digest(modules["job"], as_loaded=True) == before != imports.digest(modules["job"])
+    assert (
+        fingerprints.code_digest(modules["job"], as_loaded=True) == before != fingerprints.code_digest(modules["job"])
+    )
 
 
 def test_a_worker_that_has_loaded_other_code_refuses_the_job(tmp_path, monkeypatch):
@@ -264,7 +266,9 @@ def test_a_finished_job_is_not_done_again_by_any_stage_and_a_new_one_is():
 
 CHANGES = {
     "an input": lambda patch: Path("input").write_text("two"),
-    "the code": lambda patch: patch.setattr(imports, "digest", lambda source, as_loaded: f"edited {source.name}"),
+    "the code": lambda patch: patch.setattr(
+        fingerprints, "code_digest", lambda source, as_loaded: f"edited {source.name}"
+    ),
     "a library that computes": lambda patch: patch.setattr(fingerprints.metadata, "version", lambda library: "0.0"),
 }
 
@@ -295,7 +299,7 @@ def python(program: str, folder: Path = ROOT, **options) -> subprocess.Popen:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_workers_inherit_their_libraries_from_a_process_that_has_no_other_thread():
-    modules = imports.modules(ROOT / "stages/classification/training.py")
+    modules = fingerprints.modules(ROOT / "stages/classification/training.py")
     said, _ = python(
         "from stages.plumbing import pool; from tests.test_jobs import surroundings; import json;"
         f"print(json.dumps([*pool.in_processes(surroundings, [('one', ())], 1, {modules})]))"
@@ -326,7 +330,7 @@ MOMENTS = {
     "while the jobs work": ("jobs.run(forever, squares(1, 2, inputs=()), 'jobs', 2)", "worker"),
     "while libraries are imported": (
         "list(pool.in_processes(surroundings, [('one', ())], 1, "
-        f"imports.modules(Path({str(ROOT / 'stages/classification/training.py')!r}))))",
+        f"fingerprints.modules(Path({str(ROOT / 'stages/classification/training.py')!r}))))",
         "forkserver",
     ),
     "while a process imports for itself": (

@@ -126,7 +126,7 @@ def table(tmp_path) -> Path:
 
 
 def finetuned(weights, tokenizer, table, **changes):
-    return finetuning.finetune(tuned(weights, **changes), tokenizer, table, {"toy": table})[0]["toy"]
+    return finetuning.train_and_predict(tuned(weights, **changes), tokenizer, table, {"toy": table})[0]["toy"]
 
 
 @pytest.mark.parametrize("operator", OPERATORS)

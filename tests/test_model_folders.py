@@ -98,7 +98,7 @@ def test_the_line_on_the_card_of_a_fine_tuned_model_answers_with_the_names_of_cl
     table, target = folder.parent / "table.parquet", folder.parent / "classifier"
     pd.DataFrame({"text_a": ["the dog", "a cat"], "text_b": "a dog", "label": [0, 1]}).to_parquet(table)
     run = tuned(folder, task)
-    training.finetune(run, folder / "tokenizer.json", table, {}, target)
+    training.train_and_predict(run, folder / "tokenizer.json", table, {}, target)
     splits = [split.evaluated_on for split in TASKS[task].validation_splits]
     columns = {"stage": "finetuning", "operator": "pairwise", "size": "toy", "metric": "accuracy", "n": 4}
     rows = [Observation(**columns, evaluated_on=split, value=i / 4) for i, split in enumerate(splits)]

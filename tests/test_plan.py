@@ -12,7 +12,7 @@ import yaml
 from dvc.utils.serialize import dump_yaml
 
 from stages.attention.counts import model_parameters, training_flops
-from stages.plumbing import done, handover, jobs, scales
+from stages.plumbing import handover, jobs, progress, scales
 from stages.plumbing.settings import Settings
 from stages.tools.planner import __main__ as plan
 from stages.tools.planner import work
@@ -122,7 +122,7 @@ def untimed(monkeypatch, tmp_path):
     for name in ("dvc.yaml", "data/published", "data/original", "my_operators.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).symlink_to(ROOT / name)
-    monkeypatch.setattr(done, "LOCK", tmp_path / "dvc.lock")
+    monkeypatch.setattr(progress, "LOCK", tmp_path / "dvc.lock")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -161,7 +161,7 @@ def test_of_data_that_are_not_there_alone_it_is_said_what_is_taken(sequences, ta
 
 
 def lock_of(*commands: str, **stages: dict) -> None:
-    dump_yaml(done.LOCK, {"schema": "2.0", "stages": {name: {} for name in commands} | stages})
+    dump_yaml(progress.LOCK, {"schema": "2.0", "stages": {name: {} for name in commands} | stages})
 
 
 def test_jobs_of_finished_inputs_are_done_until_the_model_that_they_start_from_is_newer(untimed):
@@ -192,8 +192,8 @@ def test_numbers_that_dvc_writes_in_its_way_and_settings_that_are_left_out_are_t
     settings, params = settings_of(), yaml.safe_load((ROOT / "stages/scales/laptop.yaml").read_text())
     used = {key: params[key] for key in ("pretraining", "variants", "translation")}
     lock_of(parameters={"params": {"params.yaml": used}})
-    assert "1e-12" in done.LOCK.read_text()  # in YAML 1.1 a text
-    assert done.finished(settings, "parameters") == ["parameters"]
+    assert "1e-12" in progress.LOCK.read_text()  # in YAML 1.1 a text
+    assert progress.finished(settings, "parameters") == ["parameters"]
 
 
 def test_what_has_read_something_that_was_written_anew_since_is_not_made(untimed):
@@ -201,16 +201,16 @@ def test_what_has_read_something_that_was_written_anew_since_is_not_made(untimed
     tokens.touch()
     written, read = {"path": str(tokens), "md5": "1"}, {"path": str(tokens), "md5": "1"}
     lock_of(tokenization={"outs": [written]}, timing={"deps": [read]})
-    assert done.finished(settings, "tokenization", "timing") == ["tokenization", "timing"]
+    assert progress.finished(settings, "tokenization", "timing") == ["tokenization", "timing"]
     lock_of(tokenization={"outs": [written | {"md5": "2"}]}, timing={"deps": [read]})
-    assert done.finished(settings, "tokenization", "timing") == ["tokenization"]
+    assert progress.finished(settings, "tokenization", "timing") == ["tokenization"]
 
 
 def test_what_was_made_of_other_settings_is_not_counted(untimed):
     settings = settings_of()
     lock_of(tasks={"params": {"params.yaml": {"tasks": settings.tasks.model_dump(mode="json")}}})
-    assert done.finished(settings, "corpus", "tasks") == ["tasks"]
-    assert not done.finished(settings_of(lambda params: params["tasks"].update(seed=7)), "tasks")
+    assert progress.finished(settings, "corpus", "tasks") == ["tasks"]
+    assert not progress.finished(settings_of(lambda params: params["tasks"].update(seed=7)), "tasks")
 
 
 @pytest.mark.parametrize("recipe", ["pretraining", "courtois2024", "question_answering"])

@@ -21,7 +21,7 @@ from stages.masked_lm.corpus import Corpus, batch_indices
 from stages.masked_lm.masking import MaskedLMLoss, sparse_targets
 from stages.masked_lm.run import length
 from stages.plumbing.files import sha256
-from stages.pretraining import curves
+from stages.pretraining import loop
 from stages.pretraining import loop as pretraining
 from stages.pretraining.probes import of_scores
 from stages.training import checkpoints
@@ -66,7 +66,7 @@ def test_the_curves_of_all_runs_stand_in_one_table_while_they_go_on(tmp_path):
     table = tmp_path / "live.csv"
     for seed, steps, last in ((1, (4,), False), (2, (4, 8), False), (1, (4, 8), True)):
         log = [{"step": step, "validation_loss": 1 / step, "probes": {"score_spread": seed}} for step in steps]
-        curves.show(table, run_of("shared").model_copy(update={"seed": seed}), log, last)
+        loop.show_curves(table, run_of("shared").model_copy(update={"seed": seed}), log, last)
         assert len(pd.read_csv(table)) == (4 if last else 1)  # joined at first, then not for a while, and at the end
     drawn = pd.read_csv(table)
     assert list(drawn.columns) == ["operator", "size", "seed", "step", "validation_loss", "score_spread"]
@@ -107,7 +107,7 @@ def interrupted(*arguments):
     time.sleep(600)
 
 {function} = interrupted
-pretraining.pretrain(run_of(), *map(Path, sys.argv[1:]))
+pretraining.train(run_of(), *map(Path, sys.argv[1:]))
 """
 
 
@@ -278,7 +278,7 @@ def dying(*arguments):
 masked_lm.apply_gradients = dying
 
 def train(run, folder):
-    return pretraining.pretrain(run, TOKENS, folder, folder / "live.csv")
+    return pretraining.train(run, TOKENS, folder, folder / "live.csv")
 
 run = run_of("symmetric", **json.loads(sys.argv[1]))
 [(folder, _)] = jobs.run(train, [jobs.Job("toy", run, (TOKENS,))], "pretraining", shared=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from stages.plumbing import bars, done, handover, progress
+from stages.plumbing import bars, handover, progress
 from stages.plumbing.handover import Command, pipeline
 from stages.plumbing.observations import RUNS
 from stages.plumbing.settings import Settings
@@ -29,7 +29,7 @@ def known(settings, monkeypatch, tmp_path) -> dict[str, Command]:
     """Every command, in a folder where nothing has been made."""
     monkeypatch.chdir(tmp_path)
     Path("params.yaml").touch()
-    monkeypatch.setattr(done, "finished", lambda *_: [])
+    monkeypatch.setattr(progress, "finished", lambda *_: [])
     return handover.commands(settings)
 
 
@@ -74,7 +74,7 @@ def test_in_a_fresh_clone_all_is_to_come_and_takes_its_usual_time(settings, know
 def test_what_reads_something_that_changes_is_to_come_and_nothing_else(
     running, missing, others, settings, known, monkeypatch
 ):
-    monkeypatch.setattr(done, "finished", lambda _, *asked: [name for name in asked if name not in missing])
+    monkeypatch.setattr(progress, "finished", lambda _, *asked: [name for name in asked if name not in missing])
     assert progress.still_to_come(settings, known, running) == [name for name in known if name in {running, *others}]
 
 

@@ -216,7 +216,7 @@ def test_a_context_without_tokens_is_left_unanswered(tmp_path, tokenizer):
     path = table(tmp_path, (" ", "where?", None), ("Paris", "where?", "Paris"))
     windows = encode(path, tokenizer, 64, 20, 24)
     model = pretrained(tmp_path / "model", tokenizer)
-    model, _ = learning.finetune(run_of(tmp_path / "model"), tokenizer, path)
+    model, _ = learning.train(run_of(tmp_path / "model"), tokenizer, path)
     assert len(windows) == 2
     assert learning.answer(model, path, tokenizer, recipe(), unanswerable=False) == ["", "Paris"]
 
@@ -260,7 +260,7 @@ def test_a_toy_model_learns_what_to_answer_and_when_not_to(tmp_path, tokenizer, 
     validation = table(tmp_path, *signs(60, 2), name="validation.parquet")
     weights = pretrained(tmp_path / "model", tokenizer, operator)
     run = run_of(weights, epochs=10, hidden_dropout=0.0, attention_dropout=0.0)
-    model, _ = learning.finetune(run, tokenizer, train)
+    model, _ = learning.train(run, tokenizer, train)
     gold = pd.read_parquet(validation)["answers"]
     found = learning.answer(model, validation, tokenizer, recipe(), unanswerable=True)
     assert scores(found, gold)["exact_match"] > 0.8  # always answering nothing: 1/3
@@ -274,14 +274,14 @@ def test_equal_seeds_give_equal_bytes_and_others_do_not(tmp_path, tokenizer):
     weights = pretrained(tmp_path / "model", tokenizer)
     digests = []
     for seed in (1, 1, 2):
-        learning.finetune(run_of(weights, seed), tokenizer, train, tmp_path / "kept")
+        learning.train(run_of(weights, seed), tokenizer, train, tmp_path / "kept")
         digests.append(sha256(tmp_path / "kept" / "model.safetensors"))
     assert digests[0] == digests[1] != digests[2]
 
 
 def test_padding_changes_no_score(tmp_path, tokenizer):
     path = table(tmp_path, *signs(4, 1), ("the " * 20, "1?", None))
-    model, _ = learning.finetune(run_of(pretrained(tmp_path / "model", tokenizer)), tokenizer, path)
+    model, _ = learning.train(run_of(pretrained(tmp_path / "model", tokenizer)), tokenizer, path)
     together = learning.score(model, encode(path, tokenizer, 64, 20, 24), 10, "float32")
     alone = table(tmp_path, *signs(4, 1)[:1], name="alone.parquet")
     one = learning.score(model, encode(alone, tokenizer, 64, 20, 24), 10, "float32")

@@ -19,7 +19,7 @@ from stages.evidence import baselines, specifications
 from stages.evidence.statistics import TOO_FEW
 from stages.plumbing import observations, scales
 from stages.plumbing.settings import load_settings
-from stages.report import cards, contrasts, drawing, figures
+from stages.report import cards, drawing, figures
 from stages.report import inputs as read
 from stages.report.drawing import Drawing
 from stages.report.pages import pages as laid_out
@@ -156,7 +156,7 @@ def test_the_first_screen_has_at_most_six_sentences(reports):
     ],
 )
 def test_a_direction_is_said_only_where_it_is_shown_from_enough_seeds_above_chance(verdict, direction, found):
-    assert contrasts.finding({"verdict": verdict, "direction": direction}) == found
+    assert read.finding({"verdict": verdict, "direction": direction}) == found
 
 
 def test_the_numbers_of_the_own_studies_are_those_of_their_tables():

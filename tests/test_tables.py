@@ -9,10 +9,9 @@ import pytest
 
 from stages.evidence import cells, measurements, specifications
 from stages.report import html, latex, own_tables
-from stages.report.markup import formula
 from stages.report.paper_tables import paper_table
-from stages.report.spreadsheets import csv_of
-from stages.report.tables import in_words, interval, number, probability, signed
+from stages.report.tables import csv_of, in_words, interval, number, probability, signed
+from stages.report.words import formula
 from tests.toy_evidence import evidence, filled, row
 
 TABLES = specifications.load()[0]

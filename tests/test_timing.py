@@ -13,7 +13,7 @@ from stages.attention.configuration import configuration
 from stages.attention.counts import training_flops
 from stages.attention.operators import OPERATORS
 from stages.encoder_decoder.pairs import BEGIN, END, SIDES, Pairs
-from stages.evidence import measurements, speed
+from stages.evidence import derived, measurements
 from stages.plumbing import observations
 from stages.plumbing.settings import PATH, load_settings
 from stages.report import own_tables
@@ -50,7 +50,7 @@ def test_stock_bert_never_stands_among_our_times(rows):
 
 
 def test_the_table_shows_stock_bert_beside_ours(rows):
-    grid = own_tables.table("training_speed", lambda _: speed.summaries(rows))
+    grid = own_tables.table("training_speed", lambda _: derived.time_summaries(rows))
     assert [group.label for group in grid.groups] == [
         "BERT-tiny original", "BERT-tiny shared", "BERT-tiny stock Hugging Face, float32",
     ]  # fmt: skip
@@ -58,7 +58,7 @@ def test_the_table_shows_stock_bert_beside_ours(rows):
 
 
 def test_a_run_without_times_has_a_table_that_says_so(rows):
-    assert own_tables.table("training_speed", lambda _: speed.summaries(rows[:0])).groups[0].lines[0].note
+    assert own_tables.table("training_speed", lambda _: derived.time_summaries(rows[:0])).groups[0].lines[0].note
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
@@ -116,7 +116,7 @@ def test_the_stage_times_every_operator_and_stock_bert_where_no_precision_is_emu
     }  # fmt: skip
     assert len(steps) == 4
     rows = rows.drop(steps.index)
-    summaries = speed.summaries(rows)
+    summaries = derived.time_summaries(rows)
     stock = timing.PRECISIONS[:1] if emulated else timing.PRECISIONS
     assert set(zip(summaries["operator"], summaries["stock"], strict=True)) == {
         ("original", ""), ("shared", ""), *(("original", precision) for precision in stock),

@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from stages.classification.run import FinetuningRun
+from stages.classification.runs import FinetuningRun
 from stages.masked_lm.run import PretrainingRun
 from stages.plumbing.documents import read_yaml
 from stages.plumbing.files import sha256
@@ -104,7 +104,7 @@ def pretrained(tokens, folder, operator="original", **changes):
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as a job does: two threads add in another order
     try:
-        result = pretraining.pretrain(run_of(operator, **changes), tokens, folder, folder / "live.csv")
+        result = pretraining.train(run_of(operator, **changes), tokens, folder, folder / "live.csv")
     finally:
         torch.set_num_threads(threads)
     log = [{key: value for key, value in entry.items() if key not in CLOCKED} for entry in result["log"]]

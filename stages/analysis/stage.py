@@ -30,7 +30,6 @@ from stages.evidence import (
     released,
     scores,
     specifications,
-    speed,
     translation,
 )
 from stages.evidence import measurements as quantities
@@ -91,7 +90,7 @@ def ledger_of_claims(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame,
     protocols = {name: protocol.model_dump() for name, protocol in settings.translation.protocols.items()}
     scope = claim_scope.Scope(
         sizes=settings.sizes,
-        comparable=settings.data.source != "embedded",
+        comparable=not settings.data.generated,
         confidence=options.confidence,
         alpha=options.alpha,
         differing=claim_scope.differing_keys(content["translation"], protocols),
@@ -173,7 +172,7 @@ def main(settings: Settings) -> dict:
         REPRODUCED: contrasts.quantities(rows, run_with_baselines, without_model),
         RELEASED: contrasts.quantities(raw_rows, raw, {}),
     }
-    comparable = settings.data.source != "embedded"
+    comparable = not settings.data.generated
     evidence = cells.Evidence(run, raw, settings.operators, settings.sizes, options, comparable, without_model)
     ledger = ledger_of_claims(run_with_baselines, raw, pd.read_csv(AUDIT, keep_default_na=False), settings)
     tables = {
@@ -191,7 +190,7 @@ def main(settings: Settings) -> dict:
         "curves": pd.concat([with_source(run_curves, raw_curves), figure_numbers.published_curve()]),
         "bars": figure_numbers.time_saved(run),
         **robustness_tables(rows, without_model, options.confidence),
-        "speed": speed.summaries(rows),
+        "speed": derived.time_summaries(rows),
         "translation": translation.summaries(run, options.confidence),
         "translation_curves": translation.curves(rows),
         "claims": ledger,

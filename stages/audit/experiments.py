@@ -11,9 +11,10 @@ from scipy import stats
 from stages.audit.described import content
 from stages.audit.findings import NOTE, Finding, compare, finding, note, whether
 from stages.audit.printed import EDITIONS, Numbers, numbers, table
+from stages.benchmarks.glue import COLUMN_OF
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
 
-DOMAINS = {"mnli": "mnli_m", "qnli": "qnli", "qqp": "qqp", "mrpc": "mrpc"}
+DOMAINS = ("mnli", "qnli", "qqp", "mrpc")
 LEVELS = range(0, 45, 5)
 ARMS = ("original", "shared")
 
@@ -56,7 +57,7 @@ def _text_gain(edition: str, cells: Numbers, text: Numbers, name: str, kind: str
 
 def noise() -> Iterator[Finding]:
     """Checks what Table 5 says of accuracy under noise, and its clean scores against Table 1."""
-    for edition, (task, column) in product(EDITIONS, (("mnli", "mnli_m"), ("qqp", "qqp"), ("sst2", "sst2"))):
+    for edition, task in product(EDITIONS, ("mnli", "qqp", "sst2")):
         cells, glue = table(edition, "table5_noise"), table(edition, "table1_glue")
         curve = {o: [cells.value(f"noise_{level}", f"{task}.{o}") for level in LEVELS] for o in ARMS}
         lost = {operator: values[0] - values[-1] for operator, values in curve.items()}
@@ -65,7 +66,7 @@ def noise() -> Iterator[Finding]:
         behind = [level for level, a, b in zip(LEVELS, *curve.values(), strict=True) if level and b <= a]
         levels = f"behind at {', '.join(map(str, behind))} %" if behind else "8 of 8 levels"
         yield note("{edition}.NOISE.win.{task}", edition=edition, task=task, levels=levels)
-        pairs = {o: (curve[o][0], glue.value(f"base.{o}", column)) for o in curve}
+        pairs = {o: (curve[o][0], glue.value(f"base.{o}", COLUMN_OF[task])) for o in curve}
         shown = ", ".join(f"{o} {float(a)} and {float(b)}" for o, (a, b) in pairs.items())
         same = all(a == b for a, b in pairs.values())
         yield whether("{edition}.NOISE.zero.{task}", same, edition=edition, task=task, pairs=shown)
@@ -83,7 +84,7 @@ def transfer() -> Iterator[Finding]:
         cells, glue = table(edition, "table6_cross_domain"), table(edition, "table1_glue")
         for domain, operator in product(DOMAINS, ARMS):
             diagonal = cells.text(f"row_{domain}", f"col_{domain}.{operator}")
-            table1 = glue.text(f"base.{operator}", DOMAINS[domain])
+            table1 = glue.text(f"base.{operator}", COLUMN_OF[domain])
             place = {"edition": edition, "domain": domain, "operator": operator}
             place |= {"diagonal": diagonal, "table1": table1}
             yield whether("{edition}.DIAG.{domain}.{operator}", diagonal == table1, **place)

@@ -8,7 +8,7 @@ from stages.evidence import published
 
 COURTOIS = ("original", "symmetric", "pairwise")  # operators
 KOWSHER = (*COURTOIS, "shared")
-EDITIONS = {"K24": "kowsher2024_arxiv", "K25": "kowsher2025_naacl"}  # by the prefix of their checks
+EDITIONS = dict(zip(("K24", "K25"), published.EDITIONS, strict=True))  # by the prefix of their checks
 TABLE3 = "courtois2024_table3_glue"
 TEXT = "courtois2024_text_and_figure_numbers"
 

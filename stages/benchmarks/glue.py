@@ -106,6 +106,12 @@ TASKS: dict[str, Task] = {
         Task("rte", "RTE", SENTENCES, "label", ENTAILMENT, ENTAILMENT, ("accuracy",), _splits("rte")),
     )
 }  # fmt: skip
+TASK_OF = {  # by what the papers call the column of a split
+    split.evaluated_on: name for name, task in TASKS.items() for split in task.validation_splits
+}
+COLUMN_OF = {  # where a task has one column: of MNLI the matched split
+    name: task.validation_splits[0].evaluated_on for name, task in TASKS.items()
+}
 
 
 def validation_tables(task: str) -> dict[str, Path]:

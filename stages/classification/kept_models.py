@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
-from stages.classification.run import ModelRun
+from stages.classification.runs import ModelRun
 from stages.plumbing.files import FINETUNED, TASK_FOLDER, TOKENIZER
 from stages.plumbing.jobs import Job
 from stages.plumbing.settings import Settings

@@ -22,7 +22,7 @@ from stages.attention.bert import OperatorBertForSequenceClassification, WithOpe
 from stages.attention.configuration import OperatorConfig
 from stages.attention.own import own_operators
 from stages.benchmarks.glue import TASKS
-from stages.classification.run import FinetuningRun, TunedRun
+from stages.classification.runs import FinetuningRun, TunedRun
 from stages.plumbing.files import read_once, temporary_sibling
 from stages.plumbing.settings import load_settings
 from stages.training.batches import batches, sorted_batches
@@ -63,7 +63,7 @@ class Encoded:
         return [len(ids) for ids in self.ids]
 
 
-def finetune(
+def train_and_predict(
     run: FinetuningRun, tokenizer: Path, train: Path, validation: dict[str, Path], kept: Path | None = None
 ) -> tuple[dict[str, list], float]:
     """Trains a classifier, or a regression, and predicts validation examples.

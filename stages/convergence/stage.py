@@ -11,7 +11,7 @@ from pathlib import Path
 
 from stages.classification import runs
 from stages.classification.kept_models import kept
-from stages.classification.run import FinetuningRun
+from stages.classification.runs import FinetuningRun
 from stages.plumbing import model_jobs
 from stages.plumbing.files import checkpoint, pretrained
 from stages.plumbing.observations import Observation

@@ -26,6 +26,7 @@ import pandas as pd
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
+from stages.benchmarks.glue import TASK_OF
 from stages.evidence import scores
 from stages.plumbing.observations import NOT_PRETRAINED
 
@@ -159,7 +160,7 @@ def _elsewhere(score: Mapping) -> bool:
     """Whether it is the accuracy of a model on another task than that which it was fine-tuned on."""
     if score.get("stage") != "cross_domain" or score["metric"] != "accuracy":
         return False
-    return score.get("task") != str(score["evaluated_on"]).removesuffix("_m").removesuffix("_mm")
+    return score.get("task") != TASK_OF.get(str(score["evaluated_on"]))
 
 
 def baselines_of(score: Mapping, baselines: WithoutModel) -> dict[str, float]:

@@ -7,6 +7,7 @@ the means and every one stays one number a run.
 import numpy as np
 import pandas as pd
 
+from stages.benchmarks.glue import TASK_OF
 from stages.evidence import noise as curve_of_noise
 from stages.evidence.scores import MISMATCHED
 from stages.plumbing.settings import REFERENCE
@@ -26,6 +27,8 @@ LOUDEST = 0.4  # of the mean norm of embeddings: the strongest noise of Kowsher 
 NOISE = {"lost": "accuracy_lost", "area": "accuracy_under_noise"}  # metrics by their names in noise.summary
 REFERENCES = (REFERENCE, "symmetric", "pairwise")
 QA_TASKS = {"squad1": "single", "squad2": "single", "squad1_triviaqa": "triviaqa", "squad2_triviaqa": "triviaqa"}
+STOCK = r"implementation=trainer precision=(\w+) round=\d+"
+TIME_KEYS = ["size", "operator", "stock", "metric", "task"]
 
 
 def matching(rows: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
@@ -116,7 +119,7 @@ def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
 def transfer_measures(rows: pd.DataFrame) -> pd.DataFrame:
     """The mean accuracy of a run over all pairs of tasks that differ; matched MNLI stands for MNLI."""
     rows = rows[(rows["metric"] == "accuracy") & (rows["evaluated_on"] != MISMATCHED)]
-    away = rows[rows["task"] != rows["evaluated_on"].str.removesuffix("_m")]
+    away = rows[rows["task"] != rows["evaluated_on"].map(TASK_OF)]
     keys = [field for field in FIELDS if field not in ("task", "evaluated_on", "value")]
     means = away.groupby(keys, dropna=False, sort=False)["value"].mean().reset_index()
     return means.assign(metric="off_diagonal_accuracy", task=None, evaluated_on=None)[FIELDS]
@@ -132,3 +135,18 @@ def time_measures(rows: pd.DataFrame) -> pd.DataFrame:
     steps = steps[steps["operator"] != REFERENCE]
     longer = steps.assign(metric="longer_step_percent", value=100 * (steps["value"] / steps["reference"] - 1))
     return pd.concat([shorter, faster, longer])[FIELDS]
+
+
+def our_times(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of all measurements, the times of our operators; their condition is the round, within which times compare."""
+    return rows[(rows["stage"] == "timing") & rows["condition"].str.fullmatch(r"round=\d+").fillna(False)]
+
+
+def time_summaries(rows: pd.DataFrame) -> pd.DataFrame:
+    """TIME_KEYS, mean and sd over the rounds of every time; stock: the precision of stock BERT, empty for ours."""
+    rows = rows[rows["stage"] == "timing"]
+    rows = rows.assign(
+        stock=rows["condition"].str.extract(STOCK, expand=False).fillna(""), task=rows["task"].fillna("")
+    )
+    groups = rows.groupby(TIME_KEYS, sort=False)["value"].agg(["mean", "std"])
+    return groups.rename(columns={"std": "sd"}).reset_index()

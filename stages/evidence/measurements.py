@@ -6,7 +6,7 @@ run, from which the cells of every table and the evidence of every claim are sel
 
 import pandas as pd
 
-from stages.evidence import convergence, derived, scores, speed, translation
+from stages.evidence import convergence, derived, scores, translation
 
 FIELDS = derived.FIELDS
 
@@ -19,7 +19,7 @@ def measurements(rows: pd.DataFrame) -> pd.DataFrame:
     whole = pd.concat([scores.glue_scores(columns), scores.matched_scores(columns)])
     raw = rows[(rows["stage"] == "finetuning") & rows["evaluated_on"].isin(scores.COLUMNS)]
     answers = derived.question_answering(rows)
-    noise, times = derived.noise(rows), speed.of_operators(rows)
+    noise, times = derived.noise(rows), derived.our_times(rows)
     transfer = rows[rows["stage"] == "cross_domain"]
     parts = [
         counts,

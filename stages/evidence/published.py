@@ -10,6 +10,13 @@ import pandas as pd
 import yaml
 
 FOLDER = Path("data/published")
+PAPERS = {  # by their keys in protocol.yaml
+    "courtois2024": "Courtois et al. 2024",
+    "kowsher": "Kowsher et al., both editions",
+    "hadamard_blog": "Hadamard blog post",
+    "aop": "Attention over parameters, draft section",
+}
+EDITIONS = {"kowsher2024_arxiv": "arXiv 2024", "kowsher2025_naacl": "NAACL 2025"}  # of Kowsher et al., by table
 PLACE, NUMBERS = ("row", "row_key", "column", "column_key"), ("value", "std")  # columns of a cell's place and numbers
 COLUMNS = ("cell_id", "source", "table", *PLACE, "printed", *NUMBERS, "unit", "bold")
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from stages.filtering import blocklists, perplexity, rules
-from stages.filtering import shards as filtering
+from stages.filtering import blocklists, rules
+from stages.filtering.annotation import load_kenlm
+from stages.filtering.shards import KEPT, MALFORMED, filter_shard, sample, select, shard_rows
 from stages.plumbing import jobs
 from stages.plumbing.files import CORPUS, FILTERED, LEDGER, place, temporary_sibling, write_table
 from stages.plumbing.sections import Filtering
@@ -58,7 +59,7 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
     selection = rules.rules_of(settings)
     added, inputs = _annotation_sources(settings, workers)
     results = jobs.run(
-        filtering.filter_shard,
+        filter_shard,
         [
             jobs.Job(shard.name, {"shard": str(shard), "rules": selection, "annotation": added}, (shard, *inputs))
             for shard in shards
@@ -66,10 +67,10 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
         stage="filtering",
         workers=workers,
     )
-    _gather_malformed([job_folder for job_folder, _ in results], origins.read(corpus), folder / filtering.MALFORMED)
+    _gather_malformed([job_folder for job_folder, _ in results], origins.read(corpus), folder / MALFORMED)
     ledger = with_total(_place_selected(shards, results, folder, settings))
     write_table(folder / LEDGER.name, ledger)
-    check(ledger, folder / filtering.MALFORMED, settings)
+    check(ledger, folder / MALFORMED, settings)
     unknown = {name: sum(result["unknown"][name] for _, result in results) for name in REMEDIES}
     for name, number in unknown.items():  # a rule never passes over documents in silence
         if number:
@@ -86,7 +87,7 @@ def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple
     added = {"blocklists_folder": None} | annotation.model_dump(include={"kenlm_model", "quality_rules"})
     inputs = ()
     if annotation.kenlm_model:
-        perplexity.load(Path(annotation.kenlm_model))
+        load_kenlm(Path(annotation.kenlm_model))
         inputs += (Path(annotation.kenlm_model),)
     if annotation.blocklists:
         root = Path(annotation.blocklists)
@@ -114,11 +115,11 @@ def _place_selected(
     for shard, (filtered, result), number, chosen in zip(shards, results, kept, choices, strict=True):
         selected = None
         if len(chosen) == number:
-            place(filtered / filtering.KEPT, folder / shard.name)
+            place(filtered / KEPT, folder / shard.name)
         else:
-            size = filtering.select(filtered / filtering.KEPT, folder / shard.name, chosen) if len(chosen) else 0
+            size = select(filtered / KEPT, folder / shard.name, chosen) if len(chosen) else 0
             selected = (len(chosen), size)
-        rows += filtering.shard_rows(shard.name, result["rows"], selected)
+        rows += shard_rows(shard.name, result["rows"], selected)
     return rows
 
 
@@ -129,7 +130,7 @@ def _chosen_of(kept: list[int], settings: Filtering) -> Iterator[Sequence[int]]:
     if settings.selection == "first" or limit == total:
         ends = accumulate(kept)
         return (range(min(max(limit - end + number, 0), number)) for end, number in zip(ends, kept, strict=True))
-    return reading.by_shard(filtering.sample(total, limit, settings.seed), kept)
+    return reading.by_shard(sample(total, limit, settings.seed), kept)
 
 
 def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
@@ -138,7 +139,7 @@ def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origi
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("file", "line", "reason"))
         for folder in folders:
-            with (folder / filtering.MALFORMED).open(encoding="utf-8", newline="") as part:
+            with (folder / MALFORMED).open(encoding="utf-8", newline="") as part:
                 for shard, line, reason in csv.reader(part):
                     place = origins.locate(int(line), sources.get(Path(shard).name, []))
                     writer.writerow((*(place or (shard, line)), reason))

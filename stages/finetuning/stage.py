@@ -18,7 +18,7 @@ import pandas as pd
 from stages.benchmarks.glue import validation_tables
 from stages.classification import runs
 from stages.classification.kept_models import kept
-from stages.classification.run import FinetuningRun
+from stages.classification.runs import FinetuningRun
 from stages.plumbing import model_jobs
 from stages.plumbing.files import FINETUNED, PREDICTIONS, TOKENIZER, checkpoint, place, pretrained, temporary_sibling
 from stages.plumbing.model_folders import card, complete

@@ -1,22 +1,84 @@
 """The fingerprint of a job: what decides its result, in one number.
 
-It covers the job's settings, its input files, all code that its function imports (imports.py) and the versions of the
-libraries that compute.
+It covers the job's settings, its input files, the versions of the libraries that compute, and all code that its
+function imports: the files of this repository that a module imports, and those that they import. A test derives the
+folders that dvc.yaml names from the same closure. The plumbing is left out of it: it checks, schedules and writes, and
+no value in a result comes from it.
 """
 
+import ast
 import hashlib
 import inspect
 import json
 import os
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-from stages.plumbing import imports
-from stages.plumbing.files import digests
+from stages.plumbing.files import digests, sha256
 
+ROOT = Path(__file__).parents[2]
+PLUMBING = Path(__file__).parent
 # NumPy draws the order of batches; the last three compute scores inside jobs. An upgrade of any may move the last bit.
 LIBRARIES = ("tokenizers", "torch", "transformers", "numpy", "scikit-learn", "scipy", "sacrebleu")
+
+
+def closure(source: Path) -> frozenset[Path]:
+    """Finds every file of this repository that `source` runs, itself included.
+
+    Args:
+        source: a Python file of this repository.
+
+    Returns:
+        Python files, and the YAML files that lie beside a module under its name and are part of it.
+    """
+    files, added = set(), {source.resolve()}
+    while added:
+        files |= added
+        added = {file for python in added for file in imported(python)} - files
+    data = {file.with_suffix(".yaml") for file in files}
+    return frozenset(files | {file for file in data if file.exists()})
+
+
+@cache
+def imported(source: Path) -> frozenset[Path]:
+    """Finds the files of this repository that `source` imports itself, at its top or inside its functions."""
+    modules = set()
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            above = source.relative_to(ROOT).parts[: -node.level] if node.level else ()
+            module = ".".join((*above, node.module))
+            modules |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+    names = (module.split(".") for module in modules)
+    files = (ROOT.joinpath(*name).with_suffix(".py") for name in names if name[0] == "stages")
+    return frozenset(file for file in files if file.exists() and file.parent != PLUMBING)  # no file: no module
+
+
+def modules(source: Path) -> list[str]:
+    """Names the modules of this repository that `source` runs, as `import` takes them, itself included."""
+    files = sorted(file for file in closure(source) if file.suffix == ".py" and file.is_relative_to(ROOT))
+    return [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
+
+
+def code_digest(source: Path, as_loaded: bool = False) -> str:
+    """Computes one SHA-256 over the names and contents of the closure of `source`.
+
+    Args:
+        source: a Python file of this repository.
+        as_loaded: take every file as this process first met it, which is about when it imported it.
+    """
+    content = _first_digest if as_loaded else sha256
+    hashed = hashlib.sha256()
+    for file in sorted(closure(source)):
+        name = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file.name
+        hashed.update(f"{name} {content(file)}\n".encode())
+    return hashed.hexdigest()
+
+
+_first_digest = cache(sha256)
 
 
 def of_jobs(function: Callable, jobs: Sequence[tuple[dict, tuple[Path, ...]]]) -> list[str]:
@@ -52,4 +114,4 @@ def identity(function: Callable, as_loaded: bool = False) -> list:
         as_loaded: take every file of its code as this process first met it.
     """
     versions = {library: metadata.version(library) for library in LIBRARIES}
-    return [function.__qualname__, imports.digest(Path(inspect.getfile(function)), as_loaded), versions]
+    return [function.__qualname__, code_digest(Path(inspect.getfile(function)), as_loaded), versions]

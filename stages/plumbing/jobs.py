@@ -1,10 +1,9 @@
 """Runs a list of independent jobs on all cores of a machine, or of a Dask cluster, each at most once.
 
 A finished job leaves `result.json` in data/jobs/FUNCTION/FINGERPRINT/, where any stage finds it. The fingerprint covers
-the job's settings, its input files, all code that its function imports (imports.py) and the versions of the libraries
-that compute, so a killed or edited stage redoes only what changed. What a job has left is checked before it is used
-(results.py), and computed again where it is damaged. The folder is the job's own, and locked while it is at work: it
-may keep checkpoints there and go on from them. data/jobs can be deleted at any time.
+all that decides the result (fingerprints.py), so a killed or edited stage redoes only what changed. What a job has left
+is checked before it is used (results.py), and computed again where it is damaged. The folder is the job's own, and
+locked while it is at work: it may keep checkpoints there and go on from them. data/jobs can be deleted at any time.
 
 A cluster (extra `cluster`): `dask scheduler`, and on every machine `dask worker tcp://HOST:8786 --nthreads 1
 --nworkers N`, in an environment where this repository is installed, with its folder under the same path (a shared
@@ -33,7 +32,7 @@ import joblib
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
-from stages.plumbing import fingerprints, gpus, imports, pool, results
+from stages.plumbing import fingerprints, gpus, pool, results
 from stages.plumbing.bars import Bar
 from stages.plumbing.errors import message
 from stages.plumbing.files import RESULTS
@@ -146,7 +145,7 @@ def prepare(stage: Path, workers: int | str | None) -> None:
     """
     runs_jobs = "jobs.run(" in stage.read_text(encoding="utf-8")  # the end of both names
     if runs_jobs and processes() == 1 and not isinstance(workers, str) and not gpus.visible():
-        pool.begin_server(imports.modules(stage))
+        pool.begin_server(fingerprints.modules(stage))
 
 
 def _finished_results(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None]:
@@ -211,7 +210,7 @@ def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | st
         yield from pool.on_cluster(_one, calls, workers)
     else:
         number = min(workers or len(devices) or joblib.cpu_count(), len(work))
-        modules = None if devices else imports.modules(Path(inspect.getfile(function)))
+        modules = None if devices else fingerprints.modules(Path(inspect.getfile(function)))
         yield from pool.in_processes(_one, calls, number, modules)
 
 

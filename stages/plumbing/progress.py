@@ -10,17 +10,21 @@ resumed, that is its last sitting alone.
 """
 
 import json
+import re
 from collections.abc import Iterable
 from math import nan
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import yaml
 
-from stages.plumbing import done, handover
+from stages.plumbing import handover
 from stages.plumbing.files import CHECKED, sha256, write_atomically
 from stages.plumbing.handover import Command, seconds_taken
 from stages.plumbing.settings import PATH, Settings
 
+LOCK = Path("dvc.lock")
 PLAN = Path("data/plan.json")  # of the planner: seconds by command, and the SHA-256 of the params.yaml they are for
 USUAL = {  # seconds of one command of a stage: scale `laptop`, two cores without AVX-512
     "settings": 1, "corpus": 3, "filtering": 2, "tokenization": 3, "tasks": 12, "baselines": 8, "parameters": 7,
@@ -30,6 +34,46 @@ USUAL = {  # seconds of one command of a stage: scale `laptop`, two cores withou
 }  # fmt: skip
 OTHER = 10  # of a stage that somebody has added
 BELIEVED = 60.0  # seconds that the others must have taken to weigh as much as what was expected of a stage
+
+
+class _Lock(yaml.CSafeLoader):
+    """Reads a float such as 1e-08 as YAML 1.2, in which DVC writes it; to YAML 1.1 that is a text."""
+
+
+_Lock.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
+)
+
+
+def finished(settings: Settings, *names: str) -> list[str]:
+    """Those of the commands that dvc.lock has with the parameters of today and with inputs that were not written since.
+
+    Their outputs are there. Edited code and original data do not count here; `dvc status` compares them, too, and takes
+    its time.
+
+    Args:
+        settings: of params.yaml.
+        names: of commands, as in dvc.lock: `corpus`, `pretraining@original-tiny`.
+    """
+    stages = yaml.load(LOCK.read_text(), _Lock)["stages"] if LOCK.exists() else {}
+    present = settings.model_dump(mode="json", exclude_unset=True)
+    written = {out["path"]: out["md5"] for stage in stages.values() for out in stage.get("outs", [])}
+    return [name for name in names if name in stages and _is_finished(stages[name], present, written)]
+
+
+def _is_finished(stage: dict, present: dict, written: dict[str, str]) -> bool:
+    used = stage.get("params", {}).get("params.yaml", {})
+    return (
+        all(_value(present, key) == value for key, value in used.items())
+        and all(written.get(dep["path"], dep["md5"]) == dep["md5"] for dep in stage.get("deps", []))
+        and all(Path(out["path"]).exists() for out in stage.get("outs", []))
+    )
+
+
+def _value(section: Any, key: str) -> Any:
+    for part in key.split("."):
+        section = section.get(part) if isinstance(section, dict) else None
+    return section
 
 
 def report(settings: Settings, name: str) -> None:
@@ -61,9 +105,9 @@ def still_to_come(settings: Settings, commands: dict[str, Command], name: str) -
         name: of the command that is at work, which counts as not done; empty where none is.
     """
     remaining, changed = [], set()
-    finished = set(done.finished(settings, *commands))
+    done = set(finished(settings, *commands))
     for other, command in commands.items():
-        if other == name or other not in finished or any(touch(path, changed) for path in command.reads):
+        if other == name or other not in done or any(touch(path, changed) for path in command.reads):
             remaining.append(other)
             changed |= set(command.writes) - {CHECKED}  # whose content is always the same
     return remaining

@@ -75,6 +75,11 @@ class Data(Record):
     )
     root: str | None = key("Folder of the data", absent="none")
 
+    @property
+    def generated(self) -> bool:
+        """Whether this repository generates the data, so that no score on them is one of the papers'."""
+        return self.source == "embedded"
+
     @model_validator(mode="after")
     def _root_for_files(self):
         if self.source == "files" and self.root is None:

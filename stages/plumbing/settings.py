@@ -129,7 +129,7 @@ class Settings(Record):
         late = [step for step in self.convergence.steps if step > (self.pretraining.steps or step)]
         if late:
             raise ValueError(f"convergence.steps: {late[0]} exceeds pretraining.steps: {self.pretraining.steps}")
-        if self.data.source == "embedded":
+        if self.data.generated:
             for task in self.tasks.names:
                 require_listed(task, "tasks.names", GLUE, "the tasks that data.source: embedded generates")
         for section in ("noise", "cross_domain", "convergence", "timing"):

@@ -5,9 +5,12 @@ A run saves its state beside its model, and a run that was stopped continues fro
 
 import math
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
+from filelock import FileLock, Timeout
 from transformers.utils import logging
 
 from stages.attention.counts import training_flops
@@ -15,17 +18,18 @@ from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun, sequence_length
 from stages.masked_lm.steps import Trainer, validate
 from stages.plumbing.bars import Bar
-from stages.plumbing.files import temporary_sibling
+from stages.plumbing.files import temporary_sibling, write_table
 from stages.plumbing.jobs import processes, rank
-from stages.pretraining import curves
 from stages.pretraining.probes import Probes
 from stages.training import checkpoints, distributed
 from stages.training.machine import Pace, peak
 
+JOIN_SECONDS = 10.0  # between two joinings: that of hundreds of runs takes a core a third of a second
+
 logging.disable_progress_bar()  # the library would draw one for every file that it saves
 
 
-def pretrain(run: PretrainingRun, tokens: Path, folder: Path, live: Path) -> dict:
+def train(run: PretrainingRun, tokens: Path, folder: Path, live: Path) -> dict:
     """Trains to the end, from the checkpoint in `folder` where there is one, and saves the model in folder/model.
 
     The models after the steps that `run.leaves` names are saved in folder/checkpoints/step-N. Where the checkpoint is
@@ -120,7 +124,7 @@ def _train(trainer: Trainer, progress: dict, places: dict[int, Path], path: Path
                 )
             progress["log"].append(entry | {"probes": probes.measure(model) if probes else {}})
             if rank() == 0:
-                curves.show(live, run, progress["log"], last=done == steps)
+                show_curves(live, run, progress["log"], last=done == steps)
             losses, count = 0.0, 0
             pace.restart()
         _save(model, places.get(done))
@@ -129,3 +133,22 @@ def _train(trainer: Trainer, progress: dict, places: dict[int, Path], path: Path
             progress |= {"step": done, "seconds": time.perf_counter() - started, "since_evaluation": [losses, count]}
             if rank() == 0:
                 checkpoints.save(path, model, trainer.adamw, _with_processes(run), progress)
+
+
+def show_curves(table: Path, run: PretrainingRun, log: list[dict], last: bool) -> None:
+    """Writes the log of a run into a file of its own and, every JOIN_SECONDS at most, those of all runs into one table.
+
+    Args:
+        table: of all runs; the folder of the same name without `.csv` has one file for each.
+        run: whose log it is.
+        log: entries with `step`, numbers by name, and further numbers in `probes`.
+        last: whether the run has ended; the table is then written whatever its age.
+    """
+    names = {"operator": run.operator, "size": run.size, "seed": run.seed}
+    folder = table.with_suffix("")
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [names | entry | entry["probes"] for entry in log]
+    write_table(folder / f"{'-'.join(map(str, names.values()))}.csv", pd.DataFrame(rows).drop(columns="probes"))
+    with suppress(Timeout), FileLock(folder / ".lock", timeout=-1 if last else 0):
+        if last or not table.exists() or time.time() - table.stat().st_mtime > JOIN_SECONDS:
+            write_table(table, pd.concat([pd.read_csv(path) for path in sorted(folder.glob("*.csv"))]))

@@ -27,10 +27,10 @@ LOSSES = ("training_loss", "validation_loss")
 
 
 def pretrain(run: PretrainingRun, folder: Path) -> dict:
-    """Job: one pre-training run, as `loop.pretrain` computes it."""
-    from stages.pretraining.loop import pretrain
+    """Job: one pre-training run, as `loop.train` computes it."""
+    from stages.pretraining.loop import train
 
-    return pretrain(run, TOKENS, folder, LIVE)
+    return train(run, TOKENS, folder, LIVE)
 
 
 def rows(run: PretrainingRun, log: list[dict]) -> list[Observation]:
@@ -74,7 +74,7 @@ def described(run: PretrainingRun, step: int, log: list[dict], folder: Path) -> 
     Args:
         run: the run.
         step: after which the model was saved.
-        log: of the run, as `loop.pretrain` returns it.
+        log: of the run, as `loop.train` returns it.
         folder: where the model is.
 
     Returns:

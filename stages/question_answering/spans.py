@@ -14,7 +14,7 @@ import torch
 from torch.nn import functional
 
 from stages.attention.bert import OperatorBertForQuestionAnswering
-from stages.classification.run import TunedRun
+from stages.classification.runs import TunedRun
 from stages.classification.training import EVALUATION_BATCH, loaded, train_epochs
 from stages.plumbing.training_sections import QuestionAnswering
 from stages.question_answering.windows import Windows, encode, padded
@@ -22,7 +22,7 @@ from stages.training.batches import sorted_batches
 from stages.training.optimisation import autocast, device, require_finite
 
 
-def finetune(run: TunedRun, tokenizer: Path, train: Path, kept: Path | None = None) -> tuple:
+def train(run: TunedRun, tokenizer: Path, train: Path, kept: Path | None = None) -> tuple:
     """Trains a model to answer questions.
 
     Args:

@@ -16,7 +16,7 @@ import pandas as pd
 from pydantic import SkipValidation
 
 from stages.benchmarks.answers import scores
-from stages.classification.run import TunedRun
+from stages.classification.runs import TunedRun
 from stages.plumbing import jobs, model_jobs
 from stages.plumbing.files import ANSWERS, TASK_FOLDER, TOKENIZER, pretrained, temporary_sibling, write_atomically
 from stages.plumbing.observations import Observation
@@ -53,11 +53,11 @@ def finetune(run: AnsweringRun, folder: Path) -> dict:
     Leaves answers.json, the predicted answers to the validation questions; after TriviaQA, which is not scored, the
     model instead.
     """
-    from stages.question_answering.spans import answer, finetune
+    from stages.question_answering.spans import answer, train
 
     tables, before = TASK_FOLDER / run.set, run.set == BEFORE
-    train, validation = tables / "train.parquet", tables / "validation.parquet"
-    model, seconds = finetune(run, TOKENIZER, train, folder / "model" if before else None)
+    validation = tables / "validation.parquet"
+    model, seconds = train(run, TOKENIZER, tables / "train.parquet", folder / "model" if before else None)
     if not before:
         answers = answer(model, validation, TOKENIZER, run.training, unanswerable=run.set == "squad2")
         write_atomically(folder / "answers.json", json.dumps(answers))

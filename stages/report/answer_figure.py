@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from stages.evidence.scores import GLUE_SCORE
-from stages.report import contrasts, names
+from stages.report import inputs, names
 from stages.report.drawing import INK, Drawing, drawing, style
 from stages.report.first_screen import BIGGEST, RELEASED, of_run, saving
 from stages.report.inputs import select
@@ -24,7 +24,7 @@ def answer(summaries: pd.DataFrame, settings) -> Drawing:
         summaries: of this run's counts and scores.
         settings: of the run, which is drawn where none of its scores is at chance.
     """
-    rows = contrasts.frame(quantity="score", at=GLUE_SCORE)
+    rows = inputs.contrasts(quantity="score", at=GLUE_SCORE)
     if of_run(settings, summaries)["at_chance"] != 0:
         rows = select(rows, source=RELEASED)
     columns = ["operator", "size", "source", "difference", "low", "high", "saved_percent"]
@@ -34,7 +34,7 @@ def answer(summaries: pd.DataFrame, settings) -> Drawing:
         "answer_note",
         **facts_of(settings),
         reproduced=len(reproduced) > 0,
-        generated=settings.data.source == "embedded",
+        generated=settings.data.generated,
         p=probability(reproduced["p_holm"].min()) if reproduced["p_holm"].notna().any() else "",
     )
     title, size = "Difference in GLUE score from the original operator", (4.4, 0.95 + 0.44 * len(frame))

@@ -18,7 +18,6 @@ from stages.plumbing.settings import Settings
 
 PATH = Path(__file__).with_name("deviations.yaml")
 COLUMNS = ("setting", "key", "paper", "code", "run", "verdict")
-SOURCES = ("courtois2024", "kowsher", "hadamard_blog", "aop")
 AS_STATED, DIFFERS, AS_CODE, DIFFERS_FROM_CODE = "as stated", "differs", "as their code", "differs from their code"
 AS_FOLLOWED, DIFFERS_FROM_FOLLOWED = "as the setup that it follows", "differs from the setup that it follows"
 OPTIONAL = ("finetuning", "translation.protocols")  # sections of which a run may have some parts and not others
@@ -43,7 +42,7 @@ def compare(params: dict, protocol: dict, source: str = "courtois2024", unknown:
     Args:
         params: the settings as nested dictionaries.
         protocol: the content of protocol.yaml.
-        source: one of SOURCES.
+        source: a key of published.PAPERS.
         unknown: documents of the corpus without the metadata that a rule of the filter reads, by the rule's name.
 
     Returns:

@@ -19,8 +19,7 @@ from matplotlib.figure import Figure
 from stages.plumbing.files import temporary_sibling, write_atomically
 from stages.plumbing.operators import described
 from stages.report import names
-from stages.report.spreadsheets import csv_of
-from stages.report.tables import Shown
+from stages.report.tables import Shown, csv_of
 
 SETTINGS = mpl.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
 INK, GRID = SETTINGS["text.color"], SETTINGS["grid.color"]

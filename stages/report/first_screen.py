@@ -8,7 +8,7 @@ from stages.evidence.arithmetic import FAILS
 from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.evidence.statistics import ONE_CHECKPOINT, TOO_FEW
-from stages.report import contrasts, frames, inputs, names
+from stages.report import frames, inputs, names
 from stages.report.inputs import select
 from stages.report.words import content, sentence
 
@@ -60,7 +60,7 @@ def matrix(settings, summaries: pd.DataFrame) -> list[dict]:
         A dict an operator: `operator`, `does` (a few words, or nothing) and `cells`, a list of entries for each column
         of the layout's matrix.
     """
-    compared, studies, size = contrasts.frame(), inputs.studies(), settings.sizes[-1]
+    compared, studies, size = inputs.contrasts(), inputs.studies(), settings.sizes[-1]
     losses = select(compared, quantity="loss", source="reproduced", size=size)
     steps = select(inputs.read("milestones"), source=RELEASED, milestone="plateau_end_step", size=BIGGEST)
     elsewhere = select(frames.transfer(inputs.read("transfer")), metric="elsewhere", size=size)
@@ -152,13 +152,13 @@ def _score(operator: str, size: str, compared: pd.DataFrame, summaries: pd.DataF
 def _noise(compared: pd.DataFrame) -> list[Entry]:
     """How much more score noise on the embeddings costs an operator than the original, over all tasks under noise."""
     rows = compared.to_dict("records")
-    findings = [contrasts.finding(row) for row in rows]
+    findings = [inputs.finding(row) for row in rows]
     if not rows:
         return []
     if findings[0] == TOO_FEW:
         return [Entry(THIS_RUN, TOO_FEW, "open", "", "noise_lost")]
-    shown = [name for name in findings if name in (contrasts.HIGHER, contrasts.LOWER)]
-    finding = (shown[0] if len(set(shown)) == 1 else "mixed") if shown else contrasts.UNDECIDED
+    shown = [name for name in findings if name in (inputs.HIGHER, inputs.LOWER)]
+    finding = (shown[0] if len(set(shown)) == 1 else "mixed") if shown else inputs.UNDECIDED
     estimates = [row["estimate"] for row in rows]
     facts = {"shown": len(shown), "tasks": len(rows), "least": min(estimates), "most": max(estimates)}
     return [entry("noise", finding, THIS_RUN, "noise_lost", facts)]
@@ -179,7 +179,7 @@ def _studied(operator: str, question: str, studies: pd.DataFrame) -> list[Entry]
 
 
 def _compared(rows: pd.DataFrame, source: str, place: str) -> list[Entry]:
-    return [entry(row["quantity"], contrasts.finding(row), source, place, row) for row in rows.to_dict("records")]
+    return [entry(row["quantity"], inputs.finding(row), source, place, row) for row in rows.to_dict("records")]
 
 
 def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[dict]:
@@ -213,7 +213,7 @@ def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
     return {
         "settings": settings,
         "data": settings.report.data or content("sentences")["sources"][settings.data.source],
-        "generated": settings.data.source == "embedded",
+        "generated": settings.data.generated,
         "tuned": len(scores) > 0,
         "strange": [f"BERT-{size}" for size in settings.sizes if size not in PAPER_SIZES],
         "scores": len(judged),
@@ -226,10 +226,10 @@ def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
 
 def differing() -> dict[str, object]:
     """Models by the direction in which their GLUE score differs from the original's, of this run and as released."""
-    rows = contrasts.frame(quantity="score", at=GLUE_SCORE)
-    models = {source: {contrasts.HIGHER: [], contrasts.LOWER: []} for source in ("reproduced", RELEASED)}
+    rows = inputs.contrasts(quantity="score", at=GLUE_SCORE)
+    models = {source: {inputs.HIGHER: [], inputs.LOWER: []} for source in ("reproduced", RELEASED)}
     for row in rows.to_dict("records"):
-        models[row["source"]].get(contrasts.finding(row), []).append(names.model(row["size"], row["arm"]))
+        models[row["source"]].get(inputs.finding(row), []).append(names.model(row["size"], row["arm"]))
     judged = (rows["source"] == "reproduced") & ~rows["verdict"].isin([ONE_CHECKPOINT, TOO_FEW])
     return models | {"tested": int(judged.sum())}
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from stages.benchmarks.glue import TASK_OF
 from stages.evidence import published
 from stages.evidence.baselines import LABELS
 from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
 from stages.plumbing.files import LEDGER, TOKENS
 from stages.plumbing.settings import Settings
-from stages.report import contrasts, deviations, inputs, open_items, provenance, verdicts
+from stages.report import deviations, inputs, open_items, verdicts
 from stages.report.inputs import select
 from stages.report.words import content, facts_of, sentence
 
@@ -30,7 +31,7 @@ def reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         "noise_measures": lambda: noise_measures(inputs.read("noise_measures"), inputs.read("noise_curves")),
         "transfer": lambda: transfer(inputs.read("transfer")),
         "milestones": lambda: in_order(inputs.read("milestones")),
-        "contrasts": contrasts.frame,
+        "contrasts": inputs.contrasts,
         "milestone_tests": milestone_tests,
         "noise_tests": noise_tests,
         "claim_totals": lambda: verdicts.claim_totals(inputs.read("claims").fillna("")),
@@ -42,11 +43,11 @@ def reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
         "studies": inputs.studies,
         "settings_own": lambda: deviations.without_counterpart(settings.model_dump(mode="json")),
         "checklist": partial(checklist, settings),
-        "environment": lambda: provenance.facts(inputs.run_records(settings), Path("dvc.lock")),
+        "environment": lambda: inputs.environment(inputs.run_records(settings), Path("dvc.lock")),
         "stages": partial(stages, settings),
     }
-    makers |= {of_settings(source): partial(compared, settings, source) for source in deviations.SOURCES}
-    makers |= {f"open_{source}": partial(unspecified, settings, source) for source in deviations.SOURCES}
+    makers |= {of_settings(source): partial(compared, settings, source) for source in published.PAPERS}
+    makers |= {f"open_{source}": partial(unspecified, settings, source) for source in published.PAPERS}
     return lambda name: makers[name]() if name in makers else inputs.read(name)
 
 
@@ -71,7 +72,7 @@ def overview(settings: Settings) -> pd.DataFrame:
     score = score[[*MODEL, "mean", "sd", "n", "words_and_overlap", "at_chance"]].copy()
     score[["mean", "sd", "words_and_overlap"]] *= 100
     models = models.merge(score.rename(columns={"mean": "glue_score", "sd": "glue_score_sd"}), on=MODEL, how="left")
-    against = contrasts.frame(source="reproduced", at=GLUE_SCORE).rename(columns={"arm": "operator"})
+    against = inputs.contrasts(source="reproduced", at=GLUE_SCORE).rename(columns={"arm": "operator"})
     shown = ["estimate", "low", "high", "detectable", "verdict", "direction"]
     return models.merge(against[[*MODEL, *shown]], on=MODEL, how="left")
 
@@ -95,7 +96,7 @@ def noise_measures(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame
 
 def transfer(rows: pd.DataFrame) -> pd.DataFrame:
     """Adds to the accuracies the balanced mean on other tasks, and what answers without a model score."""
-    away = (rows["task"] != rows["evaluated_on"].str[:4]) & (rows["evaluated_on"] != MISMATCHED)
+    away = (rows["task"] != rows["evaluated_on"].map(TASK_OF)) & (rows["evaluated_on"] != MISMATCHED)
     elsewhere = rows[(rows["metric"] == "balanced_accuracy") & away]
     elsewhere = elsewhere.groupby([*MODEL, "task"], sort=False)["mean"].mean().reset_index()
     prior = select(rows, metric="majority_accuracy").drop_duplicates("evaluated_on")[["evaluated_on", "mean"]]
@@ -114,7 +115,7 @@ def in_order(rows: pd.DataFrame) -> pd.DataFrame:
 
 def milestone_tests() -> pd.DataFrame:
     """Selects the comparisons of steps, but for those of milestones that all runs reach together."""
-    tests = in_order(contrasts.frame(quantity="steps").rename(columns={"at": "milestone"}))
+    tests = in_order(inputs.contrasts(quantity="steps").rename(columns={"at": "milestone"}))
     tested = tests[tests["p"].notna()]
     differs = tested.groupby(["size", "milestone"])["estimate"].transform(lambda steps: (steps != 0).any())
     return tested[differs.astype(bool)]
@@ -122,7 +123,7 @@ def milestone_tests() -> pd.DataFrame:
 
 def noise_tests() -> pd.DataFrame:
     """Selects the comparisons of accuracy lost to noise, with the fields that the curves of noise have."""
-    rows = contrasts.frame()
+    rows = inputs.contrasts()
     rows = rows[rows["quantity"].str.startswith("lost_")].rename(columns={"arm": "operator", "at": "evaluated_on"})
     return rows.assign(kind=rows["quantity"].str.removeprefix("lost_"))
 
@@ -144,7 +145,7 @@ def tokens() -> pd.DataFrame:
 
 def compared(settings: Settings, source: str) -> pd.DataFrame:
     """Compares the settings with a source's; with what the filter reports of the corpus, where it left a record."""
-    filtered = provenance.records(["filtering"])
+    filtered = inputs.records(["filtering"])
     unknown = filtered[0].get("unknown") if filtered else None
     return deviations.compare(settings.model_dump(mode="json"), published.protocol(), source, unknown)
 
@@ -164,11 +165,10 @@ def checklist(settings: Settings) -> pd.DataFrame:
 
 def checklist_facts(settings: Settings) -> dict[str, object]:
     """Gathers the facts of this run for the `{name}` placeholders in the answers of the reproducibility checklist."""
-    differing = {source: deviations.differing(compared(settings, source)) for source in verdicts.PAPERS}
-    generated = settings.data.source == "embedded"
+    differing = {source: deviations.differing(compared(settings, source)) for source in published.PAPERS}
     return facts_of(settings) | {
-        "differences": sentence("differences", papers=verdicts.PAPERS, differing=differing),
-        "generated": "yes" if generated else "does not apply",
+        "differences": sentence("differences", papers=published.PAPERS, differing=differing),
+        "generated": "yes" if settings.data.generated else "does not apply",
         "source": content("sentences")["sources"][settings.data.source],
         "pretraining_seeds": len(settings.pretraining.seeds),
         "finetuning_seeds": " and ".join(str(len(settings.finetuning[name].seeds)) for name in settings.protocols),

@@ -13,8 +13,7 @@ from stages.evidence.arithmetic import NOT_DECIDED
 from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.statistics import ONE_CHECKPOINT, TOO_FEW
 from stages.report import drawing
-from stages.report.markup import formula
-from stages.report.words import FILTERS
+from stages.report.words import FILTERS, formula
 
 TONES = {
     "good": ("holds", "reproduced"),

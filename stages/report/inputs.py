@@ -1,14 +1,25 @@
 """What the stage report reads: the tables that earlier stages left, and the records of the run."""
 
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
 import pandas as pd
+import yaml
 
 from stages.evidence import baselines, published
+from stages.evidence.baselines import AT_CHANCE
+from stages.evidence.statistics import EQUIVALENT, TOO_FEW
 from stages.plumbing import handover
 from stages.plumbing.files import ANALYSIS, AUDIT, SENTENCE_PAIRS, STATISTICS
+from stages.plumbing.observations import RUNS
 from stages.plumbing.settings import Settings
-from stages.report import provenance
 
 KEYS = {name: "str" for name in ("stage", "metric", "protocol", "evaluated_on", "operator", "size")}
+TEXTS = {"protocol": "str", "direction": "str"}  # which may be empty
+HIGHER, LOWER, UNDECIDED = "higher", "lower", "undecided"
+FACTS = ("commit", "python", "system", "processor", "cores", "device")  # of a record
 
 
 def read(name: str, **options) -> pd.DataFrame:
@@ -61,11 +72,55 @@ def constant_answers(metric: str, protocol: str = "") -> dict[str, float]:
 
 def signatures() -> list[str]:
     """Collects the signatures that sacrebleu gave with the scores of this run's translations."""
-    records = provenance.records(["translation"])
-    return sorted({signature for record in records for signature in record.get("sacrebleu", ())})
+    left = records(["translation"])
+    return sorted({signature for record in left for signature in record.get("sacrebleu", ())})
 
 
 def run_records(settings: Settings) -> list[dict]:
     """Reads the records in data/runs that this run consists of, in the order of the pipeline."""
     names = [command.replace("@", "-") for command in handover.commands(settings)]  # as main names their records
-    return provenance.records(names)
+    return records(names)
+
+
+def contrasts(**wanted: object) -> pd.DataFrame:
+    """Selects the comparisons of an arm with the original; stages/analysis/contrasts.yaml describes the columns."""
+    return select(read("contrasts", dtype=TEXTS).fillna(dict.fromkeys(TEXTS, "")), **wanted)
+
+
+def finding(row: dict) -> str:
+    """Says what a comparison shows after Holm's correction, or what leaves it without a verdict."""
+    shown = row["verdict"] in (AT_CHANCE, TOO_FEW, EQUIVALENT)
+    return row["direction"] or (row["verdict"] if shown else UNDECIDED)
+
+
+def records(names: Iterable[str]) -> list[dict]:
+    """Reads the record of every named stage instance that has one, in the given order."""
+    paths = (RUNS / f"{name}.json" for name in names)
+    return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
+
+
+def environment(runs: list[dict], lock: Path) -> pd.DataFrame:
+    """Lists what the stages of these records ran on: commit, digest of dvc.lock, versions, machine.
+
+    Values that differ between stages stand side by side. Columns: fact and value; a row for every fact that is known.
+    """
+    rows = [(key.capitalize(), _distinct(run.get(key) for run in runs)) for key in FACTS]
+    packages = sorted({name for run in runs for name in run.get("packages", {})})
+    rows += [(name, _distinct(run.get("packages", {}).get(name) for run in runs)) for name in packages]
+    rows.insert(1, ("dvc.lock", lock_digest(lock)))
+    rows += [(f"Read by {run['stage']}", "; ".join(run["read"])) for run in runs if "read" in run]
+    return pd.DataFrame([row for row in rows if row[1]], columns=["fact", "value"])
+
+
+def lock_digest(lock: Path) -> str:
+    """Computes the SHA-256 of dvc.lock without this stage's entry, which DVC writes after the report is made."""
+    if not lock.exists():
+        return "none: this run was not made by `dvc repro`"
+    stages = yaml.safe_load(lock.read_text(encoding="utf-8")).get("stages", {})
+    stages.pop("report", None)
+    digest = hashlib.sha256(json.dumps(stages, sort_keys=True).encode()).hexdigest()
+    return f"SHA-256 {digest} ({len(stages)} stages, without `report`)"
+
+
+def _distinct(values: Iterable) -> str:
+    return "; ".join(dict.fromkeys(str(value) for value in values if value is not None))

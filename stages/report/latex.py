@@ -14,8 +14,8 @@ from pathlib import Path
 import jinja2
 
 from stages.plumbing.files import temporary_sibling
-from stages.report.markup import formula
 from stages.report.tables import Grid
+from stages.report.words import formula
 
 ESCAPES = {
     "\\": r"\textbackslash{}",

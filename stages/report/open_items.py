@@ -13,7 +13,7 @@ def unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
     Args:
         params: the settings as nested dictionaries.
         protocol: the content of protocol.yaml.
-        source: one of deviations.SOURCES.
+        source: a key of published.PAPERS.
 
     Returns:
         A frame, one row an open item: item (what is open), candidates (plausible readings), inferred (what follows from

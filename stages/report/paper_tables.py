@@ -11,12 +11,12 @@ import pandas as pd
 from stages.evidence import specifications
 from stages.evidence.cell_verdicts import NO_MODEL, NOT_IN_PAPER
 from stages.evidence.cells import PAPER_SIZES
+from stages.evidence.published import EDITIONS
 from stages.evidence.specifications import Table
 from stages.report import names, paper_lines
 from stages.report.tables import Grid, Group, Heading, Line, Value, command, number
 from stages.report.words import sentence
 
-EDITIONS = {"kowsher2024_arxiv": "arXiv 2024", "kowsher2025_naacl": "NAACL 2025"}
 LINKS = {  # where a source can be read, by the beginning of a table's name
     "courtois2024": ("ACL Anthology", "https://aclanthology.org/2024.findings-acl.476/"),
     "kowsher2024_arxiv": ("arXiv", "https://arxiv.org/abs/2412.00359v1"),

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from stages.benchmarks.glue import COLUMN_OF
 from stages.evidence import specifications
 from stages.evidence.scores import MISMATCHED
 from stages.report import names
@@ -20,7 +21,6 @@ from stages.report.words import alternative, content, say
 
 NOISE, TRANSFER = "kowsher2025_naacl_table5_noise", "kowsher2025_naacl_table6_cross_domain"
 FIGURES = {"noise_curves": ("noise", NOISE), "transfer_matrices": ("cross_domain", TRANSFER)}  # stage, table beside it
-MATCHED = {"mnli": "mnli_m"}  # the split that the papers' tables have
 SIZE = "base"  # of the published models
 MODEL = ["protocol", "size"]
 LOW, HIGH = 50.0, 100.0  # per cent, from the faintest to the strongest colour: a coin, and all answers right
@@ -41,7 +41,7 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
     """
     curves = curves.assign(source="reproduced", **{name: 100 * curves[name] for name in ("mean", "minimum", "maximum")})
     printed = _printed(cells, NOISE)
-    level, tested = printed["row"].astype(float) / 100, printed["column"].replace(MATCHED)
+    level, tested = printed["row"].astype(float) / 100, printed["column"].replace(COLUMN_OF)
     printed = printed.assign(level=level, evaluated_on=tested, kind="noise")
     drawings = []
     for ends, run in _runs(curves):
@@ -66,7 +66,7 @@ def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
     """
     means = means.assign(source="reproduced", mean=100 * means["mean"], trained=means["task"])
     printed = _printed(cells, TRANSFER)
-    printed = printed.assign(evaluated_on=printed["row"].replace(MATCHED), trained=printed["column"])
+    printed = printed.assign(evaluated_on=printed["row"].replace(COLUMN_OF), trained=printed["column"])
     drawings = []
     for ends, run in _runs(means):
         frame = pd.concat([printed, _with_priors(run)]) if len(run) else printed
@@ -175,13 +175,13 @@ def _lines(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], scale: t
 def _heat(axes: Axes, frame: pd.DataFrame) -> None:
     """One operator's matrix, its numbers in the cells; answers without a model below a gap."""
     tested = list(dict.fromkeys(frame["evaluated_on"]))
-    order = {MATCHED.get(task, task): task for task in dict.fromkeys(frame["trained"])}
+    order = {COLUMN_OF.get(task, task): task for task in dict.fromkeys(frame["trained"])}
     lines = [order.pop(split) for split in tested if split in order] + list(order.values())
     places = {line: place + 0.25 * (line in PRIORS) for place, line in enumerate(lines)}
     for row in frame.itertuples():
         x, y = tested.index(row.evaluated_on), places[row.trained]
         share = min(max((row.mean - LOW) / (HIGH - LOW), 0.0), 1.0)
-        itself = MATCHED.get(row.trained, row.trained) == row.evaluated_on
+        itself = COLUMN_OF.get(row.trained, row.trained) == row.evaluated_on
         three = itself and row.trained in THREE_CLASSES
         if not three:
             axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=HEAT, alpha=STRONGEST * share))

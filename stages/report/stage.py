@@ -12,7 +12,7 @@ import shutil
 
 import pandas as pd
 
-from stages.evidence import cells, scores, specifications
+from stages.evidence import cells, published, scores, specifications
 from stages.evidence.baselines import LABELS
 from stages.plumbing.files import ANALYSIS, REPORTS, TOKENS, temporary_sibling, write_atomically
 from stages.plumbing.settings import Settings
@@ -36,8 +36,7 @@ from stages.report import (
 )
 from stages.report.drawing import Drawing
 from stages.report.figures import draw, shares
-from stages.report.spreadsheets import csv_of
-from stages.report.tables import Grid
+from stages.report.tables import Grid, csv_of
 from stages.report.words import TEMPLATES, content, facts_of, sentence
 
 PRINTED = ("report", "supplement")  # the main page, and what stands on the other pages
@@ -74,7 +73,7 @@ def selected_tables(settings: Settings) -> list[Grid]:
     read = frames.reader(settings)
     by_source = ("forms", "settings", "open")
     grids = [own_tables.table(name, read, **facts) for name in content("tables") if name not in by_source]
-    for source, paper in verdicts.PAPERS.items():
+    for source, paper in published.PAPERS.items():
         code = "Authors' code, where the paper is silent" if source == "courtois2024" else "Setup that it follows"
         of_source = facts | {"paper": paper, "code_heading": code}
         for name, like in ((frames.of_settings(source), "settings"), (f"open_{source}", "open")):

@@ -3,6 +3,7 @@
 Nothing here knows HTML or LaTeX. paper_tables.py makes them of the papers' tables, own_tables.py all others.
 """
 
+import re
 from dataclasses import dataclass
 from math import ceil, isinf, isnan
 from typing import ClassVar
@@ -14,6 +15,8 @@ from stages.evidence.cell_verdicts import NOT_RUN
 MISSING = "–"
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 PHRASE = 45  # characters, from which a cell is a text
+FORMULA = re.compile(r"[=+@\t\r-]")  # how a text begins that a spreadsheet would compute
+NUMBER = re.compile(r"[+-]?[0-9.,]+(e[+-]?[0-9]+)?%?|-")  # or the dash that papers print for no number
 LONG, WIDE, GAP = 36, 90, 0.4  # lines that no longer fit a page; characters that fill one; space between groups
 
 
@@ -177,3 +180,17 @@ def interval(low: float, high: float, decimals: int) -> str:
 def probability(p: float) -> str:
     """Formats a probability with three digits after the point, and never as zero."""
     return MISSING if isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def csv_of(frame: pd.DataFrame) -> str:
+    """Writes a table as CSV.
+
+    Returns:
+        Its text, in which a cell that a spreadsheet would take for a formula (`=...`, or words after a plus, a minus
+        or an @) begins with an apostrophe, the sign of spreadsheets for text. Numbers stand as they are.
+    """
+    return frame.map(_as_text).to_csv(index=False, lineterminator="\n")
+
+
+def _as_text(cell: object) -> object:
+    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) and not NUMBER.fullmatch(cell) else cell

@@ -5,18 +5,13 @@ from collections import Counter
 
 import pandas as pd
 
+from stages.evidence import published
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, TRUNCATED
 from stages.evidence.statistics import ONE_CHECKPOINT
 from stages.report import names
 from stages.report.tables import Grid, Group, Heading, Line, Value
 from stages.report.words import content
 
-PAPERS = {
-    "courtois2024": "Courtois et al. 2024",
-    "kowsher": "Kowsher et al., both editions",
-    "hadamard_blog": "Hadamard blog post",
-    "aop": "Attention over parameters, draft section",
-}
 PAPER_OF = {"C": "courtois2024", "K": "kowsher", "K24": "kowsher", "K25": "kowsher", "H": "hadamard_blog", "AOP": "aop"}
 WORST = (FAILS, NOT_DECIDED, TRUNCATED, HOLDS)  # a fact has the worst verdict of its checks
 HOLD, FAIL = (HOLDS, "reproduced"), (FAILS, "contradicted", "partly", "unsupported", TRUNCATED)
@@ -54,7 +49,7 @@ def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
             because = names.prose(_marked(row[f"{column}_because"], shared[column]))
             verdict = row["reading"] if (column, row[column]) == COMMON else row[column]
             values.append(Value(verdict, because=because, kind="verdict", checks=rests if column == "numbers" else ()))
-        words = [("Paper", PAPERS[row["paper"]])]
+        words = [("Paper", published.PAPERS[row["paper"]])]
         words += [(heading, row[column]) for column, (heading, _) in LEDGERS.items()]
         groups.append(Group(row["id"], (Line("", tuple(values)),), anchor=row["id"], words=tuple(words)))
     heads = [
@@ -129,7 +124,7 @@ def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
             hold, fail = (int(verdicts.isin(kind).sum()) for kind in (HOLD, FAIL))
             entry = {"claims": len(verdicts), "decided": hold + fail, "hold": hold, "fail": fail}
             entry["open"] = entry["claims"] - entry["decided"]
-            totals += [{"source": PAPERS[paper], "ledger": heading} | entry] if len(verdicts) else []
+            totals += [{"source": published.PAPERS[paper], "ledger": heading} | entry] if len(verdicts) else []
     return pd.DataFrame(totals)
 
 
@@ -174,5 +169,5 @@ def audit_totals(checks: pd.DataFrame) -> pd.DataFrame:
         entry |= {"fails": counts[FAILS], "failing_checks": int((computed["verdict"] == FAILS).sum())}
         entry |= {"not_decided": counts[NOT_DECIDED]}
         entry |= {"by_reading": int(((of_source["by"] == "reading") & (of_source["verdict"] == FAILS)).sum())}
-        totals.append({"source": PAPERS[paper]} | entry)
+        totals.append({"source": published.PAPERS[paper]} | entry)
     return pd.DataFrame(totals)

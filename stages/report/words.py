@@ -1,6 +1,7 @@
 """English from templates: Jinja filled with numbers and keys. The text is plain; each form of the report escapes it."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from functools import cache
 from math import nan
 
@@ -14,6 +15,7 @@ from stages.plumbing.settings import Settings
 from stages.report import names, tables
 
 TEMPLATES = REPORTS / "templates"
+RAISED = re.compile(r"([\^_])(\w)")  # or lowered, in a plain-text formula
 
 
 def say(template: str, **values: object) -> str:
@@ -89,3 +91,16 @@ FILTERS = {  # of all templates: numbers and names as a reader knows them
 ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined)  # of text, not of markup: escaped where it is shown
 ENVIRONMENT.filters |= FILTERS
 ENVIRONMENT.globals |= {"fewest": FEWEST, "model": names.model, "verdict_on": verdict_on}
+
+
+def formula(text: str, escape: Callable[[str], str], marks: dict[str, str]) -> str:
+    """Writes `h^2/n` with its powers raised and its indices lowered.
+
+    Args:
+        text: of the formula; `^` raises the one character behind it, `_` lowers it.
+        escape: for the language that is written.
+        marks: what `^` and `_` are there, with `{}` in the place of the character.
+    """
+    between = RAISED.split(text)[::3]
+    signs = [marks[mark].format(escape(character)) for mark, character in RAISED.findall(text)]
+    return "".join(f"{escape(plain)}{sign}" for plain, sign in zip(between, [*signs, ""], strict=True))

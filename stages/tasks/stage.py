@@ -34,7 +34,7 @@ def main(settings: Settings) -> dict:
 def build(folder: Path, settings: Settings) -> list[dict]:
     """Writes every split of the named tasks, and the statistics, which it returns, a row a split."""
     tasks, statistics, root = settings.tasks, [], Path(settings.data.root or ".")
-    if settings.data.source == "embedded":
+    if settings.data.generated:
         root = folder / "source"
         _generate(root, settings)
     for name in (*tasks.names, *tasks.questions.names):

@@ -9,7 +9,7 @@ from stages.attention.bert import OperatorBertForSequenceClassification
 from stages.attention.configuration import configuration
 from stages.benchmarks.glue import TASKS
 from stages.classification import training as finetuning
-from stages.classification.run import FinetuningRun
+from stages.classification.runs import FinetuningRun
 from stages.classification.training import Encoded
 from stages.encoder_decoder import pairs as sentence_pairs
 from stages.encoder_decoder import steps as translation

@@ -26,7 +26,7 @@ from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
 from stages.timing import peers, speed
 from stages.training import machine
-from stages.training.rounds import interleaved
+from stages.training.machine import interleaved
 
 PRECISIONS = ("float32", "bfloat16")
 EMULATED = 0.25  # share of float32's speed below which bfloat16 is emulated, and no use to train in

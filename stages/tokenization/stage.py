@@ -19,8 +19,8 @@ from stages.plumbing.settings import Settings
 from stages.records import reading
 from stages.records.ledger import TOTAL, read_ledger
 from stages.sequences import packing
-from stages.tokenization import streams as tokens
 from stages.tokenization import vocabulary
+from stages.tokenization.streams import SPLITS, tokenize_shard
 
 
 def main(settings: Settings) -> dict:
@@ -58,7 +58,7 @@ def build(
 
     tokenized = _tokenize(shards, kept["documents"].tolist(), path, settings, workers)
     splits = {}
-    for split in tokens.SPLITS:
+    for split in SPLITS:
         totals = {key: sum(counts[split][key] for _, counts in tokenized) for key in tokenized[0][1][split]}
         streams = [stream / f"{split}.bin" for stream, _ in tokenized]
         packed = packing.pack(streams, folder / split, settings.sequence_length)
@@ -128,9 +128,9 @@ def _tokenize(
         )
         for shard, validation in zip(shards, held_out, strict=True)
     ]
-    tokenized = jobs.run(tokens.tokenize_shard, work, stage="tokenization", workers=workers)
+    tokenized = jobs.run(tokenize_shard, work, stage="tokenization", workers=workers)
     for shard, expected, (_, counts) in zip(shards, documents, tokenized, strict=True):
-        counted = sum(counts[split]["documents"] for split in tokens.SPLITS)
+        counted = sum(counts[split]["documents"] for split in SPLITS)
         if counted != expected:
             raise ValueError(f"{shard}: {counted} documents, its ledger says {expected}; run `dvc repro -f filtering`")
     return tokenized

@@ -1,7 +1,11 @@
-"""The machine that trains: its clock, and the peak of its matrix products."""
+"""The machine that trains: its clock, the peak of its matrix products, and things timed in turn.
 
+Several ways of doing one thing are timed round by round, so that a machine's drift affects all alike.
+"""
+
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 
 import torch
 
@@ -64,3 +68,17 @@ class Pace:
             "tokens_per_second": self._tokens / seconds,
             "model_flop_utilisation": self._flops / seconds / self._limit,
         }
+
+
+def interleaved(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict[Hashable, list[float]]:
+    """Calls one after the other within a round; returns for each what it returned in every round."""
+    values = {key: [] for key in calls}
+    for _ in range(rounds):
+        for key, call in calls.items():
+            values[key].append(call())
+    return values
+
+
+def median_ratio(values: Sequence[float], others: Sequence[float]) -> float:
+    """The median over the rounds of the ratio of two values of one round."""
+    return statistics.median(value / other for value, other in zip(values, others, strict=True))

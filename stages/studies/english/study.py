@@ -23,7 +23,7 @@ from stages.plumbing.files import write_atomically
 from stages.plumbing.settings import REFERENCE
 from stages.report import names
 from stages.report.drawing import INK, curve, panels, steps_axis, style
-from stages.report.spreadsheets import csv_of
+from stages.report.tables import csv_of
 from stages.studies.command import read
 
 THRESHOLD = 5.5  # nats, as in the study of lengths: half way between the plateau (6.1) and the knee of the curves (4.9)

@@ -30,7 +30,7 @@ from stages.plumbing.files import TOKENS, place, temporary_sibling, write_atomic
 from stages.plumbing.settings import Settings, load_settings
 from stages.pretraining import stage as pretraining
 from stages.report.drawing import SETTINGS
-from stages.report.spreadsheets import csv_of
+from stages.report.tables import csv_of
 from stages.sequences.packing import INDEX, read_index
 from stages.tokenization import stage as tokenization
 
@@ -165,9 +165,9 @@ def _runs(corpus: Corpus, settings: Settings, length: int) -> Iterator[Cut]:
 
 def _pretrain(run: Cut, folder: Path) -> dict:
     """Job: one run on the sequences of its length."""
-    from stages.pretraining.loop import pretrain
+    from stages.pretraining.loop import train
 
-    return pretrain(run, _cut(run.length), folder, folder / "live.csv")
+    return train(run, _cut(run.length), folder, folder / "live.csv")
 
 
 def _cut(length: int) -> Path:

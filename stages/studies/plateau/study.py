@@ -21,7 +21,7 @@ from stages.evidence.measurements import measurements
 from stages.evidence.statistics import bands
 from stages.plumbing.files import temporary_sibling, write_atomically
 from stages.report import drawing, html
-from stages.report.spreadsheets import csv_of
+from stages.report.tables import csv_of
 from stages.report.words import TEMPLATES
 from stages.studies.command import read
 from stages.studies.plateau import comparisons, figures, tables

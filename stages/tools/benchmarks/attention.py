@@ -26,9 +26,8 @@ from stages.attention.configuration import configuration
 from stages.attention.counts import block_work
 from stages.attention.operators import SELF_ATTENTION
 from stages.attention.products import merge, split
-from stages.training.machine import clocked
+from stages.training.machine import clocked, interleaved, median_ratio
 from stages.training.optimisation import autocast, device
-from stages.training.rounds import interleaved, median_ratio
 
 DROPOUT = 0.1
 Variant = tuple[str, str]  # operator, and form: stock, torch, naive or ours

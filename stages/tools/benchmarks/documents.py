@@ -18,13 +18,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from stages.filtering import shards as filtering
+from stages.filtering import shards
 from stages.plumbing.compression import zstd
 from stages.records import reading, records
 from stages.sequences import packing
-from stages.tokenization import streams as tokens
-from stages.tokenization import vocabulary
-from stages.training.rounds import interleaved, median_ratio
+from stages.tokenization import streams, vocabulary
+from stages.training.machine import interleaved, median_ratio
 
 EXCLUDED = ("agressif", "adult", "phishing", "warez")
 BOUNDS = {"above": 5.0, "below": 100_000.0}
@@ -86,13 +85,13 @@ def filtering_ways(folder: Path) -> dict[str, Callable[[], object]]:
     shard, plain = folder / "shard.jsonl.zst", folder / "plain.jsonl.zst"
     settings = {"shard": str(shard), "rules": RULES, "annotation": NO_ANNOTATION}
     filter_plainly(shard, plain)
-    filtering.filter_shard(settings, folder)
-    theirs, ours = ([*map(json.loads, reading.lines(path))] for path in (plain, folder / filtering.KEPT))
+    shards.filter_shard(settings, folder)
+    theirs, ours = ([*map(json.loads, reading.lines(path))] for path in (plain, folder / shards.KEPT))
     if theirs != ours:
         raise ValueError("both ways of filtering must keep the same documents")
     return {
         "json, what is kept written anew": lambda: filter_plainly(shard, plain),
-        "stage filtering": lambda: filtering.filter_shard(settings, folder),
+        "stage filtering": lambda: shards.filter_shard(settings, folder),
         "decompressing alone": lambda: sum(map(len, reading.blocks(shard))),
     }
 
@@ -138,7 +137,7 @@ def tokenization_ways(folder: Path) -> tuple[dict[str, Callable[[], object]], in
         return tokenized.map(group_texts, batched=True, load_from_cache_file=False)["input_ids"]
 
     def with_stage() -> np.ndarray:
-        tokens.tokenize_shard(settings, folder)
+        streams.tokenize_shard(settings, folder)
         packing.pack([folder / "train.bin"], folder / "train", SEQUENCE_LENGTH)
         return np.memmap(folder / "train" / "part_1.bin", dtype=packing.ITEM).reshape(-1, SEQUENCE_LENGTH)
 

@@ -33,7 +33,7 @@ from stages.plumbing.training_sections import Finetuning, Model, Pretraining
 from stages.sequences import packing
 from stages.timing import peers, speed
 from stages.training import machine
-from stages.training.rounds import interleaved, median_ratio
+from stages.training.machine import interleaved, median_ratio
 
 PRECISIONS = ("float32", "bfloat16")
 WAYS = tuple((way, precision) for precision in PRECISIONS for way in ("stock", "ours"))

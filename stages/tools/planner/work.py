@@ -18,15 +18,15 @@ import pandas as pd
 
 from stages.attention.counts import model_parameters, training_flops
 from stages.benchmarks.glue import TASKS
-from stages.classification.run import FinetuningRun
+from stages.classification.runs import FinetuningRun
 from stages.convergence import stage as convergence
 from stages.cross_domain import stage as cross_domain
 from stages.finetuning import stage as finetuning
 from stages.masked_lm import run as masked_lm
 from stages.noise import stage as noise
-from stages.plumbing.done import finished
 from stages.plumbing.files import STATISTICS, TOKENS
 from stages.plumbing.observations import NOT_PRETRAINED
+from stages.plumbing.progress import finished
 from stages.plumbing.run import Run
 from stages.plumbing.settings import REFERENCE, Settings
 from stages.pretraining import stage as pretraining
@@ -100,7 +100,7 @@ def amounts(settings: Settings) -> Amounts:
             section = questions if name in questions.hub else settings.tasks
             limit = section.train_examples if split == "train" else section.validation_examples
             examples[name, split] = min(examples[name, split], limit or examples[name, split])
-    generated = settings.data.source == "embedded"
+    generated = settings.data.generated
     lengths = LENGTHS["embedded" if generated else "original"]
     longest = lengths["context"] if generated else questions.triviaqa_words * PIECES_A_WORD
     return Amounts(vocabulary_size, sequences, examples, lengths | {"triviaqa": longest}, tasks)
