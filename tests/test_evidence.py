@@ -95,6 +95,8 @@ def test_the_published_gain_is_small_and_speaks_for_checkpoints(raw):
     numbers = ["estimate", "low", "high", "p"]
     assert whole.loc["base", numbers].tolist() == pytest.approx([0.625, 0.054, 1.196, 0.0385], abs=0.001)
     assert whole.loc["small", numbers].tolist() == pytest.approx([0.664, 0.212, 1.117, 0.0151], abs=0.001)
+    assert whole["p_unpaired"].to_dict() == pytest.approx({"base": 0.0995, "small": 0.0154}, abs=1e-4)
+    assert whole["only_paired"].to_dict() == {"base": True, "small": False}
     assert whole["paired"].all() and set(whole["unit_of_inference"]) == {"fine-tuning seeds"}
     assert set(whole["verdict"]) == {"one checkpoint per arm"} and set(whole["direction"]) == {"higher"}
     columns = frame[(frame["size"] == "base") & (frame["arm"] == "pairwise") & (frame["at"] != scores.GLUE_SCORE)]

@@ -125,7 +125,8 @@ def test_the_readme_begins_with_what_the_released_results_say_and_the_findings_w
     assert set(rows["n"]) == {5} and rows["paired"].all()
     base, small, symmetric = rows.loc["pairwise", "base"], rows.loc["pairwise", "small"], rows.loc["symmetric", "base"]
     assert (base["direction"], small["direction"], symmetric["direction"]) == ("higher", "higher", "lower")
-    gain = f"({small['estimate']:+.2f} points, {small['low']:.2f} to {small['high']:.2f})"
+    bounds = f"{small['low']:.2f} to {small['high']:.2f}"
+    gain = f"({small['estimate']:+.2f} points; 95 % interval over five fine-tuning seeds {bounds};"
     assert f"at BERT-small {gain}" in said("README.md")
     gain = f"At BERT-base its {base['estimate']:+.2f} is shown only if runs of equal seeds are paired"
     assert f"{gain} ({base['low']:.2f} to {base['high']:.2f})" in said("README.md")
@@ -215,7 +216,11 @@ def test_the_findings_take_further_numbers_of_the_studies_from_their_tables():
     assert f"times differ after Holm's correction (p = {pairwise['p_holm']:.2f})" in page
     assert pairwise["hazard_p_holm"] < 0.001 and "With errors by seed it does (p < 0.001)" in page
     first = pd.read_csv(plateau / "plateau_tests.csv").query("question == 'operator' and term == 'pairwise'").iloc[0]
-    both = f"({pairwise['difference']:.0f} steps against {first['telling_difference']:.0f})"
+    deeper, shallower = (
+        f"{row[f'{name}difference']:.0f}{{}}, {row[f'{name}low']:.0f} to {row[f'{name}high']:.0f}"
+        for row, name in ((pairwise, ""), (first, "telling_"))
+    )
+    both = f"({deeper.format(' steps')}, against {shallower.format('')})"
     assert both in page
     spreads = pd.read_csv(deep / "plateau_arms.csv").set_index("arm")["spread"]
     assert f"gives it a spread of {spreads['pairwise']:.2f} here, original {spreads['original']:.2f}" in page
@@ -291,13 +296,15 @@ def test_the_findings_take_further_numbers_of_the_studies_from_their_tables():
     close = places[told & (places["p_holm"].between(0.045, 0.05))]
     assert [f"{step:.0f}" for step in close["difference"]] == ["-131", "-81", "75"]
     assert f"(p = {close['p_holm'].max():.3f})" in page and close["p_holm"].nunique() == 1
-    assert {"cola", "mrpc", "rte"} == set(
-        against.loc[against["at_chance"], "at"]
-    ) and "on CoLA, MRPC and RTE no operator's mean is shown to be above a constant answer" in page
+    assert (
+        {"cola", "mrpc", "rte"} == set(against.loc[against["at_chance"], "at"])
+        and "on CoLA, MRPC and RTE no operator's mean is above the 95 % interval, over examples, of a constant answer"
+        in page
+    )
     for arm in ("symmetric", "shared"):
         assert f"{arm}: p = {whole.loc[arm, 'p_holm']:.3f}" in page
     found = whole.loc[whole["direction"] != "lower", "detectable"]
-    assert f"{found.min():.1f} to {found.max():.1f} points would be, in 80 % of such runs" in page
+    assert f"{found.min():.1f} to {found.max():.1f} points would be found in 80 %, at that step" in page
     entropy = pd.read_csv(files / "probes.csv").groupby("operator")["attention_entropy"].agg(["min", "max"]).round(2)
     ends = (
         f"{entropy.loc[key, 'min']:.2f} to {entropy.loc[key, 'max']:.2f}" for key in ("pairwise", "pairwise_scaled")

@@ -17,8 +17,8 @@ import yaml
 from stages.analysis import robustness
 from stages.evidence import baselines, convergence, power, scores, survival
 from stages.evidence.derived import matching
-from stages.evidence.estimate import between
-from stages.evidence.statistics import FEWEST, INCONCLUSIVE, TOO_FEW, holm, too_few, verdict
+from stages.evidence.estimate import between, welch
+from stages.evidence.statistics import FEWEST, INCONCLUSIVE, TOO_FEW, holm, too_few, units, verdict
 from stages.plumbing.settings import REFERENCE
 
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
@@ -119,6 +119,7 @@ def _contrast(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float, mar
         "unit_of_inference": estimate.unit,
         "estimate": estimate.value,
         **{name: getattr(estimate, name) for name in ("paired", "low", "high", "error", "freedom", "p")},
+        "p_unpaired": welch(*(units(side)[0] for side in arms), confidence).p if estimate.paired else estimate.p,
         **dict(zip(("n", "n_reference"), estimate.n, strict=True)),
         **dict(zip(("never", "never_reference"), never, strict=True)),
         "margin": margin,
@@ -137,7 +138,7 @@ def _family(row) -> str:
 
 def _with_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """Adjusts the p values of one family and gives its verdicts, from the adjusted ones."""
-    adjusted = {f"{name}_holm": holm(family[name].to_numpy(float)) for name in ("p", "p_equivalence")}
+    adjusted = {f"{name}_holm": holm(family[name].to_numpy(float)) for name in ("p", "p_unpaired", "p_equivalence")}
     tests, detectable = int(family["p"].notna().sum()), power.smallest_effects(family, alpha)
     family = family.assign(**adjusted, tests=tests, detectable=detectable)
     few = [too_few(row.unit_of_inference, row.n, row.n_reference) for row in family.itertuples()]
@@ -150,4 +151,5 @@ def _with_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     undecided = family["margin"].isna() & (family["verdict"] == INCONCLUSIVE)
     words = {name: text.format(fewest=FEWEST) for name, text in _words()["reasons"].items()}
     reasons = family["verdict"].mask(undecided, "no margin").map(words)
-    return family.assign(direction=np.where(shown, signs, ""), reason=reasons)
+    only_paired = shown & ~(family["p_unpaired_holm"] < alpha)
+    return family.assign(direction=np.where(shown, signs, ""), only_paired=only_paired, reason=reasons)

@@ -8,6 +8,8 @@ from stages.evidence.arithmetic import FAILS
 from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.evidence.statistics import ONE_CHECKPOINT, TOO_FEW
+from stages.plumbing.observations import NOT_PRETRAINED
+from stages.plumbing.settings import REFERENCE
 from stages.report import frames, inputs, names
 from stages.report.inputs import select
 from stages.report.words import content, sentence
@@ -210,6 +212,8 @@ def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
     judged = averages if len(averages) else columns
     chance = columns.groupby("evaluated_on", sort=False)["at_chance"].agg(lambda marks: bool(marks.eq(True).all()))
     words = averages["words_and_overlap"].dropna()
+    protocol = settings.protocols[0]  # and the first size: those of the baseline that is not pre-trained
+    reference = select(averages, operator=REFERENCE, size=settings.sizes[0], protocol=protocol)["mean"]
     return {
         "settings": settings,
         "data": settings.report.data or content("sentences")["sources"][settings.data.source],
@@ -220,6 +224,8 @@ def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
         "averaged": len(averages) > 0,
         "at_chance": None if judged["at_chance"].isna().all() else int(judged["at_chance"].eq(True).sum()),
         "chance_tasks": [column for column in COLUMNS if chance.get(column, False)],
+        "untrained": inputs.baseline_scores(NOT_PRETRAINED, "score", protocol).get(GLUE_SCORE),
+        "pretrained": 100 * reference.iloc[0] if len(reference) else None,
         "beaten": words.iloc[0] if len(words) and (averages.loc[words.index, "mean"] < words).all() else None,
     }
 

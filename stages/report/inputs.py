@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from stages.evidence import baselines, published
+from stages.evidence import published
 from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.statistics import EQUIVALENT, TOO_FEW
 from stages.plumbing import handover
@@ -63,10 +63,10 @@ def pairs_ledger() -> pd.DataFrame:
     )
 
 
-def constant_answers(metric: str, protocol: str = "") -> dict[str, float]:
-    """Selects the score of a constant answer, in per cent, by split."""
+def baseline_scores(name: str, metric: str, protocol: str = "") -> dict[str, float]:
+    """Selects what one of the baselines scores, in per cent, by split."""
     rows = read("baselines").fillna({"protocol": ""})
-    rows = select(rows, operator=baselines.MOST_FREQUENT, metric=metric, protocol=protocol)
+    rows = select(rows, operator=name, metric=metric, protocol=protocol)
     return (100 * rows.set_index("evaluated_on")["value"]).to_dict()
 
 

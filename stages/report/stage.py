@@ -9,11 +9,12 @@ reports/model_cards/OPERATOR-SIZE.md; where params.yaml asks for them, reports/{
 
 import json
 import shutil
+from functools import partial
 
 import pandas as pd
 
 from stages.evidence import cells, published, scores, specifications
-from stages.evidence.baselines import LABELS
+from stages.evidence.baselines import LABELS, MOST_FREQUENT
 from stages.plumbing.files import ANALYSIS, REPORTS, TOKENS, temporary_sibling, write_atomically
 from stages.plumbing.settings import Settings
 from stages.report import (
@@ -99,7 +100,8 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     """Draws every figure of the report, by name."""
     runs = inputs.read("runs")
     runs = runs[runs["evaluated_on"] == scores.GLUE_SCORE].assign(score=lambda rows: 100 * rows["value"])
-    score = {name: inputs.constant_answers("score", name).get(scores.GLUE_SCORE) for name in settings.protocols}
+    constant = partial(inputs.baseline_scores, MOST_FREQUENT)
+    score = {name: constant("score", name).get(scores.GLUE_SCORE) for name in settings.protocols}
     runs["constant"] = runs["protocol"].map(score).where(runs["source"] == "reproduced").astype(float)
     frame_of = {
         "curves": inputs.read("curves"),
@@ -108,7 +110,7 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     }
     figures = [draw(figure, frame_of[figure.kind]) for figure in specifications.load()[1].values()]
     filled = inputs.read("cells", dtype=cells.TYPES)
-    figures += robustness_figures.noise(inputs.read("noise_curves"), filled, inputs.constant_answers("accuracy"))
+    figures += robustness_figures.noise(inputs.read("noise_curves"), filled, constant("accuracy"))
     figures += robustness_figures.transfer(inputs.read("transfer"), filled)
     figures += own_figures.translation(inputs.read("translation_curves"))
     figures += own_figures.waiting(inputs.read("waiting"))
