@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
-from stages.plumbing.files import PRETRAINED
+from stages.plumbing.files import pretrained
 from stages.plumbing.model_folders import card
 from stages.plumbing.operators import described
 from stages.report import first_screen, html, names
@@ -23,7 +23,7 @@ def cards(settings, summaries: pd.DataFrame) -> dict[str, str]:
     for size in settings.sizes:
         for operator in settings.operators:
             text = template.render(_values(operator, size, settings, summaries)).strip()
-            weights = PRETRAINED / f"{operator}-{size}" / f"seed-{settings.pretraining.seeds[0]}"
+            weights = pretrained(operator, size, settings.pretraining.seeds[0])
             title = f"BERT-{size} with {names.operator(operator)} attention"
             variant = settings.variant(operator)
             texts[f"{operator}-{size}"] = card(weights, title, text, operator, variant, "fill-mask", {})

@@ -13,7 +13,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from stages.plumbing import jobs
-from stages.plumbing.files import FILTERED, LEDGER, TOKENS, delete, write_atomically
+from stages.plumbing.files import FILTERED, LEDGER, TOKENIZER, TOKENS, delete, write_atomically
 from stages.plumbing.sections import Tokenization
 from stages.plumbing.settings import Settings
 from stages.records import reading
@@ -51,7 +51,7 @@ def build(
     kept = ledger[(ledger["fate"] == "kept") & (ledger["shard"] != TOTAL) & (ledger["documents"] > 0)]
     shards = [filtered / name for name in kept["shard"]]
     delete(folder)
-    path = folder / "tokenizer" / "tokenizer.json"
+    path = folder / TOKENIZER.relative_to(TOKENS)
     path.parent.mkdir(parents=True)
     tokenizer, read = choose_tokenizer(settings, root, shards, workers)
     tokenizer.save(str(path))
