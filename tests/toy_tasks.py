@@ -3,8 +3,7 @@
 from pathlib import Path
 from types import SimpleNamespace
 
-from stages.benchmarks.glue import TASKS
-from stages.plumbing.sections import Data
+from stages.plumbing.sections import GLUE, Data
 from stages.plumbing.settings import load_settings
 
 LAPTOP = load_settings(Path(__file__).parents[1] / "stages/scales/laptop.yaml")
@@ -18,7 +17,7 @@ configs:
 """
 
 
-def settings(source="files", root=None, names=tuple(TASKS), train=None, validation=None, seed=1, questions=None):
+def settings(source="files", root=None, names=tuple(GLUE), train=None, validation=None, seed=1, questions=None):
     """Those of laptop with other tasks. questions: what that section has otherwise; None: SQuAD 1.1 alone."""
     sizes = {"train_examples": train, "validation_examples": validation}
     section = LAPTOP.tasks.questions.model_copy(update=sizes | (questions or {"names": ("squad1",)}))
