@@ -3,8 +3,8 @@
 
 A stage NAME is the function `main` of stages/NAME/stage.py. Its arguments after the settings are those of the command
 line, or those in the name under which DVC runs it (`pretraining@OPERATOR-SIZE`); one that is left out is None. What it
-returns goes into data/runs beside the times, versions and processor of the run and the checksums of its files; None,
-for no record, where it did jobs alone and left no outputs.
+returns, a dictionary, goes into data/runs together with the times, versions and processor of the run and the checksums
+of its files; None leaves no record, where the stage did jobs alone and left no outputs, and for `settings`.
 """
 
 import argparse
@@ -22,11 +22,14 @@ from stages.plumbing.files import write_atomically
 from stages.plumbing.settings import PATH, load_settings
 
 FOLDER = Path(__file__).parent
-LISTS = {"protocol": "protocols", "operator": "operators", "size": "sizes"}  # arguments, and their keys of params.yaml
+LISTS = {"protocol": "protocols", "operator": "operators", "size": "sizes"}  # argument: its key in params.yaml
 
 
 def main(command_line: list[str]) -> None:
-    """Parses a command line and runs the stage that it names; an error that a user can mend is one clear message."""
+    """Parses a command line and runs the stage that it names; an error that a user can mend is one clear message.
+
+    command_line: the words after `python -m stages`.
+    """
     arguments = vars(parser().parse_args(command_line))
     name = arguments.pop("stage")
     with clear_errors():
@@ -34,11 +37,12 @@ def main(command_line: list[str]) -> None:
             return print(scales.write(**arguments, path=PATH))
         settings = load_settings()
         jobs.prepare(FOLDER / name / "stage.py", settings.workers)
-        # these load pandas, and the server of processes loads meanwhile
+        # imported here, as these load pandas while the server of processes is loading
         from stages.plumbing import handover, observations, progress
 
         command = os.environ.get("DVC_STAGE", "").rpartition(":")[2]
-        if "@" in command and not any(arguments.values()):  # a name that no shell has read, whatever it holds
+        # DVC hands on the name of its command in the environment, where no shell reads it; no value holds a hyphen
+        if "@" in command and not any(arguments.values()):
             arguments = dict(zip(arguments, command.partition("@")[2].split("-"), strict=True))
         named = {argument: value for argument, value in arguments.items() if value}
         for argument, value in named.items():
@@ -60,7 +64,10 @@ def main(command_line: list[str]) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line, with a sub-command for every folder that holds a stage."""
+    """Builds the parser of the command line, with a sub-command `scale` and one for every folder that holds a stage.
+
+    The arguments of a stage are those of its function `main`, the settings left out; all of them are optional.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m stages", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -68,7 +75,7 @@ def parser() -> argparse.ArgumentParser:
     scale = stages.add_parser("scale", help="Writes params.yaml anew, of one of the scales; says what it replaced.")
     scale.add_argument("scale", choices=scales.names())
     for source in sorted(FOLDER.glob("*/stage.py")):
-        tree = ast.parse(source.read_text(encoding="utf-8"))  # read, not imported: help answers at once
+        tree = ast.parse(source.read_text(encoding="utf-8"))  # read, not imported, so that help answers at once
         description = ast.get_docstring(tree)
         stage = stages.add_parser(
             source.parent.name,

@@ -19,9 +19,9 @@ LOST, CLEAN = "accuracy_lost", {"metric": "accuracy", "condition": "noise=0"}  #
 def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) -> Estimate | None:
     """Estimates what a test asks for in one place.
 
-    Times to a milestone are restricted to the steps at which all runs that are compared are known
-    (stages.evidence.survival). Where a run never got there, a mean is only known to be at least what it seems, and a
-    ratio to be at least, or at most; both at once decide nothing.
+    Times to a milestone are cut at the last step at which all runs that are compared are known
+    (stages.evidence.survival). Where a run never got there, a mean is a lower bound, and so is a difference or ratio if
+    the run is one of the operator `of`; if it is one of `than`, they are upper bounds. Both at once decide nothing.
 
     Args:
         test: an entry of claim_rules.yaml; its `test` says what is estimated.
@@ -30,7 +30,7 @@ def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) ->
         confidence: of the interval.
 
     Returns:
-        The estimate in the unit of the claim; None where the runs that it needs are missing.
+        The estimate in the unit of the claim; None where runs that it needs are missing, or a spread is 0 or unknown.
     """
     selects = [select | {"operator": test[side]} for side in ("of", "than")] if "of" in test else [select]
     arms = [_scaled(test, rows, fields) for fields in selects]
@@ -79,7 +79,7 @@ def _spread(arms: list[pd.DataFrame], confidence: float) -> Estimate | None:
 
 
 def bounds(test: dict) -> tuple[float, float]:
-    """The claim as a range."""
+    """The claim as a range: its lower and its upper end, infinite where it is open."""
     if "within" in test:
         return -test["within"], test["within"]
     if "between" in test:
@@ -88,7 +88,7 @@ def bounds(test: dict) -> tuple[float, float]:
 
 
 def _scaled(test: dict, rows: pd.DataFrame, select: dict) -> pd.DataFrame:
-    """The selected rows in the unit of the claim's numbers."""
+    """Selects rows, and multiplies their values and ends of chance by `scale`, to the unit of the claim's numbers."""
     runs = convergence.selected(rows, select)
     numbers = runs.columns.intersection(["value", "most_frequent_high"])
     return runs.assign(**test.get("scale", 1) * runs[numbers])

@@ -1,4 +1,4 @@
-"""The power of a claim's tests: what so many runs with such a spread would find."""
+"""The power of a claim's tests: what repetitions of this run, with as many seeds and such a spread, would find."""
 
 from math import exp, isinf, log, sqrt
 
@@ -6,20 +6,24 @@ from stages.analysis.claim_estimates import bounds
 from stages.analysis.claim_tests import Place
 from stages.evidence import power
 
-SHARE, SPREAD, RATIO = "share", "spread", "ratio"  # what is reported of a place; or the name of a metric
+SHARE, SPREAD, RATIO = "share", "spread", "ratio"  # kinds of answers; or the name of a metric
 
 
 def of_place(place: Place, alpha: float) -> dict:
-    """The power of the test in one place, whose estimate has an interval.
+    """Computes the power of the test in one place, whose estimate has an interval.
+
+    For a claimed effect, an equivalence of equal operators and the middle of a claimed range, this is the share of
+    repetitions that would show them (kind SHARE); otherwise the smallest effect that OFTEN of them would show.
 
     Args:
         place: of a claim.
         alpha: the level of the test.
 
     Returns:
-        effect: a true value in the unit of the claim, or the margin of an equivalence. share: in how many of such runs
-        it would be shown. bound: what it would be shown to lie beyond; None for a range, and where that is no effect.
-        kind, certainty: places of one kind can be ranked, the lower the certainty the less certain of an answer.
+        effect: a true value in the unit of the claim, or the margin of an equivalence. share: of the repetitions, those
+        in which it would be shown. bound: what it would be shown to lie beyond; None for a range or a spread, and where
+        the bound is no effect (0, or a ratio of 1). kind: SHARE, SPREAD, RATIO or, for smallest differences and means,
+        the metric. certainty: ranks places of one kind; the lowest one is the least certain of an answer.
     """
     test, estimate = place.test, place.estimate
     low, high = bounds(test)

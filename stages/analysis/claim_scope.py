@@ -7,7 +7,7 @@ import pandas as pd
 
 from stages.analysis.claim_words import say
 
-GENERATED = "sequences"  # the size of measurements whose data are generated in every run, as their claim has it
+GENERATED = "sequences"  # the size of measurements whose data every run generates, as their claim does
 TIMED = ("epochs", "timing")  # a key of a protocol, and the stage whose times do not depend on it
 
 
@@ -17,7 +17,7 @@ class Scope:
 
     sizes: the names of the model sizes that were run. comparable: whether the data are of the papers' kind, and not
     generated. confidence: the level of the intervals. alpha: the level of the tests. differing: by protocol of
-    translation, the keys that it has otherwise than its source, as `differing_keys` lists them.
+    translation, the keys in which it differs from its source, as `differing_keys` lists them.
     """
 
     sizes: tuple[str, ...]
@@ -28,7 +28,7 @@ class Scope:
 
 
 def differing_keys(sources: Mapping[str, dict], protocols: Mapping[str, dict]) -> dict[str, list[tuple]]:
-    """Lists what each protocol of translation has otherwise than its source.
+    """Lists in what each protocol of translation differs from its source.
 
     Args:
         sources: what a protocol must have for the claims of its source to be tested, as claim_rules.yaml lists it.
@@ -49,7 +49,7 @@ def is_count(test: dict) -> bool:
 
 
 def obstacle(tests: list[dict], run: pd.DataFrame, scope: Scope) -> str:
-    """Says in a sentence why this run cannot test a claim; empty if it can.
+    """Says in a sentence why this run cannot test a claim; an empty text if it can.
 
     The first of four reasons counts: a stage was not run, a size was not run, the data are generated, or a protocol of
     translation ran otherwise than its source's. Tests that count parameters need no stage and no data, and tests of the

@@ -3,10 +3,10 @@
 A test is an entry of claim_rules.yaml, and it is made in every place that it names: a size, a task, a condition. A
 claim holds where it holds in every place, so each is tested at alpha and all must pass (an intersection-union test,
 Berger 1982). It fails where it fails somewhere, so the places' p values against it are adjusted by Holm's method. Both
-err in at most a share alpha of runs, however many places there are; with neither, the claim stays open. A claim about
-an operator is decided by three pre-training runs or more: one checkpoint per arm leaves it open, and two seeds do. A
-place where all that is compared is at chance shows nothing: the claim cannot hold there, and fails where it is shown
-to fail in another place.
+err in at most a share alpha of repetitions of the run, however many places there are; with neither, the claim stays
+open. A claim about an operator is decided by three pre-training runs or more per arm: one checkpoint leaves it open,
+and so do two seeds. A place where all that is compared is at chance shows nothing: the claim cannot hold there, and
+fails where it is shown to fail in another place.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,10 @@ AS_CLAIMED, NOT_AS_CLAIMED, OPPOSITE, UNDECIDED = "as claimed", "not as claimed"
 
 @dataclass(frozen=True)
 class Place:
-    """One place of a claim. estimate: None where nothing was measured. select, size: what is estimated there."""
+    """One place of a claim. test: an entry of claim_rules.yaml. estimate: None where nothing was measured.
+
+    select: the fields that measurements of this place have; size: of the models, None where the test itself names it.
+    """
 
     test: dict
     estimate: Estimate | None
@@ -39,9 +42,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Outcome:
-    """verdict: of the claim. reading: what the runs themselves say, whatever they can speak for; empty for counts.
+    """What the tests of a claim found. verdict: as `evaluate` lists them. places: how many the claim speaks of.
 
-    measured: the places with an estimate. places: how many the claim speaks of.
+    reading: what the runs themselves say, AS_CLAIMED to UNDECIDED or AT_CHANCE, even if they are too few to speak for
+    an operator; an empty text for counts and where nothing was measured. measured: the places with an estimate.
     """
 
     verdict: str
@@ -65,12 +69,13 @@ def evaluate(
         rows: measurements, as `claim_estimates.estimate` takes them.
         confidence: of the intervals.
         alpha: the level of the tests.
-        size: in place of the sizes that the tests name.
+        size: where it is given, the one size that takes the place of those that the tests name.
         single: whether single runs are read by their value, which decides about those runs and nothing else.
 
     Returns:
         The outcome; its verdict is HOLDS, FAILS, INCONCLUSIVE, NOT_TESTED where measurements are missing, or why there
-        is none: AT_CHANCE, or as `statistics.too_few` says. Of counts also TRUNCATED and PARTLY.
+        is none: AT_CHANCE, or as `statistics.too_few` says. Of counts also TRUNCATED (all hold or are truncated) and
+        PARTLY (some fail).
     """
     places = [place for test in tests for place in _places(test, rows, size, confidence)]
     measured = tuple(place for place in places if place.estimate is not None)
@@ -94,7 +99,7 @@ def evaluate(
 
 
 def _places(test: dict, rows: pd.DataFrame, size: str | None, confidence: float) -> list[Place]:
-    """One for every size and every value of `each`."""
+    """Makes the places of a test, one for every size and every value of the field that its `each` names."""
     key, values = next(iter(test.get("each", {}).items()), (None, [None]))
     sizes = [None] if "size" in test["select"] else [size] if size else test["sizes"]
     selects = [
@@ -105,12 +110,12 @@ def _places(test: dict, rows: pd.DataFrame, size: str | None, confidence: float)
 
 
 def _counted(place: Place) -> str:
-    """A count against what is printed, by the tolerance of its digits and words, or against a range."""
+    """Judges a count by the printed number, with the tolerance of its digits and word, or by a range."""
     if "printed" not in place.test:
         low, high = bounds(place.test)
         return HOLDS if low <= place.estimate.value <= high else FAILS
     count = Fraction(place.estimate.value).limit_denominator(10**9)
-    exact = 1 / (1 - count / 100) if place.test.get("fold") else count
+    exact = 1 / (1 - count / 100) if place.test.get("fold") else count  # a saving in per cent as a factor
     return judge(str(place.test["printed"]), exact, place.test.get("word", ""))
 
 
@@ -118,7 +123,7 @@ def decide(places: Sequence[Place], alpha: float, single: bool = False) -> str:
     """HOLDS, FAILS or INCONCLUSIVE, by the rule at the head of this file; how many seeds there are is not asked here.
 
     Args:
-        places: with an estimate each.
+        places: each with an estimate.
         alpha: the level of the test of the claim as a whole.
         single: as for `evaluate`.
     """
@@ -129,15 +134,15 @@ def decide(places: Sequence[Place], alpha: float, single: bool = False) -> str:
 
 
 def _shown_somewhere(places: Sequence[Place], p_values: np.ndarray, alpha: float) -> bool:
-    """Whether p values [places] show something after Holm's method, in a place that is not at chance."""
+    """Whether one of p values [places] is below alpha after Holm's method, in a place that is not at chance."""
     return any(p < alpha and not place.estimate.at_chance for place, p in zip(places, holm(p_values), strict=True))
 
 
 def _p_values(place: Place, single: bool) -> tuple[float, float]:
     """p of the test that the effect is as claimed, and p of the test that it lies outside of what is claimed.
 
-    The first is two-sided, but one-sided at both ends for an equivalence; the second is two-sided, and NaN where there
-    is no test.
+    The first is two-sided, but one-sided at both ends for an equivalence; the second is two-sided. Where there is no
+    test, they are 1 and NaN. single: as for `evaluate`.
     """
     effect = place.estimate
     if effect.exact or place.test.get("point") or (single and not effect.tested):
@@ -153,7 +158,7 @@ def _p_values(place: Place, single: bool) -> tuple[float, float]:
 
 
 def _reading(places: Sequence[Place], verdict: str, alpha: float) -> str:
-    """What the runs say. A direction is called opposite only where an interval excludes no effect on the other side."""
+    """What the runs say; OPPOSITE only where a place shows an effect in the direction other than the claimed one."""
     if verdict == HOLDS:
         return AS_CLAIMED
     if verdict != FAILS:
@@ -163,7 +168,7 @@ def _reading(places: Sequence[Place], verdict: str, alpha: float) -> str:
 
 
 def _p_opposite(place: Place) -> float:
-    """Two-sided p that an effect has the other sign than the claimed one; NaN for claims without a direction."""
+    """Two-sided p that an effect has the sign opposite to the claimed one; NaN without a direction or a test."""
     test, effect = place.test, place.estimate
     if test["test"] not in ("difference", "spread") or not effect.tested or ("above" in test) == ("below" in test):
         return np.nan

@@ -19,7 +19,7 @@ PATH = Path(__file__).with_name("claim_words.yaml")
 
 @cache
 def _environment() -> jinja2.Environment:
-    """What renders the texts, which are no markup: the report escapes them where it shows them."""
+    """What renders the texts. They are no markup, so that nothing is escaped here: the report does it on its pages."""
     texts = yaml.safe_load(PATH.read_text(encoding="utf-8"))
     environment = jinja2.Environment(loader=jinja2.DictLoader(texts))
     environment.filters |= {"model": model, "figure": _figure, "short": "{:g}".format, "entries": _entries}
@@ -29,17 +29,20 @@ def _environment() -> jinja2.Environment:
 
 
 def say(name: str, **values: object) -> str:
-    """A text of claim_words.yaml with these values, in one line."""
+    """Renders a text of claim_words.yaml with these values, in one line."""
     return " ".join(_environment().get_template(name).render(values).split())
 
 
 def fields(outcome: Outcome, confidence: float, alpha: float) -> dict:
-    """Describes an outcome in the columns of the ledger, with its verdict and the reason for it.
+    """Describes an outcome in the columns of the ledger (`claims.COLUMNS`), from `verdict` to `power`, in words.
 
     Args:
         outcome: of the tests of a claim.
         confidence: of the intervals.
         alpha: the level of the tests.
+
+    Returns:
+        A text for each of these columns; that of `power` is empty where the verdict is AT_CHANCE, and for counts.
     """
     units = dict.fromkeys(say("unit_of_inference", estimate=place.estimate) for place in outcome.measured)
     return {
@@ -54,7 +57,11 @@ def fields(outcome: Outcome, confidence: float, alpha: float) -> dict:
 
 
 def power(places: Sequence[Place], alpha: float) -> str:
-    """What so many runs with such a spread would find; empty for counts. places: with an estimate each."""
+    """Says what repetitions with so many runs and such a spread would find; an empty text for counts.
+
+    Of places whose powers can be ranked (of one kind), the least certain one speaks; places with single runs, or equal
+    ones on a side, are counted. places: each with an estimate.
+    """
     kinds: dict[str, list[tuple[float, str]]] = {}
     for place in places:
         if place.estimate.has_interval:
@@ -72,12 +79,12 @@ def power(places: Sequence[Place], alpha: float) -> str:
 
 
 def _entries(record: dict, *keys: str) -> list[str]:
-    """The values of these keys that the record has, in the order of the keys."""
+    """The values, as texts, of those of the keys that the record has and that are not empty; in the keys' order."""
     return [str(record[key]) for key in keys if record.get(key)]
 
 
 def _figure(value: float, estimate: Estimate) -> str:
-    """A number with as many digits as the size of the estimate asks for."""
+    """Formats a number by its estimate: whole if that is a count or from 1,000, `.3g` below 1, else two decimals."""
     count = estimate.exact and float(estimate.value).is_integer()
     size = abs(estimate.value)
     return _minus(f"{value:{',.0f' if count or size >= 1000 else '.3g' if size < 1 else '.2f'}}")

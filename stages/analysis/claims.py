@@ -4,7 +4,7 @@
 holds what the raw results that Courtois et al. released say of their own claims. `training` holds what this run says.
 The claims are those of data/published/claims.yaml; the tests that decide them stand in claim_rules.yaml and are done by
 claim_tests.py. A run at another size, by another protocol of translation than the source's, or on generated data, tests
-no claim about scores, losses or times: what it found stands beside the verdict `not tested`.
+no claim about scores, losses or times: what it found stands next to the verdict `not tested`.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ from stages.evidence.statistics import NOT_TESTED
 PATH = Path(__file__).with_name("claim_rules.yaml")
 COUNTS, RELEASED, TRAINING = "counts", "released", "training"
 
-OF_RUN = {HOLDS: "reproduced", FAILS: "contradicted"}  # how the verdicts of this run are called
+OF_RUN = {HOLDS: "reproduced", FAILS: "contradicted"}  # what the verdicts of this run are called
 DECIDED_BY_READING = ("ARITH", "PARAM", "LIT")  # procedures that train nothing
 WORST_FIRST = (
     *("contradicted", "fails", "partly", "truncated", "unsupported", "not-checkable", "not tested", "at chance"),
@@ -89,7 +89,7 @@ def tally(entries: pd.DataFrame) -> pd.DataFrame:
 def _rows(
     claim: dict, content: dict, audit: pd.DataFrame, released: pd.DataFrame, run: pd.DataFrame, scope: Scope
 ) -> list[dict]:
-    """The rows of one claim. Arguments as for `ledger`."""
+    """The rows of one claim, dicts of COLUMNS but for `fact` and for what a row lacks. Arguments as for `ledger`."""
     source, published_audit, name = claim["source"], claim["published_audit"], claim["id"]
     procedure = claim["test"]["procedure"]
     checks = audit[_named(audit["check"], published_audit["checks"])]
@@ -117,7 +117,7 @@ def _rows(
     elif not tests:
         reason = content["untested"].get(name) or content["reasons"][procedure]
         rows.append({"ledger": TRAINING, "verdict": NOT_TESTED, "because": reason})
-    if name.startswith("C24"):
+    if name.startswith("C24"):  # of Courtois et al., who released their results
         asked = [test for test in tests if test.get("released", True) and not claim_scope.is_count(test)]
         rows += _released(asked, released, scope)
     return [common | row for row in rows]
@@ -130,7 +130,7 @@ def _named(checks: pd.Series, names: list[str]) -> pd.Series:
 
 
 def _counted(tests: list[dict], run: pd.DataFrame, status: str, scope: Scope) -> dict:
-    """What the parameters of the built models say. status: what the published numbers say of themselves."""
+    """The row of what the counted parameters say; if some were not counted, of `status`, what printed numbers say."""
     outcome = evaluate(tests, run, scope.confidence, scope.alpha)
     if outcome.verdict == NOT_TESTED:
         return {"ledger": COUNTS, "verdict": status, "because": claim_words.say("counted_too_little")}
@@ -142,10 +142,10 @@ def _described(outcome: Outcome, scope: Scope) -> dict:
 
 
 def _released(tests: list[dict], released: pd.DataFrame, scope: Scope) -> list[dict]:
-    """What the released results say; nothing where they have no such measurement.
+    """The row of what the released results say; none where they have no such measurement.
 
-    A claim about the printed numbers themselves, which no new run can test, is decided by them; one about an operator
-    is not, as every operator has one pre-training run there.
+    Their values decide a claim about the printed numbers themselves, which no new run can test, but none about an
+    operator, as every operator has one pre-training run there.
     """
     outcome = evaluate(tests, released, scope.confidence, scope.alpha, single=True)
     if outcome.verdict == NOT_TESTED:
@@ -158,7 +158,7 @@ def _released(tests: list[dict], released: pd.DataFrame, scope: Scope) -> list[d
 
 
 def _trained(tests: list[dict], run: pd.DataFrame, scope: Scope) -> dict:
-    """What this run says: a verdict, or a reading beside what keeps it from testing the claim."""
+    """The row of what this run says: a verdict or, after what keeps it from testing the claim, readings by size."""
     obstacle = claim_scope.obstacle(tests, run, scope)
     if not obstacle:
         outcome = evaluate(tests, run, scope.confidence, scope.alpha)

@@ -40,7 +40,7 @@ def column_meanings() -> pd.DataFrame:
 
 
 def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
-    """All that is compared of one source: one row for every run.
+    """Collects all that is compared of one source: one row for every run, quantity and place (`at`).
 
     Args:
         rows: observations.
@@ -48,8 +48,9 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
         without_model: the scores of answers without a model, as `baselines.without_model` returns them.
 
     Returns:
-        KEYS but for the source, RUN, and `score` with `most_frequent_high`: the score that has to exceed chance for the
-        value to be informative, and the upper end of chance; in one unit.
+        KEYS but for the source, RUN (value: points, nats or steps), and `score` with `most_frequent_high`: the score
+        that has to exceed chance for the value to be informative, and the upper end of chance; both in one unit, and
+        NaN where the value depends on no score.
     """
     measured = measured.assign(most_frequent_high=measured.get("most_frequent_high", nan))
     tuned = matching(measured, {"metric": "score", "stage": "finetuning"})
@@ -66,7 +67,10 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
 
 
 def noise_losses(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
-    """The points that the strongest noise takes of every run, with its score without noise and that of chance."""
+    """The points that the strongest noise of each kind takes from every run, as rows of `quantities`.
+
+    `score`, without noise, and `most_frequent_high` are fractions.
+    """
     levels = robustness.levels(rows)
     keys = [*robustness.CURVE, *robustness.RUN]
     clean = baselines.add_baselines(levels[levels["level"] == 0], without_model).rename(columns={"value": "score"})
@@ -88,7 +92,7 @@ def table(sources: dict[str, pd.DataFrame], confidence: float, alpha: float, mar
             made from the released results, which they do not judge.
 
     Returns:
-        One row a comparison, as contrasts.yaml describes it.
+        One row per comparison, as contrasts.yaml describes it.
     """
     contrasts, columns = [], list(column_meanings()["column"])
     for source, rows in sources.items():
@@ -106,7 +110,10 @@ def table(sources: dict[str, pd.DataFrame], confidence: float, alpha: float, mar
 
 
 def _contrast(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float, margin: float) -> dict:
-    """One arm against the reference, before it is judged. arm, reference: their rows of `quantities`."""
+    """Compares one arm with the reference: columns of `table` but for KEYS and for what depends on the family of tests.
+
+    arm, reference: their rows of `quantities` in one place of KEYS. margin: NaN where there is none.
+    """
     arms, until, never = [arm, reference], nan, [nan, nan]
     operator, quantity = arm[["operator", "quantity"]].iloc[0]
     if quantity == STEPS:
@@ -130,14 +137,18 @@ def _contrast(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float, mar
 
 
 def _family(row) -> str:
-    """What Holm's method adjusts over: the columns of one operator, or all operators with their tasks or milestones."""
+    """Names the family of tests, adjusted together by Holm's method, that a row of `table` belongs to.
+
+    A score in a single column is in that of its operator's columns; the GLUE score and every other quantity are in one
+    of all operators, and all tasks or milestones, of that quantity.
+    """
     single = row.quantity == SCORE and row.at != scores.GLUE_SCORE
     names = [row.quantity, row.source, row.protocol, row.size, row.arm if single else ""]
     return " ".join(name for name in names if isinstance(name, str) and name)
 
 
 def _with_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Adjusts the p values of one family and gives its verdicts, from the adjusted ones."""
+    """Adds to the rows of one family the adjusted p values, and the verdicts and directions that follow from them."""
     adjusted = {f"{name}_holm": holm(family[name].to_numpy(float)) for name in ("p", "p_unpaired", "p_equivalence")}
     tests, detectable = int(family["p"].notna().sum()), power.smallest_effects(family, alpha)
     family = family.assign(**adjusted, tests=tests, detectable=detectable)

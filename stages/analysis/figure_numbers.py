@@ -1,4 +1,4 @@
-"""The numbers that figures draw beside measured curves: what the text of Kowsher et al. reads off theirs."""
+"""The numbers that figures draw next to measured curves: what the text of Kowsher et al. reads off its own figures."""
 
 import pandas as pd
 
@@ -8,13 +8,13 @@ NUMBERS = "kowsher2025_naacl_text_and_figure_numbers"  # the same in both editio
 
 
 def _printed() -> pd.Series:
-    """The numbers of their texts and figures, by row and column of the table of data/published."""
+    """The numbers of the text and figures of Kowsher et al., by `row_key` and `column_key`."""
     frame = published.table(NUMBERS)
     return frame.set_index(["row_key", "column_key"])["value"].astype(float)
 
 
 def published_curve() -> pd.DataFrame:
-    """Ends of the loss curve in Figure 2 of Kowsher et al., which is of shared, in the form of convergence.curves."""
+    """Both ends of the loss curve of `shared` in Figure 2 of Kowsher et al., in the form of `convergence.curves`."""
     numbers = _printed()
     loss = [numbers["pretrain", "initial_loss"], numbers["pretrain", "final_loss"]]
     steps = [0, int(numbers["pretrain", "steps"])]
@@ -23,9 +23,10 @@ def published_curve() -> pd.DataFrame:
 
 
 def time_saved(run: pd.DataFrame) -> pd.DataFrame:
-    """Per cent of time that an operator saves an epoch, by task: their Figure 3, and this run's where it was timed.
+    """Per cent of an epoch's time that an operator saves against the original, by task.
 
-    Columns: source, quantity, operator, size, label, value, and n, the rounds whose mean a value of this run is.
+    As Figure 3 of Kowsher et al. prints it, and as this run measured it, where it did. Columns: source, quantity,
+    operator, size, label (the task), value, and n, the rounds whose mean a value of this run is; NaN for printed ones.
     """
     numbers = _printed()
     printed = numbers[numbers.index.get_level_values(1) == "time_reduction"].reset_index()

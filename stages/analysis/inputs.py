@@ -12,18 +12,18 @@ from stages.plumbing import handover, observations
 from stages.plumbing.files import PREDICTIONS, STATISTICS
 from stages.plumbing.settings import Settings
 
-ONE_PROTOCOL = ("question_answering", "convergence")  # of their own, whatever `protocols` names
+ONE_PROTOCOL = ("question_answering", "convergence")  # stages with a protocol of their own, whatever `protocols` names
 TUNED = "finetuning"
-APART = ("parameters", "baselines", TUNED, "translation")  # what is read of these follows rules of its own
+APART = ("parameters", "baselines", TUNED, "translation")  # stages that are read by rules of their own
 FIRST = (*ONE_PROTOCOL, "noise", "cross_domain", "timing")  # in this order, then what else dvc.yaml names
 
 
 def observed(settings: Settings) -> pd.DataFrame:
-    """All observations of the stages that params.yaml asks for, in its order, and the sizes of the tasks.
+    """Reads all observations of what params.yaml asks for, and the sizes of the tasks.
 
-    Fine-tuning may be left out as a whole, as for a study of pre-training, and the baselines of its tasks with it.
-
-    ValueError where a model that is asked for was not fine-tuned.
+    Fine-tuning may be left out as a whole, as for a study of pre-training, and the baselines of its tasks with it; what
+    `further` names, and translation, may be missing, too. Raises ValueError where any other file is missing, or a model
+    that is asked for was not fine-tuned.
     """
     names = ["parameters", *(f"pretraining-{'-'.join(model)}" for model in settings.pretrained())]
     parts = [observations.read(_paths(names))]
@@ -46,6 +46,7 @@ def further() -> tuple[str, ...]:
     FIRST come first, then the others in the order of dvc.yaml; those in APART are read elsewhere.
     """
     outs = [out for stage in handover.pipeline().values() for out in handover.paths(stage["outs"], {})]
+    # a stage with a matrix has one file per command, whose name holds `${item.NAME}`
     named = [out.stem for out in outs if out.parent == observations.FOLDER and "$" not in out.name]
     return tuple(name for name in dict.fromkeys((*FIRST, *named)) if name in named and name not in APART)
 
@@ -55,7 +56,10 @@ def _paths(names: Iterable[str]) -> list[Path]:
 
 
 def _asked(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """The rows of models that params.yaml names, and of baselines of their sizes."""
+    """The rows of operators (or baselines), sizes and protocols that params.yaml names.
+
+    Rows without a protocol, and those of ONE_PROTOCOL, are kept whatever `protocols` names.
+    """
     asked = rows["operator"].isin(settings.operators) | (rows["stage"] == "baselines")
     asked &= rows["size"].isin(settings.sizes)
     return rows[
@@ -64,9 +68,9 @@ def _asked(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def translated(settings: Settings) -> pd.DataFrame:
-    """Observations of translation, of its own operators and protocols; none where it was left out.
+    """Observations of translation, of its own operators and protocols, and of the times of its steps, by `timing`.
 
-    The stage `timing` has the times of its steps.
+    There are none where these stages were left out.
     """
     rows = observations.read(path for path in _paths(("translation", "timing")) if path.exists())
     asked = rows["protocol"].isin((*settings.translation.protocols, "sequences"))
@@ -74,7 +78,7 @@ def translated(settings: Settings) -> pd.DataFrame:
 
 
 def task_sizes() -> pd.DataFrame:
-    """Examples of every task and split that the data source holds, as observations."""
+    """The number of examples that the data source holds, as observations: by task, with the split as condition."""
     frame = pd.read_csv(STATISTICS)
     split = frame["split"].replace("validation_matched", "validation")
     rows = pd.DataFrame({"stage": "tasks", "task": frame["task"], "condition": split, "metric": "examples"})
@@ -83,7 +87,7 @@ def task_sizes() -> pd.DataFrame:
 
 
 def predictions(settings: Settings) -> pd.DataFrame:
-    """Saved predictions of the GLUE tasks, with protocol, operator and size; empty where none are kept."""
+    """Reads the predictions on GLUE that are kept, as `against_original` takes them; an empty frame where none are."""
     frames = []
     for protocol, operator, size in settings.finetuned():
         path = PREDICTIONS / f"{protocol}-{operator}-{size}.parquet"
@@ -97,6 +101,6 @@ def predictions(settings: Settings) -> pd.DataFrame:
 
 
 def labels(columns: list[str]) -> dict[str, pd.Series]:
-    """The true label of every example, by column of the papers' tables."""
+    """Reads the true labels of some columns of the papers' tables: by column, a series of labels by `example_id`."""
     tables = {column: table for task in TASKS for column, table in validation_tables(task).items()}
     return {column: pd.read_parquet(tables[column]).set_index("example_id")["label"] for column in columns}

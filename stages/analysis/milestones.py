@@ -1,6 +1,6 @@
 """When each operator gets somewhere: out of the plateau, to given losses, to 95 % of a GLUE score; with uncertainty.
 
-A milestone lies between two evaluations, and there is an interval over pre-training seeds besides; both are reported.
+A milestone lies between two evaluations, and its mean has an interval over pre-training seeds; both are reported.
 A run that never gets there counts as one that does not before its end (stages.evidence.survival).
 """
 
@@ -23,8 +23,8 @@ def table(measured: pd.DataFrame, curves: pd.DataFrame, confidence: float) -> pd
 
     Returns:
         COLUMNS, one row for every size, operator and milestone that at least one run of that size reaches. mean, sd,
-        low, high: of the restricted mean, in steps; of `runs` runs `never` do not get there by the step `horizon`.
-        after, before: the evaluations between which all steps of those that do lie.
+        low, high: of the times restricted to the step `horizon`; of `runs` runs, `never` do not get there before they
+        end. after, before: as `bracket` returns them for the runs that do get there, missing where none does.
     """
     events = convergence.milestone_events(measured)
     means = survival.restricted_means(events, ["size", "milestone"], confidence)
@@ -41,11 +41,14 @@ def table(measured: pd.DataFrame, curves: pd.DataFrame, confidence: float) -> pd
 
 
 def waiting(measured: pd.DataFrame) -> pd.DataFrame:
-    """Kaplan-Meier curves of every operator and milestone: the share of runs that have not got there."""
+    """Kaplan-Meier curves of every size, milestone and operator: the share of runs that have not got there."""
     return survival.curves(convergence.milestone_events(measured), ["size", "milestone", "operator"])
 
 
 def bracket(evaluated: np.ndarray, values: np.ndarray) -> tuple[int, int]:
-    """The last evaluation before the lowest of `values` and the first one that is not before the highest."""
+    """The last evaluation before the lowest of `values`, 0 without one, and the first that is not before the highest.
+
+    evaluated: steps, in increasing order. values: steps [runs], none of them beyond the last evaluation.
+    """
     earlier = evaluated[evaluated < values.min()]
     return int(earlier[-1]) if len(earlier) else 0, int(evaluated[np.searchsorted(evaluated, values.max())])

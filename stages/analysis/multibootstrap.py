@@ -1,9 +1,9 @@
 """The Multi-Bootstrap of Sellam et al. 2022 (The MultiBERTs, section 4): over pre-training seeds and test examples.
 
 Every resample draws pre-training seeds with replacement, and test examples with replacement, the same for both
-operators: runs of equal seeds share their batches. Operators of other seeds are drawn by themselves. Rows of one
-pre-training seed, which differ in the fine-tuning seed, are averaged first and are not resampled. Metrics are computed
-from the weight that an example has in the resample; Spearman's ranks are those of the whole set.
+operators: runs of equal seeds share their batches. Where the operators have different seeds, those of each are drawn by
+themselves. Runs of one pre-training seed, which differ in the fine-tuning seed, are averaged and not resampled. Metrics
+are computed from the weight that an example has in the resample; Spearman's ranks are those of the whole set.
 
 It needs several pre-training seeds: its 95 % intervals cover about 67 % with two of them and 80 % with three, so
 nothing is returned below FEWEST.
@@ -20,7 +20,7 @@ from stages.plumbing.settings import REFERENCE
 FEWEST = 5  # pre-training seeds of either operator
 KEYS = ["protocol", "size"]
 RESULT = [*KEYS, "operator", "column", "estimate", "low", "high", "share_above", "pretraining", "runs", "examples"]
-CHUNK = 4_000_000  # weights in memory at a time
+CHUNK = 4_000_000  # weights of examples in memory at a time
 
 
 def against_original(
@@ -36,9 +36,10 @@ def against_original(
         confidence: of the percentile intervals.
 
     Returns:
-        RESULT, one row for every operator but the original, and every column that both have predictions for, in points.
-        share_above: of resamples above zero. Operators with fewer than FEWEST pre-training seeds have no row, and
-        neither has any beside such an original.
+        RESULT, one row for every operator but the original and every column that it has predictions for, and for
+        GLUE_SCORE, their mean, if it has all. estimate, low, high: operator minus original, in points. share_above: of
+        resamples, those above zero. pretraining, runs: the operator's numbers of pre-training seeds and of runs.
+        Operators with fewer than FEWEST pre-training seeds have no row; if the original has fewer, none has.
 
     Raises:
         ValueError: predictions are not of the examples of `labels`.
@@ -68,7 +69,10 @@ def against_original(
 
 
 def _summary(values: np.ndarray, confidence: float) -> dict:
-    """The difference, its percentile interval and the share of resamples above zero; values: of `_resampled_scores`."""
+    """The columns `estimate`, `low`, `high` and `share_above`, to which a resample at zero, a tie, adds half.
+
+    values: the difference over all runs and, after it, that in every resample [1 + resamples].
+    """
     difference, resampled = values[0], values[1:]
     low, high = np.quantile(resampled, ((1 - confidence) / 2, (1 + confidence) / 2))
     share = float(np.mean(resampled > 0) + np.mean(resampled == 0) / 2)
@@ -78,7 +82,10 @@ def _summary(values: np.ndarray, confidence: float) -> dict:
 def _resampled_scores(
     rows: pd.DataFrame, columns: list[str], labels: dict, metrics: dict, resamples: int, seed: int
 ) -> dict[tuple[str, str], np.ndarray]:
-    """By operator and column: the score over all runs, and after it its resampled values [1 + resamples]."""
+    """By operator and column: the score over all runs, a fraction, and after it that in every resample [1 + resamples].
+
+    rows: predictions of one protocol and size. metrics: by column, the raw metrics whose mean is the score.
+    """
     scores = {}
     for place, column in enumerate(columns):
         truth = labels[column].to_numpy(float)
@@ -102,7 +109,10 @@ def _resampled_scores(
 
 
 def _example_weights(n: int, resamples: int, generator: np.random.Generator) -> Iterator[tuple[slice, np.ndarray]]:
-    """How often each of n examples stands in each resample [chunk, n], chunk by chunk."""
+    """Yields, for every chunk of resamples, its slice of them, and how often each has each of n examples [chunk, n].
+
+    To draw n of n examples with replacement is one multinomial draw of these numbers.
+    """
     step = max(1, CHUNK // n)
     for start in range(0, resamples, step):
         count = min(step, resamples - start)
@@ -124,7 +134,7 @@ def seed_weights(runs: pd.MultiIndex, resamples: int, generator: np.random.Gener
         generator: what draws them.
 
     Returns:
-        The weights of `seed_mean_weights` in every resample [resamples, runs].
+        The weights of `seed_mean_weights`, times how often each resample has the seed of the run [resamples, runs].
     """
     outer = runs.get_level_values(0)
     seeds = outer.unique()
@@ -176,7 +186,7 @@ def spearman(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.n
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """A metric that is not defined, as of constant predictions, counts as zero."""
+    """Divides; 0 where `below` is 0 but for rounding, as a metric that constant predictions leave undefined is zero."""
     return np.divide(above, below, out=np.zeros_like(above), where=below > 1e-12)
 
 

@@ -27,28 +27,28 @@ def levels(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def curves(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Score by level with its interval: one row for every curve and level. rows: of `levels`."""
+    """Summarises the score (fields of `Summary`) for every curve (CURVE) and level. rows: as `levels` returns them."""
     return statistics.summaries(rows, [*CURVE, "level"], confidence)
 
 
 def measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """The summary of every run and curve (stages.evidence.noise). rows: of `levels`."""
+    """Computes the numbers of `noise.summary`, one per row, for every curve and run. rows: as `levels` returns them."""
     return noise.measures(rows, [*CURVE, *RUN])
 
 
 def summaries(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Statistics of each measure by curve. rows: of `measures`."""
+    """Summarises each measure over the runs, for every curve. rows: as `measures` returns them."""
     return statistics.summaries(rows, [*CURVE, "measure"], confidence)
 
 
 def transfer(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Every metric of the stage `cross_domain` by operator, task trained on and split tested on."""
+    """Summarises every metric of the stage `cross_domain` by operator, task trained on and split tested on."""
     keys = ["protocol", "size", "operator", "task", "evaluated_on", "metric"]
     return statistics.summaries(rows[rows["stage"] == "cross_domain"], keys, confidence)
 
 
 def probes(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Every probe of the stage `noise` by operator, task and layer (`layer=NUMBER`, or `model`)."""
+    """Summarises every probe of the stage `noise` by operator, split and `condition`: `layer=NUMBER`, or `model`."""
     rows = rows[(rows["stage"] == "noise") & rows["condition"].str.match(r"(layer=\d+|model)$", na=False)]
     return statistics.summaries(
         rows, ["protocol", "size", "operator", "evaluated_on", "condition", "metric"], confidence

@@ -1,4 +1,4 @@
-"""Turns observations into cells, comparisons, verdicts and curves, beside the published and the released numbers.
+"""Turns observations into cells, comparisons, verdicts and curves, next to the published and the released numbers.
 
 Reads data/observations/ (exactly the operators, sizes and protocols of params.yaml; files of others are left alone),
 data/predictions/*.parquet, data/audit, data/tasks/, data/published/ and data/released/. Writes
@@ -44,7 +44,7 @@ RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed
 
 
 def bootstrap(settings: Settings) -> pd.DataFrame:
-    """Differences to the original over seeds and examples."""
+    """Resamples seeds and examples of the kept predictions, as `multibootstrap.against_original` says."""
     frame, options = inputs.predictions(settings), settings.analysis
     truth = inputs.labels(sorted(frame["evaluated_on"].unique()))
     return multibootstrap.against_original(frame, truth, options.resamples, options.seed, options.confidence)
@@ -57,7 +57,7 @@ def robustness_tables(
 
     Args:
         rows: observations.
-        without_model: the scores of answers without a model, by task and metric.
+        without_model: the scores of answers without a model, as `baselines.without_model` returns them.
         confidence: of the intervals.
 
     Returns:
@@ -99,17 +99,20 @@ def ledger_of_claims(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame,
 
 
 def with_source(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
-    """Both, one below the other, with a first column that says which is which."""
+    """Puts the rows of this run above those of the released results (`raw`), which a first column `source` tells apart.
+
+    An empty frame is left out, as it would change the types of columns; two empty ones are kept for their columns.
+    """
     frames = [frame.assign(source=name) for name, frame in ((REPRODUCED, run), (RELEASED, raw))]
     frame = pd.concat([part for part in frames if len(part)] or frames)
     return frame[["source", *frame.columns.drop("source")]]
 
 
 def summary_table(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Statistics of every measured quantity, by operator and size. Scores as fractions."""
+    """Statistics of parameters, losses and scores, by operator and size. Scores are fractions."""
     keys = ["stage", "metric", "protocol", "evaluated_on", "operator", "size"]
     rows = run[run["stage"].isin(("parameters", "pretraining", "finetuning"))]
-    # counts that are further split by condition; times to milestones, which need the runs that never get there
+    # without counts that are further split by condition, and times to milestones, as some runs may never get there
     rows = rows[~rows["metric"].isin(("feed_forward_weights", *convergence.NAMES))]
     return summaries(rows, keys, confidence).drop(columns=["minimum", "maximum"])
 
@@ -118,14 +121,14 @@ def metrics(means: pd.DataFrame, comparisons: pd.DataFrame, settings: Settings) 
     """Collects what `dvc metrics show` shows.
 
     Args:
-        means: of `summary_table`.
-        comparisons: of `contrasts.table`.
+        means: as `summary_table` returns them.
+        comparisons: as `contrasts.table` returns them.
         settings: operators and sizes of the run.
 
     Returns:
-        Operator -> size -> means: validation loss, and protocol -> GLUE score times 100. A run of fewer than all tasks
-        has no GLUE score; its columns stand there instead. Beside NAME stands NAME_against_original: the verdict, and
-        the difference with its interval where there is one.
+        Operator -> size -> means: `validation_loss`, `parameters`, and protocol -> `glue_score`, times 100. A run of
+        fewer than all tasks has no GLUE score; its columns stand there instead. Next to NAME stands
+        NAME_against_original: the `verdict`, and `difference`, `low` and `high` where they are known.
     """
     result: dict = {}
     with_glue_score = set(means.loc[means["evaluated_on"] == scores.GLUE_SCORE, "protocol"])
@@ -149,7 +152,7 @@ def metrics(means: pd.DataFrame, comparisons: pd.DataFrame, settings: Settings) 
 
 
 def write_plots(run: pd.DataFrame, curves: pd.DataFrame) -> None:
-    """Long form with a column `operator`: the loss by step, and the GLUE score of every run."""
+    """Writes the CSV files of `dvc plots`, with a column `operator`: the loss by step, the GLUE score of every run."""
     loss = curves[curves["quantity"] == "loss"].rename(columns={"mean": "validation_loss"})
     write_table(PLOTS / "pretraining_loss.csv", loss[["operator", "size", "step", "validation_loss"]])
     whole = derived.matching(run, TUNED | {"evaluated_on": scores.GLUE_SCORE})

@@ -14,12 +14,12 @@ torch.Size([2, 12, 10, 10])
 >>> sum(p.numel() for p in attention("original", 768, 12).parameters()) - sum(p.numel() for p in layer.parameters())
 1178880
 
-example.py puts a layer into an encoder of PyTorch's and trains it; `fewer_attention.bert` has the BERT models,
-`fewer_attention.export` makes stock ones of them. The operators need torch alone, the models transformers too. Nothing
-here imports another part of the repository, so that the folder can be copied.
+example.py puts a layer into an encoder of PyTorch's and trains it; `fewer_attention.bert` has the BERT models, and
+`fewer_attention.export` turns them into stock ones. The operators need torch alone, the models transformers, too.
+Nothing here imports another part of the repository, so that the folder can be copied.
 
-To cite: the paper of the operator that you use, which its `source` names, and where this code matters, CITATION.cff of
-the repository.
+Please cite the paper of the operator that you use, which its `source` names, and, where this code matters, the
+repository's CITATION.cff.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -7,10 +7,10 @@ are divided by sqrt(d), masks act on keys, dropout on the weights, and Linear la
 biases 0, all as in BERT (Devlin et al. 2018). The docstring of an operator says what in its source fixes it, and what
 is open there.
 
-First scores: an operator knows by closed formula how far its scores spread before any training, as the standard
-deviation over weights and pairs of different tokens, for independent inputs of unit variance (what a LayerNorm gives),
-with r the standard deviation of a new weight and biases 0. A variant (section `variants` of params.yaml) may ask for
-another spread; the parameters that the operator names in `score_factors` are then initialised that much larger.
+First scores: a closed formula gives the spread of an operator's scores before any training, which is their standard
+deviation over random weights and pairs of different tokens, for independent inputs of unit variance (what a LayerNorm
+gives), biases 0, and new weights of standard deviation r. A variant (section `variants` of params.yaml) may ask for
+another spread; the parameters that the operator names in `score_factors` are then scaled to give it.
 """
 
 import math
@@ -25,37 +25,39 @@ from .products import attend, checked_mask, masked, merge, project, split
 class SelfAttention(nn.Module):
     """softmax(Q_i K_i^T / sqrt(d)) V_i for every head i, and the output projection after them.
 
-    A subclass says which Linear layers it has and which of them gives the queries, the keys and the values, which
-    further parameters it has, and describes itself; the description is read from the text of the class, so its values
-    are literals.
+    A subclass sets the class attributes below, and in `parameter_shapes` names the parameters that no Linear layer
+    holds. Reports and checks of settings read `name` to `scores_alone` from the text of the class, without importing
+    it, so these must be literals.
 
     Args:
         hidden: width h.
         heads: number of heads, a divisor of h.
-        positions: the longest sequence, which matters to operators with a weight for every pair of positions.
-        dropout: on the attention weights, in training, in [0, 1).
-        start: one of `starts`. None: as in the operator's source.
-        score_spread: standard deviation of the first scores. None: as in the operator's source.
-        score_rate: learning rate of the parameters in `scores_alone`, as a multiple of that of the others; an optimiser
-            has to heed it. None: that of the others.
-        output: whether the module has an output projection, `output`; without one it returns the weighted values.
+        positions: the longest sequence, in tokens; it matters only where every pair of positions has a weight.
+        dropout: rate on the attention weights, in training alone, in [0, 1).
+        start: how the parameters are initialised, one of `starts`. None: the first, as in the operator's source.
+        score_spread: standard deviation that the first scores shall have. None: as in the operator's source.
+        score_rate: learning rate of the parameters in `scores_alone`, as a multiple of that of all others. The module
+            only stores it; the optimiser has to apply it. None: all have one rate.
+        output: whether the module has an output projection of its own, a Linear layer `output`. Without one, `forward`
+            returns the weighted values, unless it is given a projection.
         deviation: standard deviation r of the new weights of Linear layers. None: whoever builds the module initialises
-            them and calls `initialise`; until then the parameters beside them are NaN, so that a call forgotten shows.
+            the Linear layers and then calls `initialise`; until then, all parameters that no Linear layer holds are
+            NaN, so that a forgotten call shows.
 
     Raises:
         ValueError: the heads do not divide the width, or the operator has no such setting.
     """
 
     name: str  # in params.yaml
-    equation: str
-    source: str
-    label: str = ""  # in reports, where the name in words will not do
-    look: tuple = ()  # colour and stroke in figures, as matplotlib takes them; () leaves them to the figure
-    exportable: bool = True  # some W_q, W_k, W_v of BERT give its outputs: `projections` returns them
+    equation: str  # as reports print it
+    source: str  # what to cite for it
+    label: str = ""  # its name in reports; "" takes `name`, in words
+    look: tuple = ()  # (colour, stroke) in figures, as matplotlib takes them; () leaves both to the figure
+    exportable: bool = True  # whether a BERT with some W_q, W_k, W_v, which `projections` returns, has equal outputs
     starts: tuple[str, ...] = ("default",)  # values of `start`; the first is that of the source
-    scores_alone: tuple[str, ...] = ()  # parameters that serve the scores and nothing else, beside Linear layers
+    scores_alone: tuple[str, ...] = ()  # parameters outside Linear layers that influence the scores and nothing else
     linear_layers: tuple[str, ...]  # names of its Linear layers h -> h with bias, without the output projection
-    roles: tuple[str, ...] = ()  # the Linear layers that give the queries, the keys and the values, in this order
+    roles: tuple[str, ...] = ()  # names of the Linear layers that give queries, keys and values; (): computed otherwise
     score_factors: tuple[str, ...] = ()  # parameters whose product the scores are proportional to; a square: twice
 
     def __init__(
@@ -97,14 +99,15 @@ class SelfAttention(nn.Module):
 
     @classmethod
     def parameter_shapes(cls, hidden: int, heads: int, positions: int) -> dict[str, tuple[int, ...]]:
-        """The shapes of the parameters that one layer has beside its Linear layers, by name."""
+        """Returns, by name, the shapes of the parameters that no Linear layer holds; arguments as of the class."""
         return {}
 
     @classmethod
     def score_work(cls, hidden: int, heads: int, length: int) -> int:
-        """Floating-point operations a token of the forward pass, beside Linear layers and the weighted sum of values.
+        """Counts the floating-point operations per token, forward, of the matrix products that give the scores.
 
-        In the form with the least work, which evaluates no projection twice. Here: the products of queries and keys.
+        Linear layers, the weighted sum of values, softmax, scaling and masks are not counted. The cheapest form counts,
+        in which no projection is computed twice. Here: Q K^T over all heads, so `heads` has no part in it.
 
         Args:
             hidden: width h.
@@ -112,35 +115,36 @@ class SelfAttention(nn.Module):
             length: tokens of a sequence, n.
 
         Returns:
-            Two for every multiplication with its addition.
+            The number; a multiplication and the addition of its product are two operations.
         """
         return 2 * hidden * length
 
     @classmethod
     def feed_forward_width(cls, hidden: int, intermediate: int) -> int:
-        """The width of the layer's feed-forward network, where BERT's is `intermediate`."""
+        """Returns the width of the feed-forward network in a layer with this operator; `intermediate` is BERT's."""
         return intermediate
 
     @classmethod
     def feed_forward(cls, hidden: int, heads: int, intermediate: int, dropout: float) -> tuple[nn.Module, int] | None:
-        """What stands in place of the first layer of BERT's feed-forward network and its activation, if anything.
+        """Builds what replaces the first layer of BERT's feed-forward network and the activation after it.
 
         Args:
             hidden: width h of the model.
-            heads: its number of heads.
+            heads: number of heads of the model.
             intermediate: width of the network that is replaced.
-            dropout: on attention weights, in training, in [0, 1).
+            dropout: rate of attention dropout, in training alone, in [0, 1).
 
         Returns:
-            A module [batch, n, h] -> [batch, n, w], and w; a Linear layer w -> h follows.
+            A module [batch, n, h] -> [batch, n, w], not initialised, and w; the caller adds a Linear layer w -> h.
+            None, as here: BERT's network stays.
         """
         return None
 
     @classmethod
     def feed_forward_weights(cls, hidden: int, intermediate: int) -> tuple[int, int]:
-        """Weights of one layer's feed-forward network, or of what stands in its place, and its biases; no LayerNorm.
+        """Counts (weights, biases) of one layer's feed-forward network, or of what replaces it, without LayerNorm.
 
-        A token's forward pass multiplies every weight once, a bias never.
+        The forward pass multiplies every weight once per token, a bias never. `intermediate`: BERT's width.
         """
         width = cls.feed_forward_width(hidden, intermediate)
         return 2 * hidden * width, width + hidden
@@ -148,9 +152,10 @@ class SelfAttention(nn.Module):
     # initialisation
 
     def initialise(self, deviation: float) -> None:
-        """Initialises the parameters beside the Linear layers. Called once, after the Linear layers are initialised.
+        """Initialises the parameters that no Linear layer holds, and scales the first scores to `score_spread`, if set.
 
-        deviation: the standard deviation r of the Linear weights.
+        Called once and without gradients, after the Linear layers were initialised, as it may copy or scale their
+        weights. deviation: the standard deviation r of these. ValueError where the operator's scores cannot be scaled.
         """
         self.initialise_parameters()
         if self.score_spread is not None:
@@ -160,38 +165,44 @@ class SelfAttention(nn.Module):
             self._scale_scores(self.score_spread / spread)
 
     def initialise_parameters(self) -> None:
-        """Initialises what no Linear layer holds, by `start`."""
+        """Initialises the parameters that no Linear layer holds, as `start` says; here there are none."""
 
     def _scale_scores(self, factor: float) -> None:
-        """Multiplies the first scores by `factor`, of which each of `score_factors` takes an equal part."""
+        """Multiplies the first scores by `factor`, and so each of the k parameters in `score_factors` by its k-th root.
+
+        A parameter that is named twice is multiplied once, as the scores contain it twice.
+        """
         for name in dict.fromkeys(self.score_factors):
             self.get_parameter(name).mul_(factor ** (1 / len(self.score_factors)))
 
     def first_spread(self, deviation: float) -> float | None:
-        """The standard deviation of the first scores, as the module says above: the one asked for, or the source's."""
+        """Returns the standard deviation of the first scores: `score_spread`, or `source_spread` where that is None."""
         return self.source_spread(deviation) if self.score_spread is None else self.score_spread
 
     def source_spread(self, deviation: float) -> float | None:
-        """The closed formula of the spread as the source initialises the operator; None where there is no formula."""
+        """Computes the spread of the first scores as the operator's source initialises it; None without a formula.
+
+        deviation: the standard deviation r of a new weight, here and below.
+        """
         if not self.roles:
             return None
         query, key, _ = self.roles
         return self.spread_of_squares(deviation) if query == key else self.spread_of_products(deviation)
 
     def spread_of_products(self, deviation: float) -> float:
-        """x^T W_q W_k^T y / sqrt(d) with independent W_q, W_k [h, d]: E |W_q W_k^T|^2 = h^2 d r^4, so r^2 h."""
+        """Spread of x^T W_q W_k^T y / sqrt(d), W_q, W_k [h, d] independent: E |W_q W_k^T|^2 = h^2 d r^4, so r^2 h."""
         return deviation**2 * self.hidden
 
     def spread_of_squares(self, deviation: float) -> float:
-        """x^T W W^T y / sqrt(d), x and y different tokens: E |W W^T|^2 = h d (h + d + 1) r^4."""
+        """Spread of x^T W W^T y / sqrt(d) for different tokens x and y: E |W W^T|^2 = h d (h + d + 1) r^4."""
         return deviation**2 * math.sqrt(self.hidden * (self.hidden + self.width + 1))
 
     # the computation
 
     def queries_keys_values(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
-        """Q [batch, n, h] from X, and K and V [batch, m, h] from `memory`, which is X itself in self-attention.
+        """Returns Q [batch, n, h] from X, and K and V [batch, m, h] from `memory`, which in self-attention is X itself.
 
-        A Linear layer that has several roles is applied once.
+        A Linear layer that has several roles is applied once to the same tensor.
         """
         if memory is X:
             Q, K, V = self._projected(X, *self.roles)
@@ -201,13 +212,13 @@ class SelfAttention(nn.Module):
         return Q if D is None else Q * D.to(Q.dtype), K, V  # D is float32 under autocast, and would make Q so
 
     def _projected(self, T: Tensor, *layers: str) -> tuple[Tensor, ...]:
-        """T projected by each of these Linear layers; the same tensor where one is named twice."""
+        """Returns T projected by each of the named Linear layers; a layer named twice gives the same tensor twice."""
         names = dict.fromkeys(layers)
         projected = dict(zip(names, project(T, *(getattr(self, name) for name in names)), strict=True))
         return tuple(projected[name] for name in layers)
 
     def heads_of(self, X: Tensor, memory: Tensor | None) -> tuple[Tensor, ...]:
-        """Q [batch, heads, n, d] from X [batch, n, h], and K and V [batch, heads, m, d] from `memory`, X where None."""
+        """Returns Q [batch, heads, n, d] from X, and K and V [batch, heads, m, d] from `memory`, or from X if None."""
         return tuple(split(T, self.heads) for T in self.queries_keys_values(X, X if memory is None else memory))
 
     def forward(
@@ -222,17 +233,17 @@ class SelfAttention(nn.Module):
 
         Args:
             X: hidden states [batch, n, h], which give the queries.
-            mask: [batch, heads, n, m], or 1 in place of any of them; True = seen, or numbers that are added to the
+            mask: [batch, heads, n, m], or 1 in place of any of them; boolean (True = seen), or numbers to add to the
                 scores. None: everything is seen.
             memory: hidden states [batch, m, h] that give keys and values: cross-attention. None: X itself.
             causal: whether a token sees only itself and what precedes it.
-            output: a projection that another module holds, such as BERT's block. None: that of this module, if any.
+            output: a projection that another module holds, as BERT's block does. None: that of this module, if any.
 
         Returns:
-            [batch, n, h].
+            [batch, n, h]; without any output projection, the weighted values of all heads side by side.
 
         Raises:
-            ValueError: for shapes that do not fit, and for a causal mask over another sequence.
+            ValueError: a shape or the type of the mask does not fit, or `causal` is given with a `memory`.
         """
         mask = checked_mask(self.hidden, self.heads, X, mask, memory, causal)
         context, scale, layer = self.weighted_values(X, mask, memory), self.output_scale(), output or self.output
@@ -243,38 +254,42 @@ class SelfAttention(nn.Module):
         return functional.linear(context, weight, layer.bias)
 
     def weighted_values(self, X: Tensor, mask: Tensor | None, memory: Tensor | None) -> Tensor:
-        """The weighted values of all heads [batch, n, h], before the `output_scale`; arguments as `forward`."""
+        """Returns the weighted values of all heads, side by side [batch, n, h], before `output_scale`.
+
+        X, memory: as in `forward`. mask: as `checked_mask` returns it.
+        """
         return merge(attend(*self.heads_of(X, memory), mask, self.dropout))
 
     def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
-        """The scores that the softmax takes, before any mask: [batch or 1, heads, n, m]; arguments as `forward`."""
+        """Returns the softmax's scores before any mask, [batch or 1, heads, n, m]; arguments as in `forward`."""
         Q, K, _ = self.heads_of(X, memory)
         return Q @ K.transpose(-2, -1) / self.width**0.5
 
     def weights(
         self, X: Tensor, mask: Tensor | None = None, memory: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """The attention weights [batch, heads, n, m] before dropout, computed anew; arguments as `forward`."""
+        """Computes the attention weights [batch, heads, n, m], before dropout; arguments as in `forward`."""
         mask = checked_mask(self.hidden, self.heads, X, mask, memory, causal)
         return torch.softmax(masked(self.scores(X, memory), mask), dim=-1).expand(len(X), -1, -1, -1)
 
     @property
     def dropout(self) -> float:
-        """The rate that holds now: 0 in evaluation."""
+        """The dropout rate that applies now: 0 in evaluation mode."""
         return self.rate if self.training else 0.0
 
     def diagonal(self) -> Tensor | None:
-        """The factors [h] of the queries, where a learned diagonal is all that tells them from the keys; or None."""
+        """Returns factors [h] that turn keys into queries, where a learned diagonal alone tells them apart; or None."""
         return None
 
     def output_scale(self) -> Tensor | None:
-        """A factor [h] of the weighted values that the output projection is to absorb, or None."""
+        """Returns factors [h] for the channels of the weighted values, which the output projection absorbs; or None."""
         return None
 
     def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
-        """(weight [h, h], bias [h]) of the queries, keys and values of an Original with equal outputs.
+        """Returns (weight, bias) of the queries, of the keys and of the values of an Original with equal outputs.
 
-        ValueError for an operator that no choice of W_q, W_k, W_v can express.
+        A weight [h, h] is as nn.Linear stores it, [out, in]; a bias is [h]. ValueError for an operator that no choice
+        of W_q, W_k, W_v can express.
         """
         if not (self.exportable and self.roles):
             raise ValueError(f"{self.name}: {self.equation}; BERT cannot express it")
@@ -284,5 +299,5 @@ class SelfAttention(nn.Module):
 
 
 def scaled(projection: tuple[Tensor, Tensor], D: Tensor) -> tuple[Tensor, Tensor]:
-    """The projection X W + b, followed by the diagonal D."""
+    """Returns (weight, bias) of a projection, given as such a pair, followed by the diagonal D [out]."""
     return projection[0] * D[:, None], projection[1] * D

@@ -1,8 +1,8 @@
 """Hugging Face's BERT with another operator; everything else, from embeddings to heads, is the library's.
 
 Models save and load as any Hugging Face model does (`save_pretrained`, `from_pretrained`, the Auto classes once this
-module is imported), in safetensors. Parameters of the operators have their names in the papers' equations, and those
-that BERT has too BERT's: a stock checkpoint loads into `original`.
+module is imported), in safetensors. Parameters of the operators are named as in the papers' equations; those that BERT
+has, too, keep its names, so that a stock checkpoint loads into `original`.
 """
 
 from typing import Any, ClassVar
@@ -36,12 +36,16 @@ class Attention(nn.Module):
         super().__init__()
         self.config = config
         self.self = config.self_attention()
-        self.output = output  # Hugging Face's BertSelfOutput
+        self.output = output  # Hugging Face's BertSelfOutput, which holds `dense`, `dropout` and `LayerNorm`
 
     def forward(
         self, hidden_states: Tensor, attention_mask: Tensor | None = None, **others: Any
     ) -> tuple[Tensor, Tensor | None]:
-        """[batch, n, h] -> [batch, n, h]; and, where `output_attentions` asks, the weights [batch, heads, n, n]."""
+        """Returns the hidden states of the block [batch, n, h], and the attention weights [batch, heads, n, n] or None.
+
+        The weights are returned where `output_attentions`, in `others` or else in the configuration, is true.
+        attention_mask: as in `SelfAttention.forward`.
+        """
         projected = self.output.dropout(self.self(hidden_states, attention_mask, output=self.output.dense))
         with_weights = others.get("output_attentions", self.config.output_attentions)
         weights = self.self.weights(hidden_states, attention_mask) if with_weights else None
@@ -52,7 +56,7 @@ class OperatorBertModel(BertModel):
     """BertModel with the operator: embeddings, encoder and, unless `add_pooling_layer` is false, pooler."""
 
     config_class = OperatorConfig
-    _can_record_outputs: ClassVar = {"hidden_states": BertLayer, "attentions": Attention}
+    _can_record_outputs: ClassVar = {"hidden_states": BertLayer, "attentions": Attention}  # which classes return them
 
     def __init__(self, config: OperatorConfig, add_pooling_layer: bool = True):
         super().__init__(config, add_pooling_layer)
@@ -66,18 +70,19 @@ class OperatorBertModel(BertModel):
             for name, child in module.named_children():
                 if isinstance(child, nn.Dropout):
                     setattr(module, name, Dropout(child.p))
-        self.init_weights()  # of the new modules; the library has marked those that it initialised
+        self.init_weights()  # of the new modules alone: the library has marked those that it initialised before
 
     def _initialize_weights(self, module: nn.Module, is_custom_code: bool = False) -> None:
-        """Skips nothing: of custom code, the library skips a module that holds no parameters beside its submodules.
+        """Has the library initialise operators, too, whose parameters are all in submodules or loaded.
 
-        Such an operator needs its turn: a tied W_k is initialised as W_q, and a variant scales its first scores.
+        In custom code it would skip such a module. But an operator without parameters outside its Linear layers may
+        change theirs: a tied W_k is initialised as W_q, and a variant scales its first scores.
         """
         super()._initialize_weights(module, is_custom_code=False)
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        """Initialises a module; parameters that were loaded from a checkpoint keep their values."""
+        """Initialises a module; parameters that were loaded from a checkpoint get their values back afterwards."""
         super()._init_weights(module)
         if isinstance(module, SelfAttention | AttentionOverParameters):
             loaded = [p for p in module.parameters() if getattr(p, "_is_hf_initialized", False)]
@@ -88,7 +93,7 @@ class OperatorBertModel(BertModel):
 
 
 class WithOperator(PreTrainedModel):
-    """Puts an OperatorBertModel into the BERT class with a head that it is mixed into."""
+    """A mixin for BERT classes with a head: replaces their BertModel by an OperatorBertModel."""
 
     config_class = OperatorConfig
 

@@ -1,6 +1,6 @@
-"""BERT's configuration with an operator; it imports no model, which takes seconds.
+"""BERT's configuration with an operator. It imports no model, as that would take seconds.
 
-`OperatorConfig.operator` names the operator; the settings of a variant stand beside it.
+`OperatorConfig.operator` names the operator; the settings of a variant are further fields.
 """
 
 from typing import Any
@@ -16,10 +16,11 @@ from .own import own_operators
 class OperatorConfig(BertConfig):
     """BERT's configuration, an operator, and the settings of a variant; None: as the operator's source has it.
 
-    operator: its name. variant: the name that the run gives to the operator with these settings.
+    operator: its name in the code. variant: what params.yaml calls the operator with these settings, if anything.
     start: one of the operator's `starts`. score_spread: standard deviation of its first scores (base.py).
-    score_rate: the learning rate of the parameters that serve its scores alone, as a multiple of that of the others.
-    operators_sha256: of the file of a user's own operator, which the process must have imported; None for others.
+    score_rate: the learning rate of the parameters in its `scores_alone`, as a multiple of that of all others.
+    operators_sha256: of the file of a user's own operator, which the process must have imported; None for an operator
+    of this repository.
     """
 
     model_type = "operator-bert"
@@ -31,11 +32,15 @@ class OperatorConfig(BertConfig):
     operators_sha256: str | None = None
 
     def operator_class(self) -> type[SelfAttention]:
-        """The class of the operator. ValueError where there is none of that name."""
+        """Returns the class of the operator. ValueError for an unknown name, or a user's file that is not imported."""
         return operator_class({"operator": self.operator, "operators_sha256": self.operators_sha256})
 
     def self_attention(self, output: bool = False) -> SelfAttention:
-        """One self-attention layer, not initialised. output: with a projection of its own; BERT's block has one."""
+        """Builds one self-attention layer, not initialised: whoever builds the model does that.
+
+        output: whether it ends in an output projection of its own. BERT does without, as its block has that projection
+        after the attention.
+        """
         return self.operator_class()(
             self.hidden_size,
             self.num_attention_heads,
@@ -45,11 +50,11 @@ class OperatorConfig(BertConfig):
             self.score_spread,
             self.score_rate,
             output,
-            deviation=None,
+            deviation=None,  # the model initialises its Linear layers in its own way, and then calls `initialise`
         )
 
     def feed_forward(self) -> tuple[nn.Module, int] | None:
-        """What stands in place of the first layer of the feed-forward network and its activation (base.py)."""
+        """Builds what replaces the first part of the feed-forward network, as `SelfAttention.feed_forward` says."""
         sizes = self.hidden_size, self.num_attention_heads, self.intermediate_size
         return self.operator_class().feed_forward(*sizes, self.attention_probs_dropout_prob)
 
@@ -64,7 +69,7 @@ def configuration(
     operators_file: str | None = None,
     **others: Any,
 ) -> OperatorConfig:
-    """BERT's configuration at a size; what is not named keeps BERT's value (gelu, LayerNorm epsilon 1e-12, ...).
+    """Makes a configuration of a size; what is not named keeps BERT's value (gelu, LayerNorm epsilon 1e-12, ...).
 
     Args:
         operator: name of the operator.
@@ -73,8 +78,12 @@ def configuration(
         heads: number of heads, a divisor of h.
         intermediate: width of BERT's feed-forward network; an operator may have it narrower.
         positions: the longest sequence, in tokens.
-        operators_file: with a user's own operator, which is imported.
-        others: fields of OperatorConfig and BertConfig by their names.
+        operators_file: the file of a user's own operator, which is imported; `operators_sha256` must then be given,
+            too. None: no file is imported.
+        others: further fields of OperatorConfig and BertConfig by their names.
+
+    Returns:
+        The configuration, in which `intermediate_size` is the width that the operator has.
 
     Raises:
         ValueError: there is no such operator, or the user's file is gone or is not the one of `operators_sha256`.

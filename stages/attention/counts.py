@@ -3,8 +3,9 @@
 Both papers count the masked-LM model with BERT's vocabulary of 30,522 (Courtois et al. 2024, Table 2; Kowsher et al.,
 Table 4, whose shared-weight row is a two-label classifier's count instead).
 
-Everywhere `variant` is an operator's name, or settings as `configuration` takes them, `operator` among them; `hidden`
-is the width h, `positions` the longest sequence, `size` a record of section `models` of params.yaml.
+Everywhere `variant` is an operator's name, or a dict of settings as `configuration` takes them, `operator` among them;
+`size` is a record of section `models` of params.yaml, with the keys `layers`, `hidden` (the width h), `heads`,
+`intermediate` and `positions` (the longest sequence).
 """
 
 import math
@@ -17,7 +18,7 @@ from .bert import OperatorBertForMaskedLM, OperatorBertForSequenceClassification
 from .configuration import configuration
 from .operators import operator_class
 
-MODELS: dict[str, type[WithOperator]] = {
+MODELS: dict[str, type[WithOperator]] = {  # by the name of the count of its parameters
     "masked_lm_parameters": OperatorBertForMaskedLM,
     "classifier_parameters": OperatorBertForSequenceClassification,  # two labels, with pooler
 }
@@ -25,16 +26,16 @@ Variant = dict[str, Any] | str
 
 
 def attention_formulas(variant: Variant, size: dict[str, int]) -> dict[str, int]:
-    """Parameters of the attention in one layer, by closed formula.
+    """Counts the parameters of the attention in one layer, by closed formula.
 
     Args:
         variant: the operator.
-        size: `hidden`, `heads` and `positions` count.
+        size: of the model; only `hidden`, `heads` and `positions` are read.
 
     Returns:
         attention_weights: of self-attention, without biases and without the output projection, as the formulas of
         Courtois et al. 2024, Table 1, and Kowsher et al., Table 3, count. attention_parameters: the same with biases.
-        attention_block_parameters: with the output projection, too, as the blog post counts.
+        attention_block_parameters: with biases and the output projection, as the blog post counts.
     """
     kind, hidden = operator_class(variant), size["hidden"]
     shapes = kind.parameter_shapes(hidden, size["heads"], size["positions"])
@@ -48,7 +49,11 @@ def attention_formulas(variant: Variant, size: dict[str, int]) -> dict[str, int]
 
 
 def layer_formulas(variant: Variant, size: dict[str, int]) -> dict[str, int]:
-    """The numbers of `attention_formulas`, feed_forward_parameters, and layer_parameters: all with two LayerNorms."""
+    """Returns the numbers of `attention_formulas` and two more, for one layer, by closed formula.
+
+    feed_forward_parameters: of the feed-forward network, without LayerNorm. layer_parameters: of the attention block,
+    the feed-forward network and two LayerNorms.
+    """
     numbers, kind = attention_formulas(variant, size), operator_class(variant)
     feed_forward = sum(kind.feed_forward_weights(size["hidden"], size["intermediate"]))
     layer = numbers["attention_block_parameters"] + feed_forward + 4 * size["hidden"]
@@ -56,7 +61,7 @@ def layer_formulas(variant: Variant, size: dict[str, int]) -> dict[str, int]:
 
 
 def counted_layer(variant: Variant, size: dict[str, int]) -> dict[str, int]:
-    """attention_parameters and feed_forward_parameters, counted on a built layer."""
+    """Counts attention_parameters and feed_forward_parameters, as `layer_formulas` defines them, on a built layer."""
     layer = _one_layer(OperatorBertForMaskedLM, variant, size).bert.encoder.layer[0]
     return {
         "attention_parameters": _count(layer.attention.self),
@@ -67,7 +72,7 @@ def counted_layer(variant: Variant, size: dict[str, int]) -> dict[str, int]:
 def model_parameters(kind: str, variant: Variant, size: dict[str, int]) -> int:
     """Counts the trainable parameters of a model.
 
-    Layers are alike: one is built, and counted as often as the size has layers.
+    As all layers are alike, a model of one layer is built, and that layer counted as often as the size has layers.
 
     Args:
         kind: a key of MODELS.
@@ -75,7 +80,7 @@ def model_parameters(kind: str, variant: Variant, size: dict[str, int]) -> int:
         size: of the model; the vocabulary is BERT's of 30,522.
 
     Returns:
-        The number; the decoder of the masked-LM model, tied to the word embedding, is counted once.
+        The number; the weights of the masked-LM decoder, which are those of the word embedding, are counted once.
     """
     model = _one_layer(MODELS[kind], variant, size)
     return _count(model) + (size["layers"] - 1) * _count(model.base_model.encoder.layer[0])
@@ -87,17 +92,17 @@ def first_score_spread(variant: Variant, size: dict[str, int], deviation: float)
     Args:
         variant: the operator.
         size: of the model.
-        deviation: standard deviation of a new weight.
+        deviation: standard deviation of the new weights of Linear layers.
 
     Returns:
-        The spread; None where the operator has no formula.
+        The spread (base.py), or the variant's `score_spread`; None where the operator has no formula.
     """
     layer = _one_layer(OperatorBertForMaskedLM, variant, size).bert.encoder.layer[0]
     return layer.attention.self.first_spread(deviation)
 
 
 def _one_layer(model: type[WithOperator], variant: Variant, size: dict[str, int]) -> WithOperator:
-    """The model with one layer, on the meta device: its parameters have shapes and take no memory."""
+    """Builds the model with one layer on the meta device, where its parameters have shapes but take no memory."""
     settings = {"operator": variant} if isinstance(variant, str) else variant
     with torch.device("meta"):
         return model(configuration(**settings, **size | {"layers": 1}))
@@ -108,16 +113,17 @@ def _count(module: nn.Module) -> int:
 
 
 def block_work(variant: Variant, hidden: int, heads: int, length: int) -> int:
-    """Counts the floating-point operations a token of the matrix products of one attention block, forward.
+    """Counts the floating-point operations per token, forward, of the matrix products of one attention block.
 
     Args:
-        variant: the operator, in the form with the least work, which evaluates no projection twice.
+        variant: the operator, in its cheapest form, in which no projection is computed twice.
         hidden: width h.
         heads: number of heads.
         length: tokens of a sequence.
 
     Returns:
-        Two for every multiplication with its addition; the output projection is included.
+        The number, of all projections, the output projection among them, the scores and the weighted sum of values; a
+        multiplication and the addition of its product are two operations.
     """
     kind = operator_class(variant)
     linear = 2 * hidden * hidden * (len(kind.linear_layers) + 1)
@@ -125,7 +131,7 @@ def block_work(variant: Variant, hidden: int, heads: int, length: int) -> int:
 
 
 def training_flops(variant: Variant, size: dict[str, int], vocabulary_size: int, length: int, masked: float) -> float:
-    """Counts the floating-point operations a token of the matrix products of one masked-LM training step.
+    """Counts the floating-point operations per token of the matrix products of one masked-LM training step.
 
     Args:
         variant: the operator.
@@ -135,10 +141,10 @@ def training_flops(variant: Variant, size: dict[str, int], vocabulary_size: int,
         masked: share of the tokens that the head predicts, in [0, 1].
 
     Returns:
-        Two for every multiplication with its addition, forward and backward.
+        The number, forward and backward; a multiplication and the addition of its product are two operations.
     """
     hidden = size["hidden"]
     weights, _ = operator_class(variant).feed_forward_weights(hidden, size["intermediate"])
     layer = block_work(variant, hidden, size["heads"], length) + 2 * weights
     head = 2 * hidden * hidden + 2 * hidden * vocabulary_size
-    return 3 * (size["layers"] * layer + masked * head)  # the backward pass takes two products for each of the forward
+    return 3 * (size["layers"] * layer + masked * head)  # backward: two products for every one forward

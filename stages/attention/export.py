@@ -1,9 +1,9 @@
-"""Writes a model folder that others can load: as an ordinary BERT, or with the code of its operator beside it.
+"""Writes a model folder that others can load: as an ordinary BERT, or with the code of its operator next to it.
 
 An ordinary BERT has equal outputs and needs no code but the library's; it exists for every operator whose scores are
 products of queries and keys. `--own` keeps the operator and its parameters and copies the files of its code into the
-folder, which `from_pretrained(FOLDER, trust_remote_code=True)` runs. Tokenizer and card are copied, too. Either folder
-can be uploaded to the hub as it is: `hf upload NAME FOLDER`.
+folder; `from_pretrained(FOLDER, trust_remote_code=True)` runs that code. Tokenizer and card are copied, too. Either
+folder can be uploaded to the hub as it is: `hf upload NAME FOLDER`.
 """
 
 import argparse
@@ -37,11 +37,11 @@ STOCK = {
     OperatorBertForSequenceClassification: BertForSequenceClassification,
     OperatorBertForQuestionAnswering: BertForQuestionAnswering,
 }
-COPIED = ("tokenizer.json", "tokenizer_config.json", "README.md")  # beside configuration and weights
+COPIED = ("tokenizer.json", "tokenizer_config.json", "README.md")  # in addition to configuration and weights
 
 
 def main(arguments: list[str]) -> None:
-    """Parses a command line and writes the folder that it asks for."""
+    """Parses a command line and writes the folder that it asks for; exits with a message where that fails."""
     parser = argparse.ArgumentParser(prog="python -m fewer_attention.export", description=__doc__)
     parser.add_argument("source", type=Path, help="a model folder, such as data/pretraining/shared-tiny/seed-1")
     parser.add_argument("target", type=Path, help="the folder to write")
@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> None:
 
 
 def export(source: Path, target: Path, own: bool) -> None:
-    """Writes the model of a folder to another, in a form that loads without this repository.
+    """Writes the model of a folder to another folder, in a form that loads without this repository.
 
     Args:
         source: a model folder.
@@ -62,8 +62,8 @@ def export(source: Path, target: Path, own: bool) -> None:
         own: whether the operator is kept, with its code; otherwise the model becomes an ordinary BERT.
 
     Raises:
-        ValueError: for an operator that BERT cannot express, for a folder whose model is none of ours, and for the code
-            of a user's own operator, which imports this repository.
+        ValueError: the model is of none of the classes in STOCK; BERT cannot express its operator, and `own` is false;
+            or the operator is a user's own, whose code imports this repository, and `own` is true.
     """
     config = OperatorConfig.from_pretrained(source)
     if own and config.operators_sha256:
@@ -89,9 +89,10 @@ def export(source: Path, target: Path, own: bool) -> None:
 
 
 def _save_with_code(model: PreTrainedModel, target: Path) -> None:
-    """Writes a model with the code of its classes, and in config.json by which Auto class each of them loads.
+    """Writes a model and the code of its classes; config.json then says which Auto class loads each of them.
 
-    A registration holds for the whole process, which would save the code with every later model: it is taken back.
+    The library is told so by a registration that holds for the whole process and would save the code with every later
+    model. So it is undone afterwards.
     """
     head = type(model).__name__.removeprefix("OperatorBert").removeprefix("Model")  # "" or such as ForMaskedLM
     OperatorConfig.register_for_auto_class()
@@ -103,7 +104,10 @@ def _save_with_code(model: PreTrainedModel, target: Path) -> None:
 
 
 def _card(text: str, target: Path, own: bool) -> str:
-    """The card of an exported folder: its section `Use` says how the export loads, where it said how the source did."""
+    """Returns the card of an exported folder: `text`, the card of the source, with another section `Use` at its end.
+
+    The new section says how the export in `target` loads; the task of its pipeline is the one in the old section.
+    """
     body, _, use = text.partition("\n## Use\n")
     task = re.search(r'pipeline\("([\w-]+)"', use)
     explanation = (
@@ -122,13 +126,13 @@ def to_stock_bert(
 ) -> PreTrainedModel:
     """Builds an ordinary Hugging Face model with equal outputs (to 1e-5 in float32).
 
-    It has as many parameters as one of Original: the export is for compatibility and saves no memory.
+    It has as many parameters as a model with the operator Original: it is for compatibility and saves no memory.
 
     Args:
         model: of one of the classes in STOCK; it is not changed.
 
     Returns:
-        A model of the class that STOCK names for it, in evaluation mode.
+        A model of the class that STOCK has for that of `model`, in evaluation mode.
 
     Raises:
         ValueError: BERT cannot express the operator.

@@ -15,8 +15,8 @@ class Fixed(SelfAttention):
     split, as its Hadamard layer has them), and how W is initialised: here as that layer's Keras kernel
     [1, heads, n, n], Glorot-uniform with limit sqrt(6 / (2 heads n)), so that var W = 1 / (heads n).
 
-    A sequence shorter than `positions` uses the first rows and columns (the blog's have one length); a longer one is
-    an error.
+    A sequence shorter than `positions` uses the first rows and columns of W (the blog's all have one length); a longer
+    one is an error.
     """
 
     name = "fixed"
@@ -34,13 +34,16 @@ class Fixed(SelfAttention):
 
     @classmethod
     def score_work(cls, hidden: int, heads: int, length: int) -> int:
-        return 0
+        return 0  # W needs no product
 
     def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
         return self._weights(X, X if memory is None else memory)[None]
 
     def _weights(self, X: Tensor, memory: Tensor) -> Tensor:
-        """The rows and columns of W for sequences of n and m tokens [heads, n, m]. ValueError where one is too long."""
+        """Returns the first n rows and m columns of W, [heads, n, m], for X [batch, n, h] and `memory` [batch, m, h].
+
+        ValueError where one of them is longer than `positions`.
+        """
         n, m = X.shape[1], memory.shape[1]
         if max(n, m) > self.positions:
             raise ValueError(
@@ -58,7 +61,7 @@ class Fixed(SelfAttention):
         self.W.uniform_(-limit, limit)
 
     def source_spread(self, deviation: float) -> float:
-        return math.sqrt(1 / (self.heads * self.positions))
+        return math.sqrt(1 / (self.heads * self.positions))  # the standard deviation of an entry of W
 
 
 class Hadamard(Fixed):
@@ -66,8 +69,8 @@ class Hadamard(Fixed):
 
     Fixed by the blog's code: queries and keys are X itself, neither projected nor split into heads, so that one product
     over the whole width serves all heads (`qk_T` [batch, n, n], then `Hadamard(num_heads)`); only the values are split;
-    no sqrt(d), but `scale`, which is 1 at first. Its count of 538,113 with the output projection, at h = 512 and
-    n = 40, implies 8 heads and the biases.
+    scores are divided not by sqrt(d), but by a learned `scale`, here s, which is 1 at first. The blog's count of
+    538,113 with the output projection, at h = 512 and n = 40, implies 8 heads and the biases.
     """
 
     name = "hadamard"
@@ -87,12 +90,12 @@ class Hadamard(Fixed):
     def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
         memory = X if memory is None else memory
         products = self.products(X, memory)
-        # W / s first: heads n^2 divisions in place of batch heads n^2; and in the products' precision, for W is float32
-        # under autocast, and scores in float32 would take twice the memory
+        # W / s first: heads n^2 divisions in place of batch heads n^2. The quotient takes the products' precision, as W
+        # is float32 under autocast, and scores in float32 would take twice the memory.
         return products * (self._weights(X, memory) / self.s).to(products.dtype)
 
     def products(self, X: Tensor, memory: Tensor) -> Tensor:
-        """X X^T over the whole width [batch, 1, n, m], the same for every head."""
+        """Returns the products of X and `memory` over the whole width [batch, 1, n, m], the same for every head."""
         return (X @ memory.transpose(-2, -1))[:, None]
 
     def initialise_parameters(self) -> None:
@@ -100,7 +103,7 @@ class Hadamard(Fixed):
         self.s.fill_(1.0)
 
     def source_spread(self, deviation: float) -> float:
-        """Two tokens [h] have a product of variance h."""
+        """Multiplies the deviation of W by sqrt(h), as the product of two tokens [h] has variance h; s is 1."""
         return super().source_spread(deviation) * math.sqrt(self.hidden)
 
 
@@ -117,9 +120,9 @@ class HadamardByHead(Hadamard):
     look = ()
 
     def products(self, X: Tensor, memory: Tensor) -> Tensor:
-        """X_i X_i^T [batch, heads, n, m]."""
+        """Returns the products of X_i and the i-th slice of `memory` for every head i, [batch, heads, n, m]."""
         return split(X, self.heads) @ split(memory, self.heads).transpose(-2, -1)
 
     def source_spread(self, deviation: float) -> float:
-        """The parts [d] of two tokens that a head sees have a product of variance d."""
+        """Multiplies the deviation of W by sqrt(d), as the slices [d] of two tokens have a product of variance d."""
         return Fixed.source_spread(self, deviation) * math.sqrt(self.width)

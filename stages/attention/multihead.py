@@ -1,4 +1,4 @@
-"""The operators behind the arguments of nn.MultiheadAttention, for code that is written for it."""
+"""The operators with the arguments of nn.MultiheadAttention, for code that is written for that module."""
 
 import torch
 from torch import Tensor, nn
@@ -14,8 +14,8 @@ class AsMultiheadAttention(nn.Module):
 
         layer.self_attn = AsMultiheadAttention(attention("pairwise", hidden=64, heads=4))
 
-    Replace it in each of an encoder's `layers`: nn.TransformerEncoder copies one layer, and the weights of all copies
-    would be equal at first.
+    Put a new operator into each of an encoder's `layers`: nn.TransformerEncoder makes them as copies of one layer, so
+    an operator that was put into that one would have equal weights in all of them at first.
     """
 
     batch_first = True
@@ -43,17 +43,19 @@ class AsMultiheadAttention(nn.Module):
         Args:
             query: hidden states [batch, n, h].
             key, value: one and the same sequence of hidden states [batch, m, h], which gives keys and values.
-            key_padding_mask: [batch, m]; True = not seen, or numbers that are added to the scores.
+            key_padding_mask: [batch, m]; boolean (True = not seen), or numbers that are added to the scores.
             need_weights: whether the attention weights are returned, too.
-            attn_mask: [n, m] or [batch heads, n, m]; True = not seen, or numbers that are added.
-            average_attn_weights: whether these are averaged over heads.
-            is_causal: beside an `attn_mask`, a hint that it is causal; without one, whether to mask what follows.
+            attn_mask: [n, m] or [batch * heads, n, m]; boolean (True = not seen), or numbers that are added.
+            average_attn_weights: whether the attention weights are averaged over heads.
+            is_causal: without an `attn_mask`, whether a token sees only itself and what precedes it; with one, ignored.
 
         Returns:
-            [batch, n, h]; and None, or the weights before dropout, [batch, n, m] or [batch, heads, n, m].
+            The output [batch, n, h]; and the weights before dropout, [batch, n, m] if averaged or [batch, heads, n, m],
+            or None where they are not needed.
 
         Raises:
-            ValueError: keys and values that differ, and shapes that do not fit.
+            ValueError: key and value are not one tensor, a shape or the type of a mask does not fit, or causal
+                cross-attention is asked for.
         """
         if key is not value:
             raise ValueError("key and value: expected one and the same tensor; the operators attend to one sequence")
@@ -71,5 +73,5 @@ class AsMultiheadAttention(nn.Module):
 
 
 def _seen(mask: Tensor | None) -> Tensor | None:
-    """A mask of PyTorch's module, where True hides, as one of ours, where True shows; one to be added as it is."""
+    """Negates a boolean mask, as True hides in PyTorch's module and shows in ours; returns any other as it is."""
     return ~mask if mask is not None and mask.dtype == torch.bool else mask

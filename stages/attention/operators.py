@@ -1,4 +1,4 @@
-"""The operators of the papers, each a class that reads beside its equation; and the list of all operators.
+"""The operators of the papers, each a class whose docstring has its equation; and the list of all operators.
 
 Original attention, Symmetric and Pairwise (Courtois et al. 2024), Shared and PartialQK (Kowsher et al. 2024, 2025), and
 attention over parameters in place of the feed-forward network (a draft section of Attention Is All You Need). Controls
@@ -92,7 +92,7 @@ class Pairwise(Symmetric):
         return Q @ self.S, K, V
 
     def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
-        (W_q, b_q), key, value = super().projections()  # W_q as nn.Linear stores it, transposed
+        (W_q, b_q), key, value = super().projections()  # W_q is transposed, as nn.Linear stores it
         S = torch.block_diag(*self.S)
         return (S.T @ W_q, b_q @ S), key, value  # Q S = X (W_q S) + b_q S
 
@@ -103,11 +103,11 @@ class Pairwise(Symmetric):
             self.S.normal_(std=self._deviation())
 
     def _deviation(self) -> float:
-        """The standard deviation with which an entry of S is drawn."""
+        """Returns the standard deviation with which an entry of S is drawn, for all values of `start` but identity."""
         return 1.0 if self.start == "normal" else self.width**-0.5
 
     def source_spread(self, deviation: float) -> float | None:
-        """x^T W S W^T y / sqrt(d): E |W S W^T|^2 = sigma^2 ((h d)^2 + 2 h d) r^4 for S from N(0, sigma^2)."""
+        """Spread of x^T W S W^T y / sqrt(d), S from N(0, sigma^2): E |W S W^T|^2 = sigma^2 ((h d)^2 + 2 h d) r^4."""
         if self.start == "identity":
             return super().source_spread(deviation)
         return self._deviation() * deviation**2 * math.sqrt(self.hidden * (self.hidden * self.width + 2))
@@ -145,12 +145,12 @@ class Shared(SelfAttention):
     """S = X W_s + b_s; Q = S D_q, K = S D_k, V = S D_v with diagonals D: h^2 + h + 3 h parameters.
 
     Fixed by Kowsher et al., section 2.3 (one projection, three diagonals), and by their count of 95,337,218 parameters
-    (the bias; vectors of the whole width, one of each a layer). Open: how the diagonals are initialised (at 1 here, so
-    training begins at Q = K = V), and whether d in sqrt(d) is the width of a head (here, as in BERT) or of the model.
+    (the bias; diagonals of the whole width, one of each per layer). Open: how the diagonals are initialised (at 1 here,
+    so training begins at Q = K = V), and whether d in sqrt(d) is the width of a head (here, as in BERT) or the model.
 
-    S is computed once and serves as all three: Q K^T = S (D_q D_k) S^T, so one diagonal on the queries is enough; and
-    D_v scales channels, the weighted sum adds tokens, so D_v moves past the sum into the output projection. Outputs and
-    gradients are those of the definition; two products of [n, h] with a diagonal are saved.
+    S is computed once and serves as queries, keys and values: Q K^T = S (D_q D_k) S^T, so one diagonal on the queries
+    is enough; and D_v scales channels while the weighted sum adds tokens, so D_v moves past the sum into the output
+    projection. Outputs and gradients are those of the definition; two products of [n, h] with a diagonal are saved.
     """
 
     name = "shared"
@@ -174,7 +174,7 @@ class Shared(SelfAttention):
 
     def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
         S = self.shared.weight, self.shared.bias
-        return scaled(S, self.D_q), scaled(S, self.D_k), scaled(S, self.D_v)  # as the definition has them
+        return scaled(S, self.D_q), scaled(S, self.D_k), scaled(S, self.D_v)  # by the definition, with D_k and D_v
 
     def initialise_parameters(self) -> None:
         for D in (self.D_q, self.D_k, self.D_v):
@@ -184,7 +184,7 @@ class Shared(SelfAttention):
 class OverParameters(Original):
     """Original self-attention; the feed-forward network is AttentionOverParameters with BERT's number of heads.
 
-    There are as many pairs as keep the number of weights of a feed-forward network of width f: (f - w) h / w, with
+    The number of pairs per head keeps the number of weights of a feed-forward network of width f: (f - w) h / w, with
     w = heads d the width of the heads together. At h = 512 and f = 2,048 these are the draft's 1,536 (and, for
     OverParametersWide, 512) pairs.
     """
@@ -195,11 +195,14 @@ class OverParameters(Original):
     label = "attention over parameters"
     look = ("#3aa0a0", "solid")
     exportable = False
-    heads_multiple = 1  # heads over parameters, as a multiple of the model's
+    heads_multiple = 1  # number of heads over parameters, as a multiple of that of the model
 
     @classmethod
     def pairs(cls, hidden: int, intermediate: int) -> int:
-        """Pairs of a key and a value a head. ValueError where the projections alone have all the weights."""
+        """Returns the number of pairs of a key and a value per head, where BERT's network has the width `intermediate`.
+
+        ValueError where the projections alone have all the weights of that network.
+        """
         pairs = intermediate // cls.heads_multiple - hidden
         if pairs < 1:
             raise ValueError(
@@ -222,7 +225,7 @@ class OverParameters(Original):
 class OverParametersWide(OverParameters):
     """With twice as many heads, and so fewer pairs: the draft's second experiment as its table has it.
 
-    Its text says 8 heads, which would be a network of half the weights; 16 heads, as in the table, match.
+    The draft's text says 8 heads, which would have half the weights; 16 heads, as in its table, match the network's.
     """
 
     name = "over_parameters_wide"
@@ -244,11 +247,11 @@ class SharedKV(SelfAttention):
     label = "one matrix for keys and values"
     linear_layers = ("query", "shared")
     roles = ("query", "shared", "shared")
-    score_factors = ("query.weight",)  # the keys are the values, which a wider spread of the scores shall not move
+    score_factors = ("query.weight",)  # not the keys: these are the values, too, which shall stay as they are
 
 
 class TiedQKV(SelfAttention):
-    """Q = K = V = X W_s + b_s: h^2 + h parameters. Shared without its diagonals: what do they add?"""
+    """Q = K = V = X W_s + b_s: h^2 + h parameters. Shared without its diagonals, to ask what those add."""
 
     name = "tied_qkv"
     equation = "softmax(S_i S_i^T / sqrt(d)) S_i, S = X W_s"
@@ -257,13 +260,13 @@ class TiedQKV(SelfAttention):
     look = ("#b07d62", (0, (5, 1, 1, 1)))
     linear_layers = ("shared",)
     roles = ("shared", "shared", "shared")
-    score_factors = ("shared.weight", "shared.weight")  # the only projection: the values grow by its root, too
+    score_factors = ("shared.weight", "shared.weight")  # so values grow by the root of the factor, too
 
 
 class OriginalNarrow(Original):
     """Original, with a feed-forward network h - 1 narrower: as few parameters as Shared, saved elsewhere.
 
-    That saves (h - 1) (2 h + 1) parameters a layer, which is to one the 2 h^2 - h that Shared saves.
+    That saves (h - 1) (2 h + 1) parameters per layer, one less than the 2 h^2 - h that Shared saves.
     """
 
     name = "original_narrow"
@@ -296,14 +299,15 @@ def attention(operator: str, hidden: int, heads: int, **settings: Any) -> SelfAt
         operator: a name in SELF_ATTENTION, such as `shared`.
         hidden: width h.
         heads: number of heads, a divisor of h.
-        settings: what else the class takes: `positions`, `dropout`, `start`, `score_spread`, `output`, `deviation`.
+        settings: further arguments of SelfAttention: `positions`, `dropout`, `start`, `score_spread`, `score_rate`,
+            `output`, `deviation`.
 
     Returns:
         A module [batch, n, h] -> [batch, n, h]; `SelfAttention.forward` says what else it takes.
 
     Raises:
-        ValueError: there is no such operator, it replaces the feed-forward network alone, or the heads do not divide
-            the width.
+        ValueError: there is no such operator, it replaces the feed-forward network alone, the heads do not divide the
+            width, or the operator has no such setting.
     """
     if operator in FEED_FORWARD:
         raise ValueError(
@@ -317,11 +321,12 @@ def operator_class(variant: dict[str, Any] | str) -> type[SelfAttention]:
     """Looks up the class of an operator.
 
     Args:
-        variant: its name; or settings as `configuration` takes them, `operator` and for a user's own `operators_file`
-            and `operators_sha256` among them; or those of a model's configuration, which has no file.
+        variant: the operator's name; or a dict that has the name as `operator` and, for a user's own operator,
+            `operators_sha256` and either `operators_file`, which is then imported, or no file, as in the configuration
+            of a model, where the process must have imported it. Other keys are ignored.
 
     Raises:
-        ValueError: there is none of that name, or the user's file is gone, has changed or is not imported.
+        ValueError: there is no operator of that name, or the user's file is gone, has changed or is not imported.
     """
     settings = {"operator": variant} if isinstance(variant, str) else variant
     name, operators = settings["operator"], OPERATORS

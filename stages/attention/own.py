@@ -1,7 +1,7 @@
 """A user's own operators: classes in one Python file, which params.yaml names as `operators_file`.
 
 A model's configuration has only the SHA-256 of that file and not its path, so that no model folder from elsewhere can
-name code that this process would run.
+name code for this process to run.
 """
 
 import hashlib
@@ -11,15 +11,15 @@ from pathlib import Path
 
 from .base import SelfAttention
 
-_imported: dict[str, dict[str, type[SelfAttention]]] = {}  # operators by the SHA-256 of their file
+_imported: dict[str, dict[str, type[SelfAttention]]] = {}  # by the SHA-256 of a file: its operators by name
 
 
 def imported(sha256: str, name: str) -> dict[str, type[SelfAttention]]:
-    """Returns the operators of a file that this process has imported. ValueError where it has not.
+    """Returns, by name, the operators of a file that this process has imported. ValueError where it has not.
 
     Args:
         sha256: of the file, as a model's configuration has it.
-        name: of the model's operator, for the error.
+        name: name of the model's operator, for the error.
     """
     if sha256 not in _imported:
         raise ValueError(
@@ -33,11 +33,14 @@ def imported(sha256: str, name: str) -> dict[str, type[SelfAttention]]:
 
 @cache
 def own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention]]:
-    """Imports the file and returns its operators by name.
+    """Imports a file, once per process, and returns its operators by name.
 
     Args:
-        path: the file, from the folder of params.yaml, in which every stage runs.
-        sha256: expected of the content: that of the settings, or of the trained model's configuration.
+        path: the file; a relative path starts at the folder of params.yaml, in which every stage runs.
+        sha256: that the file must have, hexadecimal, from the settings or the configuration of a trained model.
+
+    Returns:
+        The classes derived from SelfAttention that the file itself defines, and that have a `name` of their own.
 
     Raises:
         ValueError: there is no such file, its content is another, or it cannot be imported.
@@ -54,7 +57,7 @@ def own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention]]:
     except (Exception, SystemExit) as error:  # the file may do anything when it is imported
         raise ValueError(f"{path}: cannot be imported ({type(error).__name__}: {error}); mend it") from error
     classes = (value for value in vars(module).values() if isinstance(value, type))
-    # not those that the file imports, and not base classes that are no operators
+    # not classes that the file imports, nor, below, base classes without a name, which are no operators
     operators = [kind for kind in classes if issubclass(kind, SelfAttention) and kind.__module__ == module.__name__]
     _imported[sha256] = {kind.name: kind for kind in operators if "name" in vars(kind)}
     return _imported[sha256]

@@ -11,13 +11,16 @@ from .base import SelfAttention
 
 
 def operators_of(model: nn.Module) -> list[SelfAttention]:
-    """The self-attention modules of a model, layer by layer; `model` has the encoder of a BERT under `bert`."""
+    """Returns the self-attention modules of a model, layer by layer; `model.bert` is an OperatorBertModel."""
     return [layer.attention.self for layer in model.bert.encoder.layer]
 
 
 @contextmanager
 def inputs_of(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
-    """Collects the first argument of each module as the body runs a model once: hidden states [batch, n, h]."""
+    """Records the input of each module while the body of the `with` statement runs their model once.
+
+    Yields a list that is filled, in the order in which the modules are called, with hidden states [batch, n, h].
+    """
     inputs: list[Tensor] = []
     hooks = [module.register_forward_pre_hook(lambda _module, args: inputs.append(args[0])) for module in modules]
     try:
@@ -28,17 +31,17 @@ def inputs_of(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
 
 
 def of_weights(A: Tensor) -> dict[str, float]:
-    """Measures the attention weights that follow from scores, each value a mean over leading dimensions and tokens.
+    """Measures the attention weights that follow from scores, as means over leading dimensions and queries.
 
     Args:
         A: scores [..., n, n] before the softmax, of sequences without padding.
 
     Returns:
-        attention_entropy: of the weights over keys, as a share of the uniform one's, in [0, 1].
-        self_weight: the weight of a token on itself.
+        attention_entropy: entropy of the weights over keys, divided by log n, that of uniform weights; in [0, 1].
+        self_weight: the weight of a token on itself, in [0, 1].
     """
     weights = torch.softmax(A.float(), dim=-1)
-    entropy = -(weights * weights.clamp_min(1e-30).log()).sum(-1).mean().item()
+    entropy = -(weights * weights.clamp_min(1e-30).log()).sum(-1).mean().item()  # a weight of 0 adds 0, not NaN
     return {
         "attention_entropy": entropy / math.log(A.shape[-1]),
         "self_weight": weights.diagonal(dim1=-2, dim2=-1).mean().item(),

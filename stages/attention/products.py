@@ -8,9 +8,10 @@ from torch.nn import functional
 
 
 def project(X: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
-    """X W + b for each of some layers; on a GPU in one matrix product.
+    """Applies each of the Linear layers to X [..., in], and returns as many tensors [..., out], in their order.
 
-    On a CPU, joining the weights costs what the larger product gains (`python -m stages.tools.benchmarks.attention`).
+    On a GPU that is one matrix product, for which all layers need biases and one output width. On a CPU, joining the
+    weights costs what the larger product gains (`python -m stages.tools.benchmarks.attention`).
     """
     if X.device.type == "cpu" or len(layers) == 1:
         return tuple(layer(X) for layer in layers)
@@ -20,17 +21,17 @@ def project(X: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
 
 
 def split(T: Tensor, heads: int) -> Tensor:
-    """[batch, n, h] -> [batch, heads, n, d]."""
+    """Splits channels into heads: [batch, n, h] -> [batch, heads, n, d], h = heads d."""
     return T.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 
 def merge(T: Tensor) -> Tensor:
-    """[batch, heads, n, d] -> [batch, n, h]."""
+    """Undoes `split`: [batch, heads, n, d] -> [batch, n, h]."""
     return T.transpose(1, 2).flatten(2)
 
 
 def attend(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-    """softmax(Q K^T / sqrt(d)) V for every head.
+    """Computes softmax(Q K^T / sqrt(d)) V for every head.
 
     The fused kernel serves GPUs, and float32 without dropout on a CPU; elsewhere a CPU has no fast path for it, and
     the product written out is faster (`python -m stages.tools.benchmarks.attention`).
@@ -39,8 +40,11 @@ def attend(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None, dropout: float)
         Q: [batch, heads, n, d].
         K: [batch, heads, m, d].
         V: [batch, heads, m, d].
-        mask: as of `weigh`.
-        dropout: as of `weigh`.
+        mask: as in `weigh`.
+        dropout: as in `weigh`.
+
+    Returns:
+        [batch, heads, n, d].
     """
     if Q.device.type != "cpu" or (Q.dtype == torch.float32 and dropout == 0.0):
         return functional.scaled_dot_product_attention(Q, K, V, attn_mask=mask, dropout_p=dropout)
@@ -48,13 +52,13 @@ def attend(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None, dropout: float)
 
 
 def weigh(scores: Tensor, V: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-    """softmax(scores) V, the softmax over keys.
+    """Computes softmax(scores) V, with the softmax over keys.
 
     Args:
         scores: [batch or 1, heads, n, m].
         V: [batch, heads, m, d].
-        mask: broadcasts to the scores; boolean (True = seen), or to be added. None: everything is seen.
-        dropout: on the weights, in [0, 1).
+        mask: broadcasts to [batch, heads, n, m]; boolean (True = seen), or numbers to add. None: everything is seen.
+        dropout: rate on the weights, in [0, 1).
 
     Returns:
         [batch, heads, n, d].
@@ -66,14 +70,21 @@ def weigh(scores: Tensor, V: Tensor, mask: Tensor | None, dropout: float) -> Ten
 
 
 def masked(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """The scores, with the lowest number where a boolean mask hides a key, or with another mask added."""
+    """Sets scores to their type's lowest finite number where a boolean mask is False, or adds a mask of numbers.
+
+    Finite, because a softmax over keys that are all hidden would give NaN at minus infinity.
+    """
     if mask is None:
         return scores
     return scores.masked_fill(~mask, torch.finfo(scores.dtype).min) if mask.dtype == torch.bool else scores + mask
 
 
 def joined(one: Tensor | None, other: Tensor | None) -> Tensor | None:
-    """Two masks as one that hides what either hides; each boolean, to be added, or None where everything is seen."""
+    """Joins two masks into one that hides what either hides.
+
+    Each is boolean (True = seen), numbers to add to scores, or None where everything is seen. The result is boolean if
+    no mask has numbers, and None if both masks are.
+    """
     if one is None or other is None:
         return other if one is None else one
     if one.dtype == other.dtype == torch.bool:
@@ -93,16 +104,17 @@ def checked_mask(
         hidden: width h of the operator.
         heads: its number of heads.
         X: hidden states that give the queries; expected [batch, n, h].
-        mask: boolean or to be added; expected to broadcast to [batch, heads, n, m]. None: everything is seen.
+        mask: boolean (True = seen) or numbers to add; expected [batch, heads, n, m], or 1 in place of any of them.
+            None: everything is seen.
         memory: hidden states that give keys and values; expected [batch, m, h]. None: X itself.
         causal: whether a token sees only itself and what precedes it.
 
     Returns:
-        The mask to apply, or None.
+        The mask to apply; None where everything is seen.
 
     Raises:
-        ValueError: a shape or a type is not as expected, or the mask is to be causal over a memory, which has no order
-            in common with X.
+        ValueError: a shape or a type is not as expected, or `causal` is given with a memory, whose tokens have no order
+            in common with those of X.
     """
     for name, T in {"hidden states": X, "memory": X if memory is None else memory}.items():
         if T.dim() != 3 or T.shape[-1] != hidden or len(T) != len(X):
@@ -126,15 +138,17 @@ def checked_mask(
 
 
 def drop(X: Tensor, rate: float) -> Tensor:
-    """Dropout: sets elements to 0 at `rate`, in steps of 2^-16, and divides the others by 1 - rate.
+    """Applies dropout: sets elements to 0 with probability `rate` and divides the others by 1 - rate.
 
-    A CPU draws 16 random bits an element, four elements at once, and compares whole numbers: a sixth of the time of the
-    library's draw, which is a sixth of a training step. bfloat16 rounds the factor 1 / (1 - rate), and the rate follows
-    it (0.0986 for 0.1), so that the mean of the output is that of the input.
+    A GPU and compiled code take the library's. A CPU draws 16 random bits per element, four elements at once, and
+    compares whole numbers, so that the rate has steps of 2^-16: a sixth of the time of the library's draw, which is a
+    sixth of a training step. bfloat16 rounds the factor 1 / (1 - rate), and the rate follows it (0.0986 for 0.1), so
+    that the mean of the output is that of the input.
     """
     if rate == 0.0 or X.device.type != "cpu" or torch.compiler.is_compiling():
         return functional.dropout(X, rate)
     factor, pattern = _rounded(1 / (1 - rate)) if X.dtype == torch.bfloat16 else (1 / (1 - rate), None)
+    # every int64, drawn from all that there are, is four int16, uniform from -2^15 to 2^15 - 1
     bits = torch.empty(-(-X.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
     kept = bits[: X.numel()].view(X.shape).ge_(round((1 - 1 / factor) * 2**16) - 2**15)  # 1 or 0, as int16
     if pattern is not None:  # times the bits of the factor: these, or 0, which read as bfloat16 are the factor or 0.0
@@ -144,13 +158,13 @@ def drop(X: Tensor, rate: float) -> Tensor:
 
 @lru_cache
 def _rounded(value: float) -> tuple[float, int]:
-    """The nearest bfloat16, and its bits as a whole number."""
+    """Returns the bfloat16 that is nearest to `value`, as a float, and its 16 bits as a whole number."""
     nearest = torch.tensor(value, dtype=torch.bfloat16)
     return nearest.item(), nearest.view(torch.int16).item()
 
 
 class Dropout(nn.Dropout):
-    """The library's module with the draw above."""
+    """The library's module, which applies `drop` in training mode, and nothing in evaluation mode."""
 
     def forward(self, X: Tensor) -> Tensor:
         return drop(X, self.p if self.training else 0.0)

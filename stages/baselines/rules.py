@@ -1,4 +1,4 @@
-"""Rules on one property of an example: for each of its values, the answer that training examples have most often.
+"""Rules on one property of an example: the answer is what training examples with the same value have most often.
 
 A task that one such rule solves does not ask for what it is named after.
 """
@@ -17,16 +17,16 @@ ASKED = {word: word for word in ("who", "where", "when", "why", "how")} | {
     "way": "how", "reason": "why", "time": "when", "place": "where",
 }  # fmt: skip
 NEGATIONS = {"not", "no", "never", "t"}  # t: of "don't"
-Property = Callable[[list[str], list[str]], Hashable]
+Property = Callable[[list[str], list[str]], Hashable]  # of the words of both texts; none of a second that is missing
 
 
 def _asked(text: list[str]) -> str:
-    """What a question asks for: "how" of "How can I ...?" and of "What is the best way to ...?", or nothing."""
+    """Returns what is asked for, "how" of "How can I ...?" and "What is the best way to ...?"; "" if nothing."""
     return next((ASKED[word] for word in text if word in ASKED), "")
 
 
 def _end(text: list[str]) -> str:
-    """The last word, without the marks after it."""
+    """Returns the last word, not counting the marks after it; the empty text where there is none."""
     return next((word for word in reversed(text) if word.isalnum()), "")
 
 
@@ -50,8 +50,10 @@ PROPERTIES: dict[str, Property] = {
 def predictions(task: str, train: pd.DataFrame, examples: pd.DataFrame) -> np.ndarray:
     """Fits every rule to training examples and predicts others by the one with the best score on the training examples.
 
+    The score is the mean of the task's metrics; of equal rules, the first one in PROPERTIES counts.
+
     Args:
-        task: a task of GLUE.
+        task: the name of a task of GLUE.
         train: text_a, text_b (null for single sentences) and label of the training examples.
         examples: text_a and text_b of those to be predicted.
 

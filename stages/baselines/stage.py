@@ -24,6 +24,7 @@ POSITIVE = 1  # the class that F1 counts
 
 
 def main(settings: Settings) -> dict:
+    """Writes the observations of all tasks; the run's record gets nothing more."""
     rows = [row for task in settings.tasks.names for row in classification(task)]
     tested = {task: task.split("_")[0] for task in settings.question_answering.tasks}  # squad2_triviaqa: squad2
     rows += [row for task, questions in tested.items() for row in question_answering(task, questions)]
@@ -32,7 +33,7 @@ def main(settings: Settings) -> dict:
 
 
 def classification(task: str) -> Iterator[Observation]:
-    """All baselines on every validation split of a GLUE task; each is fitted once, for all splits."""
+    """Yields the scores of all baselines on every validation split of a GLUE task; each is fitted once, for all."""
     train = pd.read_parquet(TASK_FOLDER / task / "train.parquet")
     splits = {name: pd.read_parquet(table) for name, table in validation_tables(task).items()}
     examples, regression = pd.concat(splits.values(), ignore_index=True), not TASKS[task].labels
@@ -40,6 +41,7 @@ def classification(task: str) -> Iterator[Observation]:
     predicted |= {name: words.predictions(train, examples, regression, name) for name in words.FEATURES}
     start = 0
     for evaluated_on, split in splits.items():
+        # predictions are those of all splits, one after the other
         truth, place = split["label"].to_numpy(), slice(start, start := start + len(split))
         scored = {"most_frequent": constant_scores(task, train["label"].to_numpy(), truth)}
         scored |= {name: scores(task, answered[place], truth) for name, answered in predicted.items()}
@@ -51,15 +53,15 @@ def constant_scores(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str
     """Scores one answer given to every example: the most frequent class of the training labels, or their mean.
 
     F1 counts the positive class alone, and is 0 for an answer that never names it, although a model that guesses has
-    more. Its constant answer is therefore always the positive class.
+    more. For F1, the constant answer is therefore always the positive class.
 
     Args:
-        task: a task of GLUE.
-        train: labels of its training examples, which choose the answer.
-        truth: labels of the examples that are scored.
+        task: the name of a task of GLUE.
+        train: [examples], labels of its training examples, which decide the answer.
+        truth: [examples], labels of the examples that are scored.
 
     Returns:
-        Every metric of the task, as a fraction.
+        The value of every metric of the task, by name, as a fraction.
     """
     constant = np.bincount(train.astype(int)).argmax() if TASKS[task].labels else train.mean()
     metrics = scores(task, np.full(len(truth), constant), truth)
@@ -69,9 +71,10 @@ def constant_scores(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str
 
 
 def question_answering(task: str, questions: str) -> Iterator[Observation]:
-    """The most frequent answer to the training questions, given to every validation question.
+    """Yields the scores of the most frequent answer to the training questions, given to every validation question.
 
-    An unanswerable question has the empty answer.
+    task: the one that is reported. questions: the set of questions on which it is tested. Of a training question the
+    first gold answer counts, normalised; an unanswerable question has the empty answer.
     """
     train, examples = (
         pd.read_parquet(TASK_FOLDER / questions / f"{split}.parquet", columns=["answers"])["answers"]
@@ -83,6 +86,7 @@ def question_answering(task: str, questions: str) -> Iterator[Observation]:
 
 
 def _rows(operator: str, task: str, evaluated_on: str, metrics: dict[str, float], number: int) -> Iterator[Observation]:
+    """Yields one observation for each of `metrics`. number: how many examples were scored."""
     for metric, value in metrics.items():
         yield Observation(
             stage="baselines",

@@ -1,7 +1,7 @@
 """Linear models on the words of an example: what can be answered without attention.
 
-Each of FEATURES says what one of them sees of a pair of texts, or of a single text. What a model scores above all of
-them comes from order over more than two words, from what words mean, or from how the two texts correspond.
+Each of FEATURES says what one such model sees of a pair of texts, or of a single text. What another model scores above
+all of them comes from order over more than two words, from what words mean, or from how the two texts correspond.
 """
 
 import re
@@ -30,7 +30,7 @@ def predictions(train: pd.DataFrame, examples: pd.DataFrame, regression: bool, f
         features: what the model sees, a name in FEATURES.
 
     Returns:
-        One prediction for every example, in order.
+        [examples], the predicted classes or real numbers, in order.
     """
     if not regression and train["label"].nunique() == 1:  # of a few examples; a logistic regression needs two classes
         return np.full(len(examples), train["label"].iloc[0])
@@ -41,23 +41,26 @@ def predictions(train: pd.DataFrame, examples: pd.DataFrame, regression: bool, f
 
 
 def words(text: str | None) -> list[str]:
-    """The words and punctuation marks of a text in lower case; none of None."""
+    """Returns the words and punctuation marks of a text in lower case; an empty list for None."""
     return WORD.findall((text or "").lower())
 
 
 def pairs(frame: pd.DataFrame) -> list[Texts]:
-    """The two texts of every example, the second None for single sentences."""
+    """Returns the two texts of every example; the second is None for single sentences, whatever null the table has."""
     second = frame["text_b"].astype(object).where(frame["text_b"].notna(), None)
     return list(zip(frame["text_a"], second, strict=True))
 
 
 def either(texts: Texts) -> list[str]:
-    """The words of both texts, without saying in which of them they stand."""
+    """Returns the words of both texts, without saying in which of them they stand."""
     return [*words(texts[0]), *words(texts[1])]
 
 
 def overlap(texts: Texts) -> Iterator[str]:
-    """Which words the first text has, which the second, which both, which only one, and how many."""
+    """Yields which words the first text has and, of a pair, which the second, which both and which only one has.
+
+    "number of shared words" and "number of differing words" come once for each such word, to be counted.
+    """
     first, second = set(words(texts[0])), set(words(texts[1]))
     yield from (f"first {word}" for word in first)
     if texts[1] is not None:
@@ -69,7 +72,7 @@ def overlap(texts: Texts) -> Iterator[str]:
 
 
 def neighbours(texts: Texts) -> Iterator[str]:
-    """The words of each text and the pairs of neighbours in it, the text's ends among them."""
+    """Yields the words of each text and the pairs of neighbours in it, where its ends count as empty words."""
     for side, text in zip(("first", "second"), texts, strict=True):
         if text is not None:
             bounded = ["", *words(text), ""]
@@ -77,7 +80,7 @@ def neighbours(texts: Texts) -> Iterator[str]:
             yield from (f"{side} {one} {other}" for one, other in pairwise(bounded))
 
 
-FEATURES = {
+FEATURES = {  # how features are weighed, and which an example has
     "bag_of_words": (TfidfVectorizer, either),
     "words_and_overlap": (CountVectorizer, overlap),
     "bigrams": (CountVectorizer, neighbours),

@@ -15,11 +15,12 @@ WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def scores(predictions: Sequence[str], answers: Sequence[Sequence[str]]) -> dict[str, float]:
-    """Means of `exact_match` and `f1` over questions, fractions in [0, 1].
+    """Returns the means of `exact_match` and `f1` over questions, by these names, as fractions in [0, 1].
 
-    answers: the gold answers of every question; none for an unanswerable one. Gold answers that normalisation leaves
-    nothing of do not count, as version 2.0 has it (three questions of the development sets have a full stop among
-    theirs). ValueError for different numbers of predictions and questions, or none.
+    predictions: one answer per question, empty for none. answers: the gold answers of every question; none for an
+    unanswerable one. Gold answers of which normalisation leaves nothing do not count, as in version 2.0 (three
+    questions of the development sets have a full stop among theirs). ValueError for no questions, or for
+    another number of predictions.
     """
     if len(predictions) != len(answers) or not len(answers):
         raise ValueError(f"{len(predictions)} predictions for {len(answers)} questions; give one for each, and some")
@@ -32,7 +33,7 @@ def scores(predictions: Sequence[str], answers: Sequence[Sequence[str]]) -> dict
 
 
 def normalised(text: str) -> str:
-    """Lower case, punctuation deleted, then articles, then spare white space. Accents and other signs stay."""
+    """Lowers the case, deletes punctuation, then articles, then spare white space. Accents and other signs stay."""
     return " ".join(ARTICLES.sub(" ", text.lower().translate(WITHOUT_PUNCTUATION)).split())
 
 
@@ -42,7 +43,7 @@ def exact_match(prediction: str, answer: str) -> float:
 
 
 def f1(prediction: str, answer: str) -> float:
-    """Harmonic mean of precision and recall of words, each as often as it occurs; 1.0 where both texts are empty."""
+    """Computes the harmonic mean of precision and recall of words, as often as they occur; 1.0 if both have none."""
     predicted, gold = normalised(prediction).split(), normalised(answer).split()
     if not predicted or not gold:
         return float(predicted == gold)

@@ -6,13 +6,13 @@ from pathlib import Path
 from stages.plumbing.files import TASK_FOLDER
 from stages.plumbing.testing_sections import CrossDomain
 
-HIGHEST_SIMILARITY = 5.0
+HIGHEST_SIMILARITY = 5.0  # of stsb; the lowest is 0
 
 
 @dataclass(frozen=True)
 class Split:
-    """name: here and on the hub. stem: of the original file. evaluated_on: the papers' name of its column of
-    scores.
+    """name: here and on the hub. stem: of the original file's name. evaluated_on: the papers' name for the column of
+    scores on this split; None where no scores are on it.
     """
 
     name: str
@@ -22,12 +22,12 @@ class Split:
 
 @dataclass(frozen=True)
 class Task:
-    """folder: in the original distribution. texts, label: columns there.
+    """name: in params.yaml and on the hub. folder: in the original distribution. texts, label: names of columns there.
 
-    labels: the words of the label column in the order of classes; none for a regression. classes: the hub's
-    names of the same. hub_texts: the hub's columns where they differ. header: column names where the files
-    have none. corrupt_rows: how many rows with a wrong number of columns the original files are known to hold
-    at most.
+    labels: the words of the label column in the order of classes; none for a regression. classes: the hub's names of
+    the same classes. metrics: names in metrics.METRICS. hub_texts: the names of the text columns on the hub where they
+    are not `texts`. header: the names of all columns where the original files have none. corrupt_rows: how many rows
+    with a wrong number of columns an original file is known to hold, at most.
     """
 
     name: str
@@ -44,12 +44,12 @@ class Task:
 
     @property
     def outputs(self) -> int:
-        """Outputs of a classifier: one a class, or one for a regression."""
+        """Number of a classifier's outputs: one per class, or one for a regression."""
         return len(self.labels) or 1
 
     @property
     def head(self) -> dict:
-        """What the configuration of a classifier says of it, by the keys that Hugging Face's libraries read."""
+        """What a classifier's configuration says of its outputs, by the keys that Hugging Face's libraries read."""
         if not self.classes:
             return {"id2label": {"0": self.label}, "label2id": {self.label: 0}, "problem_type": "regression"}
         names = dict(enumerate(self.classes))
@@ -57,7 +57,7 @@ class Task:
 
     @property
     def validation_splits(self) -> tuple[Split, ...]:
-        """The splits that are scored."""
+        """The splits on which models are scored."""
         return tuple(split for split in self.splits if split.evaluated_on)
 
 
@@ -106,16 +106,16 @@ TASKS: dict[str, Task] = {
         Task("rte", "RTE", SENTENCES, "label", ENTAILMENT, ENTAILMENT, ("accuracy",), _splits("rte")),
     )
 }  # fmt: skip
-TASK_OF = {  # by what the papers call the column of a split
+TASK_OF = {  # by the papers' name for the column of a split
     split.evaluated_on: name for name, task in TASKS.items() for split in task.validation_splits
 }
-COLUMN_OF = {  # where a task has one column: of MNLI the matched split
+COLUMN_OF = {  # by task, where the papers have one column for it: for MNLI that of the matched split
     name: task.validation_splits[0].evaluated_on for name, task in TASKS.items()
 }
 
 
 def validation_tables(task: str) -> dict[str, Path]:
-    """The tables that a task is scored on (example_id, texts, label), by what the papers call their columns."""
+    """The tables on which a task is scored (example_id, text_a, text_b, label), by Split.evaluated_on."""
     return {split.evaluated_on: TASK_FOLDER / task / f"{split.name}.parquet" for split in TASKS[task].validation_splits}
 
 
@@ -129,7 +129,7 @@ def positive_classes(mapping: CrossDomain) -> dict[str, set[int]]:
         Their indices among the task's labels, by task of `mapping.tasks`.
 
     Raises:
-        ValueError: a label that the task does not have, or all of its labels.
+        ValueError: of a task, a label is chosen that it does not have, or all of its labels are.
     """
     result = {}
     for task in mapping.tasks:

@@ -14,15 +14,15 @@ from stages.benchmarks.glue import TASKS
 
 
 def scores(task: str, predictions: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Every metric of the task, by name; F1 is that of class 1.
+    """Computes every metric of the task, by name; F1 is that of class 1.
 
-    A model that gives one answer to everything has no correlation by definition; it gets 0.0, as one that knows
-    nothing, and its F1 is 0.0 where no positive is predicted.
+    The correlation of a model that gives one answer to everything is not defined; the model gets 0.0, like one that
+    knows nothing, and an F1 of 0.0 where it predicts no positive.
 
     Args:
         task: a name in TASKS.
-        predictions: [examples], classes, or for stsb real numbers, whose scale no correlation depends on.
-        labels: [examples], the same.
+        predictions: [examples], classes, or for stsb real numbers, on whose scale no correlation depends.
+        labels: [examples], classes, or for stsb real numbers.
 
     Raises:
         ValueError: the task is unknown, the shapes differ or are empty, or a value is not finite.
@@ -38,6 +38,7 @@ def scores(task: str, predictions: np.ndarray, labels: np.ndarray) -> dict[str, 
 
 
 def _correlation(measure: Callable, labels: np.ndarray, predictions: np.ndarray) -> float:
+    """Computes a correlation, 0.0 where it is not defined. measure: a function of scipy.stats."""
     if np.ptp(labels) == 0 or np.ptp(predictions) == 0:
         return 0.0
     value = measure(labels, predictions).statistic

@@ -1,4 +1,4 @@
-"""The fine-tuned models that stage `finetuning` keeps for the stages that evaluate them, and runs that do so.
+"""The fine-tuned models that stage `finetuning` keeps for other stages, and the runs by which these evaluate them.
 
 On disk: data/finetuning/PROTOCOL-OPERATOR-SIZE/TASK-pretraining-SEED-finetuning-SEED.
 """
@@ -16,8 +16,9 @@ from stages.plumbing.settings import Settings
 class EvaluationRun(ModelRun):
     """An evaluation of one fine-tuned model.
 
-    folder: of the model. evaluated_on: tasks whose validation splits it predicts. maximum_length, precision: of its
-    protocol.
+    folder: where the model is kept. task: the one on which it was fine-tuned. evaluated_on: the GLUE tasks whose
+    validation splits it predicts. maximum_length (in tokens), precision (float32 or bfloat16): as in the protocol by
+    which it was fine-tuned.
     """
 
     folder: str
@@ -35,19 +36,22 @@ AnyEvaluation = TypeVar("AnyEvaluation", bound=EvaluationRun)
 
 
 def _model_folder(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:
-    """Where one model stands. model: protocol, operator and size."""
+    """Returns the folder of one model. model: its protocol, operator and size; task: the one it is fine-tuned on."""
     return FINETUNED / "-".join(model) / f"{task}-pretraining-{pretraining_seed}-finetuning-{seed}"
 
 
 def kept(settings: Settings, model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path | None:
-    """Where stage finetuning keeps a model; None where no stage evaluates it, or the stage does not train it.
+    """Returns the folder in which stage finetuning keeps a model, or None where it keeps no such model.
+
+    It keeps a model that it trains, by protocol and seed, on a task of the stages noise and cross_domain. Stage
+    convergence, which asks as well, may train models by other protocols and from other seeds.
 
     Args:
-        settings: of params.yaml.
+        settings: all of params.yaml.
         model: protocol, operator and size.
-        task: that it is fine-tuned on.
-        pretraining_seed: of its pre-training.
-        seed: of its fine-tuning.
+        task: the GLUE task that the model is fine-tuned on.
+        pretraining_seed: the seed of its pre-training.
+        seed: the seed of its fine-tuning.
     """
     evaluated = task in (*settings.noise.tasks, *settings.cross_domain.tasks) and task in settings.tasks.names
     trained = model[0] in settings.protocols and seed in settings.finetuning[model[0]].seeds
@@ -62,18 +66,18 @@ def planned(
     tasks: tuple[str, ...],
     **further: Any,
 ) -> list[AnyEvaluation]:
-    """Plans an evaluation of every kept model, at the length and in the precision of its protocol.
+    """Plans one evaluation of every kept model, at the maximum length and in the precision of its protocol.
 
     Args:
-        kind: of the runs.
-        settings: of params.yaml.
-        stage: that evaluates.
-        models: protocol, operator and size of each.
-        tasks: that they were fine-tuned on.
-        further: what the runs hold beside; `evaluated_on`, unless it is their own task.
+        kind: the class of the runs.
+        settings: all of params.yaml.
+        stage: the name of the stage that evaluates.
+        models: protocol, operator and size of each; every task and pair of seeds has a model of its own.
+        tasks: the tasks on which the models were fine-tuned.
+        further: further fields of every run. Without `evaluated_on` among them, a model is evaluated on its own task.
 
     Returns:
-        The runs, those of a model by the names of the folders.
+        The runs, in the order of `models`, and for each of these sorted by the name of the folder.
     """
     plan = []
     for model in models:
@@ -90,7 +94,10 @@ def planned(
 
 
 def load(folder: str):
-    """A kept model, an OperatorBertForSequenceClassification, ready to predict."""
+    """Loads a kept model, an OperatorBertForSequenceClassification, in evaluation mode on this process's device.
+
+    The imports are inside because they load torch, which planning does without.
+    """
     from stages.attention.bert import OperatorBertForSequenceClassification
     from stages.classification.training import import_operator
     from stages.training.optimisation import device

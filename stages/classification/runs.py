@@ -1,4 +1,4 @@
-"""Runs on a pre-trained model, without torch; those on GLUE as jobs, for the stages finetuning and convergence.
+"""Runs on a pre-trained model as records, without torch, and the job that does those of finetuning and convergence.
 
 A run is one task, one pre-trained model and one seed. Its content decides its result, so equal runs of both stages are
 one job.
@@ -22,9 +22,11 @@ from stages.plumbing.training_sections import Finetuning
 
 
 class ModelRun(Run):
-    """Any run on one model and one task; `seed` is that of the fine-tuning.
+    """Any run on one model and one task.
 
-    columns: what all observations of the run share: stage, protocol, operator, size.
+    seed, pretraining_seed: the seeds of the model's fine-tuning and of its pre-training. columns: what all observations
+    of the run share: stage, protocol, operator, size and, where there is one, condition. The columns are no part of the
+    run's content, so two stages that ask for the same training share its job.
     """
 
     beside: ClassVar[dict[str, Any]] = Run.beside | {"columns": True}
@@ -42,23 +44,23 @@ class ModelRun(Run):
 
     @property
     def model(self) -> str:
-        """PROTOCOL-OPERATOR-SIZE, and a step of pre-training where it has one."""
+        """PROTOCOL-OPERATOR-SIZE, followed by -step=N for a model of an intermediate pre-training checkpoint."""
         return "-".join(value for name, value in self.columns.items() if name != "stage")
 
     @property
     def name(self) -> str:
-        """For progress and errors."""
+        """The run as progress and errors name it."""
         return f"{self.model} {self.task}, pre-training seed {self.pretraining_seed}, seed {self.seed}"
 
     def observed(self, evaluated_on: str, metric: str, value: float, n: int, **columns: str) -> Observation:
-        """One measurement of the run.
+        """Makes an observation of one measurement of the run.
 
         Args:
-            evaluated_on: the validation split, as the papers call it.
-            metric: its name.
+            evaluated_on: the validation split, as the papers call it (`mnli_m`; usually the task's name).
+            metric: the name of the metric.
             value: a fraction, unless the metric says otherwise.
-            n: examples behind it.
-            columns: what else is to be said of it.
+            n: number of examples behind the value.
+            columns: further columns of the observation, such as `condition`.
         """
         seeds = {"pretraining_seed": self.pretraining_seed, "finetuning_seed": self.seed}
         measured = {"task": self.task, "evaluated_on": evaluated_on, "metric": metric, "value": float(value), "n": n}
@@ -66,33 +68,37 @@ class ModelRun(Run):
 
 
 class TunedRun(ModelRun):
-    """Any run that trains a pre-trained model further. weights: the folder of the model."""
+    """Any run that trains a pre-trained model further. weights: the folder of that model. training: the recipe."""
 
     weights: str
     training: SkipValidation[Finetuning]
 
 
 class FinetuningRun(TunedRun):
-    """A run on a task of GLUE. keep: where the stage finetuning keeps its model; None where it does not."""
+    """A run on a task of GLUE. keep: the folder in which stage finetuning keeps the fine-tuned model, or None."""
 
     beside: ClassVar[dict[str, Any]] = TunedRun.beside | {"keep": True}
     keep: Path | None = None
 
     @property
     def content(self) -> dict[str, Any]:
-        """As JSON, with the outputs of the model's head."""
+        """What decides the result, as JSON; `labels` is the number of outputs of the model's head."""
         return super().content | {"labels": TASKS[self.task].outputs}
 
     @property
     def job(self) -> Job:
-        """Leaves the fine-tuned model where it is kept."""
+        """The job of `finetune`; it has to leave the folder `model` where the run has a `keep`."""
         inputs = (Path(self.weights), TASK_FOLDER / self.task, TOKENIZER)
         leaves = ("model",) if self.keep else ()
         return Job(self.name, self, inputs, leaves, {"model": self.keep} if self.keep else {})
 
 
 def finetune(run: FinetuningRun, folder: Path) -> dict:
-    """Job: leaves predictions.json, a list a validation split, and the fine-tuned model where it is kept."""
+    """Job: fine-tunes the model of a run and predicts every validation split of its task.
+
+    Leaves in `folder`, the job's own, predictions.json, which `predictions_of` reads, and, where the run has a `keep`,
+    the folder `model`. Returns {"seconds": those of training}. The import, which loads torch, is left to the worker.
+    """
     from stages.classification.training import train_and_predict
 
     train, kept = TASK_FOLDER / run.task / "train.parquet", folder / "model" if run.keep else None
@@ -102,18 +108,18 @@ def finetune(run: FinetuningRun, folder: Path) -> dict:
 
 
 def predictions_of(folder: Path) -> dict[str, list]:
-    """The predictions that `finetune` has written, by validation split."""
+    """Reads what `finetune` predicted: for each validation split, by its name in the papers, a number per example."""
     return json.loads((folder / "predictions.json").read_text())
 
 
 @read_once(16)
 def examples(table: Path) -> pd.DataFrame:
-    """The examples (example_id, label) of a table of a task."""
+    """Reads the columns example_id and label of the table of a task, into a frame that all callers share."""
     return pd.read_parquet(table, columns=["example_id", "label"])
 
 
 def measured(run: FinetuningRun, folder: Path) -> list[Observation]:
-    """Every metric of one run on every validation split. folder: in which its job has left the predictions."""
+    """Computes every metric of a run on every validation split. folder: where its job has left the predictions."""
     tables = validation_tables(run.task)
     return [
         run.observed(evaluated_on, metric, value, len(predicted))

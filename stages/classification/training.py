@@ -1,8 +1,8 @@
-"""Fine-tuning of one pre-trained model on one task from one seed, and its predictions on the validation splits.
+"""Fine-tuning of a pre-trained model on one task from one seed, and the fine-tuned model's validation predictions.
 
-As the released code of Courtois et al. does: a fresh pooler and classifier, all weights trained, no early stopping, the
-model after the last epoch is the one that counts. Unlike it, batches hold sequences of like length and are padded to
-their longest, not to the maximum.
+As in the released code of Courtois et al., pooler and classifier are new, all weights are trained, no training stops
+early, and the model after the last epoch is the one that counts. Unlike there, batches hold sequences of similar length
+and are padded to the longest of them, not to the maximum length.
 """
 
 import time
@@ -40,7 +40,7 @@ from stages.training.optimisation import (
     update,
 )
 
-EVALUATION_BATCH = 128  # examples, or windows of questions
+EVALUATION_BATCH = 128  # examples in a batch, or windows of questions
 
 logging.set_verbosity_error()  # the library warns of the fresh pooler and classifier at every load
 logging.disable_progress_bar()
@@ -48,7 +48,12 @@ logging.disable_progress_bar()
 
 @dataclass(frozen=True)
 class Encoded:
-    """Examples as token ids [CLS] a [SEP] b [SEP], and their token types; labels, one an example."""
+    """Tokenised examples.
+
+    ids: for every example an array of token ids, [CLS] a [SEP] or, for a pair, [CLS] a [SEP] b [SEP]. types: arrays of
+    the same lengths, 1 at b and the [SEP] after it, 0 elsewhere. labels: [examples], class indices, or numbers in a
+    regression.
+    """
 
     ids: tuple[np.ndarray, ...]
     types: tuple[np.ndarray, ...]
@@ -59,25 +64,25 @@ class Encoded:
 
     @property
     def lengths(self) -> list[int]:
-        """Of the examples, in tokens."""
+        """The lengths of the examples, in tokens."""
         return [len(ids) for ids in self.ids]
 
 
 def train_and_predict(
     run: FinetuningRun, tokenizer: Path, train: Path, validation: dict[str, Path], kept: Path | None = None
 ) -> tuple[dict[str, list], float]:
-    """Trains a classifier, or a regression, and predicts validation examples.
+    """Trains a classifier, or a regression, and predicts validation examples with it.
 
     Args:
-        run: says what is trained, and how.
+        run: names the task, the pre-trained weights, the recipe and the seed.
         tokenizer: the file of the tokenizer.
         train: the table of examples to train on.
         validation: the tables of examples to predict, by name.
         kept: the folder to save the fine-tuned model in, if it is to be saved.
 
     Returns:
-        By the names of `validation`, the class index of every example, or its score where the task is a regression;
-        and the seconds of training.
+        A pair. First, by the names of `validation`, lists of one float per example: its class index, or its score where
+        the task is a regression. Second, the seconds of training, without loading and tokenising.
     """
     recipe, task = run.training, TASKS[run.task]
     model = loaded(OperatorBertForSequenceClassification, run, num_labels=task.outputs)
@@ -90,7 +95,7 @@ def train_and_predict(
         for name, path in validation.items()
     }
     if kept:
-        model.config.update(task.head)  # the names of its classes
+        model.config.update(task.head)  # the names of the classes
         with temporary_sibling(kept) as folder:  # whole or not at all: what is there counts as left by the job
             model.save_pretrained(folder)
     return predictions, seconds
@@ -98,18 +103,24 @@ def train_and_predict(
 
 @read_once(8)
 def encode(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
-    """Reads a task table (text_a, text_b or null, label) and tokenises it.
+    """Reads the table of a task and tokenises it, as `encoded` does; callers share the result.
 
     Args:
-        table: the file of the table.
+        table: the file, with columns text_a, text_b and label.
         tokenizer: the file of the tokenizer.
-        maximum_length: tokens, to which longer examples are cut, the longer text first.
+        maximum_length: tokens, [CLS] and [SEP] among them, to which longer examples are cut, the longer text first.
     """
     return encoded(pd.read_parquet(table), tokenizer, maximum_length)
 
 
 def encoded(frame: pd.DataFrame, tokenizer: Path, maximum_length: int) -> Encoded:
-    """Tokenises examples. frame: text_a, text_b and label of these; other arguments as of `encode`."""
+    """Tokenises the examples of a frame, in its order.
+
+    Args:
+        frame: columns text_a, text_b (null for an example of one text) and label.
+        tokenizer: as in `encode`.
+        maximum_length: as in `encode`.
+    """
     words = Tokenizer.from_file(str(tokenizer))
     words.enable_truncation(maximum_length)
     words.no_padding()
@@ -124,11 +135,12 @@ def encoded(frame: pd.DataFrame, tokenizer: Path, maximum_length: int) -> Encode
 
 
 def loaded(model: type[WithOperator], run: TunedRun, **others: Any) -> WithOperator:
-    """The pre-trained weights of a run under a fresh head, with the run's dropout.
+    """Loads the pre-trained weights of a run into a model on this process's device.
 
     Args:
         model: the class of the model, head included.
-        run: says where the weights are; its seed draws the head.
+        run: its `weights` are loaded, its recipe gives the rates of dropout, and from its seed all parameters are drawn
+            that the weights lack, such as a new head.
         others: further values of the model's configuration, such as `num_labels`.
     """
     weights = Path(run.weights)
@@ -144,19 +156,20 @@ def loaded(model: type[WithOperator], run: TunedRun, **others: Any) -> WithOpera
 
 
 def import_operator(weights: Path) -> None:
-    """Imports the operator of a model folder, where it is a user's own, from the file that params.yaml names."""
+    """Imports, from the `operators_file` of params.yaml, the operator of a model folder where it is a user's own."""
     sha256 = OperatorConfig.from_pretrained(weights).operators_sha256
     if sha256:
         own_operators(load_settings().operators_file, sha256)
 
 
 def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
-    """Trains a classifier, or a regression.
+    """Trains a classifier by cross-entropy or, where the model has a single output, a regression by squared error.
 
     Args:
-        model: is trained in place; one of one output is a regression.
-        examples: that it is trained on.
-        run: whose recipe and seed count.
+        model: is trained in place.
+        examples: the training examples.
+        run: its `training` is the recipe, and its `seed` decides the order of the examples and the dropout; its weights
+            are not loaded here.
     """
 
     def loss_of(indices: np.ndarray) -> torch.Tensor:
@@ -170,13 +183,16 @@ def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
 def train_epochs(
     model: WithOperator, lengths: list[int], run: TunedRun, loss_of: Callable[[np.ndarray], torch.Tensor]
 ) -> None:
-    """Trains all epochs of a recipe.
+    """Trains a model for all epochs of a recipe.
 
     Args:
-        model: is trained in place.
-        lengths: of the examples, in tokens.
-        run: whose seed gives their order and the dropout.
-        loss_of: gives the mean loss of the examples at some indices.
+        model: is trained in place, and left in training mode.
+        lengths: of the examples, in tokens; examples of similar length share a batch.
+        run: its `training` is the recipe; its `seed` decides the order of the examples and the dropout.
+        loss_of: takes the indices of a batch of examples and returns their mean loss, from which gradients are taken.
+
+    Raises:
+        ValueError: the gradients of an update are not finite.
     """
     recipe, seed = run.training, run.seed
     adamw = optimiser(model, recipe.betas, recipe.epsilon, recipe.weight_decay)
@@ -193,14 +209,14 @@ def train_epochs(
 
 
 def _loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Cross-entropy over classes; squared error for a single output."""
+    """Mean cross-entropy of logits [n, classes] and labels [n]; mean squared error where there is a single output."""
     if logits.shape[-1] == 1:
         return functional.mse_loss(logits.squeeze(-1), labels.float())
     return functional.cross_entropy(logits, labels)
 
 
 def _logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:
-    """[len(indices), labels] for the examples at `indices`, padded to the longest of them."""
+    """Returns the logits [len(indices), outputs] of the examples at `indices`, padded to the longest of them."""
     rows, types = ([sequences[i] for i in indices] for sequences in (examples.ids, examples.types))
     lengths = np.array([len(row) for row in rows])
     seen = np.arange(lengths.max()) < lengths[:, None]
@@ -213,15 +229,15 @@ def _logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:
 
 @torch.no_grad()
 def predict(model, examples: Encoded, precision: str) -> np.ndarray:
-    """Predicts examples, without dropout, in batches of like length.
+    """Predicts examples, without dropout, in batches of similar length.
 
     Args:
-        model: a classifier, or a regression of one output.
-        examples: n of them.
+        model: a classifier, or a regression, which has a single output; it is left in evaluation mode.
+        examples: the n examples to predict.
         precision: float32 or bfloat16.
 
     Returns:
-        [n], the class index of every example, or its score.
+        [n] float64 in the order of the examples: class indices, or the scores of a regression.
 
     Raises:
         ValueError: a prediction is not finite.

@@ -1,8 +1,8 @@
 """Fine-tunes every operator at every size from intermediate pre-training checkpoints (Courtois et al., Figure 3).
 
 Reads data/checkpoints, data/pretraining (for the last step, where it is listed), data/tasks and the tokenizer of
-data/tokens. Writes data/observations/convergence.csv: every metric of every task of `convergence.tasks` by pre-
-training step. `analysis` makes the GLUE score by step of it, and the step at which a share of the final score is
+data/tokens. Writes data/observations/convergence.csv: every metric of every task of `convergence.tasks`, by step of
+pre-training. From it `analysis` computes the GLUE score by step, and the step at which a share of the final score is
 reached. Given an operator (and a size), it does the jobs of these alone and writes no outputs.
 """
 
@@ -19,13 +19,13 @@ from stages.plumbing.settings import Settings
 
 
 def planned(settings: Settings, models: list[tuple[str, str]]) -> list[FinetuningRun]:
-    """One run for every model, step, task, pre-training seed and seed.
+    """Plans one run for every model, task, pre-training seed, step and seed.
 
-    Where `pretraining.steps` is given, the model after the last is that of stage finetuning, so a run that both stages
-    ask for is made once.
+    The checkpoint of the last step, where `pretraining.steps` says which that is, is the pre-trained model that stage
+    finetuning starts from. A run on it that both stages ask for is one job, and keeps its model where finetuning does.
 
     Args:
-        settings: of params.yaml.
+        settings: all of params.yaml.
         models: operator and size of each.
     """
     section, protocol = settings.convergence, settings.convergence.protocol
@@ -44,7 +44,7 @@ def planned(settings: Settings, models: list[tuple[str, str]]) -> list[Finetunin
 
 
 def outputs(done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Every metric of every run; the record says nothing."""
+    """Returns every metric of all runs, given as (run, folder of its job, result); adds nothing to the record."""
     return [row for run, folder, _ in done for row in runs.measured(run, folder)], {}
 
 

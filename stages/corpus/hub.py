@@ -1,8 +1,9 @@
 """Documents of Hugging Face hub datasets as OSCAR records, at one commit; a local folder of the same layout will do.
 
-A repository's own files (OSCAR's `en_meta/*.jsonl.zst`) are fetched one by one and read as any file, so that metadata
-survive byte for byte; other datasets come as rows, streamed. Gated ones need a token, as huggingface_hub finds it
-(HF_TOKEN, or `hf auth login`).
+A repository's own files (OSCAR's `en_meta/*.jsonl.zst`) are fetched one by one and read like local ones, so that
+metadata survive byte for byte; other datasets are streamed as rows. Gated datasets need a token where huggingface_hub
+looks for one (HF_TOKEN, or `hf auth login`). The hub's libraries are imported inside functions: they load slowly, and
+the other sources do without them.
 """
 
 from collections.abc import Iterator
@@ -15,20 +16,21 @@ from stages.plumbing.commits import explained, named
 from stages.plumbing.files import place
 from stages.records import records
 
-KEY = "corpus.hub.files"
+KEY = "corpus.hub.files"  # of params.yaml, for messages of errors
+# Of a row's metadata these are kept, if it has them; those of single sentences are left out.
 METADATA = ("identification", "harmful_pp", "tlsh", "quality_warnings", "annotation", "categories")
 
 
 def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> list[str]:
-    """Lists files of a repository, by pattern, then in natural order.
+    """Lists the paths in a repository that match some patterns, each once: by pattern, then in natural order.
 
     Args:
         repository: the name on the hub, or a folder of the same layout.
-        revision: a commit.
-        patterns: of the names.
+        revision: a commit; not used for a folder.
+        patterns: glob patterns of paths in the repository.
 
     Raises:
-        ValueError: a pattern matches none, or one of no known form.
+        ValueError: a pattern matches no file, or one of unknown form (`sources.form`), or the hub cannot be reached.
     """
     if Path(repository).is_dir():
         files = sources.find_files(Path(repository), patterns, KEY)
@@ -47,16 +49,17 @@ def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
 
 @contextmanager
 def fetched(repository: str, revision: str, name: str, above: Path | None = None) -> Iterator[Path]:
-    """Has a file of a repository on the disk while the body runs; errors of the body name it as the repository does.
+    """Yields the path of a temporary file that holds a file of a repository while the body of the `with` runs.
 
     Args:
         repository: the name on the hub, or a folder of the same layout.
-        revision: a commit.
-        name: of the file in the repository.
-        above: the folder in which it lies meanwhile; None where any will do.
+        revision: a commit; not used for a folder.
+        name: the file's path in the repository.
+        above: the folder below which the temporary file lies; None for the system's own.
 
     Raises:
-        ValueError: the file cannot be had, or has a fault.
+        ValueError: the file cannot be fetched; or the body has raised one, whose message then names the file as the
+            repository does.
     """
     with TemporaryDirectory(dir=above) as folder:
         target = Path(folder) / Path(name).name
@@ -74,7 +77,10 @@ def fetched(repository: str, revision: str, name: str, above: Path | None = None
 
 
 def write_shard(settings: dict, folder: Path) -> dict:
-    """Job. settings: repository, revision, name (of a file). Leaves and returns what sources.write_shard does."""
+    """Job: makes a shard of one file. settings: the first three arguments of `fetched`.
+
+    Leaves and returns what sources.write_shard does; `origins` names the file REPOSITORY@COMMIT/NAME, or FOLDER/NAME.
+    """
     repository, revision = settings["repository"], settings["revision"]
     with fetched(repository, revision, settings["name"], folder) as file:
         result = sources.write_shard({"parts": [[str(file), 0, None]]}, folder)
@@ -83,12 +89,12 @@ def write_shard(settings: dict, folder: Path) -> dict:
 
 
 def file_records(repository: str, revision: str, names: list[str]) -> Iterator[bytes]:
-    """The records of some files, one after the other; one of them at a time is on the disk.
+    """Yields the records of some files, as sources.file_records does, with one file at a time on the disk.
 
     Args:
         repository: the name on the hub, or a folder of the same layout.
-        revision: a commit.
-        names: of the files in the repository.
+        revision: a commit; not used for a folder.
+        names: the files' paths in the repository.
     """
     for name in names:
         with fetched(repository, revision, name) as file:
@@ -96,7 +102,7 @@ def file_records(repository: str, revision: str, names: list[str]) -> Iterator[b
 
 
 def _streamed(rows: Iterator[dict], what: str) -> Iterator[dict]:
-    """The rows of a stream, whose network may fail at any of them. what: the key and what it names."""
+    """Yields the rows of a stream; a failure to read one is a ValueError. what: key and dataset, for the message."""
     while True:
         with explained(what):
             row = next(rows, None)
@@ -106,15 +112,18 @@ def _streamed(rows: Iterator[dict], what: str) -> Iterator[dict]:
 
 
 def row_records(repository: str, configuration: str | None, revision: str) -> Iterator[bytes]:
-    """Streams the rows of the split `train` as OSCAR records.
+    """Streams the rows of the split `train` as OSCAR records, each one line of JSON without its line feed.
+
+    The text is the column `content`, or else `text`. Where `metadata` or `meta` holds a dictionary, METADATA and the
+    WARC headers are taken over; any other row becomes a plain document, with its `url` and `id` if it has them.
 
     Args:
         repository: the name on the hub, or a folder of the same layout.
-        configuration: one of the dataset's; None where it has one only.
+        configuration: one of the dataset's; None where it has only one.
         revision: a commit.
 
     Raises:
-        ValueError: the dataset cannot be had, or a row has no text.
+        ValueError: the dataset cannot be loaded, or a row has no text.
     """
     import datasets
 
@@ -129,7 +138,7 @@ def row_records(repository: str, configuration: str | None, revision: str) -> It
                 f"{', '.join(row)}; name another dataset, or its files in corpus.hub.files"
             )
         metadata = row.get("metadata") or row.get("meta")
-        if isinstance(metadata, dict):  # OSCAR's `meta` holds the headers as well
+        if isinstance(metadata, dict):  # OSCAR's `meta` holds the headers, too
             headers = row.get("warc_headers") or metadata.get("warc_headers") or {}
             yield records.oscar_record(text, headers, {name: metadata[name] for name in METADATA if name in metadata})
         else:

@@ -1,8 +1,8 @@
-"""From original files to OSCAR records.
+"""Turns original files into OSCAR records.
 
-JSON lines (.jsonl): OSCAR records (they have `content`) pass byte for byte, sound or not, as the filter
-accounts for them; plain documents (they have `text`) become records without annotations. Text (.txt): a blank
-line ends a document, as in the corpora of the original BERT. WikiText (.raw): a document is an article, from
+JSON lines (.jsonl): OSCAR records (they have `content`) pass byte for byte, unsound lines too, as the filter accounts
+for them; plain documents (they have `text`) become records without annotations; blank lines are left out. Text (.txt):
+a blank line ends a document, as in the corpora of the original BERT. WikiText (.raw): a document is an article, from
 one first-level heading to the next. Each may be compressed (.zst, .gz).
 """
 
@@ -15,19 +15,19 @@ from pathlib import Path
 from stages.plumbing.files import temporary_sibling
 from stages.records import reading, records
 
-HEADING = re.compile(r" = [^=].* = ")  # of an article; sections have more signs
+HEADING = re.compile(r" = [^=].* = ")  # the heading of an article; those of sections have more equals signs
 
 
 def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -> list[Path]:
-    """Lists files, by pattern, then in natural order.
+    """Lists the files below a folder that match some patterns, each once: by pattern, then in natural order.
 
     Args:
-        root: the folder below which they lie.
-        patterns: of their names.
-        key: of params.yaml that has the patterns, for the message of an error.
+        root: the folder, with which the paths begin.
+        patterns: glob patterns of paths below `root`.
+        key: the key of params.yaml that has the patterns, for the message of an error.
 
     Raises:
-        ValueError: a pattern matches no file, or something that can be no file, such as a link that leads nowhere.
+        ValueError: a pattern matches no file, one of unknown form, or something else, as a link that leads nowhere.
     """
 
     def matches(pattern: str) -> list[Path]:
@@ -35,7 +35,8 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
             paths = set(root.glob(pattern))
         except (NotImplementedError, ValueError):  # absolute or empty patterns
             return []
-        paths |= {root / name for name in glob.glob(pattern, root_dir=root)}  # which has broken links of any name
+        # Path.glob may leave out a broken link whose name the pattern spells out; glob.glob does not
+        paths |= {root / name for name in glob.glob(pattern, root_dir=root)}
         files = [path for path in paths if not path.is_dir()]
         if odd := [path for path in files if not path.is_file()]:
             kind = f"a link to {odd[0].readlink()}, which leads nowhere" if odd[0].is_symlink() else "no ordinary file"
@@ -46,16 +47,16 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
 
 
 def matching(patterns: Iterable[str], matches: Callable[[str], list[Path]], key: str, where: str) -> list[Path]:
-    """Lists what matches some patterns, each file once, where the first pattern that it matches has it.
+    """Lists the files that match some patterns, by pattern, then in natural order, each only where it first matches.
 
     Args:
-        patterns: of names.
-        matches: the files that match a pattern.
-        key: of params.yaml that has the patterns, for the message of an error.
-        where: the files are looked for.
+        patterns: glob patterns of paths.
+        matches: returns the files that match one pattern.
+        key: the key of params.yaml that has the patterns, for the message of an error.
+        where: the place in which the files are looked for, in words for that message.
 
     Raises:
-        ValueError: a pattern matches no file, or one of no known form.
+        ValueError: a pattern matches no file, or one of unknown form (`form`).
     """
     paths: dict[Path, None] = {}
     for pattern in patterns:
@@ -68,16 +69,18 @@ def matching(patterns: Iterable[str], matches: Callable[[str], list[Path]], key:
 
 
 def count(settings: dict, folder: Path) -> dict:
-    """Job. settings: path; limit (int or None). Returns the number of documents, counted up to the limit."""
+    """Job: counts the documents of a file. settings: path; limit, at which it stops, or None. Returns `documents`."""
     path = Path(settings["path"])
     units = _numbered_lines(path) if form(path) == ".jsonl" else _texts(path)
     return {"documents": sum(1 for _ in islice(units, settings["limit"]))}
 
 
 def write_shard(settings: dict, folder: Path) -> dict:
-    """Job. settings: parts, a list of [path, first, last]: documents [first, last) of each file.
+    """Job: makes one shard from parts of one or several files.
 
-    Leaves shard.jsonl.zst in `folder`; returns the number of documents in it, and `origins` (records/origins.py).
+    settings: parts, a list of [path, first, last]: documents [first, last) of each file, counted from 0; `last` None
+    means up to its end. Leaves shard.jsonl.zst in `folder`, the job's own. Returns the number of its `documents`, and
+    `origins`, a list of (line, file, source_line) as in records/origins.py.
     """
     documents, origins = 0, []
     with (
@@ -89,19 +92,26 @@ def write_shard(settings: dict, folder: Path) -> dict:
             for number, line in _numbered_records(Path(path), first, last):
                 file.write(line + b"\n")
                 documents += 1
-                if number != expected:
+                if number != expected:  # at a part's start and after blank lines; never for documents without a number
                     origins.append((documents, path, number))
                 expected = number and number + 1
     return {"documents": documents, "origins": origins}
 
 
 def file_records(path: Path) -> Iterator[bytes]:
-    """The documents of a file as OSCAR records. ValueError, naming file and line, for a line that is no document."""
+    """Yields the documents of a file as OSCAR records, each one line of JSON without its line feed.
+
+    In a file of plain documents, a line that is none raises a ValueError when it is reached, which names file and line.
+    Lines of a file of OSCAR records pass unchecked.
+    """
     return (line for _, line in _numbered_records(path, 0, None))
 
 
 def _numbered_records(path: Path, first: int, last: int | None) -> Iterator[tuple[int | None, bytes]]:
-    """Documents [first, last) with the line that each is from; None for one that may be of several lines."""
+    """Yields (number of the line, OSCAR record) of documents [first, last) of a file; `last` None means up to its end.
+
+    Lines count from 1; the number is None in .txt and .raw, where a document may have several lines.
+    """
     if form(path) != ".jsonl":
         for text in islice(_texts(path), first, last):
             yield None, records.record(records.PlainDocument(text))
@@ -119,7 +129,7 @@ def _numbered_records(path: Path, first: int, last: int | None) -> Iterator[tupl
 
 
 def form(path: Path, key: str = "corpus.files") -> str:
-    """The suffix that says how a file holds its documents. ValueError, naming the key, for another one."""
+    """Returns how a file holds its documents: .jsonl, .txt or .raw. ValueError, naming the key, for another suffix."""
     suffixes = [suffix for suffix in path.suffixes if suffix not in reading.DECOMPRESSION]
     if not suffixes or suffixes[-1] not in (".jsonl", ".txt", ".raw"):
         raise ValueError(
@@ -129,12 +139,15 @@ def form(path: Path, key: str = "corpus.files") -> str:
 
 
 def _numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Lines with their number from 1, blank ones left out."""
+    """Yields (number, line) of the lines that are not blank; numbers count all lines, from 1."""
     return ((number, line) for number, line in enumerate(reading.lines(path), 1) if line.strip())
 
 
 def _holds_oscar(path: Path) -> bool:
-    """Decided by the first line that is a JSON object with `content` or `text`. ValueError when there is none."""
+    """Whether a file of JSON lines holds OSCAR records (`content`) instead of plain documents (`text`).
+
+    The first line that is a JSON object with one of these names decides. ValueError when there is none.
+    """
     other = ""
     for number, line in _numbered_lines(path):
         try:
@@ -155,14 +168,14 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def _paragraphs(path: Path) -> Iterator[str]:
-    """The lines between blank lines, joined."""
+    """Yields the documents of a .txt file: the lines between blank lines, joined by line feeds."""
     for blank, lines in groupby(reading.texts(path), key=lambda line: not line.strip()):
         if not blank:
             yield "\n".join(lines)
 
 
 def _articles(path: Path) -> Iterator[str]:
-    """From heading to heading. A heading stands after a blank line, and a formula of the same form does not."""
+    """Yields the articles of a .raw file, from heading to heading; one within a paragraph is a formula."""
     article: list[str] = []
     for line in reading.texts(path):
         if HEADING.fullmatch(line) and article and not article[-1]:

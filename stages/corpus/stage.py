@@ -1,9 +1,9 @@
 """Stage `corpus`: the documents of the data source as OSCAR 23.01 records.
 
-Reads the source (generated here; original files below data.root; a dataset of the hub). Writes
+Reads the source (generated here; original files below data.root; datasets of the hub). Writes
 data/corpus/part_N.jsonl.zst: corpus.shards files of equal numbers of documents, in the order of the source (files
-of the hub that are read whole keep their number); and, where whole files are read, origins.csv, which says what line of
-which file a line of a shard is.
+of the hub that are read whole become one shard each); and, where whole files are read, origins.csv, which says of each
+line of a shard which line of which file it is.
 """
 
 from collections.abc import Iterator
@@ -20,6 +20,7 @@ from stages.records import origins, reading
 
 
 def main(settings: Settings) -> dict:
+    """Writes data/corpus. Returns what the run's record gets: with source `hub`, under `read`, what was read."""
     record = {}
     with temporary_sibling(CORPUS) as folder:
         folder.mkdir()
@@ -34,7 +35,7 @@ def main(settings: Settings) -> dict:
 
 
 def write_embedded(folder: Path, settings: Settings) -> None:
-    """Generates corpus.documents documents. ValueError when their number is left open."""
+    """Generates corpus.documents documents into `folder`. ValueError when corpus.documents is null."""
     corpus = settings.corpus
     if corpus.documents is None:
         raise ValueError("corpus.documents: null; source `embedded` needs the number of documents to generate")
@@ -42,9 +43,10 @@ def write_embedded(folder: Path, settings: Settings) -> None:
 
 
 def write_files(folder: Path, settings: Settings) -> None:
-    """Reads every file once to count, and for every shard that takes of it from its start up to there.
+    """Writes the documents of files as shards of equal size, made in parallel. ValueError when there is no document.
 
-    So shards are of equal size, and made in parallel; of a few large files, give `corpus.shards` no more than cores.
+    Every file is read once to count, and for every shard that takes documents of it once more, from its start up to
+    there. So with a few large files, `corpus.shards` should not exceed the number of cores.
     """
     corpus, root = settings.corpus, Path(settings.data.root)
     files = sources.find_files(root, corpus.files)
@@ -64,7 +66,10 @@ def write_files(folder: Path, settings: Settings) -> None:
 
 
 def _place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
-    """Puts the shards of jobs into `folder`, in their order, with the origins of all lines."""
+    """Puts the shards of jobs into `folder` as part_1, part_2 and so on, and writes origins.csv there.
+
+    results: of each job its folder and what `write_shard` returned.
+    """
     origins_of = {}
     for number, (job_folder, result) in enumerate(results, 1):
         name = f"part_{number}.jsonl.zst"
@@ -74,13 +79,13 @@ def _place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
 
 
 def write_hub(folder: Path, settings: Settings) -> list[str]:
-    """Datasets of the hub, one after the other: corpus.documents documents, or (null) the files, each a shard.
+    """Writes datasets of the hub, one after the other: corpus.documents documents, or (null) all files, each a shard.
 
     Returns:
-        REPOSITORY@COMMIT of each, as they were read.
+        For each dataset, what was read: REPOSITORY@COMMIT, or the folder.
 
     Raises:
-        ValueError: the number of documents is left open for a dataset without files.
+        ValueError: corpus.documents is null, and a dataset has no `files`.
     """
     corpus = settings.corpus
     pinned = [
@@ -107,7 +112,7 @@ def write_hub(folder: Path, settings: Settings) -> list[str]:
 
 
 def _hub_records(dataset: CorpusHub) -> Iterator[bytes]:
-    """Yields the documents of a hub dataset as OSCAR records: of its rows, or of the OSCAR files that it keeps."""
+    """Yields the documents of a hub dataset as OSCAR records: those of its `files` or, where this is None, its rows."""
     if dataset.files is None:
         return hub.row_records(dataset.repository, dataset.configuration, dataset.revision)
     names = hub.file_names(dataset.repository, dataset.revision, dataset.files)
@@ -115,10 +120,10 @@ def _hub_records(dataset: CorpusHub) -> Iterator[bytes]:
 
 
 def _write_stream(folder: Path, rows: Iterator[bytes], documents: int, shards: int) -> None:
-    """The first `documents` records in `shards` files; fewer files when there are fewer records."""
+    """Writes the first `documents` records in `shards` files of equal size; fewer files when records run out before."""
     for number, (first, last) in enumerate(_ranges(documents, shards), 1):
         selected = islice(rows, last - first)
-        head = next(selected, None)
+        head = next(selected, None)  # a file is begun only when there is a record for it
         if head is None:
             break
         with reading.zstd_writer(folder / f"part_{number}.jsonl.zst") as file:
@@ -126,14 +131,14 @@ def _write_stream(folder: Path, rows: Iterator[bytes], documents: int, shards: i
 
 
 def _ranges(total: int, parts: int) -> list[tuple[int, int]]:
-    """Divides `total` documents: [first, last) of each part. Sizes differ by one at most, and no part is empty."""
+    """Divides `total` documents into at most `parts` ranges [first, last), none empty; sizes differ by one at most."""
     parts = min(parts, total)
     bounds = [total * i // parts for i in range(parts + 1)]
     return list(pairwise(bounds))
 
 
 def _parts_of(files: list[Path], counts: list[int], first: int, last: int) -> Iterator[list]:
-    """Finds in which files the documents of a shard lie, where documents are numbered through all files from 0.
+    """Finds in which files the documents of a shard lie; documents are numbered from 0 through all files.
 
     Args:
         files: the files, in order.
@@ -142,7 +147,7 @@ def _parts_of(files: list[Path], counts: list[int], first: int, last: int) -> It
         last: number of the first document after the shard.
 
     Yields:
-        [path, first, last] of each file concerned, numbered within that file; last is again the first one after.
+        [path, first, last] of each file concerned: documents [first, last), counted from 0 within that file.
     """
     offset = 0
     for path, count in zip(files, counts, strict=True):

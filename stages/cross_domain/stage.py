@@ -25,7 +25,12 @@ from stages.plumbing.settings import Settings
 
 
 def predict_all(run: EvaluationRun, folder: Path) -> dict:
-    """Job: the classes that one fine-tuned model predicts on every table of its tasks, a list of each."""
+    """Job: predicts every validation split of the tasks in `run.evaluated_on` with one fine-tuned model.
+
+    Leaves nothing in `folder`, the job's own. Returns, by the name of each split in the papers, a list of the predicted
+    class of every example: an index, as a float, among the classes of the task on which the model was fine-tuned. The
+    import, which loads torch, is left to the worker.
+    """
     from stages.classification.training import encode, predict
 
     model = kept_models.load(run.folder)
@@ -37,14 +42,14 @@ def predict_all(run: EvaluationRun, folder: Path) -> dict:
 
 
 def measures(predicted: np.ndarray, gold: np.ndarray, trained: str, tested: str, positive: dict) -> dict[str, float]:
-    """The metrics of one model on one table.
+    """Computes the metrics of one model on one table, as the module describes them.
 
     Args:
-        predicted: classes [examples] of the task `trained`.
-        gold: classes [examples] of the task `tested`.
+        predicted: [examples], predicted indices of classes of the task `trained`.
+        gold: [examples], right indices of classes of the task `tested`.
         trained: the task that the model was fine-tuned on.
         tested: the task that it is evaluated on.
-        positive: by task, the classes that say yes.
+        positive: by task, the set of the indices of the classes that say yes.
     """
     answers = np.isin(predicted, list(positive[trained]))
     truth = np.isin(gold, list(positive[tested]))
@@ -61,7 +66,10 @@ def measures(predicted: np.ndarray, gold: np.ndarray, trained: str, tested: str,
 def outputs(
     positive: dict[str, set[int]], done: list[tuple[EvaluationRun, Path, dict]]
 ) -> tuple[list[Observation], dict]:
-    """Every metric of every model on every table; the record says nothing. positive: the classes that say yes."""
+    """Makes observations of every metric of all runs, given as (run, folder, result of `predict_all`).
+
+    positive: as in `measures`. Nothing is added to the record of the stage.
+    """
     rows = []
     for run, _, predictions in done:
         tables = [(task, *table) for task in run.evaluated_on for table in validation_tables(task).items()]
@@ -73,7 +81,7 @@ def outputs(
 
 
 def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[EvaluationRun]:
-    """One run for every kept model of `models` (protocol, operator, size)."""
+    """Plans one run for every kept model of `models` (protocol, operator and size of each)."""
     tasks = settings.cross_domain.tasks
     return kept_models.planned(EvaluationRun, settings, "cross_domain", models, tasks, evaluated_on=tasks)
 

@@ -13,19 +13,22 @@ from stages.embedded.grammar import Thing, Word, say, say_thing, verb_group
 from stages.embedded.lexicon import ADVERBS, NUMERALS, PARTICIPLE, PAST, PLURAL, THIRD_PERSON, TIMES, VERBS
 from stages.embedded.world import ALL_TOPICS, Scene, draw_event, draw_scene, draw_wording
 
-RULES = {"voice": 5, "tense": 4, "agreement": 4, "determiner": 3, "form": 3, "order": 3}  # rule: how often it is broken
-CORRECT = 5000  # sentences that say which words may stand next to each other
+RULES = {"voice": 5, "tense": 4, "agreement": 4, "determiner": 3, "form": 3, "order": 3}  # rule: its weight in a draw
+CORRECT = 5000  # number of correct sentences drawn to see which words stand next to each other
+# The roles of the words of a sentence, joined, match SHAPE where their order is right, and MIXED_VOICE where an active
+# sentence has "by" or "was", or a passive one lacks one of them. START and END stand before and after the verbs.
 NOUN_PHRASE = "(?:M|D+A?N)"
 START, END = f"(?:PDNC|WC)?{NOUN_PHRASE}(?:PDN|RV{NOUN_PHRASE})?", f"{NOUN_PHRASE}(?:PDN)?W?"
 SHAPE = re.compile(f"{START}(?:W?V|XT?W?B|XT?W?EY|XT?BEY){END}")
 MIXED_VOICE = re.compile(f"{START}(?:W?VY|XT?W?V|XT?W?E|XT?BE|W?EY){END}")
 SINGULAR = {many: one for one, many in PLURAL.items()}
 DETERMINER_IS_SINGULAR = {"a": True, "an": True} | dict.fromkeys(("some", *NUMERALS[2:]), False)  # "the" is either
+# By finite form, the form of the other number: at first for the singular forms only, after the |= for the plural, too.
 OTHER_FINITE = {"was": "were", "is": "are", "does": "do"} | {third: verb for verb, third in THIRD_PERSON.items()}
 SINGULAR_FINITE = set(OTHER_FINITE)
 OTHER_FINITE |= {plural_form: singular_form for singular_form, plural_form in OTHER_FINITE.items()}
 TIME_WORDS = {word: tense for tense, word in TIMES.items()}
-REPLACED = {  # rule: roles of the words that are replaced where it is broken, and what stands in place of each
+REPLACED = {  # rule: the roles of the words that are replaced to break it, and the replacements of each word
     "agreement": ("VX", {text: [other] for text, other in OTHER_FINITE.items()}),
     "determiner": ("N", {text: [other] for text, other in (SINGULAR | PLURAL).items()}),
     "form": ("BE", {verb: [past] for verb, past in PAST.items()} | {E: [verb] for verb, E in PARTICIPLE.items()}),
@@ -64,8 +67,8 @@ def broken_rules(words: list[Word]) -> set[str]:
         words: the sentence, each word with its role.
 
     Returns:
-        Names out of RULES; an empty set for a correct sentence. Where the order of the roles is wrong, `order` or
-        `voice` stands alone, for the other rules are looked at in sentences of the right shape only.
+        Names out of RULES; an empty set for a correct sentence. Where the order of the roles is wrong, only `voice` (if
+        active and passive are mixed) or `order`, because the other rules presuppose the right order.
     """
     roles = "".join(word.role for word in words)
     if not SHAPE.fullmatch(roles):
@@ -91,8 +94,9 @@ def violate(rng: Random, words: list[Word], rule: str) -> list[Word] | None:
         rule: a name out of RULES.
 
     Returns:
-        The changed sentence, or None where no change that belongs to the rule breaks it. But for `order`, every two
-        neighbours in it stand next to each other in correct sentences, too: one has to read more than two words.
+        The changed sentence, or None where no suitable change of `_changes` breaks the rule. Except for `order`, a
+        change is suitable if any two neighbours in it also stand next to each other in some correct sentence, so that
+        one has to read more than two words to see the fault.
     """
     candidates = [change for change in _changes(words, rule) if rule in broken_rules(change)]
     if rule != "order":
@@ -102,16 +106,18 @@ def violate(rng: Random, words: list[Word], rule: str) -> list[Word] | None:
 
 @cache
 def _possible_neighbours() -> frozenset[tuple[str, str]]:
-    """The words that stand next to each other in correct sentences."""
+    """The pairs that `_neighbours` finds in CORRECT correct sentences; always the same ones."""
     rng = Random(0)
     return frozenset().union(*(_neighbours(elaborate(rng, draw_scene(rng, ALL_TOPICS))) for _ in range(CORRECT)))
 
 
 def _neighbours(words: list[Word]) -> set[tuple[str, str]]:
+    """Every word with the one after it; the empty text stands for each end of the sentence."""
     return set(pairwise(["", *(word.text for word in words), ""]))
 
 
 def _modifier(rng: Random, scene: Scene, agent: Thing) -> list[Word]:
+    """Draws what stands behind the agent's noun, such as "near the cart" or, in the present, "who owns a cart"."""
     thing = replace(rng.choice(scene.things), quality=None, count=1)
     if rng.random() < 0.5:
         return [Word(rng.choice(("near", "behind")), "P"), *say_thing(replace(thing, definite=True))]
@@ -120,9 +126,12 @@ def _modifier(rng: Random, scene: Scene, agent: Thing) -> list[Word]:
 
 
 def _with_adverbs(rng: Random, words: list[Word], tense: str) -> list[Word]:
-    """Adds an adverb before the main verb, or when it happens at an end; a place that comes first keeps the front."""
+    """Adds to some sentences an adverb before the main verb, and to others the tense's time word at one end.
+
+    A sentence that begins with a place gets the time word at its end. A future passive gets no adverb before the verb.
+    """
     if rng.random() < 0.3 and Word("be", "B") not in words:
-        finite = max(position for position, word in enumerate(words) if word.role in "VX")
+        finite = max(position for position, word in enumerate(words) if word.role in "VX")  # after any "who owns"
         verb = finite + (words[finite].role == "X") + (words[finite + 1].role == "T")
         words = [*words[:verb], Word(rng.choice(ADVERBS), "W"), *words[verb:]]
     elif rng.random() < 0.3:
@@ -132,12 +141,13 @@ def _with_adverbs(rng: Random, words: list[Word], tense: str) -> list[Word]:
 
 
 def _subject(words: list[Word]) -> int:
-    """The position of the subject's noun or name, which follows whatever is put before it with a comma."""
+    """The position of the subject's noun or name: the first of the sentence, or the first after its comma."""
     start = next((position + 1 for position, word in enumerate(words) if word.role == "C"), 0)
     return next(position for position in range(start, len(words)) if words[position].role in "NM")
 
 
 def _determiners_agree(words: list[Word]) -> bool:
+    """Whether "a", "an", "some" and the numerals from two on agree in number with the next noun after them."""
     for position, word in enumerate(words):
         if word.role == "D" and word.text in DETERMINER_IS_SINGULAR:
             noun = next(other.text for other in words[position:] if other.role == "N")
@@ -147,7 +157,7 @@ def _determiners_agree(words: list[Word]) -> bool:
 
 
 def _tense(words: list[Word]) -> str:
-    """Reads the tense, `past`, `present` or `future`, from the last finite verb or auxiliary of a tagged sentence."""
+    """Reads the tense, `past`, `present` or `future`, from the last finite verb: an earlier one is of a modifier."""
     finite = [word.text for word in words if word.role in "VX"][-1]
     if finite == "will":
         return "future"
@@ -155,9 +165,9 @@ def _tense(words: list[Word]) -> str:
 
 
 def _changes(words: list[Word], rule: str) -> list[list[Word]]:
-    """The sentence with each change that belongs to a rule; not every one of them breaks it."""
+    """Returns a changed sentence for each single change by which a rule can be broken; not every one breaks it."""
     positions = range(len(words))
-    if rule == "order":
+    if rule == "order":  # exchanges two neighbours
         swaps = [i for i in positions[:-1] if words[i].role not in "CW"]
         return [[*words[:i], words[i + 1], words[i], *words[i + 2 :]] for i in swaps]
     if rule == "voice":  # leaves out "by" or "was", or adds one of them

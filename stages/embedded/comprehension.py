@@ -19,18 +19,18 @@ from stages.embedded.world import ALL_TOPICS, Scene, draw_event, draw_scene, dra
 from stages.plumbing.files import write_atomically
 
 SENTENCES = (2, 3)  # in a passage, at least and at most
-QUESTIONS = 2  # to a passage, at most
+QUESTIONS = 2  # per passage, at most
 UNANSWERABLE = 3  # in SQuAD 2.0's form, one question in three has no answer
-NEAR = 0.3  # share of these that differ from a statement in one component; the others ask about another scene
+NEAR = 0.3  # share of the unanswerable ones that differ from a statement in one component; others are of another scene
 REWORDED = 0.5  # share of questions that name the action, and perhaps other things, otherwise than the passage does
-UNFOUND = 20  # in TriviaQA's form, to every 20 questions there is another whose documents do not hold the answer
-ARTICLE = 10  # paragraphs
+UNFOUND = 20  # in TriviaQA's form, for every 20 questions there is one more whose document does not hold the answer
+ARTICLE = 10  # paragraphs per article
 Statement = tuple[Event, Wording, str]  # what a sentence of a passage says, how it is worded, and the sentence
 
 
 @dataclass(frozen=True)
 class Question:
-    """answer: as the passage words it; empty where nothing answers. start: its first character in the passage."""
+    """answer: as the passage words it, from its character `start` on; where there is none, "", 0 and no aliases."""
 
     text: str
     answer: str = ""
@@ -40,6 +40,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Passage:
+    """Two or three sentences, and the questions on them."""
+
     text: str
     questions: tuple[Question, ...]
 
@@ -66,9 +68,9 @@ def write_triviaqa(folder: Path, train_questions: int, validation_questions: int
 
     Args:
         folder: gets triviaqa/qa/{wikipedia,web}-{train,dev}.json and triviaqa/evidence/{wikipedia,web}/*.txt.
-        train_questions: of both parts together, half of them in each; beside them stand some whose evidence does not
-            hold their answer.
-        validation_questions: the same of the split that TriviaQA calls dev.
+        train_questions: with an answer in their evidence, half of them in each part; for every UNFOUND questions of a
+            part, one whose evidence does not hold the answer is added.
+        validation_questions: the same for the split that TriviaQA calls dev.
         seed: equal seeds give equal bytes.
     """
     for split, number in (("train", train_questions), ("dev", validation_questions)):
@@ -83,14 +85,14 @@ def write_triviaqa(folder: Path, train_questions: int, validation_questions: int
 
 
 def _draw_passages(rng: Random, number: int, unanswerable: float) -> list[Passage]:
-    """Passages with `number` questions together. unanswerable: the share of those without an answer."""
+    """Draws passages with `number` questions in all, of which the share `unanswerable`, in [0, 1], has no answer."""
     lacking = [i < round(number * unanswerable) for i in range(number)]
     rng.shuffle(lacking)
     return [_draw_passage(rng, lacking[first : first + QUESTIONS]) for first in range(0, number, QUESTIONS)]
 
 
 def _draw_passage(rng: Random, lacking: list[bool]) -> Passage:
-    """A passage with different questions. lacking: of each of them, whether it has no answer."""
+    """Draws a passage with one question per entry of `lacking` (True: without an answer), no two worded the same."""
     while True:
         scene = draw_scene(rng, ALL_TOPICS)
         events = [draw_event(rng, scene, place=0.5, social=0.3) for _ in range(rng.randint(*SENTENCES))]
@@ -102,7 +104,7 @@ def _draw_passage(rng: Random, lacking: list[bool]) -> Passage:
 
 
 def _as_squad(passages: list[Passage], version: str, split: str) -> dict:
-    """The JSON of SQuAD. Development questions have two gold answers, the second without its article."""
+    """Returns the content of a file of SQuAD, `version` 1.1 or 2.0, `split` train or dev."""
     paragraphs = []
     for number, passage in enumerate(passages):
         entries = []
@@ -120,7 +122,11 @@ def _as_squad(passages: list[Passage], version: str, split: str) -> dict:
 
 
 def _as_triviaqa(pairs: list[tuple[Passage, Question]], part: str, split: str) -> dict:
-    """The JSON of TriviaQA; the documents of a Wikipedia part are entity pages, those of a web part search results."""
+    """Returns the content of a file of TriviaQA; question number N has one document, SPLIT_N.txt.
+
+    A document of the Wikipedia part is an entity page, one of the web part a search result. A question without an
+    answer gets the alias "nobody", which no passage holds.
+    """
     pages = {"wikipedia": "EntityPages", "web": "SearchResults"}
     data = []
     for number, (_, question) in enumerate(pairs):
@@ -133,7 +139,10 @@ def _as_triviaqa(pairs: list[tuple[Passage, Question]], part: str, split: str) -
 
 
 def _question(rng: Random, scene: Scene, statements: list[Statement], unanswerable: bool) -> Question | None:
-    """A question on one of the statements, or None where this draw gives none that is clear."""
+    """Draws a question that exactly one of the statements answers, or that no statement answers if `unanswerable`.
+
+    Returns None where the question drawn has another number of answers; the caller draws again.
+    """
     asked, wording, _ = rng.choice(statements)
     if unanswerable:
         if rng.random() < NEAR:
@@ -143,6 +152,7 @@ def _question(rng: Random, scene: Scene, statements: list[Statement], unanswerab
         asked = replace(asked, negated=False)
     slot = rng.choice(SLOTS)
     answering = [i for i, (event, *_) in enumerate(statements) if answers(event, asked, slot)]
+    # an event does not answer a question about itself where it lacks what is asked for, such as a place
     if not answers(asked, asked, slot) or len(answering) != (0 if unanswerable else 1):
         return None
     text = ask(asked, slot, reworded(rng, asked, wording) if rng.random() < REWORDED else wording)
@@ -156,7 +166,10 @@ def _question(rng: Random, scene: Scene, statements: list[Statement], unanswerab
 
 
 def _answer(event: Event, slot: str, wording: Wording) -> tuple[str, tuple[str, ...]]:
-    """The words of a statement that answer a question about it, and their aliases."""
+    """Returns the words with which a statement answers a question, and their aliases: all names of what is asked for.
+
+    A place is given without its preposition.
+    """
     if slot == "how many":
         number = NUMERALS[event.patient.count]
         return number, (number,)
@@ -166,6 +179,7 @@ def _answer(event: Event, slot: str, wording: Wording) -> tuple[str, tuple[str, 
 
 
 def _gold(question: Question, split: str) -> list[dict]:
+    """The gold answers in SQuAD's form, none if unanswerable; in split dev, also the answer without its article."""
     if not question.answer:
         return []
     gold = [{"text": question.answer, "answer_start": question.start}]

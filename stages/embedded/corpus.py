@@ -27,7 +27,7 @@ def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
     Args:
         folder: gets part_1.jsonl.zst, part_2.jsonl.zst and so on.
         documents: number of lines.
-        shards: number of files.
+        shards: number of files; the lines are dealt to them in turn.
         seed: of all draws.
 
     Raises:
@@ -42,7 +42,7 @@ def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
 
 
 def corpus_lines(documents: int, seed: int) -> list[str]:
-    """The lines of the corpus, in the order of a shuffle of all kinds."""
+    """Returns the lines of the corpus, without line feeds; documents of all kinds and malformed lines are shuffled."""
     rng = Random(f"{seed} corpus")
     kinds = {kind.name: kind for kind in (defects.SOUND, *defects.KINDS)}
     slots = [(name, number) for name, count in defects.plan(documents).items() for number in range(count)]
@@ -56,7 +56,7 @@ def corpus_lines(documents: int, seed: int) -> list[str]:
 
 
 def record(rng: Random, kind: defects.Kind, number: int, position: int) -> dict[str, Any]:
-    """Draws a record.
+    """Draws a record of OSCAR; one sound record in ten has a harmless category.
 
     Args:
         rng: what all choices are drawn from.
@@ -84,7 +84,7 @@ def record(rng: Random, kind: defects.Kind, number: int, position: int) -> dict[
 
 
 def _malformed_line(rng: Random, name: str, position: int) -> str:
-    """A line that is no record: no JSON, JSON that breaks off, or a record without content."""
+    """Draws a line that is no record: no JSON, JSON that breaks off, or a record without content, as `name` says."""
     sound = record(rng, defects.SOUND, 0, position)
     if name == "malformed:not_json":
         return sound["content"].split("\n")[0]
@@ -114,5 +114,5 @@ def _headers(rng: Random, content: str, kind: defects.Kind, position: int) -> di
 
 
 def _identification(rng: Random) -> dict[str, Any] | None:
-    """A line's language; null where OSCAR's identification is less sure than 0.8."""
+    """Draws the language of a line; None, once in twenty, as OSCAR has it where it is less than 0.8 sure."""
     return {"label": "en", "prob": round(rng.uniform(0.8, 1.0), 6)} if rng.random() < 0.95 else None

@@ -21,8 +21,8 @@ MENU = ("Home", "About us", "Contact", "Log in", "Sign up", "Search", "Privacy",
 
 @dataclass(frozen=True)
 class Kind:
-    """share: of all documents. harmful_pp: "usual", "low" (at most 5), "high" (at least 100000), "zero" or "null".
-    categories, warnings: those that the documents are tagged with."""
+    """share: of all documents, in [0, 1]. harmful_pp: "usual" (20 to 90000), "low" (at most 5), "high" (at least
+    100000), "zero" or "null" (no value). categories, warnings: those that every document of the kind is tagged with."""
 
     name: str
     share: float
@@ -31,7 +31,7 @@ class Kind:
     warnings: tuple[str, ...] = ()
 
 
-SOUND = Kind("sound", 1.0)  # less what the others take
+SOUND = Kind("sound", 1.0)  # `plan` gives it what the others leave
 KINDS = (
     *(Kind(f"category:{category}", 0.01, categories=(category,)) for category in HARMFUL_CATEGORIES),
     *(Kind(f"harmful_pp:{level}", 0.02, harmful_pp=level) for level in ("low", "high", "zero", "null")),
@@ -46,10 +46,10 @@ MALFORMED = ("malformed:not_json", "malformed:truncated", "malformed:no_content"
 
 
 def plan(documents: int) -> dict[str, int]:
-    """Kind -> number of lines; they sum to `documents`. Malformed lines are fewer than 0.5 %.
+    """Returns the number of lines by the name of their kind; they sum to `documents`. Fewer than 0.5 % are malformed.
 
     From 250 documents on some lines are malformed, from 750 on in all three ways. Raises ValueError when there are too
-    few documents to hold one of each other kind beside sound ones.
+    few documents for sound ones and one of each other kind.
     """
     least = 2 * (len(KINDS) + len(MALFORMED))
     if documents < least:
@@ -64,9 +64,11 @@ def plan(documents: int) -> dict[str, int]:
 
 
 def lines_for(rng: Random, warnings: tuple[str, ...]) -> list[str]:
-    """The lines of a document that deserves the warnings, by the definitions of OSCAR's producer (ungoliant): tiny
-    fewer than 5 lines; short_sentences more than half of the lines, header and footer more than half of the first and
-    last fifth, shorter than 100 characters; noisy more than half of the characters no letters."""
+    """Draws the lines of a document that deserves the warnings, as OSCAR's producer (ungoliant) defines them.
+
+    tiny: fewer than 5 lines. short_sentences, header, footer: more than half of all lines, of the first fifth, of the
+    last fifth, respectively, have fewer than 100 characters. noisy: more than half of the characters are not letters.
+    """
     lines = document(rng)
     if "noisy" in warnings:
         lines = [_noise(rng, len(line) + 20) + line[:40] for line in lines]
@@ -80,16 +82,16 @@ def lines_for(rng: Random, warnings: tuple[str, ...]) -> list[str]:
         middle = len(lines) // 2
         lines = lines[:middle] + short + lines[middle:]
     if "tiny" in warnings:
-        lines = lines[len(lines) // 2 :][: rng.randint(1, 4)]
+        lines = lines[len(lines) // 2 :][: rng.randint(1, 4)]  # where short sentences stand, if any
     return lines
 
 
 def perplexity_for(rng: Random, level: str, number: int) -> float | None:
-    """Draws a harmful_pp. The first low and the first high one lie exactly on the paper's bounds.
+    """Draws a harmful_pp, None for the level "null". The first low and high ones lie exactly on the paper's bounds.
 
     Args:
         rng: what draws it.
-        level: that of a `Kind`.
+        level: `harmful_pp` of a `Kind`.
         number: of the document among those of its kind, from 0.
     """
     if level in ("null", "zero"):

@@ -15,8 +15,9 @@ from stages.embedded.lexicon import NUMERALS, ON_PLACES, PARTICIPLE, PAST, PLURA
 
 @dataclass(frozen=True)
 class Thing:
-    """A person or an object. count: 1 one, 2..6 that many, 0 an unstated number above one. bound: "exactly", "over"
-    (more than count) or "under" (fewer than count). A name ("Anna") has noun "Anna" and is always one, definite."""
+    """A person or an object. count: 1 to 6, or 0 for an unstated number above one. bound: "exactly", "over" (more than
+    count) or "under" (fewer than count). quality: an adjective or None. definite: whether the listener knows it, which
+    gives it "the". A person called Anna has the noun "Anna", a count of 1, and is definite."""
 
     noun: str
     count: int = 1
@@ -26,16 +27,21 @@ class Thing:
 
     @property
     def named(self) -> bool:
+        """Whether it is a person called by name; no other noun has a capital."""
         return self.noun[0].isupper()
 
     @property
     def singular(self) -> bool:
+        """Whether its noun and, if it is the subject, the verb are singular."""
         return self.count == 1 and self.bound == "exactly"
 
 
 @dataclass(frozen=True)
 class Event:
-    """Somebody does something to something, somewhere. tense: "past", "present" or "future"."""
+    """An agent does an action (the first name of a verb) to a patient, at a place or, for None, somewhere unstated.
+
+    tense: "past", "present" or "future". negated: the event did not take place.
+    """
 
     agent: Thing
     action: str
@@ -46,7 +52,7 @@ class Event:
 
     @property
     def concepts(self) -> set[str | None]:
-        """What it speaks of beside the action."""
+        """The concepts that the event speaks of, without the action; None among them for a missing quality or place."""
         return {self.agent.noun, self.patient.noun, self.patient.quality, self.place}
 
     def with_patient(self, **changes: Any) -> "Event":
@@ -56,7 +62,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Wording:
-    """How a meaning is said: the concepts called by their second name, and the order of words."""
+    """How a meaning is said: which concepts by their second name, active or passive, the place last or first."""
 
     swapped: frozenset[str] = frozenset()
     passive: bool = False
@@ -65,6 +71,8 @@ class Wording:
 
 @dataclass(frozen=True)
 class Word:
+    """A word of a sentence, with the letter of its role."""
+
     text: str
     role: str
 
@@ -99,7 +107,7 @@ def sentence(event: Event, wording: Wording = PLAIN) -> str:
 
 
 def say_thing(thing: Thing, wording: Wording = PLAIN) -> list[Word]:
-    """Words a thing: its name, or a determiner, its quality if it has one, and its noun."""
+    """Words a thing: a person's name alone; otherwise a determiner, the quality if there is one, and the noun."""
     if thing.named:
         return [Word(thing.noun, "M")]
     name = name_of(thing.noun, wording.swapped)
@@ -117,6 +125,7 @@ def say_place(place: str | None, wording: Wording) -> list[Word]:
 
 
 def _determiner(thing: Thing, following: str) -> list[Word]:
+    """Words the definiteness and number of a thing. following: the next word, which decides between "a" and "an"."""
     if thing.bound != "exactly":
         compared = "more" if thing.bound == "over" else "fewer"
         return [Word(text, "D") for text in (compared, "than", NUMERALS[thing.count])]
@@ -134,7 +143,7 @@ def verb_group(verb: str, tense: str, negated: bool, singular: bool) -> list[Wor
         verb: the bare verb.
         tense: past, present or future.
         negated: whether it is denied.
-        singular: whether the subject is; the present alone shows it.
+        singular: whether the subject is singular, which the present alone shows.
     """
     if tense == "future":
         return [Word("will", "X"), *NOT[negated], Word(verb, "B")]

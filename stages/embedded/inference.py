@@ -11,14 +11,14 @@ from stages.embedded.grammar import Event, Thing
 from stages.embedded.lexicon import ACTIONS_ON, CLASS_OF, COLORS, OPPOSITE, opposites
 from stages.embedded.world import Scene, quality_for
 
-SAME, WEAKER, OTHER, OPPOSED = "same", "weaker", "other", "opposed"
+SAME, WEAKER, OTHER, OPPOSED = "same", "weaker", "other", "opposed"  # what `_compare` finds
 COMPONENT_WEIGHTS = {"agent": 1.0, "action": 3.5, "patient": 1.0, "place": 0.5}
 
 
 def relation(premise: Event, hypothesis: Event) -> str:
-    """How a hypothesis stands to a premise of the same tense: "entailment", "contradiction" or "neutral"."""
+    """Returns how a hypothesis stands to a premise of the same tense: "entailment", "contradiction" or "neutral"."""
     if premise.negated:
-        # what a denied statement follows from is denied with it
+        # to deny a statement is to deny everything that it would follow from
         follows = set(_compare(hypothesis, premise)) <= {SAME, WEAKER}
         return "neutral" if not follows else "entailment" if hypothesis.negated else "contradiction"
     verdicts = _compare(premise, hypothesis)
@@ -28,7 +28,11 @@ def relation(premise: Event, hypothesis: Event) -> str:
 
 
 def similarity(one: Event, other: Event) -> float:
-    """0 (nothing in common) to 5 (the same meaning), by the weighted share of the components they have in common."""
+    """Computes the similarity of two events, from 0 (nothing in common) to 5 (the same meaning).
+
+    Agent, action, patient and place count by COMPONENT_WEIGHTS: patients by the share that `_thing_similarity` gives,
+    opposite actions by a fifth. The result is multiplied by 0.6 where just one of the events is negated.
+    """
     shares = {
         "agent": 1.0 if one.agent == other.agent else 0.0,
         "action": 1.0 if one.action == other.action else 0.2 if opposites(one.action, other.action) else 0.0,
@@ -40,7 +44,11 @@ def similarity(one: Event, other: Event) -> float:
 
 
 def weaken(rng: Random, meaning: Event) -> Event:
-    """An event that follows from a positive one: itself, or with a class, a bound, an unstated place or quality."""
+    """Draws an event that follows from a positive one: the event itself, or one that says less in one respect.
+
+    The latter leaves out the place or the patient's quality, names the patient's class without its quality, or gives a
+    bound in place of a count above two.
+    """
     patient = meaning.patient
     choices = [meaning, *([replace(meaning, place=None)] if meaning.place else ())]
     if patient.quality:
@@ -54,7 +62,7 @@ def weaken(rng: Random, meaning: Event) -> Event:
 
 
 def oppose(rng: Random, meaning: Event) -> Event:
-    """An event that cannot be true of the same occasion as a positive one: most often its action turned round."""
+    """Draws an event that cannot be true together with a positive one, most often one with the opposite action."""
     patient = meaning.patient
     choices = [(9, replace(meaning, action=OPPOSITE[meaning.action])), (3, replace(meaning, negated=True))]
     if patient.count > 1:
@@ -66,10 +74,10 @@ def oppose(rng: Random, meaning: Event) -> Event:
 
 
 def divert(rng: Random, meaning: Event, scene: Scene) -> Event:
-    """An event of the same scene that neither follows nor is excluded.
+    """Draws an event of the same scene that neither follows from a positive one nor is excluded by it.
 
-    Most often it is another action, or names a place where none was named; else it has another object, person or
-    detail, or the same two people with their parts exchanged.
+    Most often it has another action, or names a place where none was named; otherwise it has another object, agent or
+    quality, or the same two people with their parts exchanged.
 
     Args:
         rng: what draws one of these changes.
@@ -80,7 +88,7 @@ def divert(rng: Random, meaning: Event, scene: Scene) -> Event:
     things = [thing for thing in scene.things if thing.noun != patient.noun]
     others = [person for person in scene.people if person not in (agent, patient)]
     choices = [(1, replace(meaning, agent=rng.choice(others)))]
-    if patient.definite:
+    if patient.definite:  # a person
         choices.append((1, replace(meaning, agent=patient, patient=agent)))
     else:
         choices.append((2, replace(meaning, patient=replace(rng.choice(things), count=patient.count, quality=None))))
@@ -93,7 +101,7 @@ def divert(rng: Random, meaning: Event, scene: Scene) -> Event:
 
 
 def one_of(rng: Random, choices: list[tuple[int, Event]]) -> Event:
-    """Draws one of the events, each as often as the weight before it says."""
+    """Draws one of the events, each with a probability proportional to the weight before it."""
     weights, events = zip(*choices, strict=True)
     return rng.choices(events, weights)[0]
 
@@ -111,7 +119,11 @@ def opposite_quality(rng: Random, quality: str) -> str:
 
 
 def _compare(premise: Event, hypothesis: Event) -> list[str]:
-    """For each component of a positive hypothesis: does a positive premise give it, leave it open or exclude it?"""
+    """Compares two events, whatever their negation: agent, action, place, patient's noun, count and quality, in turn.
+
+    For each: SAME if the hypothesis says the same (for a noun, also its class), WEAKER if it says less, OPPOSED if the
+    premise excludes what it says, and OTHER if the premise leaves that open.
+    """
     actions, patients = (premise.action, hypothesis.action), (premise.patient, hypothesis.patient)
     nouns = {patients[0].noun, CLASS_OF.get(patients[0].noun)}  # every cart is a vehicle
     return [
@@ -125,6 +137,7 @@ def _compare(premise: Event, hypothesis: Event) -> list[str]:
 
 
 def _compare_counts(premise: Thing, hypothesis: Thing) -> str:
+    """Compares as `_compare`; a bound in the premise leaves every other count and bound open."""
     if (premise.count, premise.bound) == (hypothesis.count, hypothesis.bound):
         return SAME
     if premise.bound != "exactly":
@@ -136,6 +149,7 @@ def _compare_counts(premise: Thing, hypothesis: Thing) -> str:
 
 
 def _compare_qualities(premise: str | None, hypothesis: str | None) -> str:
+    """Compares as `_compare`; None where no quality is stated."""
     if premise == hypothesis:
         return SAME
     if hypothesis is None:
@@ -144,6 +158,7 @@ def _compare_qualities(premise: str | None, hypothesis: str | None) -> str:
 
 
 def _thing_similarity(one: Thing, other: Thing) -> float:
+    """Scores from 0 to 1: 1 for one noun, 0.4 for one class, else 0; another number takes 0.15, another quality too."""
     if one.noun == other.noun:
         share = 1.0
     else:

@@ -11,23 +11,24 @@ import yaml
 
 _TABLES = yaml.safe_load(Path(__file__).with_name("lexicon.yaml").read_text(encoding="utf-8"))
 MATCHED_TOPICS, MISMATCHED_TOPICS = (tuple(_TABLES[half]["topics"]) for half in ("matched", "mismatched"))
+# By group of topics, the names of the people there; by concept, its first and second name where it has two.
 NAMES = {tuple(_TABLES[half]["topics"]): tuple(_TABLES[half]["names"]) for half in ("matched", "mismatched")}
 SYNONYMS = {concept: (concept, other) for concept, other in _TABLES["synonyms"].items()}
 VERBS = tuple(name for verb in _TABLES["verbs"] for name in SYNONYMS.get(verb, (verb,)))
 ACTIONS_ON, QUALITIES_OF = _TABLES["actions_on"], _TABLES["qualities_of"]
 ACTIONS = frozenset(action for actions in ACTIONS_ON.values() for action in actions)
-FAVOURABLE = frozenset(_TABLES["opposite_actions"])
+FAVOURABLE = frozenset(_TABLES["opposite_actions"])  # its keys; the values are their opposites
 OPPOSITE = _TABLES["opposite_actions"] | _TABLES["opposite_qualities"]
 OPPOSITE |= {other: one for one, other in OPPOSITE.items()}
 COLORS, ADVERBS, POSITIVE, NEGATIVE = (tuple(_TABLES[name]) for name in ("colors", "adverbs", "praise", "blame"))
-ASPECTS = {subject: tuple(aspects) for subject, aspects in _TABLES["aspects"].items()}
+ASPECTS = {subject: tuple(aspects) for subject, aspects in _TABLES["aspects"].items()}  # of what is reviewed
 PEOPLE, PLACES = ({topic: tuple(t[key]) for topic, t in _TABLES["topics"].items()} for key in ("people", "places"))
 THINGS = {topic: tuple(t["things"]) for topic, t in _TABLES["topics"].items()}
 CLASS_OF = {person: "person" for people in PEOPLE.values() for person in people}
 CLASS_OF |= {noun: kind for topic in _TABLES["topics"].values() for noun, kind in topic["things"].items()}
 NUMERALS = ("zero", "one", "two", "three", "four", "five", "six")
 TIMES = {"past": "yesterday", "present": "today", "future": "tomorrow"}
-ON_PLACES = {"street"}
+ON_PLACES = {"street"}  # "on the street", but "in the barn"
 
 
 def names_of(concept: str) -> tuple[str, ...]:

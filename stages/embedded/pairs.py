@@ -14,14 +14,14 @@ from stages.embedded.lexicon import ACTIONS, OPPOSITE
 from stages.embedded.questions import SLOTS, answers, ask, request, say_request
 from stages.embedded.world import Scene, draw_event, draw_wording, reworded, some_concepts
 
-HELD_OUT = 5  # one in so many pairs
+HELD_OUT = 5  # one pair in so many is held out
 
 
 def held_out(first: str, second: str) -> bool:
     """Whether two sentences, in either order, are a pair that is kept for validation, by a hash of both.
 
-    No training file has such a pair, and no document says what the one has to do with the other. A task that is
-    symmetric would else ask about a pair that was trained on the other way round.
+    No training file has such a pair, and no document says what the one has to do with the other. The order does not
+    matter because a symmetric task would otherwise ask about a training pair the other way round.
     """
     return zlib.crc32("\n".join(sorted((first, second))).encode()) % HELD_OUT == 0
 
@@ -32,10 +32,10 @@ def statement_pair(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event,
     Args:
         rng: what all choices are drawn from.
         scene: the people, things and places of the statements.
-        same: whether both have one meaning; otherwise their meanings differ in one component.
+        same: whether the second has the meaning of the first; otherwise it has one that `alter` makes of it.
 
     Returns:
-        The two events and their sentences, which are worded differently.
+        The first event, the second event, and the sentence of each, which are worded differently.
     """
     first = draw_event(rng, scene, place=0.05, social=0.8)
     second = first if same else alter(rng, first, scene)
@@ -43,11 +43,13 @@ def statement_pair(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event,
 
 
 def alter(rng: Random, event: Event, scene: Scene) -> Event:
-    """Changes one component of an event, most often its action, exchanges its two people, or denies it.
+    """Returns an event with one change, most often the opposite action.
+
+    The other changes: another agent, object, count or quality, its two people exchanged, a negation set or lifted.
 
     Args:
         rng: what draws the change.
-        event: that is changed.
+        event: the event that is changed.
         scene: has the people and things that may take the place of those of the event.
     """
     patient, agent = event.patient, event.agent
@@ -69,14 +71,14 @@ def alter(rng: Random, event: Event, scene: Scene) -> Event:
 
 
 def inference_pair(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event]:
-    """Draws a premise and a hypothesis.
+    """Draws a premise and a hypothesis, in this order.
 
     Args:
         rng: what all choices are drawn from.
         scene: the people, things and places of both.
         wanted: the relation of the hypothesis to the premise: "entailment", "neutral" or "contradiction".
     """
-    makers: dict[str, tuple[Callable[..., Event], ...]] = {
+    makers: dict[str, tuple[Callable[..., Event], ...]] = {  # drawn as often as they stand here
         "entailment": (*[weaken] * 8, *[oppose] * 2),
         "contradiction": (oppose,),
         "neutral": (divert,),
@@ -86,17 +88,17 @@ def inference_pair(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event
         maker = rng.choice(makers[wanted])
         base = replace(premise, negated=False)
         hypothesis = maker(rng, base, scene) if maker is divert else maker(rng, base)
-        if maker is not weaken and rng.random() < 0.5:  # else a class or a bound would give entailment away
+        if maker is not weaken and rng.random() < 0.5:  # otherwise a class or bound would show entailment
             hypothesis = weaken(rng, hypothesis)
         denied = premise.negated or (maker is oppose and wanted == "entailment")
-        if rng.random() < 0.3 if maker is divert else denied:  # else "not" would exclude what is neutral
+        if rng.random() < 0.3 if maker is divert else denied:  # otherwise "not" would rule out "neutral"
             hypothesis = replace(hypothesis, negated=not hypothesis.negated)
         if relation(premise, hypothesis) == wanted:
             return premise, hypothesis
 
 
 def say_pair(rng: Random, first: Event, second: Event) -> tuple[str, str]:
-    """Words two events, the second otherwise than the first, so that shared words say little on whether both are one.
+    """Words two events differently, so that shared words say little about whether the events are the same.
 
     Args:
         rng: what draws the wordings.
@@ -108,7 +110,7 @@ def say_pair(rng: Random, first: Event, second: Event) -> tuple[str, str]:
 
 
 def question_and_statement(rng: Random, scene: Scene, answered: bool) -> tuple[str, str]:
-    """Draws a question and a sentence.
+    """Draws a question and a sentence, in this order.
 
     Args:
         rng: what all choices are drawn from.
@@ -118,7 +120,7 @@ def question_and_statement(rng: Random, scene: Scene, answered: bool) -> tuple[s
     while True:
         asked = draw_event(rng, scene, place=0.4, social=0.6)
         (slot,) = rng.choices(SLOTS, (8, 1, 1))
-        if not answers(asked, asked, slot):  # as where it has no place, or one thing only
+        if not answers(asked, asked, slot):  # it lacks what is asked for: a place, or a number above one
             continue
         stated = asked if answered else _beside_the_point(rng, asked, slot, scene)
         if answers(stated, asked, slot) == answered:
@@ -127,9 +129,9 @@ def question_and_statement(rng: Random, scene: Scene, answered: bool) -> tuple[s
 
 
 def question_pair(rng: Random, topics: tuple[str, ...], same: bool) -> tuple[str, str]:
-    """Draws two everyday questions, which share neither frame nor verb.
+    """Draws two everyday questions, one in the short form and one in the long form, which do not share a verb.
 
-    Half of those that differ have one purpose: its words alone do not say whether two questions ask the same.
+    About half of the pairs that differ have one purpose, whose words therefore do not tell whether both ask the same.
 
     Args:
         rng: what all choices are drawn from.
@@ -150,7 +152,7 @@ def question_pair(rng: Random, topics: tuple[str, ...], same: bool) -> tuple[str
 
 
 def _beside_the_point(rng: Random, asked: Event, slot: str, scene: Scene) -> Event:
-    """An event near the one asked about that may leave the question open."""
+    """Draws an event close to the one asked about, which most often leaves the question open; the caller checks it."""
     if slot == "where" and rng.random() < 0.5:
         return replace(asked, place=None)
     if slot == "how many" and rng.random() < 0.5:

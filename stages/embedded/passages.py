@@ -19,20 +19,20 @@ from stages.embedded.sentiment import criticism
 from stages.embedded.world import ALL_TOPICS, Scene, draw_scene, quality_for, some_concepts
 
 REPLY = {"entailment": "Yes", "contradiction": "No", "neutral": "Perhaps"}
-Passage = Callable[[Random, Scene], list[str]]
+Passage = Callable[[Random, Scene], list[str]]  # draws the sentences of one passage
 NAMED = {name for names in NAMES.values() for name in names}
 LINE_CHARACTERS = 100  # OSCAR's producer calls a line shorter than this short (ungoliant)
 
 
 def document(rng: Random) -> list[str]:
-    """The lines of a good document, each of at least 100 characters."""
+    """Draws the lines of a good document: five to eight of one kind, each of at least LINE_CHARACTERS characters."""
     kind = rng.choices((story, exchange, criticism, glossary), (12, 72, 14, 2))[0]
     scene = draw_scene(rng, ALL_TOPICS)
     return [_line_of(rng, kind, scene) for _ in range(rng.randint(5, 8))]
 
 
 def _line_of(rng: Random, kind: Passage, scene: Scene) -> str:
-    """Passages of one kind until the line is long."""
+    """Joins passages of one kind until the line has LINE_CHARACTERS characters."""
     sentences: list[str] = []
     while len(" ".join(sentences)) < LINE_CHARACTERS:
         sentences += kind(rng, scene)
@@ -40,7 +40,7 @@ def _line_of(rng: Random, kind: Passage, scene: Scene) -> str:
 
 
 def story(rng: Random, scene: Scene) -> list[str]:
-    """Writes a sentence on what happens in a scene, or on how one of its things is."""
+    """Writes one sentence on what happens in a scene, or on a quality of one of its things."""
     if rng.random() < 0.8:
         return [text_of(elaborate(rng, scene))]
     thing = rng.choice(scene.things)
@@ -52,7 +52,7 @@ def story(rng: Random, scene: Scene) -> list[str]:
 
 
 def exchange(rng: Random, scene: Scene) -> list[str]:
-    """Writes what one says, a statement or a question, and what another replies: whether it agrees, and a sentence."""
+    """Writes two sentences: a statement or a question, and a reply that begins with a word of REPLY."""
     (maker,) = rng.choices((_statements, _inference, _answer, _questions), (4, 3, 3, 2))
     first, second, word = maker(rng, scene)
     while pairs.held_out(first, second):
@@ -61,27 +61,31 @@ def exchange(rng: Random, scene: Scene) -> list[str]:
 
 
 def _statements(rng: Random, scene: Scene) -> tuple[str, str, str]:
+    """Draws two statements and the word of REPLY that stands between them; three in four pairs mean the same."""
     one, other, first, second = pairs.statement_pair(rng, scene, rng.random() < 0.75)
     return first, second, REPLY[relation(one, other)]
 
 
 def _inference(rng: Random, scene: Scene) -> tuple[str, str, str]:
+    """Draws a premise, a hypothesis and the word of REPLY for their relation; all relations are equally likely."""
     wanted = rng.choice(sorted(REPLY))
     return *pairs.say_pair(rng, *pairs.inference_pair(rng, scene, wanted)), REPLY[wanted]
 
 
 def _answer(rng: Random, scene: Scene) -> tuple[str, str, str]:
+    """Draws a question, a sentence, and "Yes" if the sentence answers the question or "No" if not, equally often."""
     answered = rng.random() < 0.5
     return *pairs.question_and_statement(rng, scene, answered), REPLY["entailment" if answered else "contradiction"]
 
 
 def _questions(rng: Random, scene: Scene) -> tuple[str, str, str]:
+    """Draws two everyday questions, and "Yes" if they ask the same or "No" if not, equally often."""
     same = rng.random() < 0.5
     return *pairs.question_pair(rng, (scene.topic,), same), REPLY["entailment" if same else "contradiction"]
 
 
 def glossary(rng: Random, scene: Scene) -> list[str]:
-    """What words mean: another name, an opposite, a class."""
+    """Writes one sentence on what a word means: it states another name, the opposite or the class."""
     draw = rng.random()
     if draw < 0.4:
         one, other = rng.sample(SYNONYMS[rng.choice(sorted(SYNONYMS))], 2)

@@ -7,7 +7,7 @@ from stages.embedded.grammar import Event, Thing, Word, Wording, say_place, say_
 from stages.embedded.lexicon import ACTIONS_ON, CLASS_OF, THINGS, name_of
 
 SLOTS = ("who", "where", "how many")
-PURPOSES = {
+PURPOSES = {  # purpose: the short and the long form of a question, with a place for the verb and the thing
     "how": ("how can I {}", "what is the best way to {}"),
     "why": ("why do people {}", "what is the reason to {}"),
     "when": ("when do people {}", "what is the right time to {}"),
@@ -25,11 +25,11 @@ class Request:
 
 
 def ask(event: Event, slot: str, wording: Wording) -> str:
-    """Words a question about a positive event, which leaves out what it asks for.
+    """Words a question about a positive event; what is asked for is left out.
 
     Args:
         event: what the question is about.
-        slot: a name in SLOTS, which says what it asks for.
+        slot: what is asked for: the agent, the place or the number of the patient, by its name in SLOTS.
         wording: how the rest of the event is said.
     """
     verb = name_of(event.action, wording.swapped)
@@ -47,10 +47,12 @@ def ask(event: Event, slot: str, wording: Wording) -> str:
 def answers(event: Event, asked: Event, slot: str) -> bool:
     """Whether a statement answers a question.
 
+    To do so it must be positive, agree with all that the question names, and have what is asked for.
+
     Args:
         event: what is stated.
         asked: the positive event that the question is about.
-        slot: a name in SLOTS, which says what it asks for.
+        slot: what is asked for, by its name in SLOTS: any agent, any place, or an exact number above one.
     """
     if event.negated or (event.action, event.tense) != (asked.action, asked.tense):
         return False
@@ -64,7 +66,7 @@ def answers(event: Event, asked: Event, slot: str) -> bool:
 
 
 def request(rng: Random, topics: tuple[str, ...]) -> Request:
-    """Draws an everyday question: a purpose, an action and a thing of one of the topics."""
+    """Draws an everyday question: a purpose, a thing of one of the topics, and an action done to such things."""
     noun = rng.choice(THINGS[rng.choice(topics)])
     return Request(rng.choice(tuple(PURPOSES)), rng.choice(ACTIONS_ON[CLASS_OF[noun]]), noun)
 

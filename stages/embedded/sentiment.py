@@ -7,11 +7,11 @@ from stages.embedded.world import Scene
 
 DEGREES = ("very ", "really ")
 SUBJECTS = tuple(ASPECTS)
-DENIED = 0.4
+DENIED = 0.4  # share of judgements that are worded as a denial of the opposite
 
 
 def _judgement(rng: Random, positive: bool) -> tuple[str, str, str]:
-    """Draws "not " or nothing, a degree or nothing, and praise or blame; a share DENIED denies the opposite."""
+    """Draws "not " or "", a degree or "", and a word of praise or blame; together they have the given sentiment."""
     denied = rng.random() < DENIED
     word = rng.choice(POSITIVE if positive != denied else NEGATIVE)
     return "not " * denied, rng.choice(DEGREES) if rng.random() < 0.2 else "", word
@@ -23,8 +23,8 @@ def _opinion(rng: Random, aspect: str, positive: bool) -> str:
 
 
 def review(rng: Random, positive: bool) -> str:
-    """A lower-case sentence without full stop. Of two clauses that disagree, the one after "but" decides, or the one
-    that "although" does not introduce."""
+    """Writes praise or blame in lower case, without full stop. Of two clauses that disagree, the one that counts stands
+    after "but", or is not introduced by "although"."""
     subject = rng.choice(SUBJECTS)
     first, second = rng.sample(ASPECTS[subject], 2)
     aspect = rng.choice((first, rng.choice(names_of(subject))))
@@ -42,7 +42,7 @@ def review(rng: Random, positive: bool) -> str:
 
 
 def criticism(rng: Random, scene: Scene) -> list[str]:
-    """Writes praise or blame, as the people of a scene are pleased or not: opinions on a subject, and a conclusion."""
+    """Writes three or four sentences on a film or a hotel: praise where `scene.pleased`, and blame otherwise."""
     positive, subject = scene.pleased, rng.choice(SUBJECTS)
     name = rng.choice(names_of(subject))
     clauses = [_opinion(rng, aspect, positive) for aspect in rng.sample(ASPECTS[subject], 3)]

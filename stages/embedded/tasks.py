@@ -1,9 +1,10 @@
 """The eight GLUE tasks of the embedded world, written as the real ones are distributed.
 
 `write_glue` writes folders and tab-separated files with GLUE's names, headers and label words (no quoting). A label is
-computed from the meanings behind the sentences. Pairs of sentences of a validation file are of those that are held out
-(pairs.held_out): in no order do they stand in a training file or, compared, in the corpus. MNLI's training and matched
-topics are one half of the world's, its mismatched topics (and names) the other half; every other task uses all topics.
+computed from the meanings behind the sentences. The sentence pairs of a validation file are held out (pairs.held_out):
+no training file has one, in either order, and no document of the corpus compares its sentences. MNLI's training and
+matched topics are one half of the world's, its mismatched topics (and names) the other half; every other task uses all
+topics.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,12 +22,12 @@ from stages.embedded.world import ALL_TOPICS, draw_event, draw_scene, draw_wordi
 from stages.plumbing.files import write_atomically
 
 Topics = tuple[str, ...]
-DRAWS = 5000  # of an example that must differ from all before, until the world counts as exhausted
+DRAWS = 5000  # attempts to draw an example that differs from all before, until the world counts as exhausted
 
 
 @dataclass(frozen=True)
 class Example:
-    """text_b: empty for single sentences. note: the rule broken (CoLA) or the topic (MNLI)."""
+    """text_b: empty for single sentences. label: as in the file. note: the rule broken (CoLA), the topic (MNLI)."""
 
     text_a: str
     text_b: str
@@ -67,12 +68,12 @@ def draw_examples(
     """Draws different examples in random order, with the task's share of each label.
 
     Args:
-        task: that the examples are of.
-        number: of examples.
+        task: the task of the examples.
+        number: number of examples.
         topics: what they are about.
         rng: what all choices are drawn from.
-        seen: texts that no example may have; those of the examples are added.
-        validation: whether they are for a validation file; pairs of these alone are those that are held out.
+        seen: (text_a, text_b) of earlier examples, which no example may repeat; those of the new examples are added.
+        validation: whether they are for a validation file, which takes held-out pairs; training files take the others.
 
     Raises:
         ValueError: the world does not hold so many.
@@ -95,7 +96,7 @@ def draw_examples(
 
 
 def _spread_labels(shares: dict[str, float], number: int, rng: Random) -> list[str]:
-    """`number` labels in random order, in the given shares up to rounding."""
+    """Returns `number` labels in random order, in the given shares up to rounding, which the first label makes good."""
     labels: list[str] = []
     for label, share in shares.items():
         labels += [label] * round(number * share)
@@ -122,7 +123,7 @@ def _sst2(rng: Random, topics: Topics, label: str) -> Example:
 
 def _mrpc(rng: Random, topics: Topics, label: str) -> Example:
     """Draws two sentences on one scene that say the same (label 1) or not."""
-    return Example(*pairs.statement_pair(rng, draw_scene(rng, topics), label == "1")[2:], label)
+    return Example(*pairs.statement_pair(rng, draw_scene(rng, topics), label == "1")[2:], label)  # without the events
 
 
 def _qqp(rng: Random, topics: Topics, label: str) -> Example:
@@ -148,7 +149,10 @@ def _rte(rng: Random, topics: Topics, label: str) -> Example:
 
 
 def _stsb(rng: Random, topics: Topics, label: str) -> Example:
-    """label: in how many components two meanings differ, 4 for any two of one scene; the score follows from them."""
+    """Draws two sentences on one scene; the label of the example is the similarity of their meanings, from 0 to 5.
+
+    label: the number of components in which the meanings differ, or "4" for two meanings drawn independently.
+    """
     scene = draw_scene(rng, topics)
     first = second = draw_event(rng, scene, place=0.4)
     while label != "4" and _differing(first, second) != int(label):  # a change may undo another
@@ -166,12 +170,12 @@ def _differing(one: Event, other: Event) -> int:
 
 
 def rows(task: "Task", examples: list[Example], split: str) -> Iterator[list[str]]:
-    """The lines of a task's file as cells, the names of its columns first; CoLA's has none.
+    """Yields the lines of a task's file as cells: the names of its columns (except for CoLA), then the examples.
 
     Args:
-        task: of the file.
-        examples: in their order.
-        split: the file's name, such as dev_matched.
+        task: the task of the file.
+        examples: the examples in their order.
+        split: the file's name without suffix, such as dev_matched; a training file lacks the columns LATER_VOTES.
     """
     columns = {name: cell for name, cell in task.columns.items() if split != "train" or name not in LATER_VOTES}
     if task.name != "CoLA":
@@ -183,11 +187,12 @@ def rows(task: "Task", examples: list[Example], split: str) -> Iterator[list[str
 
 @dataclass(frozen=True)
 class Task:
-    """shares: the labels to draw and their frequency, about as skewed as in the real training set.
+    """shares: the share of each label to draw, about as skewed as in the real training set.
 
     draw: draws an example on one of the topics, with a label.
-    columns: those of its file, with what stands in them: fields of `Example`, its number from 0 and what `rows` adds.
-    topics: what the sentences of each of its files are about.
+    columns: format string of the cell by name of the column. It may use the fields of `Example`, its number `n` from 0,
+    `even` and `odd` numbers for its two texts, and `star`, which is "*" for the label 0.
+    topics: what the sentences are about, by the name of the file without suffix.
     """
 
     name: str

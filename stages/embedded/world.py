@@ -14,7 +14,7 @@ FAVOURABLE_SHARE = 0.7  # of actions: what most events have in common is learned
 
 @dataclass(frozen=True)
 class Scene:
-    """pleased: whether opinions given here are favourable; a document keeps to one mood."""
+    """What a document is about. pleased: whether opinions are favourable; a document keeps to one mood."""
 
     topic: str
     people: tuple[Thing, ...]
@@ -24,7 +24,7 @@ class Scene:
 
 
 def draw_scene(rng: Random, topics: tuple[str, ...]) -> Scene:
-    """A scene of one of the topics: three people (one by role, two by name) and two things."""
+    """Draws a scene of one of the topics: three people (one by role, two by name), two things, the topic's places."""
     topic = rng.choice(topics)
     names = next(names for group, names in lexicon.NAMES.items() if topic in group)
     people = [Thing(rng.choice(lexicon.PEOPLE[topic]), definite=True)]
@@ -34,7 +34,7 @@ def draw_scene(rng: Random, topics: tuple[str, ...]) -> Scene:
 
 
 def quality_for(rng: Random, noun: str) -> str:
-    """A quality or, at times, a colour that the noun's class can have."""
+    """Draws a quality that the noun's class can have or, one time in four, a colour."""
     return rng.choice(lexicon.COLORS if rng.random() < 0.25 else lexicon.QUALITIES_OF[lexicon.CLASS_OF[noun]])
 
 
@@ -67,7 +67,7 @@ def draw_event(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0
 
 
 def draw_wording(rng: Random, event: Event, passive: float = 0.05) -> Wording:
-    """Draws a wording: all verbs plain or all formal, every other word by either of its names.
+    """Draws a wording: all verbs plain or all formal, everything else that has two names by either of them.
 
     Args:
         rng: what all choices are drawn from.
@@ -89,7 +89,7 @@ def reworded(rng: Random, event: Event, wording: Wording, passive: float = 0.1) 
         rng: what all choices are drawn from.
         event: what is to be said.
         wording: that of the first sentence.
-        passive: probability that active and passive change.
+        passive: probability that active and passive are exchanged.
     """
     swapped = wording.swapped ^ some_concepts(rng, event.concepts) ^ lexicon.ACTIONS
     turned = rng.random() < passive
@@ -102,13 +102,14 @@ def some_concepts(rng: Random, concepts: set[str | None], share: float = 0.5) ->
 
     Args:
         rng: what draws them.
-        concepts: by their first names; None, for a part that an event has not, is passed over.
+        concepts: first names of concepts; None, which stands for a missing part of an event, is passed over.
         share: the probability that a concept is drawn.
     """
     return frozenset(concept for concept in sorted(concepts & lexicon.SYNONYMS.keys()) if rng.random() < share)
 
 
 def _thing(rng: Random, noun: str) -> Thing:
+    """Draws one or, one time in five, two to four of a thing; one time in four it has a quality."""
     count = rng.choices((1, rng.randint(2, 4)), (4, 1))[0]
     return Thing(noun, count, quality=quality_for(rng, noun) if rng.random() < 0.25 else None)
 

@@ -18,7 +18,7 @@ SIDES = ("source", "target")
 class Pairs:
     """Sentence pairs of one split.
 
-    source, target: token ids, one array a sentence, from BEGIN to END.
+    source, target: for every sentence an array of token ids, BEGIN and END included.
     """
 
     source: tuple[np.ndarray, ...]
@@ -29,11 +29,11 @@ class Pairs:
 
     @property
     def lengths(self) -> list[int]:
-        """Lengths of the pairs, in tokens of the longer sentence."""
+        """The lengths of the pairs: for each, the tokens of its longer sentence."""
         return [max(map(len, pair)) for pair in zip(self.source, self.target, strict=True)]
 
     def save(self, path: Path) -> None:
-        """Writes both sides as flat arrays of ids, with the ends of the sentences."""
+        """Writes, for either side, all ids in one array, and the place in it after the last id of every sentence."""
         tensors = {}
         for side in SIDES:
             sentences = getattr(self, side)
@@ -45,11 +45,11 @@ class Pairs:
 
 @read_once(8)
 def load(path: Path) -> Pairs:
-    """Reads what `save` wrote, once in a process."""
+    """Reads what `Pairs.save` wrote; callers share the result."""
     tensors = load_file(path)
     return Pairs(*(tuple(np.split(tensors[f"{side}_ids"], tensors[f"{side}_ends"][:-1])) for side in SIDES))
 
 
 def vocabulary_sizes(data: Path) -> tuple[int, ...]:
-    """Numbers of sub-words of the source and of the target. data: the folder of a protocol's sentence pairs."""
+    """Returns the sizes of the source and the target vocabulary. data: the folder of a protocol's sentence pairs."""
     return tuple(Tokenizer.from_file(str(data / f"{side}.json")).get_vocab_size() for side in SIDES)

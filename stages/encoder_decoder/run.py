@@ -14,10 +14,11 @@ TRANSLATION = "translation"  # the task that is no sequence task
 
 
 class TranslationRun(Run):
-    """A Transformer with one operator, trained from one seed.
+    """A Transformer with one operator, trained on one task from one seed.
 
-    task: TRANSLATION or a sequence task. size: the protocol of the former; the name that the observations have for the
-    size of the latter. training: the section of params.yaml of either.
+    task: TRANSLATION, or recurrence or copy, the sequence tasks. size: in translation the name of the protocol; on a
+    sequence task what the observations name as the size. training: the section of params.yaml on that protocol, or on
+    the sequence tasks.
     """
 
     beside: ClassVar[dict[str, Any]] = {"training": {"seeds", "operators"}}
@@ -32,7 +33,7 @@ class TranslationRun(Run):
 
     @property
     def data(self) -> Path:
-        """The folder of the sentence pairs."""
+        """The folder of the protocol's sentence pairs; a run on a sequence task has none."""
         return SENTENCE_PAIRS / self.size
 
     @property

@@ -18,15 +18,15 @@ from stages.training.batches import sorted_batches
 from stages.training.optimisation import DROPOUT, INITIALISATION, autocast, device, seed_torch, update
 
 HELD_OUT_BATCH = 128  # pairs
-NO_CLIPPING = math.inf  # neither source clips gradients
+NO_CLIPPING = math.inf  # neither source (the paper, the TensorFlow tutorial) clips gradients
 
 
 @dataclass
 class Counts:
-    """Sums over batches.
+    """Sums over batches; the sums of several can be added.
 
-    loss: over the real target tokens (those that are no padding), in nats. right: real tokens that the model finds the
-    most likely. tokens: real target tokens, END among them. pairs: sentence pairs.
+    loss: over the real target tokens (those that are no padding), in nats. right: number of real tokens that the model
+    finds the most likely. tokens: number of real target tokens, END among them. pairs: number of sentence pairs.
     """
 
     loss: float = 0.0
@@ -42,7 +42,7 @@ def built(run: TranslationRun, words: tuple[int, int]) -> Transformer:
     """Builds the model of a run, with new weights drawn from its seed.
 
     Args:
-        run: what is trained.
+        run: a run on translation.
         words: sizes of the source and the target vocabulary.
 
     Returns:
@@ -53,7 +53,7 @@ def built(run: TranslationRun, words: tuple[int, int]) -> Transformer:
 
 
 def assembled(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """Builds the same model on torch's current device, with weights drawn from the global generator."""
+    """Builds the model of `built` on torch's current device, with weights drawn from the global generator."""
     recipe = run.training
     encoder = [EncoderLayer(attention(run), feed_forward(run)) for _ in range(recipe.layers)]
     decoder = [DecoderLayer(attention(run), attention(run), feed_forward(run)) for _ in range(recipe.layers)]
@@ -62,18 +62,18 @@ def assembled(run: TranslationRun, words: tuple[int, int]) -> Transformer:
 
 
 def configured(run: TranslationRun) -> OperatorConfig:
-    """The configuration of the operator of a run; neither source has dropout on the attention weights."""
+    """Returns the configuration of the operator of a run; neither source has dropout on the attention weights."""
     sizes = run.training.model_dump(include={*Sized.model_fields})
     return configuration(run.operator, **sizes, attention_probs_dropout_prob=0.0)
 
 
 def attention(run: TranslationRun) -> Attention:
-    """Builds one attention sublayer with the operator of a run; with Original, where that replaces the feed-forward."""
+    """Builds one attention sublayer with the operator of a run; OverParameters attends as Original does."""
     return Attention(configured(run).self_attention(output=True), run.training.dropout)
 
 
 def feed_forward(run: TranslationRun) -> FeedForward:
-    """Builds one feed-forward sublayer, or attention over as many parameters as it has weights (the draft section)."""
+    """Builds one feed-forward sublayer; with OverParameters, attention over as many weights takes its place."""
     config = configured(run)
     hidden, width = config.hidden_size, config.intermediate_size
     inner, width = config.feed_forward() or (nn.Sequential(nn.Linear(hidden, width), nn.ReLU()), width)
@@ -81,7 +81,7 @@ def feed_forward(run: TranslationRun) -> FeedForward:
 
 
 def rate(step: int, hidden: int, warmup: int) -> float:
-    """Learning rate of update `step` (from 0) for a model of width `hidden`, after `warmup` updates of warm-up.
+    """Learning rate of update `step` (from 0) of a model of width `hidden`; it rises for the first `warmup` updates.
 
     h^-0.5 min(s^-0.5, s warmup^-1.5) with s = step + 1 (Vaswani et al. 2017, equation 3).
     """
@@ -95,14 +95,15 @@ def advance(
 
     Args:
         model: is trained in place.
-        adam: its optimiser.
-        step: number of the update, from 0.
-        pairs: of the training split.
-        indices: of the batch among these.
-        run: whose recipe and seed count.
+        adam: the optimiser of the model.
+        step: the number of the update, from 0.
+        pairs: the training split.
+        indices: the places of the batch in `pairs`.
+        run: its `training` is the recipe; its `seed`, with the step, decides the dropout.
 
     Returns:
-        The Counts of the batch, in training mode with dropout, as the tutorial measures its accuracy.
+        The Counts of the batch before the update, with dropout, as the tutorial measures its accuracy; the loss has
+        label smoothing.
     """
     recipe = run.training
     seed_torch(run.seed, DROPOUT, step)
@@ -118,7 +119,7 @@ def advance(
 
 @torch.no_grad()
 def held_out(model: Transformer, pairs: Pairs, precision: str) -> Counts:
-    """Evaluates held-out pairs without dropout and label smoothing; precision: float32 or bfloat16."""
+    """Evaluates held-out pairs, with neither dropout nor label smoothing. precision: float32 or bfloat16."""
     model.eval()
     total = Counts()
     for indices in sorted_batches([len(sentence) for sentence in pairs.target], HELD_OUT_BATCH):
@@ -143,11 +144,12 @@ def scored(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[Tenso
 
     Args:
         model: in training or evaluation mode.
-        pairs: of one split.
-        indices: of the batch among these.
+        pairs: the pairs of one split.
+        indices: the places of the batch in `pairs`.
 
     Returns:
-        Scores [tokens, words] before the softmax, and the right words [tokens].
+        Scores [tokens, words] before the softmax, and the ids of the right words [tokens]: each real target token after
+        BEGIN, given the source and the tokens before it.
     """
     source, target = (padded(side, indices) for side in (pairs.source, pairs.target))
     labels = target[:, 1:]

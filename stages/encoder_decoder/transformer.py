@@ -6,8 +6,9 @@ end, ReLU in the feed-forward networks. A self-attention operator stands in all 
 masked decoder self-attention and cross-attention, where queries come from the decoder and keys and values from the
 encoder. Attention over parameters stands in place of every feed-forward network.
 
-Not stated by the draft, and as the tutorial (Keras) has it: Linear weights are initialised Glorot-uniform, biases at 0,
-LayerNorm's epsilon is 1e-6. Embeddings are initialised at N(0, 1 / h), so that they have unit variance once scaled.
+Not stated by the draft section on attention over parameters, and as the tutorial (Keras) has it: Linear weights are
+initialised Glorot-uniform, biases at 0, and LayerNorm's epsilon is 1e-6. Embeddings are initialised at N(0, 1 / h), so
+that they have unit variance once scaled.
 """
 
 import math
@@ -22,7 +23,7 @@ EPSILON = 1e-6  # of LayerNorm
 
 
 class Attention(nn.Module):
-    """An operator with its output projection, dropout, residual sum and LayerNorm."""
+    """An operator, which projects its output itself, then dropout, residual sum and LayerNorm."""
 
     def __init__(self, operator: SelfAttention, dropout: float):
         super().__init__()
@@ -31,12 +32,18 @@ class Attention(nn.Module):
         self.norm = nn.LayerNorm(operator.hidden, eps=EPSILON)
 
     def forward(self, X: Tensor, mask: Tensor, memory: Tensor | None = None) -> Tensor:
-        """[batch, n, h]. mask: True = seen, broadcasts to [batch, heads, n, keys]. memory: the keys, X where None."""
+        """[batch, n, h] from X [batch, n, h]. mask: True = seen, broadcasts to [batch, heads, n, m].
+
+        memory: hidden states [batch, m, h] that keys and values come from; X itself where None.
+        """
         return self.norm(X + self.dropout(self.operator(X, mask, memory)))
 
 
 class FeedForward(nn.Module):
-    """A network that is applied to every position by itself, then dropout, residual sum and LayerNorm."""
+    """A network for every position by itself, then dropout, residual sum and LayerNorm.
+
+    The network is `inner`, [batch, n, h] -> [batch, n, width], and a Linear layer back to `hidden`, which is h.
+    """
 
     def __init__(self, inner: nn.Module, width: int, hidden: int, dropout: float):
         super().__init__()
@@ -75,12 +82,12 @@ class Transformer(nn.Module):
     """From source ids and a target prefix to scores of the next target token.
 
     Args:
-        encoder: its layers.
-        decoder: its layers.
-        words: sizes of the source and the target vocabulary.
+        encoder: the layers of the encoder.
+        decoder: the layers of the decoder.
+        words: sizes of the source and the target vocabulary, which are equal where `shared` is true.
         hidden: width h.
-        positions: the longest sequence.
-        dropout: on the sum of embeddings and positions.
+        positions: the longest sequence, in tokens.
+        dropout: rate on the sum of embeddings and positions, in [0, 1).
         shared: one matrix serves as both embeddings and, transposed, as the output (Vaswani et al., section 3.4);
             otherwise each has its own, and the output a bias (the tutorial).
     """
@@ -107,7 +114,7 @@ class Transformer(nn.Module):
             self.output.weight = self.source.weight
 
     def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
-        """The memory [batch, n, h] of source ids [batch, n], and the mask [batch, 1, 1, n] of what is no padding."""
+        """The memory [batch, n, h] of source ids [batch, n], and the mask [batch, 1, 1, n], False at padding."""
         seen = (source != PAD)[:, None, None]
         X = self._embedded(self.source, source)
         for layer in self.encoder:
@@ -115,7 +122,10 @@ class Transformer(nn.Module):
         return X, seen
 
     def decode(self, target: Tensor, memory: Tensor, seen: Tensor) -> Tensor:
-        """Hidden states [batch, m, h] of target ids [batch, m], each of which sees itself and what precedes it."""
+        """Returns hidden states [batch, m, h] of target ids [batch, m], each of which sees itself and those before it.
+
+        memory, seen: what `encode` returns. Padding is seen by none.
+        """
         past = torch.ones(2 * target.shape[-1:], dtype=torch.bool, device=target.device).tril()
         mask = past & (target != PAD)[:, None, None]
         X = self._embedded(self.target, target)
@@ -124,7 +134,7 @@ class Transformer(nn.Module):
         return X
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Scores [batch, m, words] of the token after each of target [batch, m], given source [batch, n]."""
+        """Scores [batch, m, words] of the token after each one of target [batch, m], given source [batch, n]."""
         return self.output(self.decode(target, *self.encode(source)))
 
     def _embedded(self, embedding: nn.Embedding, ids: Tensor) -> Tensor:
@@ -133,7 +143,7 @@ class Transformer(nn.Module):
 
 
 def sinusoids(positions: int, hidden: int) -> Tensor:
-    """[positions, h]: sine in even channels, cosine in odd ones (Vaswani et al. 2017, section 3.5)."""
+    """Returns [positions, h]: sine in even channels, cosine in odd ones (Vaswani et al. 2017, section 3.5)."""
     rates = 10_000.0 ** (-torch.arange(0, hidden, 2, dtype=torch.float64) / hidden)
     angles = torch.arange(positions, dtype=torch.float64)[:, None] * rates
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :hidden].float()
@@ -141,7 +151,7 @@ def sinusoids(positions: int, hidden: int) -> Tensor:
 
 @torch.no_grad()
 def initialise(module: nn.Module, hidden: int) -> None:
-    """Initialises every parameter of a model of width `hidden`, from the global generator."""
+    """Initialises Linear layers, embeddings and operators in a model of width `hidden`, from the global generator."""
     for part in module.modules():
         if isinstance(part, nn.Linear):
             nn.init.xavier_uniform_(part.weight)

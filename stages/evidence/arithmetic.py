@@ -8,9 +8,10 @@ APPROXIMATELY = ("about", "approximately", "around")
 
 
 def unit(text: str) -> Fraction:
-    """The place of the last digit that counts in a printed number: 1/100 for `5.93`, 1,000 for `30000`.
+    """Returns the worth of one unit in the last digit that counts in a printed number: 1/100 for `5.93`.
 
-    Zeros that end a whole number show its size and not its precision, but two digits always count: `50` is no 48.
+    Zeros that end a whole number show its size and not its precision, but its first two digits always count: the unit
+    of `30000` is 1,000 and that of `50` is 1, so that `50` is not taken for a rounded 48.
     """
     digits = text.lstrip("+-")
     if "." in digits:
@@ -20,7 +21,7 @@ def unit(text: str) -> Fraction:
 
 
 def judge(text: str, exact: Fraction, word: str = "") -> str:
-    """Whether a printed number gives the exact one, by the digits printed and the word before them.
+    """Judges whether a printed number agrees with the exact one, by the digits printed and the word before them.
 
     Args:
         text: the printed number, without separators, such as `12.94` or `30000`.
@@ -29,8 +30,8 @@ def judge(text: str, exact: Fraction, word: str = "") -> str:
 
     Returns:
         HOLDS where the exact number rounds to the printed digits; after a word of APPROXIMATELY, where it is at most
-        one unit of the last digit away; after `up to`, also where it is less. TRUNCATED where only cutting the digits
-        of the exact number off gives the printed ones. FAILS otherwise.
+        one unit of the last digit away; after `up to`, also where it is less than the printed number. TRUNCATED where
+        the printed digits result only if the further digits of the exact number are cut off. FAILS otherwise.
 
     Raises:
         ValueError: for a word that this rule does not know.

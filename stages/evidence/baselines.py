@@ -1,4 +1,4 @@
-"""What a score must be above to be a result: a constant answer, with its interval; and what needs no attention.
+"""What a score must exceed to be a result: a constant answer, with its interval; and baselines without attention.
 
 The constant answer is the one that training examples have most often; for F1, always the positive class; for STS-B,
 their mean. The rule. A score is at chance where it is not above the upper end of that answer's interval, at the
@@ -10,7 +10,7 @@ confidence of the report. The interval is that of drawing so many examples anew:
 - Matthews, Pearson and Spearman correlation: Fisher's interval for a correlation of zero;
 - exact match and F1 of answers: Wilson's interval, which for F1, a mean of fractions, is rather too wide;
 - a column that is the mean of two metrics on the same examples: the means of their ends, as if both erred together. Of
-  accuracy and F1 one constant answer must have both, the better of two: always positive, or always negative with F1 0;
+  accuracy and F1, one constant answer must give both: the better of always positive and always negative, whose F1 is 0;
 - a mean over columns, which have different examples: their errors added in squares;
 - accuracy under noise: that of accuracy; of a model tested on another task than its own: Wilson's interval for the more
   frequent of yes and no, which is not that of the task's own classes; its mean over pairs of tasks: errors in squares.
@@ -47,18 +47,22 @@ ELSEWHERE = "off_diagonal_accuracy"
 ACCURACIES = ("raw_accuracy", "accuracy_under_noise")  # judged as accuracy
 CORRELATIONS = ("matthews_correlation", "pearson", "spearmanr")
 COLUMNS = ("operator", "protocol", "evaluated_on", "metric", "value", "low", "high")
-# by operator, protocol, evaluated_on and metric: the value and the upper end of its interval
+# by operator, protocol (an empty text where there is none), evaluated_on and metric: the value and the upper end of its
+# interval, which is NaN for every operator but MOST_FREQUENT
 WithoutModel = Mapping[tuple[str, str, str, str], tuple[float, float]]
 
 
 def interval(metric: str, value: float, n: int, confidence: float) -> tuple[float, float]:
-    """Computes both ends of the interval of a constant answer's score, by the rule above.
+    """Computes the interval of a constant answer's score, by the rule at the head of this file.
 
     Args:
-        metric: a raw metric of a GLUE task; of question answering, `exact_match` for both of its metrics.
-        value: the score of the constant answer, a fraction.
+        metric: a raw metric of a GLUE task; for both metrics of question answering, `exact_match`.
+        value: the score of the constant answer, a fraction; for a correlation it is taken to be 0, whatever it is.
         n: number of examples behind it.
         confidence: of the interval, such as 0.95.
+
+    Returns:
+        The lower and the upper end, fractions; -1 and 1 for a correlation of three examples or fewer.
     """
     if metric in CORRELATIONS:
         end = tanh(stats.norm.ppf((1 + confidence) / 2) / sqrt(n - 3)) if n > 3 else 1.0
@@ -77,11 +81,11 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
     Returns:
         One row for every `operator` (the baseline), `protocol`, `evaluated_on` and `metric`, with COLUMNS; values are
-        fractions. Raw metrics, whose protocol is empty: those of GLUE, and `exact_match` and `f1` of both question sets
+        fractions. Raw metrics, whose protocol is None: those of GLUE, and `exact_match` and `f1` of both question sets
         and of their mean, `squad`. For each protocol the metric `score`: of every column of the papers' GLUE tables, of
-        `glue_score` and of `glue_matched`. TRANSFERRED of each split that the stage `cross_domain` tests on, and
-        ELSEWHERE, their mean, with an empty `evaluated_on`. low and high: the ends of the interval; NaN for the
-        others.
+        `glue_score` and of `glue_matched`. Also without a protocol, TRANSFERRED of each split that the stage
+        `cross_domain` tests on, and ELSEWHERE, the mean of these without mismatched MNLI, whose `evaluated_on` is an
+        empty text. low and high: the ends of the interval; NaN for every operator but MOST_FREQUENT.
     """
     away = _transferred(rows, confidence)
     rows = _one_row_each(rows[rows["stage"] == STAGE])
@@ -111,20 +115,20 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 
 
 def _one_row_each(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row for every baseline, recipe, column and metric: of what was trained, the mean over seeds."""
+    """Keeps one row for every baseline, protocol, column and metric; where it was trained, with the mean over seeds."""
     keys = ["operator", "protocol", "evaluated_on", "metric"]
     return rows.assign(value=rows.groupby(keys, dropna=False)["value"].transform("mean")).drop_duplicates(keys)
 
 
 def _transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """What always giving the more frequent of yes and no scores on each split of the stage `cross_domain`."""
+    """Returns the accuracy of a constant answer, the more frequent of yes and no, on each split of `cross_domain`."""
     splits = rows[(rows["stage"] == "cross_domain") & (rows["metric"] == "majority_accuracy")]
     splits = splits.drop_duplicates("evaluated_on").assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED)
     return _with_ends(splits, pd.Series("accuracy", splits.index), confidence)[list(COLUMNS)]
 
 
 def _with_ends(rows: pd.DataFrame, metrics: pd.Series, confidence: float) -> pd.DataFrame:
-    """The rows with `low` and `high`, by the metric [rows] that each is judged as; NaN of other baselines."""
+    """Adds `low` and `high`, by the rule for each row's metric in `metrics` [rows]; NaN for all but MOST_FREQUENT."""
     ends = [
         interval(metric, row.value, int(row.n), confidence) if row.operator == MOST_FREQUENT else (nan, nan)
         for metric, row in zip(metrics, rows.itertuples(), strict=True)
@@ -134,20 +138,23 @@ def _with_ends(rows: pd.DataFrame, metrics: pd.Series, confidence: float) -> pd.
 
 
 def without_model(scores: pd.DataFrame) -> WithoutModel:
-    """Makes what `references` returns ready for `score_of`."""
+    """Turns the rows that `references` returns into the mapping in which `score_of` looks scores up."""
     keys = ["operator", "protocol", "evaluated_on", "metric"]
     places = scores[keys].fillna({"protocol": ""}).itertuples(index=False, name=None)
     return dict(zip(places, zip(scores["value"], scores["high"], strict=True), strict=True))
 
 
 def score_of(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float, float]:
-    """Finds what one baseline has where a model has a score: its value and the upper end of its interval, or NaN.
+    """Looks up what a baseline scores where a model has a given score.
 
     Args:
         name: of the baseline.
-        score: its `protocol`, `evaluated_on` and `metric`, and of transfer its `stage` and `task`; `raw_accuracy` and
-            the like are found as `accuracy`.
-        baselines: of `without_model`.
+        score: where the model's score stands: `protocol`, `evaluated_on` and `metric`, and for transfer also `stage`
+            and `task`. A metric is looked up without the prefix `raw_`, and those of ACCURACIES as `accuracy`.
+        baselines: as `without_model` returns them.
+
+    Returns:
+        The value of the baseline and the upper end of its interval, fractions; NaN for whichever is not known.
     """
     metric = str(score["metric"]).removeprefix("raw_")
     metric = TRANSFERRED if _elsewhere(score) else "accuracy" if metric in ACCURACIES else metric
@@ -157,35 +164,36 @@ def score_of(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float,
 
 
 def _elsewhere(score: Mapping) -> bool:
-    """Whether it is the accuracy of a model on another task than that which it was fine-tuned on."""
+    """Whether a score is the accuracy of a model on a task other than the one that it was fine-tuned on."""
     if score.get("stage") != "cross_domain" or score["metric"] != "accuracy":
         return False
     return score.get("task") != TASK_OF.get(str(score["evaluated_on"]))
 
 
 def baselines_of(score: Mapping, baselines: WithoutModel) -> dict[str, float]:
-    """Finds `most_frequent`, `most_frequent_high` and `words_and_overlap` for a score; NaN where none is."""
+    """Looks up the baselines of a score (as in `score_of`), by the names of the columns in `add_baselines`."""
     value, high = score_of(MOST_FREQUENT, score, baselines)
     overlap, _ = score_of(WORDS_AND_OVERLAP, score, baselines)
     return {MOST_FREQUENT: value, f"{MOST_FREQUENT}_high": high, WORDS_AND_OVERLAP: overlap}
 
 
 def at_chance(score: float, high: float) -> bool | None:
-    """Whether a score is at chance; None where the score or the baseline is not known.
+    """Whether a score is at chance: at most `high`, the upper end of the constant answer's interval.
 
-    Only what is known not to be at chance may be called a result.
+    None where either is NaN; only a score that is known not to be at chance may be called a result.
     """
     return None if isnan(score) or isnan(high) else score <= high
 
 
 def nothing_to_compare(arms: Iterable[pd.DataFrame], score: str, lost: bool) -> bool:
-    """Whether the scores of arms are too low for a comparison of what was made of them.
+    """Whether arms score too low for a comparison of their scores, or of quantities made from these, to tell anything.
 
     Args:
-        arms: the runs of each, with a column `most_frequent_high`, the end of chance, where that is known.
+        arms: the runs of each arm. `most_frequent_high`, equal in all of them, is the upper end of chance; an arm
+            without this column, or with NaN in it, counts as above chance.
         score: the name of the column of scores. The mean over the runs of an arm is judged, by `at_chance`.
-        lost: whether what noise takes is compared. An arm at chance has nothing to lose, so that one is enough to leave
-            nothing to compare; otherwise all arms must be at chance.
+        lost: whether the accuracy that noise takes is compared. An arm at chance has nothing to lose, so that one such
+            arm is enough to leave nothing to compare; otherwise all arms must be at chance.
     """
     at = [
         len(arm) > 0
@@ -197,17 +205,18 @@ def nothing_to_compare(arms: Iterable[pd.DataFrame], score: str, lost: bool) -> 
 
 
 def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "value") -> pd.DataFrame:
-    """Adds to every score what the baselines have, and whether the score is at chance.
+    """Adds to every score those of the baselines in its place, and whether it is at chance.
 
     Args:
         rows: any frame with `protocol`, `evaluated_on`, `metric` and a column of scores; with `stage` and `task` where
             it has scores of transfer.
-        baselines: of `without_model`.
-        value: the name of the column of scores.
+        baselines: as `without_model` returns them.
+        value: the name of the column of scores, which are fractions.
 
     Returns:
-        The rows, in their order and with their index, with the columns `most_frequent`, `most_frequent_high` and
-        `words_and_overlap`, and `at_chance`, `<NA>` where that is not known.
+        The rows, in their order and with their index, with the columns `most_frequent`, `most_frequent_high` (the upper
+        end of its interval) and `words_and_overlap`, NaN where there is none, and `at_chance`, `<NA>` where that is not
+        known.
     """
     keys = [name for name in ("stage", "task", "protocol", "evaluated_on", "metric") if name in rows]
     names = [MOST_FREQUENT, f"{MOST_FREQUENT}_high", WORDS_AND_OVERLAP]
@@ -219,17 +228,18 @@ def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "val
 
 
 def _column(metrics: pd.DataFrame) -> pd.Series:
-    """The score of a baseline in a column of one task: the mean of its metrics."""
+    """Returns `value`, `low` and `high` of one baseline in one column: the means over the column's metrics."""
     named = metrics.set_index("metric")[["value", "low", "high"]]
-    if set(named.index) != {"accuracy", "f1"} or named["low"].isna().any():  # a fitted baseline has one answer already
+    # both metrics of a fitted baseline, which has no interval, are of the same answers already
+    if set(named.index) != {"accuracy", "f1"} or named["low"].isna().any():
         return named.mean()
-    positive = named.loc["f1"] / (2 - named.loc["f1"])  # their share p, which F1 = 2p / (1 + p) gives
+    positive = named.loc["f1"] / (2 - named.loc["f1"])  # the share p of positive examples, as F1 = 2p / (1 + p)
     always, never = (positive + named.loc["f1"]) / 2, named.loc["accuracy"] / 2
     return always if always["value"] >= never["value"] else never
 
 
 def _mean(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
-    """The mean of the wanted columns for each baseline that has all of them; the errors add in squares."""
+    """The mean of the wanted columns, as a column `name`, for each baseline that has all; errors add in squares."""
     means = []
     for operator, rows in columns[columns["evaluated_on"].isin(wanted)].groupby("operator", sort=False):
         if set(rows["evaluated_on"]) == set(wanted):

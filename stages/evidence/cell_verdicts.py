@@ -1,7 +1,7 @@
 """The verdict on a cell of a table: whether what this run measured is what the paper prints.
 
-A cell has its verdict at once, or it is tested: its p values are then adjusted over the family of cells that are tested
-together, and give the verdict.
+A cell gets its verdict at once, or it is tested: then its p values are adjusted over the family of cells that are
+tested together, and the adjusted ones give the verdict.
 """
 
 import re
@@ -22,7 +22,7 @@ NOT_IN_PAPER = "not in the paper"
 NOT_COMPARABLE = "not comparable: generated data"
 NO_MODEL = "no model"  # of the rows of baselines
 WHOLE = (GLUE_SCORE, "average")  # columns that are a mean of the others
-TESTED = ""  # until the family of a cell is complete
+TESTED = ""  # in place of a verdict, until the family of a cell is complete
 
 
 def of_cell(printed, run: pd.DataFrame, margin: float | None, comparable: bool, chance: bool | None) -> dict:
@@ -33,14 +33,16 @@ def of_cell(printed, run: pd.DataFrame, margin: float | None, comparable: bool, 
     with fewer than three pre-training runs here nothing is tested. A score at chance is no result to compare.
 
     Args:
-        printed: the published cell, with its text `printed` and its number `value`; None for a cell of this run alone.
+        printed: the published cell, with its text `printed` and its number `value` (NaN for a formula or label); None
+            for a cell that the paper does not have.
         run: this run's measurements of the cell, at least one, in the printed unit.
         margin: of equivalence, in the printed unit; None where params.yaml has none for such a cell.
-        comparable: whether this run's data are of the papers' kind.
+        comparable: whether this run's data are of the papers' kind, and not generated.
         chance: whether this run's mean is at chance; None where that is not known.
 
     Returns:
-        `verdict`; where it is TESTED, also `p_equivalence` and `p_difference`.
+        `verdict`: a constant of this file, EQUIVALENT, DIFFERENT or AT_CHANCE, or what `too_few` returns. Where it is
+        TESTED, also `p_equivalence` and `p_difference`, as `agreement` returns them.
     """
     if printed is None:
         return {"verdict": NOT_IN_PAPER}
@@ -50,6 +52,7 @@ def of_cell(printed, run: pd.DataFrame, margin: float | None, comparable: bool, 
     if unit == EXACT and not comparable and (run["stage"] == "tasks").all():
         return {"verdict": NOT_COMPARABLE}
     if unit == EXACT:
+        # both are floats: the decimals are counted in the printed text, and rounding errors are taken off the count
         digits = re.search(r"\.\s*(\d+)", printed.printed)
         text = f"{printed.value:.{len(digits[1]) if digits else 0}f}"
         count = Fraction(values[0]).limit_denominator(10**9)
@@ -67,16 +70,16 @@ def of_cell(printed, run: pd.DataFrame, margin: float | None, comparable: bool, 
 
 
 def of_families(frame: pd.DataFrame, in_one: bool, alpha: float) -> pd.DataFrame:
-    """Gives the cells that are tested their verdicts, with their p values adjusted by Holm's method.
+    """Adjusts the p values of the cells that are tested by Holm's method, and gives these cells their verdicts.
 
     Args:
-        frame: the cells of a table, each with what `of_cell` returns; its p values are replaced by the adjusted ones.
-        in_one: whether all tested cells are one family; otherwise each row is one. A mean of all columns is tested by
-            itself.
-        alpha: of each family's tests together.
+        frame: the cells of a table, each with what `of_cell` returns.
+        in_one: whether all tested cells are one family; otherwise those of each row are one. A cell in a column of
+            WHOLE belongs to no family, and its p values are not adjusted.
+        alpha: the level of the tests of a family together.
 
     Returns:
-        The same frame.
+        The same frame, changed in place.
     """
     tested = frame["verdict"] == TESTED
     family = tested & (~frame["column_key"].isin(WHOLE))

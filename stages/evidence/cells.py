@@ -1,6 +1,6 @@
 """Fills the cells of a table: published, recomputed from the released raw results, reproduced in this run.
 
-One row a cell, for the paper's rows and for rows that only this run has (a size or an operator outside the paper).
+One row per cell, for the paper's rows and for rows that only this run has (a size or an operator outside the paper).
 cell_verdicts.py judges them.
 """
 
@@ -40,10 +40,10 @@ TYPES = {
 class Evidence:
     """Measurements of this run and of the released raw results (columns of measurements.FIELDS).
 
-    operators: those of the run, which have rows beside the paper's; parameters are counted for more. sizes: those of
-    the run. options: of the analysis, from params.yaml. comparable: whether the run's data are of the papers' kind;
-    scores on generated data are not compared. without_model: the scores of the baselines (`baselines.without_model`),
-    which have rows of their own.
+    operators: those of params.yaml, which alone get rows that the paper lacks, as parameters are counted for more.
+    sizes: those of the run. options: of the analysis, from params.yaml. comparable: whether the run's data are of the
+    papers' kind; scores on generated data are not compared. without_model: the scores of the baselines
+    (`baselines.without_model`), which have rows of their own.
     """
 
     run: pd.DataFrame
@@ -56,14 +56,16 @@ class Evidence:
 
 
 def fill(table: Table, evidence: Evidence) -> pd.DataFrame:
-    """All cells of a table, row by row; values in the printed unit. Columns: TYPES.
+    """Fills all cells of a table, row by row; values in the printed unit. Columns: TYPES.
 
-    p_equivalence and p_difference are adjusted by Holm's method over the cells of a row (of a list: over all), but for
-    a mean of the others (the GLUE score, an average), which is one test.
+    published, released and reproduced are means: printed, of the released results and of this run; with `_sd` their
+    sample standard deviations, with `_n` the number of units of inference. Whatever a cell lacks is missing.
+    p_equivalence and p_difference are adjusted by Holm's method over the cells of a row (in a list, over all cells); in
+    columns that are a mean of the others (the GLUE score, an average), they are not adjusted.
 
     other_edition: what the paper's other edition prints, where that is something else. status: `reproduced`, `not run
-    at this scale`, or empty where nothing measures the cell. ValueError for a published cell that the specification has
-    no row or column for.
+    at this scale`, or an empty text where nothing measures the cell. Raises ValueError for a published cell that the
+    specification has no row or column for, and for an entry of a list that has no published cell.
     """
     run, released = (matching(frame, table.select) for frame in (evidence.run, evidence.released))
     released = released if not table.released else matching(evidence.released, table.select | table.released)
@@ -79,6 +81,7 @@ def fill(table: Table, evidence: Evidence) -> pd.DataFrame:
 
 
 def _matrix(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]:
+    """The cells of a table with common columns: the paper's rows, those that only this run has, and the baselines."""
     columns = _expand(table, evidence.run)
     printed = {(cell.row_key, cell.column_key): cell for cell in paper.itertuples()}
     rows = {key: _row(table, key) for key in dict.fromkeys(paper["row_key"])}
@@ -99,10 +102,10 @@ def _matrix(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]
 
 
 def _baseline_rows(table: Table, columns: list[Column], evidence: Evidence) -> list[dict]:
-    """A row for each baseline, in a table of scores; its interval is that of drawing the examples anew."""
+    """The cells of a row for each baseline with a score in the table, and (`interval_high`) the end of its interval."""
     cells = []
     for name, label in baselines.LABELS.items():
-        if name == baselines.NOT_PRETRAINED:  # a model; the table of baselines has it
+        if name == baselines.NOT_PRETRAINED:  # a trained model; another table of the report has it
             continue
         row, cells_of_row = Row(key=f"baseline.{name}", label=label, select={}), []
         for column in columns:
@@ -117,7 +120,7 @@ def _baseline_rows(table: Table, columns: list[Column], evidence: Evidence) -> l
 
 
 def _row(table: Table, key: str) -> Row | None:
-    """The row of a published key; None where the specification has none."""
+    """The row of a published key, as listed in the specification or read by its pattern; None where neither fits."""
     if key in table.rows:
         return table.rows[key]
     fields = specifications.fields(table.row_key, key) if table.row_key else None
@@ -130,7 +133,10 @@ def _patterned(table: Table, fields: dict[str, str]) -> Row:
 
 
 def _list(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]:
-    """The paper's cells in its order; after them, the measured ones again for every other size of the run."""
+    """The paper's cells in its order; after them, those that select one of PAPER_SIZES again at the run's other sizes.
+
+    A cell is repeated where this run has pre-trained models among its measurements at that size.
+    """
     keys = set(zip(paper["row_key"], paper["column_key"], strict=True))
     unplaced = [key for key in table.entries if key not in keys]
     if unplaced:
@@ -154,7 +160,7 @@ def _list(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]:
 
 
 def _expand(table: Table, run: pd.DataFrame) -> list[Column]:
-    """A column whose key holds `{size}` becomes one column for every size that was measured, unless it is there."""
+    """The columns; one with `{size}` in its key becomes one per measured size. Of equal keys, the first is kept."""
     columns = {}
     for column in table.columns:
         fields = specifications.names(column.key)
@@ -167,7 +173,7 @@ def _expand(table: Table, run: pd.DataFrame) -> list[Column]:
 
 
 def _run_rows(table: Table, columns: list[Column], run: pd.DataFrame, printed: dict[str, Row]) -> list[Row]:
-    """Rows that this run has measurements for and the paper has not, in the run's order."""
+    """Rows that `run` has measurements for and `printed`, the paper's rows by key, lacks; in the order of the run."""
     fields = specifications.names(table.row_key)
     parts = [matching(run, column.select) for column in columns if column.select is not None] if fields else []
     keys = pd.concat(parts)[fields].drop_duplicates().to_dict("records") if parts else []
@@ -176,6 +182,7 @@ def _run_rows(table: Table, columns: list[Column], run: pd.DataFrame, printed: d
 
 
 def _empty(table: Table, row: Row, column: Column) -> dict:
+    """A cell with all fields of TYPES, None in those that only a printed or measured value fills."""
     return dict.fromkeys(TYPES) | {
         "table": table.name,
         "row_key": row.key,
@@ -194,13 +201,13 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
 
     Args:
         table: as tables.yaml specifies it.
-        row: of the table; what it and the column select picks the measurements of the cell.
+        row: of the table; its `select` and that of the column together pick the measurements of the cell.
         column: of the table.
-        printed: the published cell; None where the paper has none.
+        printed: the published cell, a row of `published.table`; None where the paper has none.
         evidence: the measurements of the released results and of this run.
 
     Returns:
-        The fields of a row of cells.csv.
+        The fields of a row of cells.csv (TYPES), with p values that are not adjusted yet, where the cell is tested.
     """
     cell = _empty(table, row, column)
     if printed is not None:
@@ -212,7 +219,7 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
     if len(released):
         summary = summarise(released, evidence.options.confidence)
         cell |= {"released": summary.mean, "released_sd": summary.sd, "released_n": summary.n}
-    if not run["reached"].all():  # a time that is known to be longer than something (stages.evidence.survival)
+    if not run["reached"].all():  # a time that is only known to be longer (stages.evidence.survival)
         never = f"{(~run['reached']).sum()} of {len(run)} runs never got there"
         return cell | {"status": "reproduced", "verdict": never}
     if run.empty:

@@ -1,8 +1,8 @@
-"""Curves over pre-training steps, and the steps at which they reach something.
+"""Curves over pre-training steps, and the steps at which they reach milestones.
 
-Losses are validation losses; scores are GLUE scores of models fine-tuned from intermediate checkpoints. Crossings are
-interpolated linearly between the two evaluations around them. A run that has not reached something by its last
-evaluation is not left out: it has a row of the metric with NOT_REACHED at its end, whose value is that last step.
+Losses are validation losses; scores are GLUE scores of models fine-tuned from intermediate checkpoints. Crossings of a
+score are interpolated linearly between the two evaluations around them. A run that has not reached a milestone by its
+last evaluation is not left out: it has a row whose metric ends in NOT_REACHED, and whose value is that last step.
 """
 
 import numpy as np
@@ -20,12 +20,12 @@ SHORTEST = 12  # evaluations that a run must have for its plateau to be reported
 RUN = ["operator", "size", "pretraining_seed"]
 NOT_REACHED = "_not_reached"
 MILESTONES = ("plateau_end_step", "steps_to_loss", "steps_to_95_percent", "steps_to_95_percent_of_own")
-NAMES = {name + ending: name for name in MILESTONES for ending in ("", NOT_REACHED)}  # of metrics: their milestones
+NAMES = {name + ending: name for name in MILESTONES for ending in ("", NOT_REACHED)}  # milestones by metric
 EVENTS = ["size", "operator", "milestone", "pretraining_seed", "step", "reached"]
 
 
 def with_steps(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with the step of their condition (`step=NUMBER`) as a number."""
+    """Adds a column `step`, the number in the condition of every row (`step=NUMBER`)."""
     return rows.assign(step=rows["condition"].str.removeprefix("step=").astype(int))
 
 
@@ -40,9 +40,13 @@ def scores_by_step(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def loss_measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of every pre-training run: first, final and late loss, gaps to other operators, steps to losses, its plateau.
+    """Measures the validation loss of every pre-training run, in rows of FIELDS.
 
-    `late_loss` is the mean of the last ten evaluations, for runs that have as many after half of their steps.
+    The metrics are `first_validation_loss`, `final_validation_loss`, `steps_to_loss` for each of LEVELS (condition
+    `loss=LEVEL`), `plateau_end_step` for runs with a plateau, and for runs that have ten evaluations from half of their
+    steps on, `late_loss`, the mean of the last ten, and its `gains`.
+
+    rows: observations, those of a run in the order of their steps.
     """
     rows = validation_loss(rows)
     if rows.empty:
@@ -59,7 +63,10 @@ def loss_measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _steps(key: tuple, run: pd.DataFrame) -> list[dict]:
-    """The first evaluation below each of LEVELS, and the end of the plateau where the run has one."""
+    """Measures the steps of one run: the first evaluation below each of LEVELS, and the end of a plateau, if any.
+
+    key: the values of RUN. run: its validation losses, by `step`.
+    """
     operator, size, seed = key
     fields = {"stage": "pretraining", "operator": operator, "size": size, "pretraining_seed": seed}
     rows = []
@@ -73,16 +80,16 @@ def _steps(key: tuple, run: pd.DataFrame) -> list[dict]:
 
 
 def _reaching(metric: str, step: float, reached: bool, condition: str | None = None) -> dict:
-    """A measurement: the step at which a run reaches a milestone, or its last step where it never does."""
+    """Part of a measurement: the step at which a run reaches a milestone, or its last step where it never does."""
     return {"metric": metric if reached else metric + NOT_REACHED, "condition": condition, "value": step}
 
 
 def plateau(step: np.ndarray, loss: np.ndarray) -> tuple[int, int | None] | None:
-    """The first and the last step of the plateau that follows the first fall of the loss.
+    """Finds the first and the last step of the plateau that follows the first fall of the loss.
 
     It begins at the first evaluation from which the loss falls by 0.2 nats or less within four evaluations, and ends
-    at the next one from which it falls by more; losses are running medians of five. Nothing here counts steps, so runs
-    of every length and learning rate are told by one definition.
+    at the next one from which it falls by more; losses are running medians of five. The definition counts evaluations
+    and no steps, so that it is the same for runs of every length and learning rate.
 
     Args:
         step: [evaluations], increasing.
@@ -90,9 +97,10 @@ def plateau(step: np.ndarray, loss: np.ndarray) -> tuple[int, int | None] | None
 
     Returns:
         The two steps, the second None where the run does not leave its plateau. A run that falls fast to its end, and
-        is not below the highest of LEVELS there, may have its plateau still before it: it is said to begin at the last
-        step and not to be left. None where there is no plateau: fewer than twelve evaluations, or a loss below the
-        highest of LEVELS when it first falls slowly, or at the end.
+        is not below the highest of LEVELS there, may have its plateau still before it: the plateau is then said to
+        begin at the last step and not to be left. None in place of both steps where there is no plateau: the run has
+        fewer than twelve evaluations, or its loss is below the highest of LEVELS where it first falls slowly or, if it
+        never does, at the end.
     """
     if len(step) < SHORTEST:
         return None
@@ -107,11 +115,12 @@ def plateau(step: np.ndarray, loss: np.ndarray) -> tuple[int, int | None] | None
 
 
 def events(measured: pd.DataFrame) -> pd.DataFrame:
-    """When every pre-training run reached each of MILESTONES, or until when it had not. Columns: EVENTS.
+    """Determines when every pre-training run reached each of MILESTONES, or until when it had not. Columns: EVENTS.
 
-    One row for every size, operator, milestone and seed of pre-training. milestone: its metric, or the condition
-    (`loss=3`) of steps to a loss. reached: whether it was; otherwise `step` is the last one at which that is known.
-    Where several fine-tuning runs tell of one pre-training run, all must have reached it; the step is then their mean.
+    One row for every size, operator, milestone and seed of pre-training. milestone: its name in MILESTONES, or for
+    `steps_to_loss` the condition (`loss=3`). reached: whether the run reached it; if not, `step` is the last step up to
+    which that is known. Where several fine-tuning runs measure one pre-training run, it reached the milestone if all of
+    them did, at the mean of their steps; otherwise `step` is the mean of the last steps of those that did not.
     """
     rows = measured[measured["metric"].isin(NAMES)]
     kind = rows["metric"].map(NAMES)
@@ -121,7 +130,7 @@ def events(measured: pd.DataFrame) -> pd.DataFrame:
     )
     keys = ["size", "operator", "milestone", "pretraining_seed"]
     all_reached = rows.groupby(keys, sort=False)["reached"].transform("all")
-    groups = rows[all_reached | ~rows["reached"]].groupby(keys, sort=False)  # of the others, those that never did
+    groups = rows[all_reached | ~rows["reached"]].groupby(keys, sort=False)  # unless all did, those that did not
     return groups.agg(step=("value", "mean"), reached=("reached", "all")).reset_index()[EVENTS]
 
 
@@ -132,10 +141,10 @@ def milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
 
 
 def selected(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
-    """The measurements with these values in these fields, each with whether its run `reached` what it tells of.
+    """Selects measurements by their fields, as `matching` does, and adds `reached`, False where a time is censored.
 
-    Of a milestone, the runs that never reach it are among them: one row for every pre-training run, with the step that
-    `events` has as its value.
+    If `select` names a metric in MILESTONES, this gives one row for every pre-training run, those that never reach the
+    milestone included: `value` and `reached` are as `events` has them. For every other metric `reached` is True.
     """
     metric = select.get("metric")
     if metric not in MILESTONES:
@@ -146,11 +155,14 @@ def selected(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
 
 
 def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
-    """Steps to 95 % of the final GLUE score: of `pairwise` (as the authors drew it), and of the run itself.
+    """Measures the curve of GLUE scores of every pre-training and fine-tuning seed, in rows of FIELDS.
 
-    A run that never gets there has its last step under the metric that ends in NOT_REACHED.
+    `steps_to_95_percent`: to 95 % of the mean score that `pairwise` of that size has at the last step (the authors' own
+    target), for sizes that have it; `steps_to_95_percent_of_own`: to 95 % of the run's own last score. A run that never
+    gets there has its last step under the metric that ends in NOT_REACHED. `summed_drops`: the sum of all falls of the
+    score from one step to the next, a fraction.
 
-    whole: scores with stage `convergence` and condition `step=N`; other rows are passed over.
+    whole: measurements; scores with metric `score`, stage `convergence` and condition `step=N` are used.
     """
     rows = scores_by_step(whole).sort_values("step")
     at_end = rows[(rows["step"] == rows["step"].max()) & (rows["operator"] == "pairwise")]
@@ -189,7 +201,11 @@ def crossing(step: pd.Series, value: pd.Series, target: float) -> tuple[float, b
 
 
 def curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
-    """By operator, size and step: mean, minimum, maximum and n over runs; quantity: `loss` or `glue_score` (x 100)."""
+    """Computes mean, minimum, maximum and n over runs, by quantity, operator, size and step.
+
+    quantity: `loss`, in nats, from `rows`, which are observations; `glue_score`, times 100, from the measurements
+    `whole`.
+    """
     scores = scores_by_step(whole).sort_values(["size", "operator", "step"], kind="stable")
     scores = scores.assign(value=100 * scores["value"])
     parts = [validation_loss(rows).assign(quantity="loss"), scores.assign(quantity="glue_score")]

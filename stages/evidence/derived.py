@@ -1,7 +1,7 @@
 """Quantities made from other measurements: savings, gains over another operator, averages, time ratios.
 
-Differences and ratios are taken between runs of equal size, task and seeds, so that their mean is the difference of
-the means and every one stays one number a run.
+Differences and ratios are taken between runs of equal size, task and seeds, so that each is one number per run, and the
+mean of the differences is the difference of the means.
 """
 
 import numpy as np
@@ -27,12 +27,12 @@ LOUDEST = 0.4  # of the mean norm of embeddings: the strongest noise of Kowsher 
 NOISE = {"lost": "accuracy_lost", "area": "accuracy_under_noise"}  # metrics by their names in noise.summary
 REFERENCES = (REFERENCE, "symmetric", "pairwise")
 QA_TASKS = {"squad1": "single", "squad2": "single", "squad1_triviaqa": "triviaqa", "squad2_triviaqa": "triviaqa"}
-STOCK = r"implementation=trainer precision=(\w+) round=\d+"
+STOCK = r"implementation=trainer precision=(\w+) round=\d+"  # condition of the times of stock BERT
 TIME_KEYS = ["size", "operator", "stock", "metric", "task"]
 
 
 def matching(rows: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
-    """Rows with these values in these fields; None selects empty fields."""
+    """Selects the rows that have these values in these fields; the value None selects rows whose field is missing."""
     mask = np.ones(len(rows), dtype=bool)
     for field, value in select.items():
         agrees = rows[field].isna() if value is None else (rows[field] == value).fillna(False)
@@ -43,16 +43,16 @@ def matching(rows: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
 def with_reference(
     rows: pd.DataFrame, reference: str = REFERENCE, metric: str | None = None, reference_metric: str | None = None
 ) -> pd.DataFrame:
-    """Adds to rows the value that one operator has for the same size, task and seeds; rows without it are left out.
+    """Adds to every row the value of a reference operator that agrees with it in all other FIELDS, such as the seeds.
 
     Args:
-        rows: measurements or observations.
+        rows: measurements or observations; those without such a value of the reference are left out.
         reference: the operator.
-        metric: of the rows that are kept; None for all.
-        reference_metric: what the operator's value is taken of; None for the metric of each row.
+        metric: the metric of the rows that are kept; None keeps all.
+        reference_metric: with `metric`, the metric whose value is taken of the reference; None takes the same one.
 
     Returns:
-        FIELDS and the value of the operator as a column `reference`.
+        FIELDS and the value of the reference as a column `reference`; the rows of the reference itself are included.
     """
     rows = rows.reindex(columns=FIELDS)
     keys = [field for field in FIELDS if field not in ("operator", "value")]
@@ -64,7 +64,11 @@ def with_reference(
 
 
 def savings(counts: pd.DataFrame) -> pd.DataFrame:
-    """Per cent of parameters that an operator saves against the original, by what is counted; and the factor."""
+    """Compares the counts of every operator with those of the original.
+
+    The metrics are those of SAVINGS, in per cent, and `block_factor`: the parameters of an attention block of the
+    original, divided by those of the operator.
+    """
     parts = [
         saved(with_reference(counts, metric=count, reference_metric=count_of_original), metric)
         for metric, (count, count_of_original) in SAVINGS.items()
@@ -75,12 +79,12 @@ def savings(counts: pd.DataFrame) -> pd.DataFrame:
 
 
 def saved(pairs: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Per cent that values are less than their `reference`, under the name of a metric. pairs: of `with_reference`."""
+    """Gives `pairs` (of `with_reference`) a metric, and as value the per cent by which theirs is below `reference`."""
     return pairs.assign(metric=metric, value=100 * (1 - pairs["value"] / pairs["reference"]))
 
 
 def gains(rows: pd.DataFrame) -> pd.DataFrame:
-    """Value minus that of each of REFERENCES, run by run; metric `METRIC_over_REFERENCE`."""
+    """Subtracts the value of each of REFERENCES from every other operator's; metric `METRIC_over_REFERENCE`."""
     pairs = pd.concat([with_reference(rows, reference).assign(over=reference) for reference in REFERENCES])
     pairs = pairs[pairs["operator"] != pairs["over"]]
     metric, value = pairs["metric"] + "_over_" + pairs["over"], pairs["value"] - pairs["reference"]
@@ -88,7 +92,10 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def question_answering(rows: pd.DataFrame) -> pd.DataFrame:
-    """Exact match and F1 on both SQuAD sets and their average; condition: `single` or `triviaqa`."""
+    """Exact match and F1, fractions, on `squad1` and `squad2`, and as `squad` their mean where a run has both.
+
+    condition: `single` for models that were fine-tuned on SQuAD directly, `triviaqa` for those tuned on TriviaQA first.
+    """
     rows = rows[(rows["stage"] == "question_answering") & rows["task"].isin(QA_TASKS)]
     rows = rows.assign(condition=rows["task"].map(QA_TASKS), task=None, evaluated_on=rows["task"].str[:6])
     rows = rows[rows["metric"].isin(("exact_match", "f1"))]
@@ -99,12 +106,15 @@ def question_answering(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def noise(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the stage `noise` on embeddings (`noise=0.05`)."""
+    """The rows of the stage `noise` whose noise is on the embeddings (`noise=0.05`), and not in the text."""
     return rows[(rows["stage"] == "noise") & rows["condition"].str.match(r"noise=[\d.]+$", na=False)]
 
 
 def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """What a run loses from no noise to LOUDEST, and its mean accuracy over that range; none without both ends."""
+    """The accuracy that a run loses from no noise to LOUDEST, and its mean accuracy over that range; metrics: NOISE.
+
+    rows: as `noise` returns them. A run without a row at both ends of the range is left out.
+    """
     rows = rows[rows["metric"] == "accuracy"]
     rows = rows.assign(level=rows["condition"].str.removeprefix("noise=").astype(float))
     keys = [field for field in FIELDS if field not in ("condition", "value")]
@@ -117,7 +127,7 @@ def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def transfer_measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """The mean accuracy of a run over all pairs of tasks that differ; matched MNLI stands for MNLI."""
+    """The mean accuracy of a run of `cross_domain` over all pairs of differing tasks; of MNLI, on the matched split."""
     rows = rows[(rows["metric"] == "accuracy") & (rows["evaluated_on"] != MISMATCHED)]
     away = rows[rows["task"] != rows["evaluated_on"].map(TASK_OF)]
     keys = [field for field in FIELDS if field not in ("task", "evaluated_on", "value")]
@@ -126,8 +136,12 @@ def transfer_measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def time_measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """Per cent of time that an operator saves an epoch against the original, that it is faster, and that a step of
-    translation takes longer."""
+    """Compares times with those of the original in the same round, in per cent.
+
+    With t for an operator's time and t0 for the original's, `time_saved_percent` is 100 (1 - t / t0) and
+    `faster_percent` 100 (t0 / t - 1), for an epoch of fine-tuning; `longer_step_percent` is 100 (t / t0 - 1), for a
+    step of translation and not for the original itself.
+    """
     pairs = with_reference(rows, metric="seconds_per_epoch")
     shorter = saved(pairs, "time_saved_percent")
     faster = pairs.assign(metric="faster_percent", value=100 * (pairs["reference"] / pairs["value"] - 1))
@@ -138,12 +152,15 @@ def time_measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def our_times(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of all measurements, the times of our operators; their condition is the round, within which times compare."""
+    """The times of our operators, without those of stock BERT. condition: the round, in which all are timed in turn."""
     return rows[(rows["stage"] == "timing") & rows["condition"].str.fullmatch(r"round=\d+").fillna(False)]
 
 
 def time_summaries(rows: pd.DataFrame) -> pd.DataFrame:
-    """TIME_KEYS, mean and sd over the rounds of every time; stock: the precision of stock BERT, empty for ours."""
+    """Summarises every metric of the stage `timing` over its rounds. Columns: TIME_KEYS, mean and sd.
+
+    stock: the precision in which stock BERT was timed; an empty text for our operators. task: empty for pre-training.
+    """
     rows = rows[rows["stage"] == "timing"]
     rows = rows.assign(
         stock=rows["condition"].str.extract(STOCK, expand=False).fillna(""), task=rows["task"].fillna("")

@@ -28,16 +28,18 @@ WITHIN = "fine-tuning seeds within pre-training seeds"
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its interval (NaN where there is none) and what it was made of.
+    """A value with its interval, `low` to `high` (NaN where there is none), and what it was made of.
 
-    unit: what n counts on each side. checkpoints: pre-training runs on the smaller side; None where no model was
-    pre-trained, as in counts and times. error, freedom: of the t distribution (`log`: of logarithms), or of the F
-    distribution, whose freedom is a pair. at_least, at_most: the true value may only be larger, or only smaller, since
-    runs ended before they got there. never: how many on each side. at_chance: no side scores above a constant answer,
-    so that there is nothing to compare; of what noise takes, one side does not without noise, and has little to lose.
-    paired: whether runs of equal seed were compared, or times of equal rounds.
-    sides: their runs (of `log`: the logarithms), where those of one are all equal: they have a permutation test, and no
-    interval.
+    The value is a mean, a difference of two arms, a ratio of their geometric means (`log`) or a ratio of spreads.
+    unit: what n counts. n: one number for each arm. checkpoints: pre-training runs of the arm that has fewer; None
+    where no model was pre-trained, as in counts and times. error, freedom: standard error and degrees of freedom of the
+    t distribution (of a ratio by `log`, those of its logarithm); of a ratio of spreads, freedom is the pair of the F
+    distribution, and error NaN. at_least, at_most: the true value may only be larger, or only smaller, since runs ended
+    before they reached a milestone. never: the number of these runs in each arm. at_chance: no arm scores above a
+    constant answer, so that there is nothing to compare; where the accuracy that noise takes is compared, one such arm
+    is enough. paired: whether runs of equal seed were compared, or times of equal rounds.
+    sides: the values of both arms (with `log`, the logarithms) where there is a permutation test in place of an
+    interval, as those of one arm are all equal.
     """
 
     value: float
@@ -58,6 +60,7 @@ class Estimate:
 
     @property
     def exact(self) -> bool:
+        """Whether the value is known without error."""
         return self.unit == EXACT
 
     @property
@@ -72,27 +75,34 @@ class Estimate:
 
     @property
     def p(self) -> float:
-        """p of the two-sided test that there is a difference; NaN without a test, and where equal runs overlap."""
+        """Two-sided p of the test that a difference (not a ratio) is not 0.
+
+        NaN without a test, and where a permutation test finds that the sides overlap.
+        """
         p = 2 * min(self.p_above(0.0), self.p_below(0.0))
         return p if p <= 1 else nan
 
     def p_within(self, margin: float) -> float:
-        """p of two one-sided tests that the true value is closer to zero than a margin; NaN without an interval."""
+        """p of two one-sided tests that a difference is closer to zero than a margin; NaN without an interval."""
         return max(self.p_above(-margin), self.p_below(margin)) if self.has_interval else nan
 
     def p_above(self, bound: float) -> float:
-        """p of the one-sided test that the true value lies above a bound; NaN without a test."""
+        """p of the one-sided test that the true value lies above a bound, small if it does; NaN without a test.
+
+        0 for -inf and 1 for inf; otherwise 1 if the estimate is `at_most`, and 0 or 1 if it is `exact`.
+        """
         if isinf(bound):
             return float(bound > 0)
         return 1.0 if self.at_most else self._tail(bound, upper=True)
 
     def p_below(self, bound: float) -> float:
-        """p of the one-sided test that the true value lies below a bound; NaN without a test."""
+        """p of the one-sided test that the true value lies below a bound: the mirror image of `p_above`."""
         if isinf(bound):
             return float(bound < 0)
         return 1.0 if self.at_least else self._tail(bound, upper=False)
 
     def _tail(self, bound: float, upper: bool) -> float:
+        """One-sided p that the true value lies above (`upper`) or below a bound, by the test that the estimate has."""
         if self.exact:  # known without error
             return float(self.value < bound if upper else self.value > bound)
         if self.sides is not None:
@@ -115,19 +125,21 @@ def between(
     at_least: bool = False,
     at_most: bool = False,
 ) -> Estimate:
-    """The arm less the reference or, with `ratio`, their ratio (of geometric means), over their units of inference.
+    """Compares two arms over their units of inference: arm minus reference or, with `ratio`, arm over reference.
 
-    Runs of equal seed share batches and masks, and times of one round the state of the machine. Where both arms have
-    the same seeds or rounds, they are paired. Otherwise, and where an arm does not vary, it is Welch's test.
+    Runs of equal seed share batches and masks, and times of one round share the state of the machine. Arms that have
+    the same seeds or rounds are therefore compared by `paired`; others, and where an arm does not vary, by `welch`.
 
     Args:
         arm, reference: the runs of either, as `statistics.units` takes them.
         confidence: of the interval.
-        ratio: whether logarithms are compared.
-        at_least, at_most: as `Estimate` has them; the interval is then open at that end.
+        ratio: whether logarithms are compared, which gives the ratio of geometric means.
+        at_least, at_most: as `Estimate` has them; the upper or the lower end of the interval is then open.
 
     Returns:
-        From fewer than three seeds, the difference alone, without an interval and without a test.
+        The estimate of `paired` or `welch`. Its unit is that of both arms; where these differ, one arm has a single
+        checkpoint, and the unit is FINETUNING. If an arm has fewer than three units and these are no timed repeats, it
+        is the value alone, without an interval or a test.
     """
     (values, draws, unit), (other_values, other_draws, other_unit) = units(arm), units(reference)
     unit = unit if unit == other_unit else FINETUNING
@@ -145,7 +157,7 @@ def between(
 
 
 def welch(arm: np.ndarray, reference: np.ndarray, confidence: float, ratio: bool = False) -> Estimate:
-    """Compares two arms by Welch's t, or their logarithms.
+    """Compares two arms, or their logarithms, by Welch's t.
 
     An arm whose runs are all equal, such as models that all give one answer, would count as known without error: there
     is no interval then, and the test is an exact permutation test.
@@ -154,6 +166,10 @@ def welch(arm: np.ndarray, reference: np.ndarray, confidence: float, ratio: bool
         arm, reference: one number for every unit of inference, [n] and [m].
         confidence: of the interval.
         ratio: whether logarithms are compared.
+
+    Returns:
+        The difference of the means or the ratio of the geometric means, without an interval or a test where an arm has
+        one unit alone. The unit is given as pre-training seeds; a caller with other units replaces it.
     """
     n = len(arm), len(reference)
     arm, reference = (np.log(side) if ratio else side for side in (arm, reference))
@@ -172,8 +188,11 @@ def of_means(arm: tuple[float, float, int], reference: tuple[float, float, int],
     """Compares two arms of which no more is known than a mean, a variance and a number of units each.
 
     Args:
-        arm, reference: mean, sample variance and n of either.
+        arm, reference: mean, sample variance and number of units of either; two units at least.
         confidence: of the interval of Welch's t.
+
+    Returns:
+        The difference of the means, its unit as for `welch`.
     """
     (mean, variance, n), (reference_mean, reference_variance, m) = arm, reference
     squares = variance / n, reference_variance / m
@@ -193,6 +212,10 @@ def paired(arm: np.ndarray, reference: np.ndarray, confidence: float, ratio: boo
         arm, reference: one number for every seed, in the same order [n].
         confidence: of the interval.
         ratio: whether logarithms are compared.
+
+    Returns:
+        The mean difference or the ratio of the geometric means; of a ratio, `error` stays that of the logarithm. The
+        unit is given as pre-training seeds; a caller with other pairs replaces it.
     """
     differences = np.log(arm / reference) if ratio else arm - reference
     mean, sd, low, high = mean_interval(differences, confidence)
@@ -204,12 +227,15 @@ def paired(arm: np.ndarray, reference: np.ndarray, confidence: float, ratio: boo
 
 
 def spreads(sd: float, reference_sd: float, freedom: tuple[int, int], confidence: float) -> Estimate:
-    """Estimates the ratio of two standard deviations, taking what varies to be normal.
+    """Estimates the ratio of two standard deviations, `sd` over `reference_sd`, taking what varies to be normal.
 
     Args:
         sd, reference_sd: of either arm.
         freedom: the degrees of freedom of either.
         confidence: of the interval, which is that of the F distribution.
+
+    Returns:
+        The ratio, its unit as WITHIN; `n` is left to the caller.
     """
     ratio = sd / reference_sd
     low, high = (ratio / sqrt(stats.f.ppf(q, *freedom)) for q in ((1 + confidence) / 2, (1 - confidence) / 2))

@@ -1,7 +1,7 @@
 """From observations to the papers' quantities: counts, savings, losses, scores, gains, times.
 
-Input: rows of observations (or released rows in the same form). Output: rows of the same form (FIELDS), one number a
-run, from which the cells of every table and the evidence of every claim are selected.
+Input: rows of observations (or released rows in the same form). Output: rows of the same form (FIELDS), one number
+per run, from which the cells of every table and the evidence of every claim are selected.
 """
 
 import pandas as pd
@@ -12,7 +12,7 @@ FIELDS = derived.FIELDS
 
 
 def measurements(rows: pd.DataFrame) -> pd.DataFrame:
-    """All quantities of the papers that the rows allow."""
+    """Computes all quantities of the papers that the rows allow; a field that the rows lack counts as missing."""
     rows = rows.reindex(columns=FIELDS).astype(dict.fromkeys(derived.TEXTS, "str"))
     counts = rows[rows["stage"].isin(("parameters", "tasks"))]
     columns = scores.column_scores(rows)

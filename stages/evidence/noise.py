@@ -5,7 +5,7 @@ import pandas as pd
 
 
 def summary(levels: np.ndarray, scores: np.ndarray) -> dict[str, float]:
-    """Three numbers of one curve.
+    """Computes three numbers of one curve of scores by level of noise.
 
     Args:
         levels: of noise [n], at least two, in any order.
@@ -13,7 +13,7 @@ def summary(levels: np.ndarray, scores: np.ndarray) -> dict[str, float]:
 
     Returns:
         lost: the score at the lowest level minus that at the highest. area: the mean score over the range of levels, by
-        trapezoids, as data/published/claims.yaml asks for. slope: of the least-squares line, score a unit of level.
+        trapezoids, as data/published/claims.yaml asks for. slope: of the least-squares line, score per unit of level.
     """
     order = np.argsort(levels)
     x, y = levels[order], scores[order]
@@ -28,11 +28,11 @@ def measures(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """The summary of every curve of two levels or more: one row for each of its three numbers.
 
     Args:
-        rows: one row a score, with columns `level` and `value`.
-        keys: the columns that the rows of one curve, of one run, agree in.
+        rows: one row per score, with columns `level` and `value`.
+        keys: the columns that the rows of one curve agree in, those of its run among them.
 
     Returns:
-        `keys`, `measure` (a name in the summary) and `value`.
+        `keys`, `measure` (a key of what `summary` returns) and `value`.
     """
     numbers = [
         (*values, *measure)

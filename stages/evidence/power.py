@@ -1,7 +1,8 @@
 """How often a rule would find what is claimed, given as many runs as there were and the spread that they had.
 
 All are for the rule as it is applied: two-sided at alpha for directions, two one-sided tests at alpha for equivalence.
-The spread is itself estimated, from few runs mostly, so these are orders of magnitude.
+Shares are of repetitions of the whole experiment, with all of its runs. The spread is itself estimated, from few runs
+mostly, so these are orders of magnitude.
 """
 
 from math import isnan, nan
@@ -11,11 +12,13 @@ import pandas as pd
 from scipy import stats
 from scipy.optimize import brentq
 
-OFTEN = 0.8  # of runs, for the smallest effect that is stated
+OFTEN = 0.8  # share of repetitions in which the smallest effect that is stated would be found
 
 
 def direction(effect: float, error: float, freedom: float, alpha: float) -> float:
-    """The share of runs in which a t test finds an effect, and its sign; the statistic has a noncentral t distribution.
+    """Computes the share of repetitions in which a two-sided t test finds an effect, with the right sign.
+
+    The statistic has a noncentral t distribution; its upper tail alone counts, since the sign has to be right.
 
     Args:
         effect: true distance from the bound of the claim, at least 0.
@@ -27,10 +30,10 @@ def direction(effect: float, error: float, freedom: float, alpha: float) -> floa
 
 
 def inside(below: float, above: float, error: float, freedom: float, alpha: float) -> float:
-    """The share of runs in which two one-sided t tests show that an effect lies inside a range.
+    """Computes the share of repetitions in which two one-sided t tests show that an effect lies inside a range.
 
-    This is a lower bound: the share of runs in which one of the two fails is at most the sum of both shares
-    (Bonferroni).
+    This is a lower bound: the share of repetitions in which any of the two fails is at most the sum of the shares in
+    which each does (Bonferroni).
 
     Args:
         below: true distance to the lower end of the range.
@@ -45,7 +48,7 @@ def inside(below: float, above: float, error: float, freedom: float, alpha: floa
 
 
 def smallest_effect(error: float, freedom: float, alpha: float) -> float:
-    """The effect that a t test finds in 80 % of runs; NaN without a standard error.
+    """Computes the effect that a t test finds in 80 % of repetitions; NaN without a standard error.
 
     Args:
         error, freedom, alpha: as for `direction`.
@@ -56,16 +59,16 @@ def smallest_effect(error: float, freedom: float, alpha: float) -> float:
 
 
 def smallest_effects(family: pd.DataFrame, alpha: float) -> list[float]:
-    """The effects that t tests of one family find in 80 % of runs, at the first step of Holm's method over the family.
+    """Computes the effect that each test of a family finds in 80 % of repetitions, at the first step of Holm's method.
 
     Args:
-        family: a row for each test: `p`, NaN where there is none, which makes it no member; `error` and `freedom`.
-        alpha: of all tests of the family together.
+        family: a row for each test: `p` (NaN for one that is not made, and is no member), `error` and `freedom`.
+        alpha: of all tests of the family together; the first step divides it by the number of members.
     """
     first_step = alpha / max(family["p"].notna().sum(), 1)
     return [smallest_effect(row.error, row.freedom, first_step) for row in family.itertuples()]
 
 
 def smallest_spread(freedom: tuple[int, int], alpha: float) -> float:
-    """The ratio of standard deviations, below 1, that an F test finds in 80 % of runs."""
+    """The ratio of deviations, below 1, that an F test with `freedom` (of either side) finds in 80 % of repetitions."""
     return float(np.sqrt(stats.f.ppf(alpha / 2, *freedom) / stats.f.ppf(OFTEN, *freedom)))

@@ -16,15 +16,15 @@ PAPERS = {  # by their keys in protocol.yaml
     "hadamard_blog": "Hadamard blog post",
     "aop": "Attention over parameters, draft section",
 }
-EDITIONS = {"kowsher2024_arxiv": "arXiv 2024", "kowsher2025_naacl": "NAACL 2025"}  # of Kowsher et al., by table
+EDITIONS = {"kowsher2024_arxiv": "arXiv 2024", "kowsher2025_naacl": "NAACL 2025"}  # of Kowsher et al., by table prefix
 PLACE, NUMBERS = ("row", "row_key", "column", "column_key"), ("value", "std")  # columns of a cell's place and numbers
 COLUMNS = ("cell_id", "source", "table", *PLACE, "printed", *NUMBERS, "unit", "bold")
 
 
 def table(name: str) -> pd.DataFrame:
-    """The cells of one table, in the order of the paper.
+    """Reads the cells of one table, in the order of the paper. Columns: COLUMNS.
 
-    ValueError for a file that is missing, has other columns, or names a cell twice.
+    Raises ValueError for a file that is missing, has other columns, or names a cell twice.
     """
     path = FOLDER / f"{name}.csv"
     if not path.exists():
@@ -39,15 +39,15 @@ def table(name: str) -> pd.DataFrame:
 
 
 def texts(name: str) -> pd.DataFrame:
-    """The cells of a published table, every column as the text that the file holds; empty where nothing stands."""
+    """Reads a published table with every column as the text in the file; a field without one is an empty text."""
     return pd.read_csv(FOLDER / f"{name}.csv", dtype="str", keep_default_na=False)
 
 
 def claims() -> list[dict]:
-    """claims.yaml: every quantitative or directional claim, with its test and what its own numbers say."""
+    """claims.yaml: every quantitative or directional claim, with its test and what its source's own numbers say."""
     return yaml.safe_load((FOLDER / "claims.yaml").read_text(encoding="utf-8"))["claims"]
 
 
 def protocol() -> dict:
-    """protocol.yaml: by source, what the text states and what it leaves open."""
+    """protocol.yaml: by source, what its text states and what it leaves open."""
     return yaml.safe_load((FOLDER / "protocol.yaml").read_text(encoding="utf-8"))

@@ -10,8 +10,8 @@ import pandas as pd
 
 FOLDER = Path("data/released")
 SPLITS = {("mnli", "accuracy"): "mnli_m", ("mnli", "accuracy_mm"): "mnli_mm"}
-ORDER = ["small", "base", "original", "symmetric", "pairwise"]  # of the paper's tables
-PRETRAINING_SEED = 1  # one pre-training run an operator and size, seed 1 (the authors' scripts)
+ORDER = ["small", "base", "original", "symmetric", "pairwise"]  # sizes and operators in the paper's tables
+PRETRAINING_SEED = 1  # one pre-training run per operator and size, seed 1 (the authors' scripts)
 
 
 def glue() -> pd.DataFrame:
@@ -35,6 +35,7 @@ def checkpoints() -> pd.DataFrame:
 
 
 def _scores(frame: pd.DataFrame, stage: str) -> pd.DataFrame:
+    """Makes observations of a file's raw metrics, without WNLI; a file without fine-tuning seeds has seed 1 alone."""
     raw = ("accuracy", "accuracy_mm", "f1", "matthews_correlation", "pearson", "spearmanr")
     frame = _ordered(frame[frame["metric"].isin(raw) & (frame["task"] != "wnli")])
     frame = frame.rename(columns={"seed": "finetuning_seed"})
@@ -71,7 +72,7 @@ def validation_loss() -> pd.DataFrame:
 
 
 def _ordered(frame: pd.DataFrame) -> pd.DataFrame:
-    """Sizes and operators in the order of the paper; all else as in the file."""
+    """Sorts by size and operator, in the order of the paper, and otherwise keeps the order of the file."""
     return frame.sort_values(
         ["size", "operator"], key=lambda names: names.map(ORDER.index), kind="stable", ignore_index=True
     )

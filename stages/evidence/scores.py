@@ -1,6 +1,6 @@
 """From raw metrics to the columns of the papers' GLUE tables.
 
-Works on observations and on released rows alike. Courtois et al. 2024, section 3.4 and Table 3; that QQP is
+Works on observations and on released rows alike, by Courtois et al. 2024, section 3.4 and Table 3; that QQP is
 the mean of accuracy and F1, where the paper says accuracy, follows from the authors' released results.
 """
 
@@ -24,9 +24,10 @@ METRICS = {  # the raw metrics whose mean is a column, by protocol
 
 
 def column_scores(rows: pd.DataFrame) -> pd.DataFrame:
-    """One score, a fraction, for every run and column: RUN, evaluated_on, metric="score", value.
+    """Computes one score, a fraction, for every run and column: RUN, evaluated_on, metric="score", value.
 
-    ValueError where a run lacks a raw metric that its column needs.
+    rows: observations, those of STAGES are used. Raises ValueError where a run has some, but not all, of the raw
+    metrics that a column needs.
     """
     wanted = pd.DataFrame(
         [
@@ -59,11 +60,12 @@ def glue_scores(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def matched_scores(scores: pd.DataFrame) -> pd.DataFrame:
-    """The mean of eight columns, MNLI matched only: what fits the averages of Kowsher et al., arXiv, Table 1."""
+    """The mean of eight columns, of MNLI the matched one, which fits the averages of Kowsher et al., arXiv, Table 1."""
     return _mean(scores[scores["evaluated_on"] != MISMATCHED], len(COLUMNS) - 1, MATCHED)
 
 
 def _mean(scores: pd.DataFrame, needed: int, name: str) -> pd.DataFrame:
+    """The mean score of every run that has `needed` columns, as the column `name`."""
     groups = scores.groupby(RUN, dropna=False, sort=False)
     means = groups.agg(value=("value", "mean"), columns=("evaluated_on", "nunique")).reset_index()
     return means[means["columns"] == needed].drop(columns="columns").assign(metric="score", evaluated_on=name)

@@ -12,8 +12,9 @@ PATH = Path(__file__).with_name("tables.yaml")
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """key: the published column key. select: measurement fields and values; None where nothing measures it.
+    """A column of a table, or a cell of a list. key: the published column key. label: its heading, or the cell's text.
 
+    meaning: what it holds, in words. select: fields of measurements and their values; None where nothing measures it.
     scale: from a measurement to the printed unit. decimals: of measured values. margin: the name of the margin of
     equivalence in params.yaml; None for quantities that are compared exactly or not at all.
     """
@@ -29,7 +30,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A row of the paper whose key is no pattern. select as in Column; scale and decimals overrule those of columns."""
+    """A row of a table. select: as in Column; scale, decimals: where they are given, they overrule those of columns."""
 
     key: str
     label: str
@@ -40,12 +41,13 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """row_key and row_label are patterns over measurement fields, such as `{size}.{operator}`.
+    """A table of the papers. source, number, title: what it is called; stage: the one that measures it.
 
-    rows: those of the paper that the pattern does not read, by key. released: fields that the released results have
-    otherwise. edition: the same table in the paper's other edition. entries: the measured cells of a list, a table
-    whose cells have no common rows and columns, by row and column as published, and with the published label where they
-    have none; None for others.
+    row_key and row_label are patterns over measurement fields, such as `{size}.{operator}`; first: the heading of the
+    rows. rows: those of the paper whose key the pattern does not read, by key. select: fields of the measurements of
+    all cells; released: those that the released results have otherwise. edition: the name of the same table in the
+    paper's other edition. entries: None, except for a list, a table whose cells have no common rows and columns: its
+    cells that are measured or labelled here, by published row key and column key; all others have the published label.
     """
 
     name: str
@@ -66,15 +68,16 @@ class Table:
 
     @property
     def is_list(self) -> bool:
+        """Whether the table is a list, whose cells have no common rows and columns."""
         return self.entries is not None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """kind: `curves` (mean by step), `dots` (one a run) or `bars`. source and number are None for figures of our own.
+    """A figure. kind: `curves` (mean by step), `dots` (one per run) or `bars`. source, number: None for our own ones.
 
-    quantity: what the vertical axis shows, with its label. beside: panels beside this run's, as (source, size).
-    operators: those that are drawn; empty for all.
+    quantity: rows with this value in the column `quantity` are drawn; axis: the label of their values. beside: panels
+    in addition to those of this run, as (source, size). operators: those that are drawn; empty for all.
     """
 
     name: str
@@ -92,7 +95,7 @@ class Figure:
 
 @cache
 def load() -> tuple[dict[str, Table], dict[str, Figure]]:
-    """All tables and figures by name, in the order of the file. ValueError that names a wrong entry."""
+    """Loads all tables and all figures, by name, in the order of the file; ValueError for a wrong entry of a table."""
     content = yaml.safe_load(PATH.read_text(encoding="utf-8"))
     sources = content["sources"] | {None: None}
     tables, figures, entries = {}, {}, {}
@@ -119,7 +122,7 @@ def _table(
     decimals: int = Column.decimals,
     **others,
 ) -> Table:
-    """One table. Arguments: the keys of its entry; scale and decimals are those of its columns and cells by default."""
+    """Builds a table from the keys of its entry; `scale` and `decimals` are defaults of its columns and cells."""
     patterns, defaults = dict(rows or {}), {"scale": scale, "decimals": decimals}
     printed = patterns.pop("printed", {})
     entries = {
@@ -138,12 +141,12 @@ def _table(
 
 
 def fields(pattern: str, key: str) -> dict[str, str] | None:
-    """`{size}.{operator}` and `base.shared` -> size base, operator shared; None where the key is another."""
+    """Reads `base.shared` by `{size}.{operator}` as size base, operator shared; None where the pattern does not fit."""
     expression = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^.]+)", re.escape(pattern))
     match = re.fullmatch(expression, key)
     return match.groupdict() if match else None
 
 
 def names(pattern: str) -> list[str]:
-    """The fields in a pattern, in order."""
+    """The names of the fields in a pattern, in order."""
     return re.findall(r"\{(\w+)\}", pattern)

@@ -13,26 +13,26 @@ import pandas as pd
 from scipy import stats
 
 NOT_TESTED = "not tested"
-EXACT = "exact"
+EXACT = "exact"  # of values without seeds, which are known without error, such as counts
 PRETRAINING = "pre-training seeds"
 TRAINING = "training seeds"  # of models that are trained on their task from new weights, as those of translation are
-FINETUNING = "fine-tuning seeds"
-REPEATS = "timed repeats"
+FINETUNING = "fine-tuning seeds"  # of one pre-training run
+REPEATS = "timed repeats"  # of one time on one machine
 ROUNDING = 1e-9  # of a value; means of equal runs differ by less, measured scores and losses by more
 EQUIVALENT, DIFFERENT, INCONCLUSIVE = "equivalent", "different", "inconclusive"
 ONE_CHECKPOINT = "one checkpoint per arm"
 TOO_FEW = "too few seeds"
-# Pre-training seeds a side for a verdict. With two, Welch's test has one degree of freedom or little more, and where
+# Pre-training seeds per side for a verdict. With two, Welch's test has one degree of freedom or little more, and where
 # the spreads of the sides are unequal it rejects up to twice as often as its level says.
 FEWEST = 3
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Of one cell. sd, low and high are NaN where n < 2.
+    """Statistics of one cell over its units of inference. sd, low and high are NaN where n < 2.
 
-    n: units of inference; runs: all runs behind them; unit: what the units are. sd: sample standard deviation
-    over units; within_sd: over fine-tuning seeds, pooled within pre-training seeds; minimum, maximum: of the units.
+    mean, sd (of the sample), minimum, maximum: of the values of the units; low, high: the t interval of the mean.
+    n: number of units; unit: what they are; runs: all runs behind them. within_sd: as `within_sd` returns it.
     """
 
     mean: float
@@ -48,14 +48,17 @@ class Summary:
 
 
 def units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
-    """The units of inference of one cell, with what pairs each of them with a unit of another arm.
+    """Finds the units of inference of one cell, with what pairs each of them with a unit of another arm.
 
     Args:
         rows: value, pretraining_seed and finetuning_seed of every run of one cell; stage, where times or translations
-            are among them.
+            are among them; condition, which names the round of a timed repeat.
 
     Returns:
-        One value for every unit [n]; its seed, or the round of a timed repeat [n]; and the name of the unit.
+        One value for every unit [n], what pairs it [n], and the name of the unit. With several pre-training seeds, or
+        without fine-tuning, the mean of each pre-training seed, that seed, and PRETRAINING (TRAINING for translations).
+        With one pre-training seed, each run, its fine-tuning seed, and FINETUNING. Of rows without a pre-training seed,
+        each value: of times with the round, and REPEATS; otherwise with the index of its row, and EXACT.
     """
     values = rows["value"].to_numpy(float)
     if rows["pretraining_seed"].isna().all():
@@ -70,7 +73,7 @@ def units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
 
 
 def summarise(rows: pd.DataFrame, confidence: float) -> Summary:
-    """Statistics of one cell from its runs. ValueError for no rows at all."""
+    """Computes the statistics of one cell from its runs, as for `units`. Raises ValueError where there are no rows."""
     if rows.empty:
         raise ValueError("no runs: nothing to summarise")
     values, _, unit = units(rows)
@@ -88,7 +91,7 @@ def summaries(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.Data
         confidence: of the intervals.
 
     Returns:
-        `keys` and the fields of Summary, one row a group.
+        `keys` and the fields of Summary, one row per group.
     """
     groups = rows.groupby(keys, dropna=False, sort=False)
     cells = [dict(zip(keys, values, strict=True)) | asdict(summarise(runs, confidence)) for values, runs in groups]
@@ -96,13 +99,13 @@ def summaries(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.Data
 
 
 def bands(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Mean, minimum, maximum and number n of the values of rows that agree in `keys`, after the columns of these."""
+    """Computes mean, minimum, maximum and number n of the values that agree in `keys`. Columns: `keys`, then these."""
     values = rows.groupby(keys, sort=False)["value"]
     return values.agg(mean="mean", minimum="min", maximum="max", n="count").reset_index()
 
 
 def mean_interval(values: np.ndarray, confidence: float) -> tuple[float, float, float, float]:
-    """Mean, sample standard deviation, and the ends of the t interval of values [n]; all but the first NaN for one."""
+    """Mean, sample standard deviation and ends of the t interval of values [n]; if n is 1, all but the mean are NaN."""
     n, mean = len(values), float(np.mean(values))
     sd = float(np.std(values, ddof=1)) if n > 1 else nan
     half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * sd / np.sqrt(n) if n > 1 else nan
@@ -110,14 +113,15 @@ def mean_interval(values: np.ndarray, confidence: float) -> tuple[float, float, 
 
 
 def within_sd(rows: pd.DataFrame) -> float:
-    """Standard deviation over fine-tuning seeds, pooled within pre-training seeds; NaN without two in one."""
+    """Standard deviation over fine-tuning seeds, pooled within pre-training seeds; NaN where none of these has two."""
     values, group, means, _ = _by_pretraining_seed(rows[rows["finetuning_seed"].notna()])
     freedom = len(values) - len(means)
     return float(np.sqrt(((values - means[group]) ** 2).sum() / freedom)) if freedom else nan
 
 
 def _by_pretraining_seed(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray, pd.Index]:
-    """Values with such a seed [n], the place of each one's seed among all in order [n]; a mean a seed and the seeds.
+    """The values that have a pre-training seed [n], the places of their seeds [n] among all, the mean of each seed
+    [seeds], and the seeds in increasing order [seeds].
 
     A report summarises thousands of cells of a few rows each: bincount takes a tenth of the time of groupby there.
     """
@@ -128,21 +132,21 @@ def _by_pretraining_seed(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np
 
 
 def too_few(unit: str, *counts: int) -> str:
-    """Why so many units a side allow no verdict on an operator, ONE_CHECKPOINT or TOO_FEW; empty where they do."""
+    """Why so many units per side allow no verdict on an operator, ONE_CHECKPOINT or TOO_FEW; empty where they do."""
     if unit == FINETUNING or min(counts) < 2:
         return ONE_CHECKPOINT
     return TOO_FEW if min(counts) < FEWEST else ""
 
 
 def varies(values: np.ndarray) -> bool:
-    """Whether values differ by more than rounding; without, no t test can be had from them."""
+    """Whether values [n] differ by more than rounding; where they do not, they allow no t test."""
     return len(values) > 1 and bool(np.ptp(values) > ROUNDING * max(1.0, np.abs(values).max()))
 
 
 def permutation_p(first: np.ndarray, second: np.ndarray) -> float:
-    """One-sided p of the exact permutation test that `first` [n] lies above `second` [m]: 1 / C(n + m, n).
+    """One-sided p of an exact permutation test that all of `first` [n] lies above all of `second` [m].
 
-    1 where a value of the one is not above all of the other by more than rounding, and of single values.
+    1 / C(n + m, n) where it does, by more than rounding; 1 otherwise, and where a side is a single value.
     """
     gap = first.min() - second.max()
     if min(len(first), len(second)) < 2 or gap <= ROUNDING * max(1.0, abs(second.max())):
@@ -151,7 +155,7 @@ def permutation_p(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def holm(p_values: np.ndarray) -> np.ndarray:
-    """Adjusted p values of one family [tests]; tests without a p value (NaN) are no members of it.
+    """Adjusts the p values of one family [tests]; tests without one (NaN) are no members of it, and keep NaN.
 
     The smallest of n is multiplied by n, the next by n - 1, and so on; none becomes smaller than one before it (Holm
     1979). statsmodels has the method too, but collects garbage at every call: 40 ms in a process of many objects.
@@ -164,7 +168,7 @@ def holm(p_values: np.ndarray) -> np.ndarray:
 
 
 def agreement(values: np.ndarray, other: float, margin: float) -> tuple[float, float]:
-    """Two p values: that a mean is closer to a number than a margin (two one-sided t tests), and that they differ.
+    """Tests whether a mean is closer to a number than a margin (two one-sided t tests), and whether the two differ.
 
     Args:
         values: [n], one for every unit of inference.
@@ -173,7 +177,7 @@ def agreement(values: np.ndarray, other: float, margin: float) -> tuple[float, f
         margin: in the unit of the values.
 
     Returns:
-        Both NaN where the values do not vary, and where they are fewer than two.
+        The p values of the two tests, in this order; NaN where the values do not vary, or are fewer than two.
     """
     if not varies(values):
         return nan, nan
@@ -192,7 +196,7 @@ def verdict(p_equivalence: float, p_difference: float, alpha: float) -> str:
         alpha: the level of both.
 
     Returns:
-        EQUIVALENT or DIFFERENT where that is shown, equivalence first; INCONCLUSIVE otherwise.
+        EQUIVALENT or DIFFERENT where that is shown, EQUIVALENT where both are; INCONCLUSIVE otherwise.
     """
     if p_equivalence < alpha:
         return EQUIVALENT

@@ -23,7 +23,7 @@ MEANS = ["mean", "sd", "low", "high", "runs", "never", "horizon"]
 
 
 def first_below(steps: pd.Series, losses: pd.Series, threshold: float) -> tuple[int, bool]:
-    """The step at which a run first falls below a threshold, and whether it does.
+    """Finds the step at which a run first falls below a threshold, and whether it does.
 
     Args:
         steps: of its evaluations, increasing.
@@ -38,7 +38,7 @@ def first_below(steps: pd.Series, losses: pd.Series, threshold: float) -> tuple[
 
 
 def horizon(events: pd.DataFrame) -> float:
-    """The last step up to which every run is known: the shortest run that never got there, or else the last event."""
+    """The last step up to which all runs are known: the end of the shortest that never got there, or the last event."""
     never = events.loc[~events["reached"], "step"]
     return float(never.min() if len(never) else events["step"].max())
 
@@ -49,7 +49,7 @@ def restricted(events: pd.DataFrame, until: float) -> np.ndarray:
 
 
 def restrict_times(arms: list[pd.DataFrame]) -> tuple[list[pd.DataFrame], float]:
-    """Restricts the times of arms, a column `value` beside `reached`, and returns the arms and their horizon."""
+    """Cuts the times of arms (column `value`, with `reached`) at their common horizon; returns arms and horizon."""
     both = pd.concat(arms)
     until = horizon(both.assign(step=both["value"]))
     return [arm.assign(value=arm["value"].clip(upper=until)) for arm in arms], until
@@ -58,7 +58,8 @@ def restrict_times(arms: list[pd.DataFrame]) -> tuple[list[pd.DataFrame], float]
 def curves(events: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Kaplan-Meier curves: the share of runs still `waiting` after each step with an event, for every group of `by`.
 
-    Columns: `by` and CURVE. Each curve begins at step 0 with all of its runs waiting.
+    Columns: `by` and CURVE. at_risk: the runs known to wait until that step; reached: those with their event at it.
+    Each curve begins at step 0 with all of its runs waiting.
     """
     points = []
     for keys, runs in events.groupby(by, sort=False, dropna=False):
@@ -79,8 +80,8 @@ def restricted_means(events: pd.DataFrame, by: list[str], confidence: float, arm
         arm: the column that tells the arms of a group apart.
 
     Returns:
-        `by`, the arm and MEANS, one row for each arm of a group, in steps. never: its runs that do not reach the event
-        before they end.
+        `by`, the arm and MEANS, one row for each arm of a group. mean, sd, low, high: of the restricted times, in
+        steps. runs: their number; never: of these, those that do not reach the event before they end.
     """
     means = []
     for keys, group in events.groupby(by, sort=False):

@@ -14,14 +14,14 @@ SUMMARY = ["protocol", "operator", "metric", "n", "mean", "sd", "low", "high"]
 
 
 def measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """One number a run.
+    """Makes the quantities of translation of which every run has one number.
 
     Args:
         rows: observations.
 
     Returns:
-        Rows without a condition: `final_METRIC` of the last epoch, `peak_training_accuracy`, and what is measured once
-        (BLEU; the error of a sequence task).
+        Rows without a condition: for every metric by epoch `final_METRIC`, of the last epoch of protocol and operator;
+        `peak_training_accuracy`; and what is measured once (BLEU; the error of a sequence task).
     """
     rows = rows[rows["stage"] == STAGE]
     by_epoch = with_epochs(rows)
@@ -44,21 +44,22 @@ def with_epochs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def model(size: str) -> str:
-    """What a model of this size is called: one of the stage translation by its protocol, every other one BERT."""
+    """Names a model by its size: a Transformer by one of the stage translation (SIZES), BERT by any other."""
     return f"Transformer, {size}" if size in SIZES else f"BERT-{size}"
 
 
 def curves(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean, minimum and maximum over the seeds: protocol, operator, metric, epoch, mean, minimum, maximum, n."""
+    """Averages CURVES over the n seeds. Columns: protocol, operator, metric, epoch, mean, minimum, maximum and n."""
     by_epoch = with_epochs(rows)
     by_epoch = by_epoch[by_epoch["metric"].isin(CURVES)]
     return statistics.bands(by_epoch, ["protocol", "operator", "metric", "epoch"])
 
 
 def summaries(measured: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """SUMMARY of what `measures` returns and of the times a step; protocol: for the sequence tasks, the task.
+    """Summarises measurements of the stage translation and times per step (STEPS) over seeds or rounds.
 
-    low and high: the t interval of the mean; NaN for a single run.
+    Columns: SUMMARY. protocol: for the sequence tasks, the task. low and high: the t interval of the mean; NaN for a
+    single run.
     """
     measured = measured[(measured["stage"] == STAGE) | measured["metric"].isin(STEPS)]
     names = measured["protocol"].where(measured["metric"] != "error", measured["task"])

@@ -1,7 +1,7 @@
-"""Metadata for documents that lack it: OSCAR 22.01, plain text. What a record has is kept as it is.
+"""Metadata for documents that lack some: OSCAR 22.01, plain text. Metadata that a record has are kept as they are.
 
 Categories come from UT1 blocklists (blocklists.py), harmful perplexity from a KenLM model, and quality warnings from
-the rules of OSCAR's producer. The filter's rules read them; they are never written into a record.
+the rules of OSCAR's producer. The filter's rules read what is computed here; it is never written into a record.
 """
 
 from collections import Counter
@@ -18,18 +18,18 @@ from stages.records.records import Annotations
 
 FEW_LINES = 5  # a document of fewer is tiny
 SHORT = 100  # bytes; a line of fewer is short
-EDGE = 0.2  # share of the lines that are header, and footer
+EDGE = 0.2  # the header is this share of the lines, and the footer as much
 MOST = 0.5  # share of short lines, or of characters that are no letters, above which there is a warning
 
 
 def quality_warnings(text: str) -> tuple[str, ...]:
     """Gives a text its quality warnings, by the rules of OSCAR's producer (oscar-project/ungoliant, src/transformers).
 
-    OSCAR's documentation states 400 bytes for a short sentence; the annotations of its records follow 100, as for
-    header and footer: these rules give the annotations of the 63 real records of OSCAR 22.01 that the tests read.
+    OSCAR's documentation calls a line of `short_sentences` short below 400 bytes; its records follow 100, as for header
+    and footer: these rules give the annotations of the 63 real records of OSCAR 22.01 that the tests read.
 
     Returns:
-        Of `tiny`, `short_sentences`, `header`, `footer`, `noisy` those that apply, in this order.
+        Those of `tiny`, `short_sentences`, `header`, `footer`, `noisy` that apply, in this order.
     """
     short = [len(line.encode()) < SHORT for line in text.split("\n")]
     edge = int(len(short) * EDGE)
@@ -46,7 +46,7 @@ def quality_warnings(text: str) -> tuple[str, ...]:
 def load_kenlm(path: Path):
     """Loads a kenlm.Model, ARPA or binary (which is memory-mapped), such as oscar-corpus/harmful-kenlms of the hub.
 
-    It needs the optional package `kenlm` (pip install '.[kenlm]'). ValueError when the model cannot be loaded.
+    This needs the optional package `kenlm` (pip install '.[kenlm]'). ValueError when the model cannot be loaded.
     """
     if not path.is_file():
         raise ValueError(f"filtering.annotation.kenlm_model: {path}: no such file; fetch the model, or say null")
@@ -68,15 +68,15 @@ def harmful_perplexity(model, text: str) -> float:
     """Computes the harmful perplexity of a whole document as OSCAR 23.01 does: the lower, the more harmful.
 
     The document is one string with spaces for newlines, not normalised otherwise (oscar-project/ungoliant,
-    src/transformers/kenlm). model: of `load_kenlm`. Returns the perplexity a word, the end of the text counted as one.
+    src/transformers/kenlm). model: of `load_kenlm`. Returns the perplexity per word; the text's end counts as a word.
     """
     return model.perplexity(text.replace("\n", " "))
 
 
 def missing(document: Annotations) -> list[str]:
-    """The metadata that a document lacks.
+    """Names the metadata that a document lacks: `harmful_pp`, `categories`, `quality_warnings`, in this order.
 
-    A perplexity of 0 is none: OSCAR's are positive (and the authors' code reads it so).
+    A perplexity of 0 counts as missing: OSCAR's are positive (and the authors' code reads it so).
     """
     names = [] if document.harmful_pp else ["harmful_pp"]
     if document.categories is UNSET:
@@ -87,15 +87,17 @@ def missing(document: Annotations) -> list[str]:
 
 
 class Annotator:
-    """blocklists: folder of a compiled blocklist. kenlm_model: path. quality_rules: whether warnings are computed.
+    """Computes the metadata that documents lack.
 
-    None, and False: that metadata stays unknown. `unknown` counts the documents of which it did.
-    ValueError when a list or the model cannot be loaded.
+    blocklists_folder: where `compile_lists` left its files, for categories. kenlm_model: path of the model that gives
+    harmful_pp. quality_rules: whether warnings are computed. With None, or False, that kind of metadata stays unknown
+    where it is missing. `unknown`: for each kind the number of documents of which it stayed unknown so far.
+    ValueError when the model cannot be loaded.
     """
 
     def __init__(self, blocklists_folder: str | None, kenlm_model: str | None, quality_rules: bool):
         self.unknown = Counter(categories=0, harmful_pp=0, quality_warnings=0)
-        self._ways: dict[str, Callable[[str, str | None], Any]] = {}  # of text and address; None where it stays unknown
+        self._ways: dict[str, Callable[[str, str | None], Any]] = {}  # of text and address; None: unknown
         if blocklists_folder:
             categories = blocklists.Blocklist(Path(blocklists_folder)).categories
             self._ways["categories"] = lambda _, address: None if address is None else categories(address)
@@ -106,7 +108,10 @@ class Annotator:
             self._ways["quality_warnings"] = lambda text, _: quality_warnings(text)
 
     def __call__(self, line: bytes, document: Annotations) -> Annotations:
-        """The metadata of a record with what could be added. ValueError: what it would follow from cannot be read."""
+        """Returns a record's metadata with what could be added, and counts what could not.
+
+        line: the record. document: its metadata. ValueError when its text or its address cannot be read.
+        """
         added = {}
         text, address = records.source(line) if self._ways else ("", None)
         for name in missing(document):

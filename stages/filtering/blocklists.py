@@ -1,8 +1,9 @@
 """Categories of web addresses by the UT1 blocklists (University of Toulouse; layout of olbat/ut1-blacklists).
 
-A category is a folder with `domains` and `urls`, plain or compressed (.gz, .zst). An address has the categories of
-its host, of every parent domain, and of itself without its query, as in OSCAR 23.01 (oscar-project/ut1-rs). Entries
-are kept as sorted 64-bit hashes, 9 bytes each, memory-mapped: one copy for all processes of a machine.
+A category is a folder with `domains` and `urls`, plain or compressed (.gz, .zst). An address has the categories of its
+host, of every parent domain, and of the address without its query, as in OSCAR 23.01 (oscar-project/ut1-rs). An entry
+is kept as a 64-bit hash and the number of its category, 9 bytes, in sorted, memory-mapped arrays: all processes of a
+machine share one copy.
 """
 
 import hashlib
@@ -27,7 +28,9 @@ LONGEST_NAME = 253  # characters of a host's name, at most (RFC 1035, section 2.
 
 
 def folders(root: Path) -> dict[str, list[Path]]:
-    """The files of the lists by category. Links are left out: they are second names of a category.
+    """Finds the categories below a folder, sorted by name, and the files of each one's lists.
+
+    Folders that are links are left out: they are second names of a category.
 
     Raises:
         ValueError: there is no category, or there are more than CATEGORIES.
@@ -52,14 +55,15 @@ def folders(root: Path) -> dict[str, list[Path]]:
 
 
 def compile_lists(settings: dict, folder: Path) -> dict:
-    """Job: makes what `Blocklist` reads.
+    """Job: compiles the lists of all categories for `Blocklist`.
 
     Args:
         settings: root, the folder of the lists.
-        folder: gets the hashes of all entries.
+        folder: the job's own. It gets the entries' hashes, sorted (hashes.npy, uint64 [entries]), the number of each
+            one's category (numbers.npy, uint8 [entries]), and the categories by number (names.json).
 
     Returns:
-        The number of entries by category.
+        The number of different entries by category.
 
     Raises:
         ValueError: a line is no text in UTF-8, or a category has no entry, so that it would exclude nothing.
@@ -81,7 +85,7 @@ def compile_lists(settings: dict, folder: Path) -> dict:
 
 
 class Blocklist:
-    """What `compile_lists` left in a folder."""
+    """The compiled lists that `compile_lists` left in a folder, memory-mapped."""
 
     def __init__(self, folder: Path):
         self._hashes = np.load(folder / HASHES, mmap_mode="r")
@@ -89,19 +93,23 @@ class Blocklist:
         self._names = json.loads((folder / NAMES).read_text())
 
     def categories(self, address: str) -> tuple[str, ...]:
-        """All categories of an address, in the order of their names."""
+        """Returns the names of all categories of an address, sorted."""
         keys = np.fromiter((_hash(form) for form in forms(address)), dtype=np.uint64)
+        # an entry of several categories stands there once for each, at places start to stop - 1
         first, last = (np.searchsorted(self._hashes, keys, side=side) for side in ("left", "right"))
         numbers = {int(self._numbers[i]) for start, stop in zip(first, last, strict=True) for i in range(start, stop)}
         return tuple(self._names[number] for number in sorted(numbers))
 
 
 def forms(address: str) -> Iterator[str]:
-    """What of an address may stand in a list: host, parent domains short of the last label, address."""
+    """Yields what of an address may stand in a list: its host, the host's parent domains, and host with path.
+
+    Parent domains have at least two labels. Host with path comes as it is and without `www.`, so one may come twice.
+    """
     host, path = normalised(address)
     yield host
     if not _is_ip(host):
-        labels = host[-LONGEST_NAME - 1 :].split(".")  # a host of many labels would take time by their square
+        labels = host[-LONGEST_NAME - 1 :].split(".")  # all labels of a long one would take quadratic time
         yield from (".".join(labels[start:]) for start in range(1, len(labels) - 1))
     if path:
         yield host + path
@@ -109,7 +117,10 @@ def forms(address: str) -> Iterator[str]:
 
 
 def normalised(address: str) -> tuple[str, str]:
-    """Host (lower case, ASCII form, no port, no trailing dot) and path (no query, no trailing slash)."""
+    """Returns the host (lower case, ASCII form; no user, port or trailing dot) and the path of an address.
+
+    The path keeps its case and begins with a slash, without query, fragment or trailing slashes; it may be empty.
+    """
     address = SCHEME.sub("", address.strip(), count=1).removeprefix("//")
     address = re.split(r"[?#]", address, maxsplit=1)[0]
     authority, slash, path = address.partition("/")
@@ -118,7 +129,7 @@ def normalised(address: str) -> tuple[str, str]:
 
 
 def _ascii(host: str) -> str:
-    """International names as their ASCII form (IDNA 2003, as browsers of the lists' makers); others as they are."""
+    """Returns an international name in its ASCII form (IDNA 2003); others, and what has no such form, as they are."""
     try:
         return host if host.isascii() else unquote(host).encode("idna").decode()
     except UnicodeError:
@@ -134,18 +145,19 @@ def _is_ip(host: str) -> bool:
 
 
 def _entries(path: Path) -> Iterator[str]:
-    """Normalised entries of a list; blank lines and comments left out."""
+    """Yields the normalised entries of a list, without blank lines and comments (#). ValueError if it is not UTF-8."""
     for number, line in enumerate(reading.lines(path), start=1):
         try:
             written = line.decode().strip()
         except UnicodeDecodeError:
             written = "\0"
-        if "\0" in written:  # also of UTF-16, which decodes without an error where its letters are ASCII
+        if "\0" in written:  # set above, or UTF-16, whose ASCII letters decode without an error
             raise ValueError(f"{path}, line {number}: no text in UTF-8; convert the list (`iconv -t utf-8`)")
         if not written.startswith("#") and (entry := "".join(normalised(written))):
             yield entry
 
 
 def _hash(entry: str) -> int:
+    """Returns the 64-bit hash of an entry; a character that has no UTF-8 counts as a question mark."""
     digest = hashlib.blake2b(entry.encode(errors="replace"), digest_size=8)
     return int.from_bytes(digest.digest(), "little")

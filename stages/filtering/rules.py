@@ -15,19 +15,21 @@ WARNINGS = ("tiny", "short_sentences", "header", "footer", "noisy", "adult")  # 
 # Second names that UT1 gives to folders (links in its distribution, olbat/ut1-blacklists).
 ALIASES = {"agressif": ("aggressive",), "adult": ("porn",)}
 
-Reason = tuple[str, str]  # rule, and what of it applied
+Reason = tuple[str, str]  # a rule, and what of it applied: ("categories", "adult"), ("harmful_pp", "low")
 
 
 def rules_of(settings: Filtering) -> dict:
-    """The keys of params.yaml that are rules, in the form in which a job takes them."""
+    """Returns the keys of `filtering` that are rules, with their values, as the JSON that a job takes."""
     return settings.model_dump(include={"excluded_categories", "harmful_pp", "missing_harmful_pp", "quality_warnings"})
 
 
 def judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason, ...]]:
-    """Makes the function that says why a document is dropped, by `rules_of`.
+    """Makes the function that says why a document is dropped. rules: as `rules_of` returns them.
 
-    It gives the reasons in the order of the rules, each once; none for a document that is kept. Both bounds of
-    `harmful_pp` (perplexity) are exclusive, and a score of 0 is none.
+    That function returns reasons in the order of the rules (categories, harmful_pp, quality_warnings), each once; none
+    for a document that is kept. What applied is an excluded category, as params.yaml spells it; `low`, `high` or
+    `missing`; a warning, or `other` for one that is not in WARNINGS. Both bounds of `harmful_pp` (perplexity) are
+    exclusive, and 0 counts as missing.
     """
     above, below = rules["harmful_pp"]["above"], rules["harmful_pp"]["below"]
     unscored = None if rules["missing_harmful_pp"] == "keep" else "missing"
@@ -39,7 +41,7 @@ def judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason, ...
 
     @lru_cache(maxsize=1 << 14)  # few combinations occur, so each is worked out once
     def combined(categories: tuple[str, ...], level: str | None, warnings: tuple[str, ...]) -> tuple[Reason, ...]:
-        """All rules that drop a document, with why. level: how its perplexity fails, None where it passes."""
+        """Returns the reasons. level: what of the rule on perplexity applies, None where it lets the document pass."""
         listed = [("categories", spellings[name]) for name in categories if name in spellings]
         scored = [("harmful_pp", level)] if level else []
         counted = () if rules["quality_warnings"] == "keep" else warnings

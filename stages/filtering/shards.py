@@ -26,12 +26,13 @@ MALFORMED = "malformed.csv"
 def filter_shard(settings: dict, folder: Path) -> dict:
     """Job. settings: shard (path), rules (of `rules_of`), annotation (the arguments of Annotator).
 
-    Leaves the kept lines, byte for byte, in `folder`/kept.jsonl.zst and the malformed ones (file, line,
-    reason) in malformed.csv. Returns `rows`, [fate, rule, reason, documents, bytes, all_documents, all_bytes] of
-    all but `not_selected`, and `unknown`, the number of documents without this or that metadata.
+    Leaves in `folder`, the job's own, the kept lines, byte for byte, as kept.jsonl.zst, and malformed.csv: file, line
+    (from 1) and reason of each malformed one, without a header. Returns `rows`, a list of [fate, rule, reason,
+    documents, bytes, all_documents, all_bytes] for the fates `kept`, `malformed` and `dropped`, and `unknown`, the
+    number of documents whose metadata stayed unknown, by `categories`, `harmful_pp` and `quality_warnings`.
     """
     reasons_of, annotate = judge(settings["rules"]), Annotator(**settings["annotation"])
-    fates: dict[tuple | None, list[int]] = defaultdict(lambda: [0, 0])  # reasons (None: malformed): documents, bytes
+    fates: dict[tuple | None, list[int]] = defaultdict(lambda: [0, 0])  # documents, bytes by reasons; None: malformed
     number = 0
     with (
         temporary_sibling(folder / KEPT) as path,
@@ -62,7 +63,7 @@ def filter_shard(settings: dict, folder: Path) -> dict:
 
 
 def _blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Annotations | ValueError]]]:
-    """Blocks of lines: where each line starts and ends, and its metadata or what is wrong with it."""
+    """Yields blocks of lines: the bytes, where each line starts and ends, and its metadata or what is wrong with it."""
     for block in reading.line_blocks(shard):
         feeds = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == FEED)
         starts, ends = np.insert(feeds + 1, 0, 0), np.append(feeds, len(block))
@@ -70,7 +71,10 @@ def _blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Ann
 
 
 def _tallies(fates: dict[tuple | None, list[int]]) -> list[list]:
-    """[fate, rule, reason, documents, bytes, all_documents, all_bytes], the first two where the reason is the first."""
+    """Adds up [documents, bytes] by reasons (empty: kept; None: malformed) to the rows of `filter_shard`, sorted.
+
+    `documents` and `bytes` count what has the row's reason first, `all_documents` and `all_bytes` what has it at all.
+    """
     tallies: dict[tuple, np.ndarray] = defaultdict(lambda: np.zeros(4, dtype=np.int64))
     for reasons, counts in fates.items():
         rows = [("malformed", "", "")] if reasons is None else [("dropped", *reason) for reason in reasons]
@@ -103,10 +107,10 @@ def select(kept: Path, target: Path, chosen: Iterable[int]) -> int:
 
 
 def sample(total: int, count: int, seed: int) -> np.ndarray:
-    """Draws numbers without replacement, each set of them as likely; memory grows with `count`, not with `total`.
+    """Draws numbers without replacement, all sets equally likely; memory grows with `count`, not with `total`.
 
     Args:
-        total: the number below which they are.
+        total: the numbers are from [0, total).
         count: how many are drawn.
         seed: of the draw.
 
@@ -114,7 +118,7 @@ def sample(total: int, count: int, seed: int) -> np.ndarray:
         [count], sorted.
     """
     random = np.random.default_rng(seed)
-    left_out = count > total / 2
+    left_out = count > total / 2  # then draws what is left out: the fewer are drawn, the fewer come twice
     drawn = total - count if left_out else count
     chosen = np.array([], dtype=np.int64)
     while len(chosen) < drawn:
@@ -123,14 +127,14 @@ def sample(total: int, count: int, seed: int) -> np.ndarray:
 
 
 def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None) -> list[tuple]:
-    """The rows of one shard in the ledger.
+    """Makes the rows of one shard in the ledger, for every fate (records/ledger.py).
 
     Args:
         shard: its name.
         tallies: `rows` as `filter_shard` returns them.
-        selected: documents and bytes that are selected of those kept; None for all of them.
+        selected: how many documents and bytes of those kept are selected; None for all of them.
     """
-    kept = next((tally[3:5] for tally in tallies if tally[0] == "kept"), [0, 0])
+    kept = next((tally[3:5] for tally in tallies if tally[0] == "kept"), [0, 0])  # documents, bytes
     taken = selected or kept
     rows = {
         "in": [sum(tally[i] for tally in tallies) for i in (3, 4)],

@@ -33,6 +33,7 @@ SHOWN = 3  # malformed lines, or reasons, in an error
 
 
 def main(settings: Settings) -> dict:
+    """Writes data/filtered. Returns `unknown` for the run's record, which is what `build` returns."""
     with temporary_sibling(FILTERED) as folder:
         folder.mkdir()
         unknown = build(CORPUS, folder, settings.filtering, settings.workers)
@@ -43,17 +44,17 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
     """Filters a corpus.
 
     Args:
-        corpus: the folder of its shards.
-        folder: gets the kept documents, ledger.csv and malformed.csv.
+        corpus: the folder of its shards and, where there is one, of their origins.csv.
+        folder: gets the shards of kept documents, ledger.csv and malformed.csv.
         settings: the section `filtering` of params.yaml.
-        workers: of params.yaml.
+        workers: as in `jobs.run`.
 
     Returns:
-        How many documents lack the metadata that a rule reads, by the rule's name; the rule lets them pass, unless
-        `filtering.missing_harmful_pp` drops those without a perplexity.
+        How many documents lack the metadata that a rule reads, even after annotation, by the rule's name; the rule
+        lets them pass, unless `filtering.missing_harmful_pp` drops those without a perplexity.
 
     Raises:
-        ValueError: too many lines are malformed, or no document is kept.
+        ValueError: too many lines are malformed, no document is kept, or the lists or the model cannot be loaded.
     """
     shards = reading.shards(corpus)
     selection = rules.rules_of(settings)
@@ -79,7 +80,7 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
 
 
 def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...]]:
-    """What `Annotator` takes, and the files that decide what it gives.
+    """Compiles the blocklists; returns the arguments of `Annotator`, and the files that decide what it computes.
 
     ValueError when the lists or the model cannot be loaded, or an excluded category has no list.
     """
@@ -109,11 +110,17 @@ def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple
 def _place_selected(
     shards: list[Path], results: list[tuple[Path, dict]], folder: Path, settings: Filtering
 ) -> list[tuple]:
-    """Puts the documents that are selected of those kept into `folder`; gives the rows of the ledger."""
+    """Puts those of the kept documents that are selected into `folder`; returns the rows of the ledger.
+
+    results: of each shard the folder of its job and what `filter_shard` returned. Where all kept documents of a shard
+    are selected, if only because none is kept, the job's own file gets a second name; where some are, they are copied;
+    else there is no file.
+    """
+    # rows begin with fate, rule, reason, documents
     kept = [sum(row[3] for row in result["rows"] if row[0] == "kept") for _, result in results]
     rows, choices = [], _chosen_of(kept, settings)
     for shard, (filtered, result), number, chosen in zip(shards, results, kept, choices, strict=True):
-        selected = None
+        selected = None  # as many as were kept
         if len(chosen) == number:
             place(filtered / KEPT, folder / shard.name)
         else:
@@ -124,17 +131,24 @@ def _place_selected(
 
 
 def _chosen_of(kept: list[int], settings: Filtering) -> Iterator[Sequence[int]]:
-    """Of each shard the numbers from 0 of the documents that are selected, by filtering.documents and .selection."""
+    """Yields for each shard which of its kept documents are selected: their sorted numbers, from 0.
+
+    kept: the number of kept documents of each shard. Keys: filtering.documents, .selection and, for a sample, .seed.
+    """
     total = sum(kept)
     limit = total if settings.documents is None else min(settings.documents, total)
     if settings.selection == "first" or limit == total:
+        # shards before this one have end - number documents; this one gives what is left of the limit, or all it has
         ends = accumulate(kept)
         return (range(min(max(limit - end + number, 0), number)) for end, number in zip(ends, kept, strict=True))
     return reading.by_shard(sample(total, limit, settings.seed), kept)
 
 
 def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
-    """Joins the malformed lines of all jobs into one CSV, by their place in the source where that is known."""
+    """Joins malformed.csv of all jobs into one with a header; lines are named by their place in the source, if known.
+
+    folders: of the jobs. sources: as `origins.read` returns them.
+    """
     with temporary_sibling(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("file", "line", "reason"))
@@ -146,15 +160,15 @@ def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origi
 
 
 def check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
-    """Checks that the corpus is one, and that something of it is kept.
+    """Checks that the corpus consists of OSCAR records, and that some are kept.
 
     Args:
-        ledger: of all shards, with their total.
-        malformed: the file of malformed lines.
+        ledger: the rows of all shards and of their total.
+        malformed: the CSV of malformed lines, the first of which the message of an error shows.
         settings: the section `filtering` of params.yaml.
 
     Raises:
-        ValueError: too many lines are malformed, no document has a score, or none is kept.
+        ValueError: too many lines are malformed, all documents are dropped for want of a perplexity, or none is kept.
     """
     share = settings.malformed_share
     total = ledger[ledger["shard"] == TOTAL]

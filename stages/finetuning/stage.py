@@ -1,9 +1,9 @@
 """Fine-tunes every operator at every size by every protocol on every GLUE task, for every pair of seeds.
 
-Reads data/pretraining and data/checkpoints (of the reference the weights that its runs start from), data/tasks and the
-tokenizer of data/tokens. Writes data/observations/finetuning.csv (every metric of every task x pre-training seed x
-fine-tuning seed), data/predictions/PROTOCOL-OPERATOR-SIZE.parquet (every prediction behind them) and, below
-data/finetuning/PROTOCOL-OPERATOR-SIZE/, the fine-tuned weights for the tasks on which noise and cross_domain test them.
+Reads data/pretraining, data/checkpoints (the weights from which the pre-training of the reference starts), data/tasks
+and the tokenizer of data/tokens. Writes data/observations/finetuning.csv (every metric of every task x pre-training
+seed x fine-tuning seed), data/predictions/PROTOCOL-OPERATOR-SIZE.parquet (every prediction behind these metrics) and,
+below data/finetuning/PROTOCOL-OPERATOR-SIZE/, the models fine-tuned on the tasks that noise and cross_domain test.
 Given an operator (and a size, a protocol), it does the jobs of these alone and writes no outputs.
 """
 
@@ -27,13 +27,13 @@ from stages.plumbing.settings import REFERENCE, Settings
 
 
 def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[FinetuningRun]:
-    """One run for every model, task, pre-training seed and fine-tuning seed.
+    """Plans one run for every model, task, pre-training seed and fine-tuning seed; the runs of a model stand together.
 
-    At the first size, the reference is also fine-tuned from the weights that its pre-training starts from (stage
-    `baselines`), which shows what pre-training is worth.
+    At the first size, the reference is also fine-tuned from the weights that its pre-training starts from, which shows
+    what pre-training is worth. The observations of these runs name `baselines` as their stage, and no model is kept.
 
     Args:
-        settings: of params.yaml.
+        settings: all of params.yaml.
         models: protocol, operator and size of each.
     """
     untrained = [
@@ -57,7 +57,7 @@ def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[Fine
 
 
 def _predictions_table(run: FinetuningRun, folder: Path) -> pd.DataFrame:
-    """The predictions of one run as rows. folder: in which its job has left them."""
+    """Makes one row of every prediction of a run. folder: where its job has left the predictions."""
     tables = validation_tables(run.task)
     return pd.concat(
         pd.DataFrame(
@@ -78,10 +78,10 @@ def described(run: FinetuningRun, rows: list[Observation], folder: Path, variant
     """Writes the card of the model of one run.
 
     Args:
-        run: of fine-tuning.
-        rows: what was measured of it.
-        folder: where it will stand.
-        variant: the settings of its operator.
+        run: the run that trained the model.
+        rows: the observations of the run.
+        folder: where the model will stand.
+        variant: the settings of the operator, as `Settings.variant` gives them.
 
     Returns:
         The text of README.md.
@@ -99,8 +99,12 @@ def described(run: FinetuningRun, rows: list[Observation], folder: Path, variant
 def outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[Iterable[Observation], dict]:
     """Writes the predictions of every protocol, operator and size, and the models that other stages test.
 
+    Args:
+        settings: all of params.yaml.
+        done: every run, model by model, with the folder and the result of its job.
+
     Returns:
-        Every metric of every run, and the seconds of training.
+        Every metric of every run, and for the record of the stage the sum of the seconds of training.
     """
     with temporary_sibling(PREDICTIONS) as output:
         output.mkdir()

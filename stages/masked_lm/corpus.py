@@ -17,7 +17,7 @@ from stages.training.optimisation import ORDER, derived_seed
 class Corpus:
     """Packed sequences of both splits, and the ids that masking has to know.
 
-    special: ids [3] that are never masked: of [CLS], [SEP] and [PAD].
+    vocabulary_size: word pieces. mask_id: of [MASK]. special: ids [3] that are never masked: [CLS], [SEP] and [PAD].
     """
 
     train: Sequences
@@ -28,7 +28,7 @@ class Corpus:
 
     @classmethod
     def of(cls, folder: Path) -> "Corpus":
-        """Opens data/tokens, as stage tokenization writes it."""
+        """Opens a folder such as data/tokens, as stage tokenization writes it."""
         index = read_index(folder)
         ids = index["special"]
         return cls(
@@ -40,20 +40,26 @@ class Corpus:
         )
 
     def masked(self, sequences: Tensor, share: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Draws the masked inputs of sequences [batch, n], as `mask_tokens` does with the ids of this corpus."""
+        """Calls `mask_tokens` on sequences [batch, n] with the ids of this corpus, and returns its result."""
         return mask_tokens(sequences, share, self.vocabulary_size, self.special, self.mask_id, generator)
 
 
 def batch_indices(seed: int, step: int, batch_size: int, sequences: int) -> np.ndarray:
-    """Indices [batch_size] of the sequences of one step (from 0).
+    """Returns the indices [batch_size] of the training sequences of one update.
 
-    Every epoch of `sequences` sequences is a new permutation, and a batch may reach across the end of an epoch.
+    Every epoch is a new permutation of all sequences, and a batch may reach across the end of an epoch.
+
+    Args:
+        seed: of the run.
+        step: number of the update, from 0.
+        batch_size: sequences of a batch.
+        sequences: number of training sequences.
     """
     positions = step * batch_size + np.arange(batch_size)
     epochs = positions // sequences
     return np.array([_order(seed, int(e), sequences)[p % sequences] for e, p in zip(epochs, positions, strict=True)])
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=2)  # the epochs that one batch may need, unless it has more sequences than an epoch
 def _order(seed: int, epoch: int, sequences: int) -> np.ndarray:
     return np.random.default_rng(derived_seed(seed, ORDER, epoch)).permutation(sequences)

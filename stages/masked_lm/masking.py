@@ -1,8 +1,8 @@
 """The masked-LM objective: which tokens are hidden, and the loss at those tokens alone.
 
-A share of the tokens that are not special, BERT's is 15 %, is chosen by independent coin flips; of these 80 % become
-[MASK], 10 % a random token, 10 % stay (Devlin et al. 2018, section 3.1; drawn afresh for every batch, as Courtois et
-al.'s code does).
+Of the tokens that are not special, a share (15 % in BERT) is chosen by independent coin flips; of the chosen tokens,
+80 % become [MASK], 10 % a random token, and 10 % stay (Devlin et al. 2018, section 3.1). All is drawn afresh for every
+batch, as Courtois et al.'s code does.
 """
 
 import torch
@@ -26,13 +26,13 @@ def mask_tokens(
     Args:
         sequences: token ids [batch, n], int64, on the CPU.
         share: probability with which a token is chosen, in [0, 1].
-        vocabulary_size: number of ids, among which random tokens are drawn.
+        vocabulary_size: number of ids, among all of which random tokens are drawn, special ones included.
         special: ids that are never chosen, [CLS] and [SEP] among them.
         mask_id: id of [MASK].
-        generator: of all draws.
+        generator: gives all random numbers; it is advanced.
 
     Returns:
-        The inputs [batch, n], and which tokens were chosen [batch, n], boolean.
+        The ids [batch, n] that the model is to see, and which tokens were chosen [batch, n], boolean.
     """
     uniform = torch.rand(sequences.shape, generator=generator)
     chosen = (uniform < share) & ~torch.isin(sequences, special)
@@ -47,12 +47,12 @@ def sparse_targets(sequences: Tensor, chosen: Tensor, multiple: int = 1) -> tupl
     """Lists the chosen tokens.
 
     Args:
-        sequences: token ids [batch, n].
+        sequences: token ids [batch, n], before any were hidden.
         chosen: which of them are predicted [batch, n], boolean.
-        multiple: to which their number k is rounded up: code that is compiled for every size then meets few sizes.
+        multiple: the lists are padded to a multiple k of this, so that code compiled for every size meets few sizes.
 
     Returns:
-        Positions [k] in the flattened sequences, and the tokens [k] at them; padding has position 0 and target IGNORED.
+        Positions [k] in the flattened sequences, and the tokens [k] there; padding has position 0 and target IGNORED.
     """
     positions = chosen.flatten().nonzero().squeeze(-1)
     targets = sequences.flatten()[positions]
@@ -63,8 +63,8 @@ def sparse_targets(sequences: Tensor, chosen: Tensor, multiple: int = 1) -> tupl
 class MaskedLMLoss(nn.Module):
     """The masked-LM loss of a model as a module, so that it can be compiled and trained on several devices.
 
-    The head, which projects to the whole vocabulary, sees the chosen positions only: same loss and gradients as over
-    all positions, at that share of the work.
+    The head, which projects to the whole vocabulary, sees the chosen positions alone. Loss and gradients are the same
+    as if it saw all of them, and its work shrinks to the chosen share.
     """
 
     def __init__(self, model: nn.Module):
@@ -90,10 +90,10 @@ class MaskedLMLoss(nn.Module):
 
 
 class SummedCrossEntropy(torch.autograd.Function):
-    """Sum over rows of the cross-entropy in nats, float32, of logits [k, classes], which it overwrites.
+    """Sum of the cross-entropy in nats, a float32 scalar, of logits [k, classes] and targets [k], which may be IGNORED.
 
-    Passes over all logits in float32 are a tenth of a step on a CPU: here a few rows at a time stay in the cache, and
-    their gradient, softmax(logits) - one-hot(target), replaces the logits in the same pass.
+    It overwrites the logits. Passes over all logits in float32 are a tenth of a step on a CPU: here a few rows at a
+    time stay in the cache, and their gradient, softmax(logits) - one-hot(target), replaces them in the same pass.
     """
 
     @staticmethod

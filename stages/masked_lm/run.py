@@ -1,4 +1,4 @@
-"""One pre-training run as a record, the number of its steps and the length of its sequences; without torch."""
+"""One pre-training run as a record, the number of its steps and the length of its sequences; nothing loads torch."""
 
 from typing import Any, ClassVar
 
@@ -13,11 +13,12 @@ from stages.plumbing.training_sections import Model, Pretraining
 class PretrainingRun(Run):
     """One pre-training run.
 
-    operator, size: their names in params.yaml. model: the size. variant: the operator's settings, of Settings.variant.
-    leaves: the steps after which the model is saved, beside the last.
+    operator, size: their names in params.yaml. model: what params.yaml has for the size. variant: the operator's
+    settings, as Settings.variant returns them. training: the recipe. leaves: the steps after which the model is saved,
+    in addition to the last; 0 is the model before training.
     """
 
-    beside: ClassVar[dict[str, Any]] = Run.beside | {"leaves": True}
+    beside: ClassVar[dict[str, Any]] = Run.beside | {"leaves": True}  # no part of `content`
     operator: str
     size: str
     model: SkipValidation[Model]
@@ -31,11 +32,15 @@ class PretrainingRun(Run):
 
     @property
     def job(self) -> Job:
+        """The job of this run: it reads data/tokens, and leaves a model for every step in `leaves`."""
         return Job(self.name, self, (TOKENS,), tuple(f"checkpoints/step-{step}" for step in self.leaves))
 
 
 def length(recipe: Pretraining, sequences: int) -> int:
-    """Number of updates of a run on `sequences` sequences. ValueError where its warm-up is not shorter."""
+    """Returns the number of updates of a run: the recipe's `steps`, or as many as its epochs of `sequences` take.
+
+    ValueError where the warm-up of the learning rate takes all of them.
+    """
     steps = recipe.steps or -(-recipe.epochs * sequences // recipe.batch_size)
     if recipe.warmup_steps >= steps:
         raise ValueError(
@@ -46,19 +51,19 @@ def length(recipe: Pretraining, sequences: int) -> int:
 
 
 def sequence_length(recipe: Pretraining, step: int, steps: int, longest: int) -> int:
-    """Length of the sequences that an update trains on: short ones first, where the recipe has a warm-up of the length.
+    """Returns the length of the sequences that an update trains on: short ones first, where the recipe asks for that.
 
     Attention over n tokens that is still uniform dilutes what one neighbour says to one part in n, so that a model
     learns to attend sooner from short sequences. Devlin et al. 2018 (appendix A.2) trained nine tenths of the steps on
-    128 tokens, the rest on 512; Nagatsuka et al. 2021 made the length a curriculum. A block takes the positions from 0,
-    as a sequence of its length would: where it kept its places in the packed sequence, a run of the default scale ended
-    at 2.21 nats in place of 1.15 (one seed of original).
+    128 tokens, the rest on 512; Nagatsuka et al. 2021 made the length a curriculum. A packed sequence is cut into short
+    blocks, and each takes the positions from 0, as a sequence of its length would: with blocks that kept their places
+    in the packed sequence, a run of the default scale ended at 2.21 nats in place of 1.15 (one seed of original).
 
     Args:
-        recipe: of pre-training.
-        step: of the update, from 0.
-        steps: of the whole run.
-        longest: tokens of a packed sequence, a multiple of the length of the warm-up.
+        recipe: of pre-training; its `sequence_length_warmup` says how long sequences are short, and how short.
+        step: number of the update, from 0.
+        steps: number of updates of the whole run.
+        longest: tokens of a packed sequence, a multiple of the short length.
 
     Returns:
         The length in tokens.

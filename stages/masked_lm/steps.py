@@ -32,14 +32,14 @@ from stages.training.optimisation import (
     seed_torch,
 )
 
-VALIDATION_SEED = 0  # one masking of the validation sequences for every run, so that losses compare
+VALIDATION_SEED = 0  # one masking of the validation sequences for every run, so that their losses can be compared
 VALIDATION_BATCH = 64  # sequences
-COMPILED_MULTIPLE = 64  # to which masked tokens are padded on a GPU, for matrix products of aligned sizes
-RECOMPILATIONS = 128  # models that one process may compile: all operators at all sizes share the code of the loss
+COMPILED_MULTIPLE = 64  # on a GPU, masked tokens are padded to a multiple of this, for aligned matrix products
+RECOMPILATIONS = 128  # models that one process may compile; torch counts them together, as one code serves all
 
 
 def built(run: PretrainingRun, vocabulary_size: int) -> OperatorBertForMaskedLM:
-    """Builds the model of a run, on the CPU, with new weights drawn from its seed. vocabulary_size: word pieces."""
+    """Builds the model of a run on the CPU, with weights drawn from the run's seed. vocabulary_size: word pieces."""
     seed_torch(run.seed, INITIALISATION)
     return OperatorBertForMaskedLM(
         configuration(
@@ -59,7 +59,7 @@ class Trainer:
     Args:
         run: what is trained.
         corpus: the data.
-        checkpoint: the file of the run's state, which errors name.
+        checkpoint: the file of the run's state. It is neither read nor written here; errors name it.
     """
 
     def __init__(self, run: PretrainingRun, corpus: Corpus, checkpoint: Path):
@@ -71,7 +71,7 @@ class Trainer:
 
     @cached_property
     def _loss_of(self) -> nn.Module:
-        """The loss of the model: compiled on a GPU, where that pays, and with gradients averaged over the processes."""
+        """The MaskedLMLoss of the model: compiled on a GPU alone, where that pays, and `distributed.replicated`."""
         loss_of = MaskedLMLoss(self.model)
         if device().type == "cuda":
             torch._dynamo.config.recompile_limit = RECOMPILATIONS
@@ -86,8 +86,8 @@ class Trainer:
             step: number of the update, from 0.
 
         Returns:
-            The loss summed over this process's masked tokens, in nats; the masked tokens of the batch, over all
-            processes; the norm of the gradient; and the learning rate.
+            The loss summed over this process's masked tokens, in nats; the number of masked tokens of the whole batch,
+            over all processes; the norm of the gradient before clipping; and the learning rate.
 
         Raises:
             ValueError: no token is masked, or the gradient is not finite.
@@ -101,7 +101,7 @@ class Trainer:
         generator = torch.Generator().manual_seed(derived_seed(seed, MASKING, step))
         inputs, chosen = corpus.masked(sequences, recipe.mask_probability, generator)
         count = _at_least_one(int(chosen.sum()), f"step {step + 1}", "pretraining.batch_size")
-        seed_torch(seed, DROPOUT, step * processes() + rank())
+        seed_torch(seed, DROPOUT, step * processes() + rank())  # one for every process, as parts of a batch differ
         self.model.train()
         parts = (distributed.share(T) for T in (inputs, sequences, chosen))
         total = _backward(self._loss_of, *parts, count, recipe, longest)
@@ -118,22 +118,22 @@ class Trainer:
 def _backward(
     loss_of, inputs: Tensor, sequences: Tensor, chosen: Tensor, count: int, recipe: Pretraining, longest: int
 ) -> float:
-    """Adds up the gradient of the mean loss of a batch, one micro-batch after another.
+    """Adds the gradient of the mean loss of a batch to the parameters' `grad`, one micro-batch after another.
 
     Args:
-        loss_of: the loss of the model.
+        loss_of: the loss, `Trainer._loss_of`.
         inputs: masked token ids [batch, n], this process's share of the batch.
         sequences: the ids before masking [batch, n].
-        chosen: which of them are predicted [batch, n].
-        count: masked tokens of the whole batch, over all processes.
-        recipe: of pre-training.
+        chosen: which of them are predicted [batch, n], boolean.
+        count: number of masked tokens of the whole batch, over all processes.
+        recipe: of pre-training; its `micro_batch_size` and `precision` are used.
         longest: tokens of a packed sequence.
 
     Returns:
         The loss summed over this process's masked tokens, in nats.
     """
-    size = max(len(inputs), 1)
-    if recipe.micro_batch_size:  # it counts packed sequences; of the blocks of a warm-up, as many tokens
+    size = max(len(inputs), 1)  # a small batch may leave a process no row
+    if recipe.micro_batch_size:  # it counts packed sequences; of shorter blocks, as many as have the same tokens
         size = recipe.micro_batch_size * longest // inputs.shape[1]
     multiple = COMPILED_MULTIPLE if device().type == "cuda" else 1
     parts = list(zip(*(T.split(size) for T in (inputs, sequences, chosen)), strict=True))
@@ -153,17 +153,18 @@ def _backward(
 
 @torch.no_grad()
 def validate(model: nn.Module, corpus: Corpus, recipe: Pretraining) -> dict:
-    """Evaluates a model on the validation sequences, under their one fixed masking.
+    """Evaluates a model on the validation sequences, whose masking is the same for every run and step.
 
-    Processes divide the batches among them; losses are added in one order, so that the sum is that of one process.
+    Processes divide the batches among them. The losses of batches are then added in the order of the batches, so that
+    the sum is the one that a single process gets.
 
     Args:
         model: is set to evaluation mode.
-        corpus: whose validation split counts.
-        recipe: of pre-training; its share of masked tokens and its precision count.
+        corpus: its validation split is used.
+        recipe: of pre-training; its `mask_probability` and `precision` are used.
 
     Returns:
-        validation_loss: mean over the masked tokens, in nats. masked_tokens: their number.
+        validation_loss: mean over the masked tokens, in nats. masked_tokens: their number. Both over all processes.
     """
     model.eval()
     loss_of = MaskedLMLoss(model)
@@ -186,7 +187,7 @@ def validate(model: nn.Module, corpus: Corpus, recipe: Pretraining) -> dict:
 def _at_least_one(masked: int, where: str, more: str) -> int:
     """Returns the number of masked tokens. ValueError when there is none, as a mean loss needs one.
 
-    where: names the step. more: a key of params.yaml that would raise the number.
+    where: what the error calls the step. more: a key of params.yaml that the error advises to raise.
     """
     if not masked:
         raise ValueError(f"pre-training, {where}: no token is masked; raise pretraining.mask_probability or {more}")

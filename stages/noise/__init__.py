@@ -1,1 +1,1 @@
-"""Fine-tuned models under noise, and probes of them: stage `noise`."""
+"""Evaluation of fine-tuned models under noise, and measurements inside them: stage `noise`."""

@@ -1,9 +1,9 @@
-"""Noise on the embeddings of a fine-tuned model and in its texts, and predictions under it.
+"""Predictions of a fine-tuned model under noise on its embeddings, and under noise in the texts.
 
 Kowsher et al. (section 3) compute the average L2 norm of the input embeddings and add spherical Gaussian noise "with a
-standard deviation of 1" of 0 to 40 % of that norm, which does not fix the noise. `kind` names the reading, `place`
-where the noise enters. The draws follow from the noise seed, the lengths of the examples and the kind of device alone:
-every operator, and every level, meets the same ones.
+standard deviation of 1" of 0 to 40 % of that norm, which does not fix the noise. `kind` names the reading (see
+`factor`), `place` says where the noise enters. The draws follow from the noise seed, the lengths of the examples, the
+width of the model and the kind of device alone, so every operator, and every level, meets the same ones.
 """
 
 import math
@@ -31,14 +31,15 @@ def predictions_under_noise(
     """Predicts examples under noise on their embeddings.
 
     Args:
-        model: that is evaluated.
-        examples: that it predicts.
+        model: the fine-tuned model, in evaluation mode.
+        examples: the examples that it predicts.
         tokenizer: the file of the tokenizer.
-        setting: kinds, levels and seeds of noise, as params.yaml has them.
+        setting: the section `noise` of params.yaml.
         precision: float32 or bfloat16.
 
     Returns:
-        Predictions [examples] by `noise=LEVEL`, one array a noise seed; level 0 has one, the plain predictions.
+        By `noise=LEVEL`, such as `noise=0.1`, one array of predictions [examples] for every noise seed; at level 0
+        only one, the predictions without noise.
     """
     spared = spared_ids(tokenizer, setting.special_tokens)
     norm, result = average_norm(model, examples, setting.place, spared), {}
@@ -56,12 +57,12 @@ def predictions_under_text_noise(
     """Predicts examples with noise in their text.
 
     Args:
-        frame: of the examples.
-        setting: kinds, levels and seeds of noise, as params.yaml has them.
-        predicted: gives the predictions [examples] for such a frame.
+        frame: the examples, with columns text_a and text_b (null for an example of one text).
+        setting: the section `noise` of params.yaml.
+        predicted: takes such a frame with noise in its texts and returns the predictions [examples].
 
     Returns:
-        Predictions by `KIND=LEVEL`, such as `typos=0.1`, of every level above 0, one array a noise seed.
+        By `KIND=LEVEL`, such as `typos=0.1`, for every level above 0, one array of predictions for every noise seed.
     """
     result = {}
     for kind, level, seed in product(setting.text, filter(None, setting.levels), setting.seeds):
@@ -70,25 +71,25 @@ def predictions_under_text_noise(
 
 
 def spared_ids(tokenizer: Path, special_tokens: bool) -> tuple[int, ...]:
-    """Ids without noise: [PAD], and unless `special_tokens`, [CLS] and [SEP]."""
+    """Returns the ids of the tokens that take no noise: [PAD] and, unless `special_tokens` is true, [CLS] and [SEP]."""
     words = Tokenizer.from_file(str(tokenizer))
     names = ("[PAD]",) if special_tokens else ("[PAD]", "[CLS]", "[SEP]")
     return tuple(words.token_to_id(name) for name in names)
 
 
 def noised_module(model: nn.Module, place: str) -> nn.Module:
-    """The module whose output takes the noise."""
+    """Returns the module whose output takes the noise. place: word_embeddings or embedding_output (all embeddings)."""
     embeddings = model.bert.embeddings
     return embeddings.word_embeddings if place == "word_embeddings" else embeddings
 
 
 @torch.no_grad()
 def average_norm(model: nn.Module, examples: Encoded, place: str, spared: tuple[int, ...]) -> float:
-    """Mean L2 norm of the embeddings of all tokens that take noise.
+    """Computes the mean L2 norm of the embeddings of all tokens that take noise.
 
     Args:
-        model: a fine-tuned model.
-        examples: whose tokens count.
+        model: a fine-tuned model, in evaluation mode: dropout would change the norms.
+        examples: the examples whose tokens are averaged over.
         place: where the noise enters, word_embeddings or embedding_output.
         spared: ids of the tokens that take no noise.
     """
@@ -108,7 +109,7 @@ def average_norm(model: nn.Module, examples: Encoded, place: str, spared: tuple[
 
 
 def _of_one_length(examples: Encoded) -> Iterator[np.ndarray]:
-    """Indices of examples of equal length, at most EVALUATION_BATCH at a time: batches without padding."""
+    """Yields the indices of batches of examples of equal length, which need no padding, EVALUATION_BATCH at most."""
     lengths = np.array(examples.lengths)
     for length in np.unique(lengths):
         rows = np.flatnonzero(lengths == length)
@@ -119,22 +120,22 @@ def _of_one_length(examples: Encoded) -> Iterator[np.ndarray]:
 def noise(
     model: nn.Module, kind: str, place: str, level: float, norm: float, seed: int, spared: tuple[int, ...]
 ) -> Iterator[None]:
-    """Adds noise to the embeddings of a model while the body runs.
+    """Adds noise to the embeddings of a model while the body of the `with` statement runs; every batch has new draws.
 
     Args:
         model: a fine-tuned model.
-        kind: the reading of the paper's words, as `factor` has it.
+        kind: the reading of the paper's words, one of those that `factor` lists.
         place: where the noise enters, word_embeddings or embedding_output.
-        level: of the noise, as a share of the norm.
+        level: the strength of the noise, as a share of the norm.
         norm: the average norm of the embeddings.
-        seed: of the noise.
+        seed: the noise seed.
         spared: ids of the tokens that take no noise.
     """
     generator = torch.Generator(device()).manual_seed(seed)
     ignored = torch.tensor(spared, device=device())
 
     def add(_module: nn.Module, arguments: tuple, keywords: dict, output: Tensor) -> Tensor:
-        ids = arguments[0] if arguments else keywords["input_ids"]
+        ids = arguments[0] if arguments else keywords["input_ids"]  # BERT passes all embeddings their ids by keyword
         G = torch.randn(output.shape, generator=generator, device=output.device)
         factors = factor(G, kind, level, norm) * ~torch.isin(ids, ignored)[..., None]
         return torch.addcmul(output, G.to(output.dtype), factors.to(output.dtype))
@@ -147,17 +148,17 @@ def noise(
 
 
 def factor(G: Tensor, kind: str, level: float, norm: float) -> Tensor:
-    """What standard Gaussian vectors are multiplied by to be the noise.
+    """Computes the factors by which standard Gaussian vectors are multiplied to be the noise.
 
     Args:
         G: [..., h], standard Gaussian vectors.
         kind: expected_norm, Gaussian noise of expected norm level x norm; exact_norm, noise in a uniformly random
-            direction, of exactly that norm; unit, standard Gaussian noise times the level.
-        level: of the noise, as a share of the norm.
-        norm: the average norm of the embeddings.
+            direction, of exactly the norm level x norm; unit, standard Gaussian noise times the level.
+        level: the strength of the noise, as a share of the norm.
+        norm: the average norm of the embeddings, which `unit` does not use.
 
     Returns:
-        [..., 1]
+        [..., 1], one factor for every vector.
     """
     if kind == "exact_norm":
         return level * norm / G.norm(dim=-1, keepdim=True)

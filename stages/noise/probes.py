@@ -1,6 +1,7 @@
-"""Measurements inside a fine-tuned model that may explain how it stands noise and transfer.
+"""Measurements inside a fine-tuned model that may explain how well it stands noise and transfers to other tasks.
 
-Averages over heads, positions and examples, one value a layer; a probe that an operator has no use for is left out.
+Each is one value per layer, averaged over heads, positions and examples, or one value of the whole model. A probe of a
+part that an operator lacks is left out.
 """
 
 import torch
@@ -11,8 +12,8 @@ from stages.attention.probes import inputs_of, of_weights, operators_of
 from stages.classification.training import Encoded
 from stages.training.optimisation import device
 
-EXAMPLES = 64  # of a validation split; averages of so many differ little from those of all
-STEP = 1e-3  # of the finite difference, as a share of the embeddings' norm
+EXAMPLES = 64  # of a validation split; averages over so many differ little from those over all
+STEP = 1e-3  # of the finite difference, as a share of the norm of an example's word embeddings
 
 
 @torch.no_grad()
@@ -20,17 +21,17 @@ def probe(model: nn.Module, examples: Encoded, seed: int) -> dict[str, dict[str,
     """Measures a model on the first EXAMPLES examples.
 
     Args:
-        model: a fine-tuned model.
-        examples: the first of which are taken, one by one, so without padding.
-        seed: draws the directions in which sensitivity is measured.
+        model: a fine-tuned model, in evaluation mode.
+        examples: the first of them are run through the model one by one, so without padding.
+        seed: decides the directions in which sensitivity is measured.
 
     Returns:
-        By layer, {"layer=1": {probe: value}, ...}, and for the whole model under "model".
-
-    attention_entropy: of the weights over keys, as a share of the uniform one's, in [0, 1]. self_weight: weight of a
-    token on itself. score_asymmetry: |A - A^T| / 2 |A| (Frobenius) of the scores, in [0, 1]. negative_diagonal_share:
-    entries of D_q D_k (or D) below 0. sensitivity: norm of the Jacobian-vector product of the logits, for a random
-    direction of the embeddings of unit length, times the embeddings' norm.
+        {"layer=1": {probe: value}, ..., "model": {"sensitivity": value}}, layers from 1. Probes of a layer:
+        attention_entropy, the entropy of the weights over keys, as a share of that of uniform weights, in [0, 1];
+        self_weight, the weight of a token on itself, in [0, 1]; score_asymmetry, |A - A^T| / (2 |A|) of the scores A of
+        all heads (Frobenius norms), in [0, 1]; negative_diagonal_share, the share of the entries of D_q D_k (or D) that
+        are below 0, only for operators with such a diagonal. sensitivity: the norm of the derivative of the logits
+        along a random direction of unit length in the word embeddings of an example, times the norm of these.
     """
     modules = operators_of(model)
     sums: list[dict[str, float]] = [{} for _ in modules]
@@ -51,17 +52,19 @@ def probe(model: nn.Module, examples: Encoded, seed: int) -> dict[str, dict[str,
 
 
 def of_scores(A: Tensor) -> dict[str, float]:
-    """Probes of the scores A [heads, n, n] of one sequence without padding."""
+    """Computes attention_entropy, self_weight and score_asymmetry of the scores A [heads, n, n] of one sequence."""
+    # the clamp gives scores that are all 0 an asymmetry of 0
     return of_weights(A) | {"score_asymmetry": ((A - A.mT).norm() / (2 * A.norm()).clamp_min(1e-30)).item()}
 
 
 def of_diagonal(module: SelfAttention) -> dict[str, float]:
-    """The probe of the diagonal between queries and keys, where the operator has one."""
+    """Returns negative_diagonal_share, or nothing where the operator has no diagonal between queries and keys."""
     diagonal = module.diagonal()
     return {} if diagonal is None else {"negative_diagonal_share": (diagonal < 0).float().mean().item()}
 
 
 def _sensitivity(model, ids: Tensor, types: Tensor, generator: torch.Generator) -> float:
+    """Computes the sensitivity of the logits of one example [1, n] by a central difference of STEP."""
     embeddings = model.bert.embeddings.word_embeddings(ids)
     direction = torch.randn(embeddings.shape, generator=generator).to(embeddings.device)
     step = STEP * embeddings.norm() * direction / direction.norm()

@@ -26,14 +26,19 @@ from stages.plumbing.testing_sections import Noise
 
 
 class NoiseRun(EvaluationRun):
-    """An evaluation under noise. noise: which."""
+    """An evaluation under noise. noise: the section of params.yaml; its list of tasks does not decide the result."""
 
     beside: ClassVar[dict[str, Any]] = EvaluationRun.beside | {"noise": {"tasks"}}
     noise: SkipValidation[Noise]
 
 
 def evaluate(run: NoiseRun, folder: Path) -> dict:
-    """Job: evaluates one fine-tuned model. Returns the metrics and n, by validation split and condition."""
+    """Job: evaluates one fine-tuned model on the validation splits of its task.
+
+    Leaves nothing in `folder`, the job's own. Returns, by validation split, `n`, the number of examples; `conditions`,
+    {condition: {metric: value}} with conditions such as noise=0.1; and `probes`, as `probe` returns them, empty where
+    settings ask for none. The imports, which load torch, are left to the worker.
+    """
     from stages.classification.training import encode, encoded, predict
     from stages.noise.embeddings import predictions_under_noise, predictions_under_text_noise
     from stages.noise.probes import probe
@@ -57,19 +62,19 @@ def evaluate(run: NoiseRun, folder: Path) -> dict:
 
 
 def mean_scores(task: str, by_noise_seed: list[np.ndarray], labels: np.ndarray) -> dict[str, float]:
-    """Every metric, the mean over the noise seeds.
+    """Computes the mean over the noise seeds of every metric of a task.
 
     Args:
-        task: of GLUE.
-        by_noise_seed: predictions [examples], one array a noise seed.
-        labels: [examples].
+        task: a GLUE task.
+        by_noise_seed: an array of predictions [examples] for every noise seed.
+        labels: [examples], the right answers.
     """
     by_seed = [scores(task, predictions, labels) for predictions in by_noise_seed]
     return {metric: float(np.mean([metrics[metric] for metrics in by_seed])) for metric in by_seed[0]}
 
 
 def outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """The results of all runs as observations; of them the record says nothing."""
+    """Makes observations of all runs, given as (run, folder, result of `evaluate`); adds nothing to the record."""
     rows = [
         run.observed(evaluated_on, metric, value, evaluated["n"], condition=condition)
         for run, _, result in done
@@ -81,7 +86,7 @@ def outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observation],
 
 
 def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[NoiseRun]:
-    """One run for every kept model of `models` (protocol, operator, size)."""
+    """Plans one run for every kept model of `models` (protocol, operator and size of each)."""
     return kept_models.planned(NoiseRun, settings, "noise", models, settings.noise.tasks, noise=settings.noise)
 
 

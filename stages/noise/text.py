@@ -1,6 +1,6 @@
-"""Noise in the words of an example: typos, dropped words, swapped words, at a given strength.
+"""Noise in the words of an example: typos, dropped words or swapped words, at a given strength.
 
-Not in the papers, which add noise to embeddings; readers ask what the same strength does in the text itself.
+It is not in the papers, which add noise to embeddings; it answers what noise of the same level does in the text itself.
 """
 
 import random
@@ -11,13 +11,13 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def perturbed(frame: pd.DataFrame, kind: str, level: float, seed: int) -> pd.DataFrame:
-    """Perturbs each text of some examples; none becomes empty.
+    """Returns a copy of a frame with each text perturbed; none becomes empty.
 
     Args:
-        frame: text_a and text_b (null for single sentences) of the examples.
+        frame: the examples, with columns text_a and text_b (null, which stays, for an example of one text).
         kind: a name in KINDS.
-        level: the share of characters or words that are hit.
-        seed: the draws of an example follow from it, kind, level and the example's number in the frame.
+        level: the expected share of letters or words that are hit, in [0, 1].
+        seed: the draws of a text follow from it, the kind, the level, the column and the number of its row, from 0.
     """
     perturb = KINDS[kind]
     columns = {
@@ -31,7 +31,10 @@ def perturbed(frame: pd.DataFrame, kind: str, level: float, seed: int) -> pd.Dat
 
 
 def _typos(text: str, level: float, draw: random.Random) -> str:
-    """Each letter, with probability `level`, is left out, doubled, exchanged with the next or replaced."""
+    """Leaves out, doubles, exchanges with the next character or replaces each letter, with probability `level`.
+
+    The four are equally likely. A text of which nothing but white space would remain is returned as it was.
+    """
     characters, result, i = list(text), [], 0
     while i < len(characters):
         character, fate = characters[i], draw.randrange(4) if draw.random() < level else None
@@ -39,7 +42,7 @@ def _typos(text: str, level: float, draw: random.Random) -> str:
             result.append(character)
         elif fate == 1:
             result += [character, character]
-        elif fate == 2:  # the last has no next one, and stays
+        elif fate == 2:  # the last character has no next one, and stays
             result += [*characters[i + 1 : i + 2], character]
             i += 1
         elif fate == 3:
@@ -49,13 +52,13 @@ def _typos(text: str, level: float, draw: random.Random) -> str:
 
 
 def _dropped_words(text: str, level: float, draw: random.Random) -> str:
-    """Each word is left out with probability `level`; where all would be, the first stays."""
+    """Leaves out each word with probability `level`; where none would remain, the first one stays."""
     words = text.split()
     return " ".join([word for word in words if draw.random() >= level] or words[:1])
 
 
 def _swapped_words(text: str, level: float, draw: random.Random) -> str:
-    """Each word, with probability `level`, changes places with the next; a word moves once."""
+    """Exchanges each word with the next, with probability `level`; a word that has moved does not move again."""
     words, i = text.split(), 0
     while i + 1 < len(words):
         if draw.random() < level:

@@ -3,7 +3,7 @@
 Reads nothing but params.yaml. Writes data/observations/parameters.csv: parameters of one layer's self-attention and of
 its feed-forward network (closed formulas, checked against a built layer), and of the whole masked-LM model and the
 two-label classifier with BERT's vocabulary; and the spread of the first scores, the one number that `variants` change
-here. Beside them, at sizes of their own, the layers that the blog post (`blog`) and the draft section (`draft`) count.
+here. In addition, at sizes of their own, the layers that the blog post (`blog`) and the draft section (`draft`) count.
 """
 
 from pathlib import Path
@@ -20,17 +20,17 @@ from stages.plumbing.operators import described
 from stages.plumbing.settings import Settings
 from stages.plumbing.translation_sections import TranslationProtocol
 
-BLOG = {"hidden": 512, "heads": 8, "positions": 40}  # its text; 8 heads follow from its count
-BASE = {  # Vaswani et al. 2017, Table 3, base; no parameter depends on dropout and positions
+BLOG = {"hidden": 512, "heads": 8, "positions": 40}  # as in the blog post's text; 8 heads follow from its count
+BASE = {  # Vaswani et al. 2017, Table 3, base; the number of parameters depends neither on dropout nor on positions
     "layers": 6, "hidden": 512, "heads": 8, "intermediate": 2048, "vocabulary": "shared", "dropout": 0.1,
     "positions": 256,
 }  # fmt: skip
-HEAD_WIDTH = 64  # of the draft, whose sublayers have the width of this model
-SUB_WORDS = 37_000  # of the shared vocabulary, about (the same, section 5.1)
-DRAFT_SUBLAYERS = (  # operator, condition, heads, pairs a head
+HEAD_WIDTH = 64  # in the draft, whose sublayers have the width of BASE
+SUB_WORDS = 37_000  # of the shared vocabulary, about (Vaswani et al. 2017, section 5.1)
+DRAFT_SUBLAYERS = (  # operator, condition of the observation, heads, pairs of a key and a value per head
     ("over_parameters", None, 8, 1536),
-    ("over_parameters_wide", None, 16, 512),  # its table
-    ("over_parameters_wide", "heads=8", 8, 512),  # its text
+    ("over_parameters_wide", None, 16, 512),  # as in the draft's table
+    ("over_parameters_wide", "heads=8", 8, 512),  # as in the draft's text
 )
 
 
@@ -39,13 +39,13 @@ def count(name: str, variant: dict, size: str, model: dict[str, int], deviation:
 
     Args:
         name: of the operator or the variant.
-        variant: its settings, as Settings.variant gives them.
-        size: the model's name.
-        model: a record of `models`.
+        variant: its settings, as Settings.variant returns them.
+        size: name of the size in `models`.
+        model: what `models` has for it.
         deviation: standard deviation of a new weight.
 
     Returns:
-        One row a number.
+        One row per number: of `counts.layer_formulas`, of each of `counts.MODELS`, and first_score_spread, if any.
 
     Raises:
         ValueError: a formula and the built layer differ.
@@ -64,7 +64,11 @@ def count(name: str, variant: dict, size: str, model: dict[str, int], deviation:
 
 
 def small_sources() -> list[Observation]:
-    """Counts the layers of the blog post and of the draft section by formula, and the draft's models as built."""
+    """Counts the layers of the blog post and of the draft section by formula, and the draft's models as built.
+
+    Rows of size `blog` have attention_block_parameters. Rows of size `draft` have feed_forward_weights, those of one
+    feed-forward sublayer, and translation_parameters.
+    """
     block = {"stage": "parameters", "size": "blog", "metric": "attention_block_parameters"}
     blocks = [
         Observation(operator=operator, value=counts.attention_formulas(operator, BLOG)[block["metric"]], **block)
@@ -85,10 +89,11 @@ def small_sources() -> list[Observation]:
 
 
 def translation_models() -> list[Observation]:
-    """Parameters of the whole models of the draft's table, with the vocabulary of the paper whose draft it is."""
+    """Counts the parameters of the models in the draft's table, with the vocabulary of Vaswani et al. 2017."""
     model = {"stage": "parameters", "size": "draft", "metric": "translation_parameters"}
     rows = []
     for operator in ("original", "over_parameters", "over_parameters_wide"):
+        # `model_construct`, because a count needs no recipe of training; the meta device, because it needs no weights
         run = TranslationRun.model_construct(operator=operator, training=TranslationProtocol.model_construct(**BASE))
         with torch.device("meta"):
             parameters = assembled(run, (SUB_WORDS, SUB_WORDS)).parameters()

@@ -1,20 +1,22 @@
-"""How far a long work is: a bar on a terminal, elsewhere a line a minute."""
+"""How far a long piece of work has come: a progress bar on a terminal, elsewhere a printed line every minute."""
 
 import sys
 import threading
 
 from tqdm import tqdm
 
-EVERY = 60.0  # seconds
+EVERY = 60.0  # seconds between two lines; a pool of workers raises it (pool.py), as all of them print
 LINE = "{desc}: {n_fmt} of {total_fmt}, {elapsed} so far, about {remaining} to go"
 
 
 class Bar(tqdm):
-    """The library's bar. Where there is no terminal, a thread prints a line a minute, also while nothing moves.
+    """tqdm's bar; where standard error is no terminal, a thread instead prints a line every EVERY seconds.
+
+    It prints even while the count stands still, so that a long step is seen to be at work.
 
     Args:
-        arguments, options: of the library's bar.
-        silent: whether nothing is printed at all, as by all but one of several processes.
+        arguments, options: passed to tqdm.
+        silent: whether nothing is printed at all, as in all but the first of several processes.
     """
 
     def __init__(self, *arguments, silent: bool = False, **options):
@@ -28,11 +30,11 @@ class Bar(tqdm):
             print(self, flush=True)
 
     def display(self, *arguments, **options) -> None:
-        """Draws the bar, on a terminal alone."""
+        """Draws the bar; does nothing where lines are printed instead."""
         if not self._lines:
             super().display(*arguments, **options)
 
     def close(self) -> None:
         self._ended.set()
-        self.disable = self.disable or self._lines  # otherwise the library would end its line, which was never drawn
+        self.disable = self.disable or self._lines  # else tqdm ends the line of a bar that was never drawn
         super().close()

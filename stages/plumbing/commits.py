@@ -1,4 +1,4 @@
-"""What is read from the Hugging Face hub is read, and recorded, at one commit."""
+"""Reads from the Hugging Face hub at one commit, which the record of a run then names."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,9 @@ REMEDY = (
 
 @cache
 def commit(repository: str, revision: str, key: str, kind: str = "dataset") -> str:
-    """Finds the commit that a branch or tag names now; a process asks once and keeps to the answer.
+    """Finds the commit that a branch or tag names now.
+
+    A process asks once and keeps to the answer, so that all it reads is of one commit even if the branch moves.
 
     Args:
         repository: a name on the hub, or a folder of the same layout.
@@ -29,7 +31,7 @@ def commit(repository: str, revision: str, key: str, kind: str = "dataset") -> s
         kind: `dataset` or `model`.
 
     Returns:
-        The commit; `revision` itself where it is one, and for a folder.
+        The commit, 40 hexadecimal digits; `revision` unchanged where it is a commit or `repository` is a folder.
 
     Raises:
         ValueError: the hub cannot be reached, or has no such revision.
@@ -43,7 +45,7 @@ def commit(repository: str, revision: str, key: str, kind: str = "dataset") -> s
 
 
 def named(repository: str, revision: str) -> str:
-    """How a run records what it read: REPOSITORY@COMMIT, or the folder."""
+    """Returns how a run records what it has read: REPOSITORY@REVISION, or just the folder where `repository` is one."""
     return repository if Path(repository).is_dir() else f"{repository}@{revision}"
 
 
@@ -54,14 +56,14 @@ def dataset(
 
     Args:
         repository: the name on the hub, or the folder.
-        configuration: one of its configurations; None where it has one only.
+        configuration: the name of one of the dataset's configurations; None where it has only one.
         revision: a commit, branch or tag.
         split: the split's name.
         key: the key of params.yaml that names the repository, for the message of an error.
-        columns: that the dataset must have.
+        columns: the names of the columns that the dataset must have.
 
     Returns:
-        The rows, and where they are from, as `named` says it.
+        The rows, and the text by which a run records where they come from (`named`, with the commit).
 
     Raises:
         ValueError: the dataset cannot be had, or lacks a column.
@@ -71,8 +73,8 @@ def dataset(
     revision = commit(repository, revision, key)
     with explained(f"{key}: {repository} ({configuration}, {split}, {revision})"):
         if Path(repository).is_dir():
-            # datasets keeps what it has read of a folder under the last part of its name, and would give the rows of
-            # another folder of that name, or of this one before a change (seen with its version 5.2).
+            # `datasets` caches what it has read of a folder under the last part of the folder's name, and would return
+            # the rows of another folder of that name, or of this one before a change (seen with version 5.2).
             with TemporaryDirectory() as cache:
                 options = {"cache_dir": cache, "keep_in_memory": True}
                 data = datasets.load_dataset(repository, configuration, split=split, **options)
@@ -88,9 +90,12 @@ def dataset(
 
 @contextmanager
 def explained(what: str) -> Iterator[None]:
-    """Makes one clear error of what the hub's libraries raise in the body. what: the key and what it names."""
+    """Turns what the hub's libraries raise in the body into one ValueError, which ends with a remedy.
+
+    what: the beginning of its message: the key of params.yaml and what this key names.
+    """
     from datasets.exceptions import DatasetsError
-    from huggingface_hub.errors import HTTPError  # of whatever library it speaks HTTP with
+    from huggingface_hub.errors import HTTPError  # of whichever HTTP library the hub's package uses
 
     try:
         yield

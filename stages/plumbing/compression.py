@@ -1,4 +1,4 @@
-"""Zstandard as the standard library has it from Python 3.14 on, before that from the package that brings it back."""
+"""Zstandard compression: the standard library's module from Python 3.14 on, before that its backport."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""YAML files of users: what a parser lets pass in silence is refused before anything is made of it."""
+"""Reads users' YAML files, and refuses what a YAML parser would let pass in silence, such as a key given twice."""
 
 from pathlib import Path
 
@@ -8,11 +8,13 @@ LARGEST = 100_000  # values, once every alias stands for what it names; params.y
 
 
 def read_yaml(path: Path) -> object:
-    """The content of a YAML file.
+    """Returns the content of a YAML file as dictionaries, lists and scalars; None for an empty file.
 
     Raises:
-        ValueError: it is not UTF-8 or not YAML, names a key twice, refers to itself, or grows beyond all measure by its
-            aliases. The message holds file and line.
+        ValueError: the file is not UTF-8 or not YAML, gives a key twice, holds a scalar that is no value of its type or
+            an alias to something around it, is nested too deeply, or stands for more than LARGEST values. The message
+            holds the file and, unless it is not UTF-8 or nested too deeply, the line.
+        FileNotFoundError: there is no such file.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -29,7 +31,12 @@ def read_yaml(path: Path) -> object:
 
 
 def _size(node: yaml.Node, path: Path, sizes: dict[int, int | None], loader: yaml.SafeLoader) -> int:
-    """How many values a node stands for, aliases expanded; counted once for each node, however often it is named."""
+    """Counts the values that a node stands for with its aliases expanded: itself and all keys and values below it.
+
+    Raises the errors of `read_yaml` that a parser would not. sizes: counts by id of node, so that a node with many
+    aliases is counted once; None while its count is at work, when only an alias inside it can lead back to it.
+    loader: constructs every scalar, to see whether that is possible.
+    """
     where = f"{path}, line {node.start_mark.line + 1}"
     if id(node) in sizes:
         if (size := sizes[id(node)]) is None:

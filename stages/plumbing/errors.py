@@ -8,16 +8,16 @@ from contextlib import contextmanager
 
 
 def require_listed(value: str, key: str, allowed: Collection[str], where: str) -> None:
-    """Checks a name that a user has given.
+    """Checks that a name given by a user is one of the allowed names.
 
     Args:
         value: the name.
-        key: of params.yaml, or argument of the command line, that has it.
-        allowed: what it may be.
-        where: the place that lists this.
+        key: the key of params.yaml, or the argument of the command line, that holds it.
+        allowed: the allowed names.
+        where: what lists the allowed names, for the message.
 
     Raises:
-        ValueError: it is none of them; the message has all of them, and the nearest one.
+        ValueError: the name is not allowed; the message lists the allowed ones and suggests the nearest.
     """
     if value not in allowed:
         near = did_you_mean(value, allowed)
@@ -25,17 +25,18 @@ def require_listed(value: str, key: str, allowed: Collection[str], where: str) -
 
 
 def did_you_mean(given: str, allowed: Iterable[str]) -> str:
-    """The end of an error: the allowed name that is nearest to what was given, or nothing where none is near."""
+    """Returns the end of an error message, suggesting the allowed name nearest to `given`; "" where none is near."""
     near = difflib.get_close_matches(given, allowed, n=1)
     return f"; did you mean `{near[0]}`?" if near else ""
 
 
 def message(error: BaseException) -> str:
-    """The message of an error and, where memory or disk ran out or a file must not be written, the remedy.
+    """Returns the message of an error, with a remedy where memory or disk ran out or a file may not be written.
 
-    PyTorch's errors are recognised by name and message, as it is not loaded here; so is safetensors' of a full disk.
+    PyTorch's errors, and that of safetensors for a full disk, are recognised by name or message, because neither
+    library is loaded here.
     """
-    # a thread, which the libraries start where they load weights, is refused by the limit of a process's memory, too
+    # the thread that libraries start to load weights is refused where the memory of a process is limited
     refused = ("can't allocate memory", "can't start new thread")
     cannot_allocate = isinstance(error, RuntimeError) and any(words in str(error) for words in refused)
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or cannot_allocate:
@@ -51,7 +52,10 @@ def message(error: BaseException) -> str:
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Ends the program with the message alone when the body raises what a user can mend, or is interrupted."""
+    """Ends the program with a message and no traceback where the body raises what a user can mend, or is interrupted.
+
+    The exit status is 1, or 130 after an interrupt (Ctrl-C).
+    """
     try:
         yield
     except KeyboardInterrupt:

@@ -1,6 +1,6 @@
 """Where the stages leave their files, and how files are written.
 
-They are written whole or not at all: to a temporary name in the same folder, then renamed; by one process at a time.
+A file is written whole or not at all: to a temporary name in the same folder, then renamed; by one process at a time.
 """
 
 import glob
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 AnyPath = TypeVar("AnyPath", Path, str)
 CHECKED = Path("data/settings.txt")  # says that params.yaml has been checked
-CORPUS = Path("data/corpus")  # NAME.jsonl.zst
-FILTERED = Path("data/filtered")  # the same of the documents that pass, and the ledger
+CORPUS = Path("data/corpus")  # shards NAME.jsonl.zst
+FILTERED = Path("data/filtered")  # the same shards, of the documents that pass, and the ledger
 LEDGER = FILTERED / "ledger.csv"
 TOKENS = Path("data/tokens")
 TOKENIZER = TOKENS / "tokenizer" / "tokenizer.json"
 TASK_FOLDER = Path("data/tasks")  # below it TASK/SPLIT.parquet
-STATISTICS = TASK_FOLDER / "statistics.csv"  # examples by task and split
+STATISTICS = TASK_FOLDER / "statistics.csv"  # number of examples by task and split
 PRETRAINED = Path("data/pretraining")  # OPERATOR-SIZE/seed-N, a model folder
 CHECKPOINTS = Path("data/checkpoints")  # OPERATOR-SIZE/seed-N/step-M, a model folder
 LIVE = Path("data/live.csv")  # curves of pre-training while it goes on; data/live has those of each run
@@ -49,16 +49,17 @@ def pretrained(operator: str, size: str, seed: int) -> Path:
 
 
 def checkpoint(operator: str, size: str, seed: int, step: int) -> Path:
-    """The folder of the same model as `pretrained` has it, after an earlier step of its pre-training."""
+    """The folder of the model of `pretrained` as it was after `step` updates of its pre-training, from 0 on."""
     return CHECKPOINTS / f"{operator}-{size}" / f"seed-{seed}" / f"step-{step}"
 
 
 @contextmanager
 def temporary_sibling(path: Path) -> Iterator[Path]:
-    """Yields a free path beside `path`; what stands there afterwards (file or folder) replaces `path`.
+    """Yields a free path next to `path`; the file or folder that the body makes there then replaces `path`.
 
-    When the body raises, the temporary file is deleted and `path` stays as it was. What a process has left that was
-    killed in such a body is deleted by the next that begins one for the same path; one that lives is waited for.
+    When the body raises, what it has made is deleted and `path` stays as it was. What a process that was killed in such
+    a body has left is deleted by the next process that writes the same path; a process that still writes is waited for.
+    The temporary name begins with a dot, by which readers of the folder know to leave it out.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _alone(path):
@@ -67,7 +68,7 @@ def temporary_sibling(path: Path) -> Iterator[Path]:
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
             yield temporary
-            if path.is_dir():
+            if path.is_dir():  # `os.replace` replaces no folder that holds something
                 delete(path)
             os.replace(temporary, path)
         finally:
@@ -76,7 +77,7 @@ def temporary_sibling(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Waits until no other living process writes `path`, and prints that it waits where this takes a while."""
+    """Runs the body once no other living process writes `path`; prints that it waits after a second of waiting."""
     lock = FileLock(path.with_name(f".{path.name}.lock"))
     try:
         lock.acquire(timeout=1)
@@ -86,7 +87,7 @@ def _alone(path: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # deleted while it is held: who waits for it finds it gone, and makes another
+        # deleted while it is held: a process that waits for it finds it gone, and makes another
         Path(lock.lock_file).unlink(missing_ok=True)
         lock.release()
 
@@ -103,7 +104,10 @@ def delete(path: Path) -> None:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Writes UTF-8 text or bytes to `path`, with the folders above it; on the disk before the name is."""
+    """Writes bytes, or text as UTF-8, to `path`, and makes the folders above it.
+
+    The content is on the disk before the name is, so that not even a crash of the machine leaves half a file.
+    """
     data = content.encode() if isinstance(content, str) else content
     with temporary_sibling(path) as temporary, temporary.open("wb") as file:
         file.write(data)
@@ -112,12 +116,12 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 
 def write_table(path: Path, frame: "pd.DataFrame") -> None:
-    """CSV with ten significant digits: enough for every statement, and equal on every machine."""
+    """Writes CSV without the frame's index, with ten significant digits: enough for any statement, equal everywhere."""
     write_atomically(path, frame.to_csv(index=False, lineterminator="\n", float_format="%.10g"))
 
 
 def place(source: Path | str, target: Path | str) -> None:
-    """Gives a finished file a second name, or a copy where the file system has no links."""
+    """Gives a finished file a second name, a hard link, or copies it where no link is possible; replaces `target`."""
     Path(target).unlink(missing_ok=True)
     try:
         os.link(source, target)
@@ -126,12 +130,13 @@ def place(source: Path | str, target: Path | str) -> None:
 
 
 def read_once(number: int) -> Callable[[Callable], Callable]:
-    """Keeps what a function has made of its last arguments, for as long as the files among them stay as they are.
+    """Returns a decorator that caches a function's results for as long as the files among its arguments do not change.
 
-    The jobs of a worker share what they read. Workers of a cluster outlive a stage, and may serve several checkouts.
+    So the jobs of a worker share what they read. The arguments alone would not do as the key of the cache: the workers
+    of a cluster outlive a stage, and may serve several checkouts, in which one relative path names different files.
 
     Args:
-        number: of results that are kept.
+        number: how many results are kept, those that were used last.
     """
 
     def keeping(function: Callable) -> Callable:
@@ -150,12 +155,13 @@ def read_once(number: int) -> Callable[[Callable], Callable]:
 
 
 def _state(path: Path) -> tuple[Path, int, int, int]:
+    """What tells versions of a file apart: its resolved path, inode, size in bytes and time of modification in ns."""
     status = path.stat()
     return path.resolve(), status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def digests(paths: Iterable[AnyPath]) -> dict[AnyPath, str | None]:
-    """The SHA-256 of files and folders, several of which are read at a time; None for one that is not there."""
+    """Computes the SHA-256 of each file or folder, several at a time; None stands for one that is not there."""
     paths = list(paths)
     with ThreadPoolExecutor() as threads:
         values = threads.map(lambda path: sha256(Path(path)) if Path(path).exists() else None, paths)
@@ -163,9 +169,9 @@ def digests(paths: Iterable[AnyPath]) -> dict[AnyPath, str | None]:
 
 
 def sha256(path: Path) -> str:
-    """Hexadecimal digest of a file, or of a folder: its sorted relative names, each with its file's digest.
+    """Computes the hexadecimal SHA-256 of a file, or of a folder: of its sorted relative names, each with its digest.
 
-    Compiled Python files do not count, so that the digest of a source folder is that of its sources.
+    Compiled Python files do not count, so that the digest of a source folder is that of its sources alone.
     """
     if path.is_dir():
         files = sorted(p for p in path.rglob("*") if p.is_file() and "__pycache__" not in p.parts)

@@ -1,9 +1,9 @@
-"""The fingerprint of a job: what decides its result, in one number.
+"""The fingerprint of a job: one hash over everything that decides its result.
 
-It covers the job's settings, its input files, the versions of the libraries that compute, and all code that its
-function imports: the files of this repository that a module imports, and those that they import. A test derives the
-folders that dvc.yaml names from the same closure. The plumbing is left out of it: it checks, schedules and writes, and
-no value in a result comes from it.
+It covers the job's settings, its input files, the versions of the libraries that compute, and the closure of its code:
+the files of this repository that the function's module imports, those that they import, and so on. A test derives the
+folders that dvc.yaml names from the same closure. The plumbing is left out: it checks, schedules and writes, and no
+value in a result comes from it.
 """
 
 import ast
@@ -25,13 +25,13 @@ LIBRARIES = ("tokenizers", "torch", "transformers", "numpy", "scikit-learn", "sc
 
 
 def closure(source: Path) -> frozenset[Path]:
-    """Finds every file of this repository that `source` runs, itself included.
+    """Finds the files of this repository that `source` imports, directly or through others, itself included.
 
     Args:
         source: a Python file of this repository.
 
     Returns:
-        Python files, and the YAML files that lie beside a module under its name and are part of it.
+        Python files, and for a module with a YAML file of the same name in its folder that file, as a part of it.
     """
     files, added = set(), {source.resolve()}
     while added:
@@ -43,22 +43,25 @@ def closure(source: Path) -> frozenset[Path]:
 
 @cache
 def imported(source: Path) -> frozenset[Path]:
-    """Finds the files of this repository that `source` imports itself, at its top or inside its functions."""
+    """Finds the files of this repository that `source` itself imports, at its top or inside its functions.
+
+    The plumbing and the `__init__.py` of packages are left out.
+    """
     modules = set()
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
             above = source.relative_to(ROOT).parts[: -node.level] if node.level else ()
             module = ".".join((*above, node.module))
-            modules |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
+            modules |= {module, *(f"{module}.{alias.name}" for alias in node.names)}  # the name may be a module
         elif isinstance(node, ast.Import):
             modules |= {alias.name for alias in node.names}
     names = (module.split(".") for module in modules)
     files = (ROOT.joinpath(*name).with_suffix(".py") for name in names if name[0] == "stages")
-    return frozenset(file for file in files if file.exists() and file.parent != PLUMBING)  # no file: no module
+    return frozenset(file for file in files if file.exists() and file.parent != PLUMBING)  # no file: not a module
 
 
 def modules(source: Path) -> list[str]:
-    """Names the modules of this repository that `source` runs, as `import` takes them, itself included."""
+    """Returns the dotted names of the modules in the closure of `source`, which contains `source` itself."""
     files = sorted(file for file in closure(source) if file.suffix == ".py" and file.is_relative_to(ROOT))
     return [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
 
@@ -68,12 +71,12 @@ def code_digest(source: Path, as_loaded: bool = False) -> str:
 
     Args:
         source: a Python file of this repository.
-        as_loaded: take every file as this process first met it, which is about when it imported it.
+        as_loaded: take every file as this process first hashed it, about when it imported it, and not as it is now.
     """
     content = _first_digest if as_loaded else sha256
     hashed = hashlib.sha256()
     for file in sorted(closure(source)):
-        name = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file.name
+        name = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file.name  # code from elsewhere, as of tests
         hashed.update(f"{name} {content(file)}\n".encode())
     return hashed.hexdigest()
 
@@ -84,12 +87,14 @@ _first_digest = cache(sha256)
 def of_jobs(function: Callable, jobs: Sequence[tuple[dict, tuple[Path, ...]]]) -> list[str]:
     """Computes the fingerprints of jobs that call one function.
 
+    An input counts by its content and by its path relative to the working directory.
+
     Args:
-        function: what the jobs call.
-        jobs: the settings (JSON) and the input files and folders of each.
+        function: the function that all jobs call.
+        jobs: for each job its settings (JSON), and its input files and folders.
 
     Returns:
-        32 hexadecimal digits for each job.
+        For each job, in their order, the first 32 hexadecimal digits of a SHA-256.
 
     Raises:
         FileNotFoundError: an input is not there; the message names it.
@@ -107,11 +112,14 @@ def of_jobs(function: Callable, jobs: Sequence[tuple[dict, tuple[Path, ...]]]) -
 
 
 def identity(function: Callable, as_loaded: bool = False) -> list:
-    """Names what decides the result of a function beside its arguments: its code and the libraries' versions.
+    """Returns what decides the result of a function in addition to its arguments.
 
     Args:
         function: a function of this repository.
-        as_loaded: take every file of its code as this process first met it.
+        as_loaded: as in `code_digest`.
+
+    Returns:
+        The function's qualified name, the digest of its code, and the version of every one of LIBRARIES by name.
     """
     versions = {library: metadata.version(library) for library in LIBRARIES}
     return [function.__qualname__, code_digest(Path(inspect.getfile(function)), as_loaded), versions]

@@ -15,10 +15,10 @@ from filelock import FileLock, Timeout
 
 
 def visible() -> tuple[str, ...]:
-    """What CUDA_VISIBLE_DEVICES calls the GPUs of this machine; found without loading a library that would take one.
+    """Returns the GPUs that CUDA would use here, by number or UUID as in CUDA_VISIBLE_DEVICES; () where there are none.
 
-    A PyTorch that is built without CUDA has none. Of a list CUDA takes what stands before the first name that is none,
-    such as -1 or Slurm's NoDevFiles.
+    They are found without loading a library that would occupy one. A PyTorch that is built without CUDA uses none.
+    Where the variable is set, CUDA reads it up to the first entry that names no GPU, such as -1 or Slurm's NoDevFiles.
     """
     if built_without_cuda():
         return ()
@@ -26,7 +26,7 @@ def visible() -> tuple[str, ...]:
     if visible is not None:
         names = (name.strip() for name in visible.split(","))
         return tuple(takewhile(lambda name: name.isdecimal() or name.startswith(("GPU-", "MIG-")), names))
-    return _of_every_gpu(pynvml.nvmlDeviceGetUUID)  # not their numbers, as CUDA has them in another order
+    return _of_every_gpu(pynvml.nvmlDeviceGetUUID)  # no numbers: CUDA counts in another order
 
 
 def names() -> tuple[str, ...]:
@@ -35,7 +35,7 @@ def names() -> tuple[str, ...]:
 
 
 def _of_every_gpu(property_of: Callable) -> tuple[str, ...]:
-    """Asks the driver for a property of every GPU; nothing where there is no driver, or none that answers."""
+    """Applies a function of pynvml to the handle of every GPU; returns () where no driver answers."""
     try:
         pynvml.nvmlInit()
         numbers = range(pynvml.nvmlDeviceGetCount())
@@ -49,17 +49,18 @@ def built_without_cuda() -> bool:
     return metadata.version("torch").endswith("+cpu")
 
 
-@cache  # which keeps the lock
+@cache  # keeps the lock alive, and a further call takes no second GPU
 def take(gpus: tuple[str, ...]) -> FileLock:
-    """Binds this worker process to the GPU that the fewest workers of this user hold.
+    """Binds this worker process to the GPU that the fewest workers of this user hold, by CUDA_VISIBLE_DEVICES.
 
-    It must come before a library is loaded that asks for a GPU: CUDA_VISIBLE_DEVICES is read then, and once.
+    It must come before any library is loaded that asks for a GPU, since the variable is read then, and only once.
+    Every worker locks a numbered place on its GPU; place 0 of every GPU is tried first, then place 1 of every GPU.
 
     Args:
-        gpus: identifiers, as `visible` returns them.
+        gpus: identifiers, as `visible` returns them; at least one.
 
     Returns:
-        The lock, which holds until the process ends.
+        The lock on the place, which holds until the process ends.
     """
     folder = private_folder()
     for place, gpu in ((place, gpu) for place in count() for gpu in gpus):
@@ -71,10 +72,10 @@ def take(gpus: tuple[str, ...]) -> FileLock:
 
 
 def private_folder() -> Path:
-    """A folder for what the processes of one user share on one machine.
+    """Makes, where it is missing, and returns the folder for what this user's processes share on one machine.
 
     Raises:
-        ValueError: another could write there too, or has put something else in its place.
+        ValueError: another user could write there, too, or something else stands in its place.
     """
     above = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     folder = Path(above) / f"fewer-attention-weights-{os.getuid()}"

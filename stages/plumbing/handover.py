@@ -1,8 +1,8 @@
 """What one stage hands to another: dvc.yaml names it, and the maker's record in data/runs has the SHA-256 of each file.
 
-A stage that finds its input missing or other than it was left, or a file there that no stage has left, stops with the
-file's name. This costs one more reading of the inputs, several files at a time: 0.6 GB a second on a core without
-instructions for SHA-256.
+A stage stops with the name of a file where an input is missing, where it is not as its maker left it, and where a file
+stands there that no stage has left. The check reads the inputs once more, several files at a time: 0.6 GB a second on a
+core without instructions for SHA-256.
 """
 
 import json
@@ -18,13 +18,17 @@ from stages.plumbing.files import CHECKED, PREDICTIONS, RESULTS, digests
 from stages.plumbing.observations import RUNS
 from stages.plumbing.settings import Settings
 
-MAY_LACK = {PREDICTIONS}  # as in a study of pre-training
+MAY_LACK = {PREDICTIONS}  # inputs that may be missing, as in a study of pre-training alone
 PIPELINE = Path(__file__).parents[2] / "dvc.yaml"
 
 
 @dataclass(frozen=True)
 class Command:
-    """One command of dvc.yaml: its stage, the arguments from the stage's matrix, the paths that it reads and writes."""
+    """One command of dvc.yaml.
+
+    stage: the name of its stage. arguments: its values of the stage's matrix, by name; empty without a matrix. reads,
+    writes: the paths under `deps` (folders of code among them) and `outs`.
+    """
 
     stage: str
     arguments: dict[str, str]
@@ -34,15 +38,15 @@ class Command:
 
 @cache
 def pipeline() -> dict:
-    """The stages of dvc.yaml."""
+    """The entries of dvc.yaml by the names of the stages, in the order of the file; read once."""
     return read_yaml(PIPELINE)["stages"]
 
 
 def commands(settings: Settings) -> dict[str, Command]:
-    """All commands of dvc.yaml by the names that DVC gives them, in an order in which each comes after what it reads.
+    """Returns all commands of dvc.yaml by the names that DVC gives them, each after those whose outputs it reads.
 
-    A stage with a matrix has a command for every combination of its values (`pretraining@original-tiny`), every other
-    stage has one, of its own name.
+    A stage with a matrix has a command for every combination of its values (`pretraining@original-tiny`); every other
+    stage has one command, under its own name.
     """
     by_name = {}
     for stage, entry in pipeline().items():
@@ -55,11 +59,11 @@ def commands(settings: Settings) -> dict[str, Command]:
 
 
 def paths(entries: list, arguments: dict[str, str]) -> tuple[Path, ...]:
-    """The paths of `deps` or `outs` of dvc.yaml, some of which have options.
+    """Returns the paths under `deps` or `outs` of one stage of dvc.yaml.
 
     Args:
-        entries: of one stage.
-        arguments: of one command of its matrix, which take the places of `${item.NAME}`; empty leaves these.
+        entries: the entries there: a text or, for a path with options, a dictionary {path: options}.
+        arguments: values by name, which replace `${item.NAME}`; where a name is missing, `${item.NAME}` stays.
     """
     texts = [entry if isinstance(entry, str) else next(iter(entry)) for entry in entries]
     for argument, value in arguments.items():
@@ -68,17 +72,20 @@ def paths(entries: list, arguments: dict[str, str]) -> tuple[Path, ...]:
 
 
 def require_inputs(settings: Settings, stage: str, arguments: dict[str, str]) -> None:
-    """Checks all data that dvc.yaml lists for a stage and that another stage makes.
+    """Checks the inputs of a stage, as dvc.yaml lists them, that other stages make; every file of them by its SHA-256.
 
-    Of a folder to which several stages add, a pipeline may leave some out: what is there is checked.
+    Where several stages add to one folder (data/observations), a pipeline may leave out some of these stages: of such a
+    folder, and of MAY_LACK, only the files that are there are checked.
 
     Args:
         settings: of params.yaml.
-        stage: its name in dvc.yaml.
-        arguments: that it was given, by name: those of its matrix, or of the part that it does.
+        stage: its name in dvc.yaml; one that is not there has nothing to check.
+        arguments: the arguments that the stage was given, by name: the values of its matrix, or the part of its work
+            that it is to do. Commands of other values do not count as makers of its inputs.
 
     Raises:
-        ValueError: some of it has yet to be made, or a file is not what its stage left, or was left by none.
+        ValueError: an input has yet to be made; a file is missing, or is not as its maker left it; a file stands in an
+            input that is in no record; or a record is no JSON.
     """
     entry = pipeline().get(stage, {"deps": []})
     inputs = [path for path in paths(entry["deps"], arguments) if path != CHECKED]
@@ -91,7 +98,7 @@ def require_inputs(settings: Settings, stage: str, arguments: dict[str, str]) ->
     required = []
     for path in (path for path in inputs if path not in MAY_LACK):
         parts = [output for output in makers if output.is_relative_to(path)]
-        if _below(path, makers):
+        if _below(path, makers):  # one output, or a part of one
             required.append(path)
         elif len({makers[output].partition("@")[0] for output in parts}) == 1:
             required += parts
@@ -121,10 +128,14 @@ def require_inputs(settings: Settings, stage: str, arguments: dict[str, str]) ->
 
 
 def output_digests(stage: str, arguments: dict[str, str]) -> dict[str, str | None]:
-    """The SHA-256 of every file that a stage has left, by its path.
+    """Computes the SHA-256 of every file that a stage has left, by the file's path; None for a link that leads nowhere.
 
     Left out are its record in data/runs, which will hold these digests, and finished jobs in data/results, which no
     other stage reads and which have checksums of their own.
+
+    Args:
+        stage: its name in dvc.yaml; one that is not there has left nothing.
+        arguments: the values of its matrix, by name.
     """
     outputs = paths(pipeline().get(stage, {"outs": []})["outs"], arguments)
     files = [file for path in outputs if not _below(path, (RUNS, RESULTS)) for file in _files(path)]
@@ -132,20 +143,26 @@ def output_digests(stage: str, arguments: dict[str, str]) -> dict[str, str | Non
 
 
 def seconds_taken(command: str) -> float:
-    """How long a command took, by its record, which `require_inputs` has found to be JSON; NaN where it has none."""
+    """Returns how many seconds a command took, by its record; NaN where there is no record, or no time in it.
+
+    The record is JSON, as `require_inputs` has found before.
+    """
     record = _record(command)
     return json.loads(record.read_text()).get("seconds", nan) if record.exists() else nan
 
 
 def _name(stage: str, arguments: dict[str, str]) -> str:
+    """DVC's name of a command: STAGE, and for a stage with a matrix STAGE@VALUE-VALUE."""
     return "@".join(filter(None, (stage, "-".join(arguments.values()))))
 
 
 def _record(command: str) -> Path:
+    """The record of a command: data/runs/pretraining-original-tiny.json for `pretraining@original-tiny`."""
     return RUNS / f"{command.replace('@', '-')}.json"
 
 
 def _recorded(record: Path) -> dict[str, str]:
+    """The SHA-256 of each file that a record names, by the file's path. ValueError for what is no record."""
     try:
         return json.loads(record.read_bytes()).get("files", {})
     except (ValueError, AttributeError):
@@ -154,10 +171,11 @@ def _recorded(record: Path) -> dict[str, str]:
 
 
 def _files(path: Path) -> list[str]:
-    """The path itself where it is a file, else all files and links below it; not hidden ones, still being written."""
+    """The path itself where it is a file, else all files and links below it; hidden ones are still being written."""
     below = sorted(file for file in path.rglob("*") if not any(part.startswith(".") for part in file.parts))
     return [file.as_posix() for file in (path, *below) if file.is_file() or file.is_symlink()]
 
 
 def _below(file: Path | str, folders: Iterable[Path]) -> bool:
+    """Whether a path is one of `folders`, or lies in one of them."""
     return any(Path(file).is_relative_to(folder) for folder in folders)

@@ -1,17 +1,18 @@
-"""Runs a list of independent jobs on all cores of a machine, or of a Dask cluster, each at most once.
+"""Runs a list of independent jobs on all cores or GPUs of a machine, or on a Dask cluster, each at most once.
 
-A finished job leaves `result.json` in data/jobs/FUNCTION/FINGERPRINT/, where any stage finds it. The fingerprint covers
-all that decides the result (fingerprints.py), so a killed or edited stage redoes only what changed. What a job has left
-is checked before it is used (results.py), and computed again where it is damaged. The folder is the job's own, and
-locked while it is at work: it may keep checkpoints there and go on from them. data/jobs can be deleted at any time.
+A job function takes a job's settings and the job's own folder, and returns JSON. A finished job leaves `result.json` in
+data/jobs/FUNCTION/FINGERPRINT/, where any stage finds it. The fingerprint covers everything that decides the result
+(fingerprints.py), so a killed or edited stage computes only what is missing or has changed. What a job has left is
+checked before it is used (results.py), and computed again where it is damaged. A job at work holds the lock of its
+folder; it may keep checkpoints there and go on from them. data/jobs can be deleted at any time.
 
 A cluster (extra `cluster`): `dask scheduler`, and on every machine `dask worker tcp://HOST:8786 --nthreads 1
 --nworkers N`, in an environment where this repository is installed, with its folder under the same path (a shared
-file system). When a worker dies, others redo what it was at.
+file system). When a worker dies, others do its unfinished jobs again.
 
-Several processes can share every job instead, one a GPU, on one machine or more: `torchrun --nproc-per-node N -m
-stages pretraining ...`, or `accelerate launch`. They run the jobs one after another, and the first of them writes, to a
-folder that all of them see.
+Several processes can instead share every job, one process per GPU, on one machine or more: `torchrun --nproc-per-node N
+-m stages pretraining ...`, or `accelerate launch`. They do the jobs one after another, and the first of the processes
+writes, to a folder that all of them see.
 """
 
 import ctypes
@@ -39,7 +40,8 @@ from stages.plumbing.files import RESULTS
 from stages.plumbing.run import Run
 
 FOLDER = Path("data/jobs")
-# What a user can mend: its message says how, and no traceback is shown. A disk full of weights is a SafetensorError.
+# Errors that a user can mend: the message says how, and no traceback is shown. Writing weights to a full disk raises a
+# SafetensorError.
 MENDABLE = (ValueError, OSError, MemoryError, SafetensorError)
 OTHER_CODE = (
     "  its worker has loaded other code, or has other versions of libraries, than this checkout; restart the worker"
@@ -48,15 +50,15 @@ OTHER_CODE = (
 
 @dataclass(frozen=True)
 class Job:
-    """A call of a function that decides one result.
+    """A call of a job function, which decides one result.
 
-    name: what progress and errors call it.
-    settings: all that the function needs beside the inputs: a run, or JSON.
-    inputs: files and folders whose content decides the result beside the settings and the code.
-    leaves: files and folders that the function leaves in the job's folder because this run wants them. They are no part
-    of the fingerprint: a job that has its result is called again where one of them is missing, and a run that wants
-    fewer reuses the job.
-    places: where an output of a stage has what the function leaves under such a name (results.py).
+    name: what progress and errors call the job.
+    settings: the first argument of the function: a Run, or a dictionary that is JSON.
+    inputs: files and folders whose content decides the result together with the settings and the code.
+    leaves: names of files and folders that the function must leave in the job's folder for this run. They are no part
+    of the fingerprint: a job that has a result is called again where one of them is missing, and a run that wants fewer
+    of them reuses the job.
+    places: by such a name, where another output of the stage keeps that file or folder (results.py).
     """
 
     name: str
@@ -67,7 +69,7 @@ class Job:
 
     @property
     def content(self) -> dict:
-        """What decides the result among the settings."""
+        """The settings that decide the result, as JSON; a Run may hold others."""
         return self.settings.content if isinstance(self.settings, Run) else self.settings
 
 
@@ -81,25 +83,28 @@ def run(
 ) -> list[tuple[Path, dict]]:
     """Calls `function(settings, folder)` for every job that has no result yet.
 
-    Every worker computes with one thread, so a result does not depend on how many run beside it.
+    Every worker computes with one thread, so a result does not depend on how many workers there are.
 
     Args:
-        function: returns JSON. It imports heavy libraries in its own body, so that only the workers pay for them.
+        function: the job function: takes the settings and the folder of a job, and returns JSON. It imports heavy
+            libraries in its own body, so that only the workers load them.
         jobs: independent of each other.
         stage: the name under which progress and errors are printed.
-        workers: how many processes compute at a time; None takes every core; the address of a Dask scheduler takes all
-            workers that it has.
-        on_gpu: the jobs compute on a GPU where there is one. `workers` None then takes every GPU, and more workers than
-            GPUs share them.
-        shared: several processes can do one job together.
+        workers: how many processes compute at a time; None for one per core; the address of a Dask scheduler for all
+            workers of its cluster.
+        on_gpu: whether the jobs compute on a GPU where there is one. With `workers` None there is then one process per
+            GPU; more processes than GPUs share them.
+        shared: whether several processes (torchrun, accelerate) can do one job together.
 
     Returns:
-        Folder and result of every job, in the order of `jobs`.
+        (folder, result) of every job, in the order of `jobs`. Of several processes only the first returns; the others
+        exit.
 
     Raises:
-        RuntimeError: jobs have failed. It is raised at the end, with all failures, after the other jobs are done; in
-            several processes at the first failure.
+        RuntimeError: jobs have failed; raised with all failures after the other jobs are done, in several processes at
+            the first failure. Or the folder of a job was deleted meanwhile.
         ValueError: several processes were started for jobs that cannot be shared.
+        FileNotFoundError: an input of a job is missing.
     """
     if processes() > 1 and not shared:
         raise ValueError(f"{stage}: several processes cannot share its jobs; run it without torchrun or accelerate")
@@ -132,15 +137,15 @@ def run(
 
 
 def prepare(stage: Path, workers: int | str | None) -> None:
-    """Has the server of processes (pool.py) load what the jobs of a stage import, while the stage itself still loads.
+    """Has the server of processes (pool.py) import what the jobs of a stage import, while the stage itself still loads.
 
-    That takes longer than all that a stage does before its jobs, so both are done at once; `run` then finds the server
-    begun. Whether there are jobs to compute is not known yet: where there are none, the server ends with the stage.
-    Nothing is done where `run` may need no server: on a cluster, in one of several processes, beside a GPU.
+    This takes longer than everything that a stage does before its jobs, so both are done at once, and `run` finds the
+    server started. Whether there are jobs to compute is not known yet: where there are none, the server ends with the
+    stage. Nothing is done where `run` may need no server: on a cluster, in one of several processes, or with a GPU.
 
     Args:
         stage: the file of the stage. Where neither `jobs.run(` nor `model_jobs.run(` stands in its own text, the
-            server begins later, with the first job.
+            server starts later, with the first job.
         workers: as in `run`.
     """
     runs_jobs = "jobs.run(" in stage.read_text(encoding="utf-8")  # the end of both names
@@ -149,10 +154,10 @@ def prepare(stage: Path, workers: int | str | None) -> None:
 
 
 def _finished_results(jobs: list[Job], folders: list[Path], stage: str) -> list[dict | None]:
-    """The results of finished jobs, None for the others.
+    """Returns the result of every finished job and None for every other, in order.
 
-    A damaged job is named and deleted, and so begins anew: its checkpoint is no safer than the rest, and the files that
-    stages have linked must not be overwritten.
+    A damaged job is reported and its folder deleted, so that it begins anew: its checkpoint is no safer than the rest,
+    and files to which stages hold hard links must not be overwritten in place.
     """
 
     def result_of(job: Job, folder: Path) -> dict | None:
@@ -170,7 +175,7 @@ def _finished_results(jobs: list[Job], folders: list[Path], stage: str) -> list[
 
 
 def _bring_back(job: Job, folder: Path) -> None:
-    """Copies a job that is not in data/jobs from what a stage has handed on, unless another stage is computing it."""
+    """Restores a job that is missing in data/jobs from data/results, unless another stage computes (locks) it."""
     if RESULTS.exists() and not rank() and not (folder / results.RESULT).exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(Timeout), FileLock(folder.with_suffix(".lock"), blocking=False):
@@ -178,13 +183,13 @@ def _bring_back(job: Job, folder: Path) -> None:
 
 
 def _finished(job: Job, folder: Path) -> dict | None:
-    """The result of a job; None where it is not finished, or must leave more than it has left."""
+    """The result of a job; None where the job is not finished, or one of the files that it must leave is missing."""
     result = results.read(folder)
     return result if all((folder / name).exists() for name in job.leaves) else None
 
 
 def rank() -> int:
-    """The number of this process among `processes()`, from 0."""
+    """The number of this process among all `processes()`, from 0; 0 also without torchrun or accelerate."""
     return int(os.environ.get("RANK", 0))
 
 
@@ -194,17 +199,18 @@ def processes() -> int:
 
 
 def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | str | None, on_gpu: bool):
-    """Yields (name, error or None) as jobs end, in any order."""
+    """Does the jobs of `work` (job, folder), and yields (name, text of the error or None) as they end, in any order."""
     if not work:
         return
     on_cluster = isinstance(workers, str)
+    # (): no GPU, or none to choose, as the launcher has; None: every worker of a cluster looks for its own
     devices = () if processes() > 1 or not on_gpu else None if on_cluster else gpus.visible()
     identity = fingerprints.identity(function) if on_cluster else None
     calls = [(job.name, (function, job, folder.resolve(), Path.cwd(), devices, identity)) for job, folder in work]
     if processes() > 1:
         for name, arguments in calls:
             yield name, (error := _one(*arguments))
-            if error:  # the other processes would wait for this one
+            if error:  # in a further job, the other processes would wait for this one
                 return
     elif on_cluster:
         yield from pool.on_cluster(_one, calls, workers)
@@ -225,16 +231,16 @@ def _one(
     """Does one job in a worker process, unless another has done it.
 
     Args:
-        function: of `run`.
-        job: to do.
-        folder: of the job.
-        directory: in which the stage runs, to which all relative paths refer.
-        devices: GPUs of which the worker takes one; None where it is to look for those of its own machine.
-        identity: of the function where the job was planned, for a worker that may have loaded its code long before;
-            None for one that has not.
+        function: the job function.
+        job: the job to do.
+        folder: the job's folder, as an absolute path.
+        directory: the working directory of the stage, to which all relative paths refer.
+        devices: GPUs of which the worker takes one; empty for none; None where it is to look for those of its machine.
+        identity: `fingerprints.identity` of the function where the jobs were planned, for a worker of a cluster, which
+            may have loaded other code long before; None for a worker that this stage has started.
 
     Returns:
-        What went wrong, if anything.
+        The text of the error; None where the job is done.
     """
     if identity is not None and identity != fingerprints.identity(function, as_loaded=True):
         return OTHER_CODE
@@ -251,7 +257,7 @@ def _one(
                 result = function(job.settings, folder)
                 if not rank():
                     results.write(folder, job.name, job.content, result)
-    except Exception as error:  # reported with all the others by `run`
+    except Exception as error:  # reported with all the others by `run`; what gets a remedy can be mended, too
         text = message(error)
         return f"  {text}" if isinstance(error, MENDABLE) or text != str(error) else traceback.format_exc()
     finally:
@@ -259,10 +265,10 @@ def _one(
 
 
 def _free_memory() -> None:
-    """Hands back what a job has left: models hold themselves in cycles, and the C library keeps freed memory.
+    """Hands back the memory of a finished job: models refer to themselves in cycles, the C library keeps freed memory.
 
-    A cluster takes a worker that grows for leaking, and starts another in its place. What is still there, the libraries
-    above all, stays; later collections need not look at it again.
+    A cluster takes a worker that grows to be leaking, and replaces it. What survives the collection, libraries above
+    all, is frozen, because later collections need not look at it again.
     """
     gc.collect()
     gc.freeze()

@@ -1,6 +1,6 @@
-"""What the report calls a key of params.yaml, and what the papers state of it; both stand where the key is defined.
+"""What the report calls a key of params.yaml, and what the sources state of it; both stand where the key is defined.
 
-A source is named by the letters of stages/scales/laptop.yaml: C is Courtois et al. and CC their released code, K
+A source is named by its letters in stages/scales/laptop.yaml: C is Courtois et al. and CC their released code, K
 Kowsher et al., B the blog post and T the tutorial that it follows, D the draft section and V the paper that it follows.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, Field
 
-# By letter: the source, and where data/published/protocol.yaml has its values
+# By letters: the source, and the section below its name in data/published/protocol.yaml that holds the values
 SOURCES = {
     "C": ("courtois2024", "stated"),
     "CC": ("courtois2024", "released_code"),
@@ -22,7 +22,7 @@ SOURCES = {
     "D": ("aop", "stated"),
     "V": ("aop", "followed"),
 }
-PARTS = {  # parts of params.yaml of which one source alone has something
+PARTS = {  # parts of params.yaml, and the one source with which the keys of each are compared
     "finetuning.courtois2024": "courtois2024",
     "finetuning.kowsher2025": "kowsher",
     "translation.protocols.blog": "hadamard_blog",
@@ -31,32 +31,35 @@ PARTS = {  # parts of params.yaml of which one source alone has something
 
 
 def equal(value: Any, expected: Any) -> bool:
-    """Whether a run has what a source states; the order of a list is nothing to it."""
+    """Whether a run's value is the source's; the order of a list does not matter."""
     return sorted(value) == sorted(expected) if isinstance(expected, list) else value == expected
 
 
 def covers(value: Any, expected: list) -> bool:
-    """Whether a list has all that the source has."""
+    """Whether a run's list has every element of the source's list; it may have more."""
     return set(value) >= set(expected)
 
 
 def count(value: Any, expected: int) -> bool:
-    """Whether a list is as long as the source states."""
+    """Whether a run's list has as many elements as the source states."""
     return len(value) == expected
 
 
 def contains(value: Any, expected: str) -> bool:
-    """Whether a text has what the source states in it."""
+    """Whether a run's value, as text, contains the source's text."""
     return expected in str(value)
 
 
 @dataclass(frozen=True)
 class Stated:
-    """What a source has of a key.
+    """What a source has of a key, and how the value of a run is compared with it.
 
-    place: below the part of the protocol that SOURCES names; `{name}` is the key's last part.
-    value: what the text there stands for; `...` where it is the value itself. compare: (value of a run, this value).
-    also: keys that must be as the source states, too. name: of the key beside this source, where it has one of its own.
+    place: names with full stops between them, below the section of the protocol that SOURCES names; `{name}` stands for
+    the last part of the key.
+    value: what a run is compared with, where the place has only a wording of it; `...` where it has the value itself.
+    compare: takes the value of the run and this value, and returns whether the run is as the source states.
+    also: further keys of params.yaml that must be as the same source states for this key to be so.
+    name: what the report calls the key where it stands next to this source; empty for the usual name.
     """
 
     place: str
@@ -70,16 +73,17 @@ OPEN = Stated("")  # the source leaves the key open, although it needs one
 
 
 class Key:
-    """What the schema says of a key.
+    """What the schema says of a key of params.yaml, for the report.
 
     Args:
-        name: in the report; `{name}` is the key's last part in words, `{part}` the section's name.
-        absent: what null means, where it is not all there is; with settings as `{key}`.
-        only: keys, and the values without which this one has no effect.
-        rule: of the filter, which reads the documents' metadata of that name.
-        items: of a section whose names are free, those of which a source has something; every other name goes by this
-            key itself.
-        stated: what each source has of it, by the letters of SOURCES; a text is a Stated of that place.
+        name: what the report calls the key; `{name}` in it stands for the last part of the key in words, `{part}` for
+            the name of the section that holds the key.
+        absent: what the report shows for null, with other settings as `{KEY}`; empty where null means "all".
+        only: other keys, and the value that each must have for this key to have an effect.
+        rule: for a rule of the filter, the metadata of documents that it reads, by name; empty for every other key.
+        items: for a section whose names are free (`models`), the Keys of the names of which a source has something;
+            every other name has this Key itself. None for a key that is no such section.
+        stated: what each source has of the key, by the letters of SOURCES; a text means Stated(text).
     """
 
     def __init__(
@@ -97,7 +101,7 @@ class Key:
 
 
 def key(name: str, **options: Any) -> Any:
-    """A field of the schema, without a default, with its Key, whose arguments these are."""
+    """Returns a pydantic field without a default that carries a Key, made of these arguments."""
     info = Field()
     info.metadata.append(Key(name, **options))  # pydantic joins it with the metadata of the field's type
     return info
@@ -105,10 +109,10 @@ def key(name: str, **options: Any) -> Any:
 
 @cache
 def of(record: type[BaseModel], name: str) -> Key | None:
-    """The Key of a field of a record; None where the schema has none.
+    """Finds the Key of a field of a record; None where the schema has none.
 
-    A field that the record inherits has the Key that `inherited` of the record has under the field's name or, where it
-    has none, under `*`; otherwise the Key of the record that defines the field.
+    The record is searched first, then its bases in order. In each class, the Key with which the class defines the field
+    comes first, then that in the class's `inherited` under the field's name, then the one there under `*`.
     """
     for kind in record.__mro__:
         metadata = kind.model_fields[name].metadata if name in inspect.get_annotations(kind) else []
@@ -129,7 +133,7 @@ def walk(kind: Any, values: Mapping[str, Any], above: str = "") -> Iterator[tupl
         above: the key of the section with a full stop behind it; empty for the settings as a whole.
 
     Yields:
-        Key with the names of its sections, value, and its Key.
+        The key of params.yaml with the names of its sections (`pretraining.steps`), its value, and its Key or None.
     """
     is_record = inspect.isclass(kind) and issubclass(kind, BaseModel)
     for name, value in values.items():

@@ -1,4 +1,4 @@
-"""Makes the folder of a model complete: beside weights and configuration, its tokenizer and its card.
+"""Completes the folder of a model, which has weights and configuration, with its tokenizer and its card.
 
 Such a folder is what Hugging Face's libraries load, and what `hf upload` takes as it is.
 """
@@ -8,9 +8,10 @@ from pathlib import Path
 
 from stages.plumbing.files import place, write_atomically
 
-SPECIAL = {
+SPECIAL = {  # "cls_token": "[CLS]" and so on
     name: f"[{name[:-6].upper()}]" for name in ("cls_token", "mask_token", "pad_token", "sep_token", "unk_token")
 }
+# A template of Jinja, which `card` fills
 CARD = """---
 {{ card_data }}
 ---
@@ -55,10 +56,10 @@ def complete(folder: Path, tokenizer: Path, length: int, card: str) -> None:
     """Adds the tokenizer, its configuration and the card to a folder that has weights and configuration.
 
     Args:
-        folder: the folder.
-        tokenizer: tokenizer.json of the `tokenizers` library, with BERT's special tokens.
-        length: tokens of a sequence, at most.
-        card: text of README.md.
+        folder: the folder of the model.
+        tokenizer: a tokenizer.json of the `tokenizers` library, with BERT's special tokens.
+        length: the longest sequence of the model, in tokens.
+        card: the text of README.md.
     """
     place(tokenizer, folder / "tokenizer.json")
     settings = SPECIAL | {
@@ -79,16 +80,16 @@ def card(
     task: str,
     measured: dict[tuple[str, str, str], float],
 ) -> str:
-    """Writes a model card with metadata that the hub understands.
+    """Renders a model card with metadata that the hub understands.
 
     Args:
-        folder: where the model will stand.
-        title: heading of the card.
+        folder: where the model will stand, as the example in the card names it.
+        title: the heading of the card.
         text: what the model is, as Markdown.
-        operator: its operator's name in the run.
-        variant: the settings of that operator, as `Settings.variant` gives them: of a user's own, the file too.
-        task: of the hub, such as `fill-mask`.
-        measured: value by (name of the data, part of them, metric).
+        operator: the name of its operator in params.yaml.
+        variant: what `Settings.variant` returns for this name, with the file and digest of a user's own operator.
+        task: the hub's name of the task, such as `fill-mask`.
+        measured: values by (name of the data, part of the data, metric); they are rounded to six decimals.
 
     Returns:
         The text of README.md.

@@ -19,16 +19,17 @@ def run(
     """Does the jobs of a plan, writes its observations and hands the results on.
 
     Args:
-        function: as `jobs.run` calls it.
-        plan: runs that have a `job`.
-        stage: its name in dvc.yaml.
-        workers: as `jobs.run` takes them.
-        outputs: takes every run with the folder and the result of its job. It writes what the stage leaves beside, and
-            returns the observations and what the record in data/runs says beside.
-        whole: the plan is all of the stage's. Of a part the jobs alone are done, and nothing is left.
+        function: a job function, as `jobs.run` takes it.
+        plan: runs with a property `job`, a Job.
+        stage: the stage's name in dvc.yaml.
+        workers: as in `jobs.run`.
+        outputs: takes (run, folder of its job, result of its job) for every run, in the order of the plan. It writes
+            the further outputs of the stage, and returns the observations and what the record in data/runs is to hold
+            in addition to what every record holds.
+        whole: whether the plan is all that the stage does. Of a part only the jobs are done, and no output is written.
 
     Returns:
-        What the stage's `main` does: the second of `outputs`, and None of a part.
+        What the stage's `main` returns: the second of what `outputs` returns; None for a part.
     """
     left = jobs.run(function, [run.job for run in plan], stage, workers, on_gpu=True)
     if not whole:

@@ -1,7 +1,7 @@
-"""The one record in which every measurement is written, and the provenance that stands beside it.
+"""The one form in which every measurement is written, and the provenance of a run.
 
-One row is one number: data/observations/STAGE-*.csv. Every table and figure of the report is a selection of rows.
-Nothing in a row depends on a clock; times go to data/runs/*.json, which the report alone reads.
+One row is one number, in data/observations/STAGE.csv (pretraining: pretraining-OPERATOR-SIZE.csv). Every table and
+figure of the report is a selection of rows. When a stage ran, and how long, is no observation: data/runs/*.json has it.
 """
 
 import math
@@ -21,10 +21,10 @@ from stages.plumbing.files import write_atomically
 from stages.plumbing.fingerprints import LIBRARIES
 
 FOLDER = Path("data/observations")
-NOT_PRETRAINED = "not_pretrained"  # operator of runs of `original` that start from untrained weights, a baseline
+NOT_PRETRAINED = "not_pretrained"  # `operator` of a baseline: `original`, fine-tuned from untrained weights
 RUNS = Path("data/runs")
-PACKAGES = (*LIBRARIES, "datasets", "pandas", "dvc")
-# For Git: a user's operators stand beside dvc.yaml; the scales are parameters, which the report shows.
+PACKAGES = (*LIBRARIES, "datasets", "pandas", "dvc")  # whose versions a record holds
+# Paths of code, for Git: a user's operators stand next to dvc.yaml; scales are parameters, which the report shows.
 CODE = [":(glob)stages/**/*.py", ":(glob)stages/**/*.yaml", ":(exclude)stages/scales", ":(glob)*.py", "dvc.yaml"]
 
 
@@ -34,10 +34,10 @@ class Observation:
 
     value: scores as fractions in [-1, 1], but BLEU from 0 to 100; losses in nats per masked token, or per sub-word of a
     translation; times in seconds; parameters as counts; every other metric in the unit that its name or stage states.
-    n: number of examples (or masked tokens) behind the value.
-    condition: what was varied beside the seeds, such as `step=250`.
-    evaluated_on: column of the papers' tables (`mnli_m`, `mnli_mm`; otherwise the task's name).
-    operator, size: of the model; a baseline has its own name as operator, and no size.
+    n: the number of examples (or masked tokens, or sub-words) behind the value.
+    condition: what was varied in addition to the seeds, such as `step=250`.
+    evaluated_on: the column of the papers' tables (`mnli_m`, `mnli_mm`; otherwise the task's name).
+    operator, size: names in params.yaml; a baseline has its own name as operator, and may have no size.
     """
 
     stage: str
@@ -55,11 +55,12 @@ class Observation:
 
 
 COLUMNS = tuple(field.name for field in fields(Observation))
+# of pandas; Int64 holds missing values. Every other column is text.
 TYPES = {"value": "float64", "pretraining_seed": "Int64", "finetuning_seed": "Int64", "n": "Int64"}
 
 
 def write(path: Path, rows: Iterable[Observation]) -> None:
-    """Writes rows in the given order; floats with all their digits, so that equal runs give equal bytes.
+    """Writes rows as CSV in the given order; floats with all their digits, so that equal runs give equal bytes.
 
     Raises:
         ValueError: a value is not finite; the message holds its row.
@@ -73,7 +74,7 @@ def write(path: Path, rows: Iterable[Observation]) -> None:
 
 
 def read(paths: Iterable[Path]) -> pd.DataFrame:
-    """All rows of the given files, in order.
+    """Returns all rows of the given files, in order, as a frame of COLUMNS.
 
     Raises:
         ValueError: a file is missing or has other columns; the message names it.
@@ -93,7 +94,7 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
 
 
 def provenance() -> dict:
-    """When, and on what, a run begins: a part of its record, data/runs/NAME.json."""
+    """Returns when and on what a run begins, as JSON: a part of its record, data/runs/NAME.json."""
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
@@ -107,7 +108,7 @@ def provenance() -> dict:
 
 
 def _commit() -> str:
-    """The Git commit of the working tree, marked where the code differs from it (the report shows the parameters)."""
+    """The Git commit of the working tree, with `-modified` where CODE differs from it; `unknown` where Git fails."""
     try:
         commit = _git("rev-parse", "HEAD").strip()
         return f"{commit}-modified" if _git("status", "--porcelain", "--", *CODE) else commit

@@ -1,7 +1,7 @@
-"""What the operators say of themselves: name, equation, source, settings. Read from their text, without torch.
+"""Reads what the operators say of themselves (name, equation, source, settings) from the text of their classes.
 
-Every class with a literal `name` is an operator; what it does not say, its base class says. So the settings can be
-checked, and the report can print equations, in a process that needs no torch.
+Every class with a literal `name` is an operator; an attribute that it does not define is that of its base class. No
+class is imported, so that the settings can be checked, and the report can print equations, without torch.
 """
 
 import ast
@@ -11,15 +11,16 @@ from pathlib import Path
 from stages.plumbing.files import read_once
 
 FOLDER = Path(__file__).parents[1] / "attention"
-TEXTS = ("name", "equation", "source", "label")
+TEXTS = ("name", "equation", "source", "label")  # fields of Description that must be texts
 
 
 @dataclass(frozen=True)
 class Description:
-    """name: in params.yaml. exportable: a stock BERT can be made of it. label, look: in the report (base.py).
+    """What one operator says of itself; base.py in stages/attention explains each attribute.
 
-    starts: values of a variant's `start`, the source's first. scores_alone: the parameters that serve the scores alone,
-    which a variant's `score_rate` is for. file: where the class stands.
+    name: in params.yaml. equation, source, label, look: for the report. exportable: whether a stock BERT can be made of
+    it. starts: the values that a variant's `start` may have, that of the operator's source first. scores_alone: the
+    parameters, by name, that serve the scores alone; `score_rate` sets their learning rate. file: of the class.
     """
 
     name: str
@@ -37,11 +38,15 @@ def described(users_file: Path | None = None) -> dict[str, Description]:
     """Reads the descriptions of all operators, those of this repository first.
 
     Args:
-        users_file: a file with operators of the user's own; where there is no such file, there are none.
+        users_file: a file with operators of the user's own; None, or a file that does not exist, adds none.
+
+    Returns:
+        Descriptions by the name of the operator.
 
     Raises:
-        ValueError: the file is no Python, one of its operators lacks an equation or a source, or has the
-            name of another, or one of its classes is called as one of this repository.
+        ValueError: the file is no Python; an operator in it lacks an attribute of Description, has one of TEXTS that is
+            no text, or has the name of another operator; a class in it is named like one of this repository, or is its
+            own base.
     """
     classes, descriptions = {}, {}
     for file in [*sorted(FOLDER.glob("*.py")), *([users_file] if users_file and users_file.exists() else [])]:
@@ -65,7 +70,7 @@ def described(users_file: Path | None = None) -> dict[str, Description]:
 
 @read_once(1000)  # settings are checked, and variants looked up, again and again
 def _classes(file: Path) -> dict[str, tuple[list[str], dict]]:
-    """By class: the names of its base classes, and its attributes that are literals, beside them its file."""
+    """Returns for each class of a file, by name: the names of its base classes; its literals, and `file`, by name."""
     try:
         body = ast.parse(file.read_text(encoding="utf-8")).body
     except SyntaxError as error:
@@ -80,6 +85,7 @@ def _classes(file: Path) -> dict[str, tuple[list[str], dict]]:
 
 
 def _literals(node: ast.ClassDef) -> dict:
+    """The attributes of a class, by name, whose values are literals; methods and computed values are left out."""
     values = {}
     for statement in node.body:
         match statement:
@@ -91,18 +97,18 @@ def _literals(node: ast.ClassDef) -> dict:
                 continue
         try:
             values[name] = ast.literal_eval(value)
-        except ValueError:  # computed, so not of the description
+        except ValueError:  # computed, so no part of the description
             continue
     return values
 
 
 def _inherited(label: str, classes: dict, below: tuple[str, ...] = ()) -> dict:
-    """The literals of a class and of its base classes, of which the class itself and the first base go first.
+    """Returns the literals of a class and its bases, by name; the class precedes its bases, a base those listed later.
 
     Args:
-        label: name of the class.
-        classes: of all files, as `_classes` gives them.
-        below: the classes whose base it is.
+        label: the name of the class; one that is not in `classes`, such as nn.Module, has no literals.
+        classes: the classes of all files, as `_classes` returns them.
+        below: the names of the classes that led here as to their base, from which a circle is seen.
     """
     bases, literals = classes.get(label, ([], {}))
     if label in below:

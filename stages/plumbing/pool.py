@@ -1,8 +1,8 @@
 """Where jobs are computed: in processes of this machine, or on a Dask cluster.
 
 Processes of this machine are forked from a server that has imported what the jobs run, once for all of them, and has
-computed nothing: no thread and no GPU is inherited. Where that cannot be had (macOS, Windows), and for jobs on GPUs,
-every process imports for itself.
+computed nothing: they inherit no thread and no GPU. Without such a server (macOS, Windows), and for jobs on GPUs, every
+process imports for itself.
 """
 
 import atexit
@@ -25,14 +25,14 @@ import threadpoolctl
 
 from stages.plumbing import bars
 
-CONNECTION_SECONDS = 30
+CONNECTION_SECONDS = 30  # to wait for a scheduler, and then for its first worker
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 KILLED = (
     "  its process was killed; run the same command again, with fewer `workers` or a smaller batch if memory ran out"
 )
 
-Outcome = tuple[str, Any]  # name of a job; what its call has returned, or why it has not
+Outcome = tuple[str, Any]  # name of a job; what its call has returned, or the text of the error
 
 
 def in_processes(
@@ -40,25 +40,26 @@ def in_processes(
 ) -> Iterator[Outcome]:
     """Calls `call(*arguments)` for every job in one of several processes of this machine.
 
-    A process that is killed fails the job that it was at, and another takes its place. All end with this process.
+    When a process is killed, only the job that it was doing fails, and another process takes its place. All processes
+    end with this one.
 
     Args:
         call: a function that can be imported.
         work: name and arguments of every job.
         number: how many processes compute at a time.
-        modules: what the jobs import; None where every process is to import for itself.
+        modules: names of the modules that the jobs import; None where every process is to import for itself.
 
     Yields:
-        Name and what `call` returns, as jobs end, in any order.
+        The name of a job, and what `call` has returned or KILLED, as jobs end, in any order.
     """
     served = modules is not None and sys.platform == "linux"
     if served:
         begin_server(modules)
     context = multiprocessing.get_context("forkserver" if served else "spawn")
-    waiting, at_work = deque(work), {}
+    waiting, at_work = deque(work), {}  # at_work: (name of the job, its executor) by future
     with ExitStack() as processes:
 
-        def begin() -> ProcessPoolExecutor:
+        def begin() -> ProcessPoolExecutor:  # of one process, as a kill breaks an executor with all that it does
             process = ProcessPoolExecutor(1, context, initializer=_prepare, initargs=(number,))
             return processes.enter_context(process)
 
@@ -83,9 +84,9 @@ def in_processes(
 
 
 def begin_server(modules: list[str]) -> None:
-    """Starts the server of processes, which then imports `modules`.
+    """Starts the server of processes, which then imports `modules` while this process goes on.
 
-    One that is at work already stays as it is; off Linux there is none.
+    A server that runs already stays as it is. On any system but Linux, nothing is done.
     """
     if sys.platform != "linux":
         return
@@ -102,9 +103,10 @@ def begin_server(modules: list[str]) -> None:
 
 @atexit.register  # otherwise the server takes 2 seconds to take down all that it has imported
 def _end_server() -> None:
-    """Kills the server of processes: one that is still importing would begin a process that finds nobody to work for.
+    """Kills the server of processes, if it runs.
 
-    The library has no public way to do it at once; it starts another server where one is asked for again.
+    One that is still importing would afterwards start a process whose parent is gone. The library has no public way to
+    end it at once; where a server is needed again, the library starts another.
     """
     server = multiprocessing.forkserver._forkserver._forkserver_pid
     if server is not None:
@@ -114,14 +116,15 @@ def _end_server() -> None:
 
 @contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """Holds Ctrl-C back until the end of the body, so that a process that begins in it is known when all are ended.
+    """Holds Ctrl-C back until the body ends, so that a process which starts there is known when all are killed.
 
-    Processes that begin in it inherit that the signal is blocked, and never hear it. Blocking it here is not enough: a
-    thread of a library may hear it in place of the main thread, which runs the handler all the same.
+    Such a process inherits that the signal is blocked, and never receives it. Blocking alone is not enough for this
+    process: a thread of a library may receive the signal instead, and the main thread then runs the handler all the
+    same; so for that time the handler only notes the signal.
     """
     heard: list[int] = []
     handler = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
-    multiprocessing.resource_tracker.ensure_running()  # when it begins, it lets interrupts through again
+    multiprocessing.resource_tracker.ensure_running()  # when it starts, it unblocks interrupts
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if hasattr(signal, "pthread_sigmask") else None
     try:
         yield
@@ -134,14 +137,14 @@ def _interrupts_later() -> Iterator[None]:
 
 
 def _prepare(number: int) -> None:
-    """What one of a number of worker processes does first: it leaves Ctrl-C to the stage, and ends when the stage does.
+    """Sets up one of `number` worker processes: it leaves Ctrl-C to the stage, and ends when the stage does.
 
-    Without a terminal, all of them together say how far they are as often as one alone would.
+    Without a terminal, each prints its progress `number` times as rarely, so that all together print as often as one.
     """
     bars.EVERY *= number
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    gc.freeze()  # what was imported stays; looking at it again would copy its memory
+    gc.freeze()  # what was imported stays; a collection that looks at it would copy its memory
 
 
 def _end_with_parent() -> None:
@@ -150,7 +153,7 @@ def _end_with_parent() -> None:
 
 
 def use_one_thread() -> None:
-    """Has this process compute with one thread, in libraries that are loaded and in those that will be."""
+    """Limits this process to one thread of computation, in libraries already loaded and in those loaded later."""
     os.environ.update(ONE_THREAD)
     threadpoolctl.threadpool_limits(1)
     if torch := sys.modules.get("torch"):
@@ -163,13 +166,14 @@ def on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) -> I
     Args:
         call: a function that can be imported.
         work: name and arguments of every job.
-        address: of the scheduler.
+        address: the address of the scheduler, such as tcp://HOST:8786.
 
     Yields:
-        Name and what `call` returns, as jobs end, in any order.
+        The name of a job, and what `call` has returned or the error of its worker, as jobs end, in any order.
 
     Raises:
-        ValueError: the scheduler cannot be reached, or has no workers that take one job at a time.
+        ValueError: the package `distributed` is missing; the scheduler cannot be reached or has no workers; or some of
+            them take several jobs at a time.
     """
     try:
         from distributed import Client, as_completed

@@ -1,12 +1,12 @@
-"""How far the whole chain is, and about how long it still takes: printed whenever DVC starts a command.
+"""How much of the whole chain is done, and about how long the rest takes: printed whenever DVC starts a command.
 
-Still to come are the command itself, those that dvc.lock does not have with the parameters of today, and all that read
-what such a command writes; some of these may turn out to be done, where what they read has not changed. That is the
-whole chain, whatever targets were named, and without what `dvc repro -f` does again.
+Still to come are the command itself, the commands that dvc.lock does not have with today's parameters, and all that
+read what one of these writes; some of the last may turn out to be done, where what they read has not changed. The count
+covers the whole chain, whatever targets DVC was given, but not what `dvc repro -f` does again.
 
-A command is expected to take what the planner has estimated for this params.yaml or, where it has not, what its stage
-took in a run of the default scale. What the commands before have taken corrects both; of one that was killed and
-resumed, that is its last sitting alone.
+A command is expected to take what the planner has estimated for this params.yaml or, without an estimate, what its
+stage took in a run of the default scale. What finished commands have taken corrects both; for a command that was killed
+and resumed, this is the time since it was resumed.
 """
 
 import json
@@ -25,15 +25,15 @@ from stages.plumbing.handover import Command, seconds_taken
 from stages.plumbing.settings import PATH, Settings
 
 LOCK = Path("dvc.lock")
-PLAN = Path("data/plan.json")  # of the planner: seconds by command, and the SHA-256 of the params.yaml they are for
+PLAN = Path("data/plan.json")  # by the planner: seconds by command, and the SHA-256 of params.yaml then
 USUAL = {  # seconds of one command of a stage: scale `laptop`, two cores without AVX-512
     "settings": 1, "corpus": 3, "filtering": 2, "tokenization": 3, "tasks": 12, "baselines": 8, "parameters": 7,
     "pretraining": 78, "finetuning": 1206, "noise": 74, "cross_domain": 33, "convergence": 120,
     "question_answering": 121, "sentence_pairs": 3, "translation": 126, "timing": 148, "audit": 4, "analysis": 15,
     "report": 15,
 }  # fmt: skip
-OTHER = 10  # of a stage that somebody has added
-BELIEVED = 60.0  # seconds that the others must have taken to weigh as much as what was expected of a stage
+OTHER = 10  # seconds of one command of any other stage, which somebody has added
+BELIEVED = 60.0  # seconds added to what others took and to what they were expected to: little evidence corrects little
 
 
 class _Lock(yaml.CSafeLoader):
@@ -46,14 +46,14 @@ _Lock.add_implicit_resolver(
 
 
 def finished(settings: Settings, *names: str) -> list[str]:
-    """Those of the commands that dvc.lock has with the parameters of today and with inputs that were not written since.
+    """Returns those of the named commands that are finished, in the given order.
 
-    Their outputs are there. Edited code and original data do not count here; `dvc status` compares them, too, and takes
-    its time.
+    dvc.lock has them with today's parameters, no other command has written an input since, and their outputs are there.
+    Edited code and original data do not count here; `dvc status` compares them as well, and takes its time.
 
     Args:
         settings: of params.yaml.
-        names: of commands, as in dvc.lock: `corpus`, `pretraining@original-tiny`.
+        names: the names of commands, as in dvc.lock: `corpus`, `pretraining@original-tiny`.
     """
     stages = yaml.load(LOCK.read_text(), _Lock)["stages"] if LOCK.exists() else {}
     present = settings.model_dump(mode="json", exclude_unset=True)
@@ -62,6 +62,7 @@ def finished(settings: Settings, *names: str) -> list[str]:
 
 
 def _is_finished(stage: dict, present: dict, written: dict[str, str]) -> bool:
+    """Judges an entry of dvc.lock by today's parameters and by the MD5 of every output in dvc.lock, by its path."""
     used = stage.get("params", {}).get("params.yaml", {})
     return (
         all(_value(present, key) == value for key, value in used.items())
@@ -71,6 +72,7 @@ def _is_finished(stage: dict, present: dict, written: dict[str, str]) -> bool:
 
 
 def _value(section: Any, key: str) -> Any:
+    """What nested dictionaries have at a key such as `data.root`; None where there is no such key."""
     for part in key.split("."):
         section = section.get(part) if isinstance(section, dict) else None
     return section
@@ -81,7 +83,7 @@ def report(settings: Settings, name: str) -> None:
 
     Args:
         settings: of params.yaml.
-        name: of the command, as DVC has it: `pretraining@original-tiny`.
+        name: the command that starts, as DVC names it: `pretraining@original-tiny`.
     """
     commands = handover.commands(settings)
     if name not in commands:
@@ -97,39 +99,40 @@ def report(settings: Settings, name: str) -> None:
 
 
 def still_to_come(settings: Settings, commands: dict[str, Command], name: str) -> list[str]:
-    """Names the commands that DVC has yet to run: those that are not done, and those that read what one of them writes.
+    """Names the commands that DVC has yet to run: those not done, and those that read what one of them writes.
 
     Args:
         settings: of params.yaml.
-        commands: of dvc.yaml, by name.
-        name: of the command that is at work, which counts as not done; empty where none is.
+        commands: those of dvc.yaml by name, each after those whose outputs it reads.
+        name: the command that is at work, which counts as not done; empty where none is.
     """
     remaining, changed = [], set()
     done = set(finished(settings, *commands))
     for other, command in commands.items():
         if other == name or other not in done or any(touch(path, changed) for path in command.reads):
             remaining.append(other)
-            changed |= set(command.writes) - {CHECKED}  # whose content is always the same
+            changed |= set(command.writes) - {CHECKED}  # its content is always the same
     return remaining
 
 
 def touch(path: Path, changed: Iterable[Path]) -> bool:
-    """Whether a path is one of those that change, is below one, or holds one."""
+    """Whether a path is one of those that change, lies below one of them, or is a folder above one."""
     return any(path.is_relative_to(other) or other.is_relative_to(path) for other in changed)
 
 
 def expected(commands: dict[str, Command], remaining: list[str]) -> dict[str, float]:
-    """Estimates the seconds of every command, and corrects them by what the commands that have ended took.
+    """Estimates the seconds of every command, corrected by what the commands that have ended took.
 
-    A command is corrected by those of its stage or, where none of these has ended, by all others of its kind: estimates
-    of the planner for this scale, and what the default scale took, are not wrong by the same factor.
+    The factor is the seconds taken over those expected, summed over the ended commands of the same stage. Where there
+    are none, it is summed over all ended commands of the same kind, with BELIEVED added to both sums: the planner's
+    estimates for this scale, and what the default scale took, are two kinds, not wrong by the same factor.
 
     Args:
-        commands: of dvc.yaml, by name.
-        remaining: the names of those that have not ended.
+        commands: those of dvc.yaml by name.
+        remaining: the names of the commands that have not ended.
 
     Returns:
-        Seconds by name.
+        Seconds by name, of ended commands, too.
     """
     planned = _plan()
     frame = pd.DataFrame(
@@ -150,6 +153,7 @@ def expected(commands: dict[str, Command], remaining: list[str]) -> dict[str, fl
 
 
 def _plan() -> dict[str, float]:
+    """The planner's seconds by command; empty where it has left none for params.yaml as it is."""
     if not PLAN.exists():
         return {}
     try:
@@ -160,12 +164,12 @@ def _plan() -> dict[str, float]:
 
 
 def write_plan(seconds: dict[str, float]) -> None:
-    """Leaves the planner's estimate for this params.yaml, seconds by command, for `report`."""
+    """Leaves the planner's estimate, seconds by command, with the digest of params.yaml, for `report`."""
     write_atomically(PLAN, json.dumps({"params": sha256(PATH), "seconds": seconds}, indent=1, sort_keys=True) + "\n")
 
 
 def duration(seconds: float) -> str:
-    """Seconds as text, two digits, in the largest unit that they fill: `1.5 h`, `17 min`."""
+    """Formats seconds in the largest unit that they fill; with one decimal below 10 of it: `1.5 h`, `17 min`."""
     units = (("years", 31_557_600), ("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
     unit, length = next(((unit, length) for unit, length in units if seconds >= length), units[-1])
     return f"{seconds / length:.{0 if seconds >= 10 * length else 1}f} {unit}"

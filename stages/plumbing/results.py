@@ -1,10 +1,10 @@
-"""What a finished job leaves in its folder: `result.json`, which names every file beside it with its SHA-256.
+"""What a finished job leaves in its folder: `result.json`, which names every other file there with its SHA-256.
 
-The result is written last and holds a checksum of itself, so a job is finished, or it is not, or it is damaged.
+The result is written last and holds a checksum of itself, so a job is either finished, unfinished or damaged.
 
-A stage with jobs of several models (model_jobs.py) hands their results on in data/results/STAGE, an output that DVC
-keeps between runs: a clone that has pulled them, or an experiment beside the workspace, has no data/jobs, and takes
-from there what is done.
+A stage with jobs of several models (model_jobs.py) hands their results on in data/results/STAGE/FINGERPRINT, an output
+that DVC keeps between runs: a clone that has pulled it, or an experiment that DVC runs in a folder of its own, has no
+data/jobs, and takes from there what is done.
 """
 
 import hashlib
@@ -16,27 +16,27 @@ from pathlib import Path
 from stages.plumbing.files import RESULTS, place, sha256, temporary_sibling, write_atomically
 
 RESULT = "result.json"
-DESCRIPTION = "job.json"
-CHECKPOINT = "checkpoint.safetensors"  # checks itself when it is loaded; no other stage uses it
+DESCRIPTION = "job.json"  # name and settings of the job, for a reader
+CHECKPOINT = "checkpoint.safetensors"  # has no checksum here: it checks itself when it is loaded
 
 
 def write(folder: Path, name: str, settings: dict, result: dict) -> None:
-    """Finishes a job: describes it for a reader, and writes its result with the checksums of what it has left.
+    """Finishes a job: describes it for a reader, and writes its result with the checksums of its other files.
 
-    The files become read-only: stages hand them on as links, and an edit of one would be an edit of all.
+    These files become read-only: stages hand them on as hard links, and an edit of one would be an edit of all.
 
     Args:
-        folder: of the job.
-        name: of the job.
-        settings: of the job, as JSON.
-        result: what its function has returned, JSON.
+        folder: the folder of the job.
+        name: the name of the job.
+        settings: the settings that decide its result, as JSON.
+        result: what the job function has returned, JSON.
 
     Raises:
         ValueError: a number of the result is not finite; the message names its place.
     """
     _require_finite(result, "its result")
     beside = (RESULT, DESCRIPTION, CHECKPOINT)
-    # hidden: what a worker has left that was killed while it wrote; it goes when the same name is written again
+    # hidden files are left by a worker that was killed while it wrote; they go when the same name is written again
     paths = [path for path in sorted(folder.rglob("[!.]*")) if path.is_file() and path.name not in beside]
     files = {path.relative_to(folder).as_posix(): path for path in paths}
     record = {"files": {name: sha256(path) for name, path in files.items()}, "result": result}
@@ -47,10 +47,10 @@ def write(folder: Path, name: str, settings: dict, result: dict) -> None:
 
 
 def read(folder: Path) -> dict | None:
-    """The result of a job, or None where it is not finished.
+    """Returns the result of a job, after a check of all its files; None where the job is not finished.
 
     Raises:
-        ValueError: it is damaged; the message names the file.
+        ValueError: the result is damaged, or a file is damaged or missing; the message names the file.
     """
     path = folder / RESULT
     if not path.exists():
@@ -58,7 +58,7 @@ def read(folder: Path) -> dict | None:
     try:
         record = json.loads(path.read_bytes())
         intact = record.pop("sha256") == _digest(record)
-    except (ValueError, KeyError, AttributeError, TypeError):  # as what is no record happens to fail
+    except (ValueError, KeyError, AttributeError, TypeError):  # all the ways in which something that is no record fails
         intact = False
     if not intact:
         raise ValueError(f"{path} is damaged")
@@ -69,9 +69,10 @@ def read(folder: Path) -> dict | None:
 
 
 def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
-    """Leaves what all jobs of a stage have left in data/results, from which other clones take it.
+    """Places what all jobs of a stage have left in data/results, from which other clones take it.
 
-    folders: of the jobs, and the files and folders in each that are left out, as another output of the stage has them.
+    folders: for the folder of each job, the names of the files and folders in it that are left out, because another
+    output of the stage has them.
     """
     with temporary_sibling(RESULTS / stage) as output:
         output.mkdir()
@@ -84,11 +85,11 @@ def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
 
 
 def bring_back(folder: Path, places: dict[str, Path]) -> None:
-    """Makes the folder of a job from what was handed on, where all of its files are there; `read` checks them.
+    """Makes the folder of a job from what was handed on, if all of its files are there; `read` then checks them.
 
     Args:
-        folder: of the job.
-        places: where another output of the stage has what `hand_on` left out, by its name.
+        folder: the folder of the job, in data/jobs, whose name is the fingerprint.
+        places: where another output of the stage has what `hand_on` has left out, by its name in the job's folder.
     """
     for handed_on in RESULTS.glob(f"*/{folder.name}"):
         sources = {name: handed_on / name for name in (RESULT, DESCRIPTION)}
@@ -104,7 +105,7 @@ def bring_back(folder: Path, places: dict[str, Path]) -> None:
 
 
 def _files(folder: Path) -> list[str]:
-    """What a job has left beside its result; nothing where the result is damaged."""
+    """The files that a job has left, next to its result, by relative name; none where the result is damaged."""
     try:
         return list(json.loads((folder / RESULT).read_bytes())["files"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -112,6 +113,7 @@ def _files(folder: Path) -> list[str]:
 
 
 def _require_finite(value: object, place: str) -> None:
+    """ValueError for a NaN or infinity anywhere in a result; `place`, where `value` stands, begins the message."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{place} is {value}, not a finite number; did the training diverge?")
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

@@ -1,4 +1,4 @@
-"""A run as one record: all that its job needs."""
+"""A run of training or evaluation as one record: everything that its job needs."""
 
 import json
 from typing import Any, ClassVar
@@ -7,10 +7,11 @@ from stages.plumbing.sections import Record, Seed
 
 
 class Run(Record):
-    """What is trained, by which recipe (`training`, a section of params.yaml, which is sound already), from which seed.
+    """What is trained or evaluated, and from which seed; a subclass adds the fields.
 
-    Its content decides its result, so that runs of equal content are one job. `beside` names what is no part of that:
-    what becomes of the result, and the recipe's list of seeds, of which the run has one.
+    Its field `training` is a recipe: a section of params.yaml, which has been validated already. The content decides
+    the result, so that runs of equal content are one job. `beside` is what is no part of it, as pydantic's `exclude`
+    takes it: what becomes of the result, and the recipe's list of seeds, of which the run has one as `seed`.
     """
 
     beside: ClassVar[dict[str, Any]] = {"training": {"seeds"}}
@@ -18,7 +19,7 @@ class Run(Record):
 
     @property
     def content(self) -> dict[str, Any]:
-        """As JSON: all fields of a recipe, where the record's annotation names the kind that several recipes share."""
+        """What decides the result, as JSON; of a recipe all fields, also those that the annotated base class lacks."""
         return self.model_dump(mode="json", exclude=self.beside, serialize_as_any=True)
 
     @property

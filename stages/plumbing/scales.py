@@ -1,7 +1,7 @@
-"""Scales: a whole params.yaml of each, made of laptop.yaml and of what another file of stages/scales has otherwise.
+"""Scales: the whole params.yaml of each is laptop.yaml with the changes that its own file in stages/scales makes.
 
-The lines of a scale's own file take the place of laptop's: its head, every key that it names with the comment of that
-key, and the comment of a section where it gives one. What is written has laptop's order and its other comments.
+The lines of a scale's file replace those of laptop.yaml: its head, every key that it names with the comment of the key,
+and the comment of a section where it gives one. The order and all other comments are those of laptop.yaml.
 """
 
 from collections.abc import Iterator
@@ -14,21 +14,22 @@ from stages.plumbing.files import write_atomically
 
 FOLDER = Path(__file__).parents[1] / "scales"
 COMPLETE = "laptop"
-TAKEN_WHOLE = {"variants"}  # sections that a scale's own replaces whole; of others it replaces the keys that it names
-ABSENT = "not there"
+TAKEN_WHOLE = {"variants"}  # sections that a scale replaces whole; of others it replaces the keys that it names
+ABSENT = "not there"  # shown in place of the value of a key that a file lacks
 
 
 def names() -> list[str]:
-    """The names of all scales."""
+    """Returns the names of all scales, sorted."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def read(scale: str) -> str:
-    """The whole params.yaml of a scale, with comments."""
+    """Returns the text of the whole params.yaml of a scale, with its comments."""
     lines, changed = ((FOLDER / f"{name}.yaml").read_text(encoding="utf-8").splitlines() for name in (COMPLETE, scale))
     if scale != COMPLETE:
         base, changes = (yaml.compose("\n".join(file), Loader=yaml.SafeLoader) for file in (lines, changed))
         head = (0, base.start_mark.line, changed[: changes.start_mark.line])
+        # from the last line to the first, so that the numbers of the lines above stay right
         for start, end, replacement in sorted([head, *_changes(base, changes, lines, changed)], reverse=True):
             lines[start:end] = replacement
     return "\n".join(lines) + "\n"
@@ -37,14 +38,15 @@ def read(scale: str) -> str:
 def _changes(
     base: yaml.MappingNode, changes: yaml.MappingNode, lines: list[str], changed: list[str]
 ) -> Iterator[tuple[int, int, list[str]]]:
-    """Finds every change that makes a section of laptop's file that of another scale.
+    """Finds every change that turns a section of laptop.yaml into that of another scale.
 
     Args:
-        base, changes: the section in laptop's file and in the scale's.
+        base, changes: the section in laptop.yaml and in the scale's file.
         lines, changed: the lines of these files.
 
     Yields:
-        The first line of `lines` that is replaced, the line after the last, and what takes their place.
+        The number of the first line of `lines` that is replaced, from 0, the number of the line after the last, and the
+        lines that take their place.
     """
     sections = {key.value: (key.start_mark.line, value) for key, value in base.value}
     last = _end(base, lines)
@@ -56,20 +58,21 @@ def _changes(
         elif key.value in TAKEN_WHOLE or not (_is_section(old) and _is_section(value)):
             yield start, _end(old, lines), changed[at : _end(value, changed)]
         else:
-            if "#" in changed[at]:
+            if "#" in changed[at]:  # the section's own comment
                 yield start, start + 1, [changed[at]]
             yield from _changes(old, value, lines, changed)
 
 
 def _is_section(node: yaml.Node) -> bool:
+    """Whether a node is a map with a key per line; a map in braces is replaced as one value."""
     return isinstance(node, yaml.MappingNode) and not node.flow_style
 
 
 def _end(node: yaml.Node, lines: list[str]) -> int:
-    """The line after the last of a value; blank lines and comments below it belong to what follows."""
+    """The number of the line after a value, from 0; blank lines and comments below the value belong to what follows."""
     if node.end_mark.column:
         return node.end_mark.line + 1
-    end = node.end_mark.line  # of what has no sign at its end, the parser gives the begin of what follows
+    end = node.end_mark.line  # for a value without a closing sign, the parser gives the begin of what follows
     while not lines[end - 1].partition("#")[0].strip():
         end -= 1
     return end
@@ -80,10 +83,11 @@ def write(scale: str, path: Path) -> str:
 
     Args:
         scale: one of `names()`.
-        path: of params.yaml. A file there is replaced.
+        path: the path of params.yaml. A file there is replaced.
 
     Returns:
-        The name of the scale that stood there, and every key in which the file was otherwise than that scale.
+        A text that names the scale and, where a file was replaced, the file's scale and every key in which the file
+        differed from that scale, or from laptop where its scale is unknown.
 
     Raises:
         ValueError: the file that stands there is no YAML; it stays.
@@ -106,7 +110,7 @@ def write(scale: str, path: Path) -> str:
 
 
 def values(content: object, key: str = "") -> Iterator[tuple[str, object]]:
-    """(key, value) of every setting, sections left out."""
+    """Yields (key with the names of its sections, value) of every setting; a list is one value."""
     if isinstance(content, dict):
         for name, value in content.items():
             yield from values(value, f"{key}.{name}" if key else str(name))

@@ -1,6 +1,7 @@
 """The sections of params.yaml on data, analysis and report as frozen records, and the kinds of values in all sections.
 
-No record holds a default: every value stands in params.yaml with its unit and source.
+No record holds a default: every value stands in params.yaml with its unit and source. What a key does and what null
+means there, the comments in stages/scales/laptop.yaml say; `key` adds what the report needs (keys.py).
 """
 
 from typing import Annotated, Any, Literal, TypeVar, get_args
@@ -17,7 +18,10 @@ GLUE = ["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]  # the tas
 
 
 def _listed(values: object) -> object:
-    """YAML lists become tuples; a value named twice would be computed, and counted, twice."""
+    """Turns a YAML list into a tuple; whatever is no list stays, for pydantic to judge.
+
+    ValueError for an empty list, and for a value given twice, which would be computed, and counted, twice.
+    """
     if not isinstance(values, list):
         return values
     if not values:
@@ -43,7 +47,7 @@ Scheduler = Annotated[str, Field(pattern=r"^(tcp|tls|ucx)://\S+:\d+$")]  # addre
 
 
 def every(names: Any) -> AfterValidator:
-    """A map must have all of some names. names: a Literal."""
+    """Returns a validator by which a map must have a value for every name of `names`, a Literal."""
 
     def complete(values: dict) -> dict:
         if missing := [name for name in get_args(names) if name not in values]:
@@ -54,14 +58,18 @@ def every(names: Any) -> AfterValidator:
 
 
 class Record(BaseModel):
+    """A section of params.yaml; an unknown key, a value of another type, NaN and infinity are refused."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 def _in_repositories(hubs: list[dict], expected: list[str]) -> bool:
+    """Whether every repository of `corpus.hub` is one of those expected, which hold the same corpus."""
     return {hub["repository"] for hub in hubs} <= set(expected)
 
 
 def _by_repositories(hubs: list[dict], expected: list[str]) -> bool:
+    """Whether the repositories of `corpus.hub` are those expected, in any order and at any revision."""
     return equal([hub["repository"] for hub in hubs], expected)
 
 
@@ -88,15 +96,21 @@ class Data(Record):
 
 
 class HubRepository(Record):
+    """A repository of the Hugging Face hub, or a folder of the same layout, at a commit, branch or tag."""
+
     repository: str
     revision: str
 
 
 class Hub(HubRepository):
+    """A dataset in one of its configurations; None where it has only one."""
+
     configuration: str | None
 
 
 class CorpusHub(Hub):
+    """A dataset of documents: OSCAR's own files that match `files`; None: its rows, by column `content` or `text`."""
+
     files: Several[str] | None
 
 
@@ -119,7 +133,7 @@ class Corpus(Record):
     )
 
 
-class HarmfulPerplexity(Record):
+class HarmfulPerplexity(Record):  # a document is kept whose perplexity lies strictly between the two
     above: Annotated[float, Field(ge=0)] = key(
         "Perplexity kept above", rule="harmful_pp", C=Stated("pretraining_data.filters.harmful_perplexity.read_as", 5.0)
     )
@@ -134,7 +148,7 @@ class HarmfulPerplexity(Record):
         return self
 
 
-class Annotation(Record):
+class Annotation(Record):  # of documents that lack the metadata; null and false leave it unknown
     blocklists: str | None = key("Lists that give categories to documents without", absent="none")
     kenlm_model: str | None = key("Model that gives a perplexity to documents without", absent="none")
     quality_rules: bool = key("Rules that give warnings to documents without")

@@ -79,6 +79,7 @@ class Settings(Record):
 
     @model_validator(mode="after")
     def _operators_are_known(self):
+        """Checks all names of operators, and what variants set, against what the operators say of themselves."""
         operators = described(Path(self.operators_file))
         for name, variant in self.variants.items():
             if name in operators:
@@ -102,6 +103,7 @@ class Settings(Record):
 
     @model_validator(mode="after")
     def _parts_fit(self):
+        """Checks what one section says against another: names, and lengths and steps that a limit elsewhere bounds."""
         if REFERENCE not in self.operators:
             raise ValueError(f"operators: every comparison is made against `{REFERENCE}`; add it to the list")
         protocols = [("protocols", name) for name in self.protocols]
@@ -142,12 +144,13 @@ class Settings(Record):
         return self
 
     def variant(self, name: str) -> dict:
-        """Gives an operator by its name in `operators` as the settings that decide its model.
+        """Returns the settings that decide the model of an operator, by its name in `operators`.
 
         Returns:
-            `operator`, its name in the code; for a variant also `variant`, its name here, and those of its settings
-            that are not null; for one of the user's own, its file and the SHA-256 of that. Nothing else, so that no
-            other variant's settings, and no other operator's code, decide a job's fingerprint.
+            `operator`, its name in the code; for a variant also `variant`, its name in params.yaml, and those of its
+            settings that are not null; for a user's own operator also `operators_file` and `operators_sha256`, its file
+            and the digest of this. They hold no other variant's settings, and no other operator's code, so that these
+            do not enter a job's fingerprint.
         """
         variant = {"operator": name}
         if name in self.variants:
@@ -157,7 +160,7 @@ class Settings(Record):
         return variant
 
     def pretrained(self, operator: str | None = None, size: str | None = None) -> list[tuple[str, str]]:
-        """(operator, size) of every model that is pre-trained; where an operator or a size is given, of that alone."""
+        """(operator, size) of every pre-trained model, size by size; only those of the operator or size, if given."""
         return [
             (name, width)
             for width in self.sizes
@@ -171,10 +174,10 @@ class Settings(Record):
         """Lists the models that are fine-tuned on GLUE.
 
         Args:
-            operator, size, protocol: those of which models are wanted; None for all that params.yaml names.
+            operator, size, protocol: only models of these are listed; None stands for all that params.yaml names.
 
         Returns:
-            Protocol, operator and size of each.
+            (protocol, operator, size) of each model, protocol by protocol, then size by size.
         """
         return [
             (recipe, *model)
@@ -188,7 +191,7 @@ def load_settings(path: Path = PATH) -> Settings:
     """Reads and checks the whole file.
 
     Raises:
-        ValueError: the file is missing, no YAML, or has mistakes; the message has a line for each.
+        ValueError: the file is missing, no YAML, or has mistakes; the message has a line for each mistake.
     """
     try:
         content = read_yaml(path)
@@ -202,12 +205,15 @@ def load_settings(path: Path = PATH) -> Settings:
 
 
 def _keys(record: type[Record]) -> set[str]:
-    """Every key of a kind of record and of those derived from it; of `Record`, all that may stand in params.yaml."""
+    """The keys of a class of records and of all classes derived from it; for Record, all keys of params.yaml."""
     return {*record.model_fields}.union(*map(_keys, record.__subclasses__()))
 
 
 def _problem(details: dict) -> str:
-    """One line: the key, what was given, what is allowed."""
+    """Words one of pydantic's errors as a line: the key, what was given, what is allowed, and a hint if there is one.
+
+    pydantic marks a mistake in the name of a map's entry, not in its value, by `[key]` after the name.
+    """
     key = ".".join(str(part) for part in details["loc"] if part != "[key]") or "the file"
     match details["type"]:
         case "extra_forbidden":

@@ -1,4 +1,7 @@
-"""The sections of params.yaml on the tests of trained models, as frozen records; none holds a default."""
+"""The sections of params.yaml on the tests of trained models, as frozen records; none holds a default.
+
+`inherited` describes the fields of a record that have no Key of their own (keys.py).
+"""
 
 from typing import ClassVar, Literal
 
@@ -34,6 +37,7 @@ class CrossDomain(Record):
 
     @model_validator(mode="after")
     def _every_task_mapped(self):
+        """Checks that every task has its positive labels; stage `settings` checks that these are labels of the task."""
         for task in self.tasks:
             if task not in self.positive_labels:
                 raise ValueError(

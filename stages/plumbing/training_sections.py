@@ -1,6 +1,7 @@
 """The sections of params.yaml on BERT models and their training, as frozen records.
 
-No record but `Variant` holds a default: every value stands in params.yaml with its unit and source.
+No record but `Variant` holds a default: every value stands in params.yaml with its unit and source. `inherited`
+describes the fields of a record that have no Key of their own (keys.py).
 """
 
 from typing import Annotated, ClassVar, Literal
@@ -21,18 +22,19 @@ from stages.plumbing.sections import (
     Share,
 )
 
-# What some operators take from the width of the feed-forward network, in multiples of hidden; the widest first
+# What these operators take from the width of the feed-forward network, as multiples of hidden. The largest comes first,
+# so that an error names the strictest demand.
 EXCEEDS = {"over_parameters_wide": 2, "over_parameters": 1, "original_narrow": 1}
 
 
 def require_steps_after_warmup(warmup_steps: int, steps: int) -> None:
-    """ValueError for a warm-up that fills the run: the rate would never fall, or be divided by nothing."""
+    """ValueError for a warm-up at least as long as the run: no steps would be left for the learning rate to fall."""
     if warmup_steps >= steps:
         raise ValueError(f"warmup_steps: {warmup_steps} leaves nothing of steps: {steps}")
 
 
 class Sized(Record):
-    """The size of a Transformer, in encoder and, where it has one, decoder alike."""
+    """The size of a Transformer: of its encoder and, where it has one, of its decoder alike."""
 
     layers: Count
     hidden: Count
@@ -48,6 +50,7 @@ class Sized(Record):
 
     @model_validator(mode="after")
     def _room_in_the_feed_forward_network(self):
+        """Checks that every operator which takes width from the feed-forward network leaves some of it."""
         built = getattr(self, "operators", EXCEEDS)  # without a list, any may be built in this size
         for operator in (name for name in EXCEEDS if name in built):
             if self.intermediate <= EXCEEDS[operator] * self.hidden:
@@ -59,7 +62,7 @@ class Sized(Record):
 
 
 class Model(Sized):
-    """A BERT of params.yaml's `models`, which any operator may be built in."""
+    """A size of BERT in `models` of params.yaml; any operator may be built in it."""
 
 
 SMALL = {"layers": 4, "hidden": 512, "heads": 8, "intermediate": 2048, "positions": 512}
@@ -71,9 +74,9 @@ STATED_SIZES = {
 
 
 class Variant(Record):
-    """An operator with settings of its own; one that is left out, or null, is as the operator's source has it.
+    """An operator with settings of its own; a setting that is left out, or null, is as the operator's source has it.
 
-    What each is, and for which operators: OperatorConfig, and `starts` and `scores_alone` of the operator's class.
+    OperatorConfig explains each setting. Which of them an operator takes, `starts` and `scores_alone` of its class say.
     """
 
     operator: Name
@@ -83,7 +86,7 @@ class Variant(Record):
 
 
 class Training(Record):
-    """What pre-training and fine-tuning have in common."""
+    """The keys that the recipes of pre-training and of fine-tuning have in common."""
 
     seeds: Several[Seed]
     batch_size: Batch
@@ -97,7 +100,7 @@ class Training(Record):
 
 
 class SequenceLengthWarmup(Record):
-    """Blocks of `length` tokens for the first `share` of the steps, whole sequences thereafter."""
+    """Sequences are cut into blocks of `length` tokens for the first `share` of the steps, and whole thereafter."""
 
     share: Annotated[float, Field(gt=0, le=1)]
     length: Annotated[int, Field(ge=2)]
@@ -225,6 +228,7 @@ class QuestionAnswering(Finetuning):
 
     @model_validator(mode="after")
     def _windows_leave_nothing_out(self):
+        """Checks that no token of a context lies between two windows, even with the longest question."""
         room = self.maximum_length - self.question_length - 3  # [CLS] and two [SEP]
         if self.stride > room:
             raise ValueError(

@@ -1,4 +1,7 @@
-"""The section of params.yaml on translation and the sequence tasks, as frozen records; none holds a default."""
+"""The section of params.yaml on translation and the sequence tasks, as frozen records; none holds a default.
+
+`inherited` describes the fields of a record that have no Key of their own (keys.py).
+"""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -11,11 +14,11 @@ from stages.plumbing.training_sections import Sized, require_steps_after_warmup
 
 
 class Layers(Sized):
-    """The size and the optimiser of a model of the stage translation."""
+    """The size and the optimiser of the models that stage `translation` trains, with their operators and seeds."""
 
     operators: Several[Name]
     seeds: Several[Seed]
-    hidden: Annotated[Count, Field(ge=2, multiple_of=2)]  # sine and cosine channels in pairs
+    hidden: Annotated[Count, Field(ge=2, multiple_of=2)]  # channels are pairs of sine and cosine
     positions: Annotated[Count, Field(ge=4)]
     dropout: Share
     batch_size: Batch
@@ -24,13 +27,13 @@ class Layers(Sized):
     epsilon: Rate
 
 
-class PairFiles(Record):
+class PairFiles(Record):  # by split: NAME of NAME.SOURCE and NAME.TARGET, or a whole NAME.tsv, below data.root
     train: str
     validation: str
     test: str
 
 
-HUB = {  # of the two protocols
+HUB = {  # the datasets that the sources of the two protocols train on
     "blog": {"repository": "neulab/ted_hrlr", "configuration": "pt_to_en", "revision": "refs/convert/parquet"},
     "draft": {
         "repository": "wmt/wmt14",
@@ -38,7 +41,7 @@ HUB = {  # of the two protocols
         "revision": "b199e406369ec1b7634206d3ded5ba45de2fe696",
     },
 }
-ALL = Stated(
+ALL = Stated(  # null is T's "all" only where pairs come from the hub, between T's languages
     "data", None, also=("data.source", "translation.protocols.blog.source", "translation.protocols.blog.target")
 )
 
@@ -115,7 +118,10 @@ class Translation(Record):
 
     @model_validator(mode="after")
     def _recipes_use_trained_operators_and_the_original(self):
-        """Operators that a recipe alone names would never be trained; without the original nothing is compared."""
+        """Checks the lists of operators of all recipes against `translation.operators`, and for the reference.
+
+        An operator that only a recipe names would never be trained; without `original` nothing would be compared.
+        """
         places = {f"protocols.{name}": protocol for name, protocol in self.protocols.items()}
         for place, recipe in (places | {"sequence_tasks": self.sequence_tasks}).items():
             for operator in recipe.operators:

@@ -1,6 +1,6 @@
 """Masked-LM pre-training of one operator from one seed, on one device or by several processes together.
 
-A run saves its state beside its model, and a run that was stopped continues from there.
+A run saves its state next to its model, and a run that was stopped continues from that state.
 """
 
 import math
@@ -24,7 +24,7 @@ from stages.pretraining.probes import Probes
 from stages.training import checkpoints, distributed
 from stages.training.machine import Pace, peak
 
-JOIN_SECONDS = 10.0  # between two joinings: that of hundreds of runs takes a core a third of a second
+JOIN_SECONDS = 10.0  # between two writings of the table: for hundreds of runs, one takes a core a third of a second
 
 logging.disable_progress_bar()  # the library would draw one for every file that it saves
 
@@ -33,20 +33,21 @@ def train(run: PretrainingRun, tokens: Path, folder: Path, live: Path) -> dict:
     """Trains to the end, from the checkpoint in `folder` where there is one, and saves the model in folder/model.
 
     The models after the steps that `run.leaves` names are saved in folder/checkpoints/step-N. Where the checkpoint is
-    past such a step, the run is computed once more, up to that step and no further.
+    past such a step and its model is missing, the run is computed once more, up to the last such step.
 
     Args:
         run: what is trained.
-        tokens: data/tokens.
-        folder: of the job.
-        live: table of the curves of all runs.
+        tokens: folder of the packed corpus, data/tokens.
+        folder: the job's own, for its checkpoint and models.
+        live: the CSV table of the curves of all runs, which is kept up to date.
 
     Returns:
-        seconds: of training, evaluations included. log: an entry an evaluation, of {step, training_loss,
-        validation_loss, masked_tokens, learning_rate, gradient_norm, tokens_per_second, model_flop_utilisation,
-        probes}: losses in nats a masked token; learning_rate without a variant's `score_rate`; utilisation as a share
-        of the peak of matrix products, which the job measured at its start beside the other jobs of the device; probes
-        as probes.py names them, empty where `pretraining.probes` is false.
+        seconds: of training, evaluations included, also before an interruption. log: one entry per evaluation, with the
+        keys step (updates done), training_loss (mean since the last evaluation) and validation_loss in nats per masked
+        token, masked_tokens (of the validation), learning_rate (without a variant's `score_rate`), gradient_norm,
+        tokens_per_second, model_flop_utilisation (share of the peak of matrix products, measured at the start of the
+        job while other jobs may use the device, too), and probes (as probes.py names them; empty where
+        `pretraining.probes` is false). Of several processes, only the first returns the true training_loss.
 
     Raises:
         ValueError: the run diverges, it ends before a step of `run.leaves`, or the checkpoint is of other settings.
@@ -74,12 +75,18 @@ def train(run: PretrainingRun, tokens: Path, folder: Path, live: Path) -> dict:
 
 
 def _with_processes(run: PretrainingRun) -> dict:
-    """The settings that a checkpoint must agree with: the number of processes, too, each of which draws its dropout."""
+    """Returns the settings that a checkpoint must agree with: the run's, and the number of processes.
+
+    Each process draws dropout of its own, so that their number decides the result.
+    """
     return run.content | {"processes": processes()}
 
 
 def _recompute(trainer: Trainer, places: dict[int, Path]) -> None:
-    """Trains a new model up to the last of some steps and saves it after each; draws are by step, so it is equal."""
+    """Trains a new model up to the last step of `places`, and saves it after each of these steps.
+
+    As all that is random depends on seed and step alone, these models are equal to those of the first time.
+    """
     _save(trainer.model, places.get(0))
     for step in Bar(range(max(places)), f"{trainer.run.name}, again", leave=False, silent=bool(rank())):
         trainer.advance(step)
@@ -87,22 +94,27 @@ def _recompute(trainer: Trainer, places: dict[int, Path]) -> None:
 
 
 def _save(model, place: Path | None) -> None:
-    """Saves the model, by the first process, where there is a place for it."""
+    """Saves the model as the folder `place`, in the first process alone; does nothing where `place` is None."""
     if place and rank() == 0:
         with temporary_sibling(place) as temporary:
             model.save_pretrained(temporary)
 
 
 def _train(trainer: Trainer, progress: dict, places: dict[int, Path], path: Path, live: Path) -> None:
-    """Trains from `progress["step"]` to the end, and keeps `progress` up to date."""
+    """Trains from `progress["step"]` to the end, and keeps `progress`, which `train` makes, up to date.
+
+    At the recipe's intervals it evaluates, which adds an entry to the log and to the table `live`, and saves the state
+    in `path`. After the steps in `places` it saves the model there. progress["since_evaluation"] is the sum of losses
+    in nats and the number of masked tokens since the last evaluation.
+    """
     run, model, steps, corpus = trainer.run, trainer.model, trainer.steps, trainer.corpus
     recipe, longest = run.training, corpus.train.sequence_length
     pace, tokens = Pace(peak(recipe.precision) * processes()), recipe.batch_size * longest
-    work = partial(training_flops, run.variant, run.model.model_dump(), corpus.vocabulary_size)  # a token, by length
+    work = partial(training_flops, run.variant, run.model.model_dump(), corpus.vocabulary_size)  # per token, by length
     probes = Probes(run, corpus) if recipe.probes else None
     started = time.perf_counter() - progress["seconds"]
     losses, count = progress["since_evaluation"]
-    losses = losses if rank() == 0 else 0.0  # the sum over all processes, as `gathered` leaves it
+    losses = losses if rank() == 0 else 0.0  # a checkpoint has the sum over all processes
     remaining, silent = range(progress["step"], steps), bool(rank())
     if progress["step"] == 0:
         _save(model, places.get(0))  # the initial weights
@@ -136,12 +148,12 @@ def _train(trainer: Trainer, progress: dict, places: dict[int, Path], path: Path
 
 
 def show_curves(table: Path, run: PretrainingRun, log: list[dict], last: bool) -> None:
-    """Writes the log of a run into a file of its own and, every JOIN_SECONDS at most, those of all runs into one table.
+    """Writes the log of a run as a CSV file and, every JOIN_SECONDS at most, the logs of all runs as one table.
 
     Args:
-        table: of all runs; the folder of the same name without `.csv` has one file for each.
+        table: of all runs; the folder of the same name without `.csv` has the files of the runs.
         run: whose log it is.
-        log: entries with `step`, numbers by name, and further numbers in `probes`.
+        log: entries as `train` returns them; each becomes a row, with the probes as further columns.
         last: whether the run has ended; the table is then written whatever its age.
     """
     names = {"operator": run.operator, "size": run.size, "seed": run.seed}
@@ -149,6 +161,7 @@ def show_curves(table: Path, run: PretrainingRun, log: list[dict], last: bool) -
     folder.mkdir(parents=True, exist_ok=True)
     rows = [names | entry | entry["probes"] for entry in log]
     write_table(folder / f"{'-'.join(map(str, names.values()))}.csv", pd.DataFrame(rows).drop(columns="probes"))
+    # where another process is writing the table, the next evaluation will do; only a run's last rows wait for it
     with suppress(Timeout), FileLock(folder / ".lock", timeout=-1 if last else 0):
         if last or not table.exists() or time.time() - table.stat().st_mtime > JOIN_SECONDS:
             write_table(table, pd.concat([pd.read_csv(path) for path in sorted(folder.glob("*.csv"))]))

@@ -14,15 +14,15 @@ from stages.masked_lm.run import PretrainingRun
 from stages.masked_lm.steps import built
 from stages.training.optimisation import device
 
-SEQUENCES = 32  # of the validation split; their averages differ little from those of all
+SEQUENCES = 32  # the first of the validation split; averages over them differ little from those over all
 
 
 class Probes:
     """The probes of one run.
 
     Args:
-        run: whose initial weights are drawn from its seed.
-        corpus: whose first validation sequences are measured on.
+        run: the run, whose initial weights are drawn once more from its seed.
+        corpus: the data, on whose first SEQUENCES validation sequences models are measured.
     """
 
     def __init__(self, run: PretrainingRun, corpus: Corpus):
@@ -32,14 +32,13 @@ class Probes:
 
     @torch.no_grad()
     def measure(self, model: nn.Module) -> dict[str, float]:
-        """Measures a model; each value is a mean over layers, and over heads and tokens.
+        """Measures a model, which is left in evaluation mode; each value is a mean over layers, heads and tokens.
 
         Returns:
             score_spread: the standard deviation over keys of a token's scores on other tokens, before the softmax.
-            attention_entropy: of the weights over keys, as a share of the uniform one's, in [0, 1].
-            self_weight: the weight of a token on itself.
-            movement_NAME, for every weight NAME of the operator: |W - W_0| / |W_0| (Frobenius), with W_0 its initial
-                value. A weight that is 0 at first has none.
+            attention_entropy, self_weight: as `stages.attention.probes.of_weights` defines them.
+            movement_NAME, for every parameter NAME of the operator but biases: |W - W_0| / |W_0| (Frobenius), with W_0
+                its initial value, as a mean over layers. A parameter that is 0 at first has none.
         """
         model.eval()
         modules = operators_of(model)
@@ -57,14 +56,17 @@ class Probes:
 
 
 def of_scores(A: Tensor) -> dict[str, float]:
-    """The probes of scores A [batch, heads, n, n], before the softmax, of sequences without padding."""
+    """Returns score_spread and the two of `of_weights` for scores A [batch or 1, heads, n, n] before the softmax.
+
+    The sequences have no padding. Scores of a token on itself do not enter the spread, but enter the weights.
+    """
     n = A.shape[-1]
     others = A.float()[..., ~torch.eye(n, dtype=torch.bool, device=A.device)].unflatten(-1, (n, n - 1))
     return {"score_spread": others.std(-1).mean().item()} | of_weights(A)
 
 
 def _weights(model: nn.Module) -> list[tuple[str, Tensor]]:
-    """Every parameter of the self-attention operators except biases, which are 0 at first."""
+    """Lists (LAYER.NAME, parameter) of all parameters of the operators except biases, which are 0 at first."""
     return [
         (f"{number}.{name}", parameter)
         for number, module in enumerate(operators_of(model))

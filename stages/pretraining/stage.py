@@ -27,14 +27,14 @@ LOSSES = ("training_loss", "validation_loss")
 
 
 def pretrain(run: PretrainingRun, folder: Path) -> dict:
-    """Job: one pre-training run, as `loop.train` computes it."""
-    from stages.pretraining.loop import train
+    """Job: pre-trains one run in `folder`, the job's own, and returns what `loop.train` does: seconds and log."""
+    from stages.pretraining.loop import train  # here, because it loads torch, which planning does without
 
     return train(run, TOKENS, folder, LIVE)
 
 
 def rows(run: PretrainingRun, log: list[dict]) -> list[Observation]:
-    """The log of one run as observations."""
+    """Returns the log of one run, as `loop.train` has it, as one observation per evaluation and loss or probe."""
     return [
         Observation(
             stage="pretraining",
@@ -52,7 +52,7 @@ def rows(run: PretrainingRun, log: list[dict]) -> list[Observation]:
 
 
 def planned(settings: Settings, models: list[tuple[str, str]]) -> list[PretrainingRun]:
-    """Lists one run for every (operator, size) of `models` and every seed."""
+    """Lists one run for every (operator, size) of `models` and every seed of `pretraining.seeds`."""
     return [
         PretrainingRun(
             operator=operator,
@@ -69,16 +69,16 @@ def planned(settings: Settings, models: list[tuple[str, str]]) -> list[Pretraini
 
 
 def described(run: PretrainingRun, step: int, log: list[dict], folder: Path) -> str:
-    """Writes the card of the model that a run had after one step.
+    """Words the card of the model that a run had after some step.
 
     Args:
         run: the run.
-        step: after which the model was saved.
+        step: number of updates after which the model was saved; 0 for the initial weights.
         log: of the run, as `loop.train` returns it.
-        folder: where the model is.
+        folder: where the model will stand.
 
     Returns:
-        Markdown.
+        The text of README.md, with the last validation loss measured at that step or before, if any.
     """
     text = (
         f"A masked-language model of {run.model.layers} layers, width {run.model.hidden} and {run.model.heads} heads "
@@ -99,19 +99,22 @@ def publish(run: PretrainingRun, log: list[dict], source: Path, step: int, outpu
     """Copies a model out of the folder of its job, and adds tokenizer and card.
 
     Args:
-        run: whose model it is.
-        log: of the run.
-        source: the model in the folder of the job.
-        step: after which it was saved.
-        output: the folder to write.
-        final: the folder as which `output` will be known, for the card.
+        run: the run that trained the model.
+        log: of the run, as `loop.train` returns it.
+        source: the model's folder within the folder of the job.
+        step: number of updates after which the model was saved.
+        output: the folder to write, under a temporary name.
+        final: the name that `output` will have in the end, for the card.
     """
     shutil.copytree(source, output, copy_function=place)
     complete(output, TOKENIZER, run.model.positions, described(run, step, log, final))
 
 
 def steps_left(settings: Settings, operator: str) -> tuple[int, ...]:
-    """The steps after which a run saves its model; of the reference also step 0, to compare without pre-training."""
+    """Returns the steps after which a run saves its model, in addition to the last: those of section `convergence`.
+
+    For the reference operator they include 0, the initial weights, which fine-tuning takes as its baseline.
+    """
     return (0,) * (operator == REFERENCE) + settings.convergence.steps
 
 

@@ -26,14 +26,15 @@ def train(run: TunedRun, tokenizer: Path, train: Path, kept: Path | None = None)
     """Trains a model to answer questions.
 
     Args:
-        run: what is trained, and how. Where its model answers questions already, the layer that finds the answers is
-            trained further as well; otherwise that layer starts anew.
+        run: names the weights to start from, the recipe (a QuestionAnswering) and the seed. Where the weights are those
+            of a model that answers questions already, the layer that finds the answers is trained further as well;
+            otherwise that layer starts anew.
         tokenizer: the file of the tokenizer.
         train: the table of questions to train on.
         kept: the folder to save the model in, if it is to be saved.
 
     Returns:
-        The model and the seconds of training.
+        The trained OperatorBertForQuestionAnswering, and the seconds of training, without loading and tokenising.
     """
     model = loaded(OperatorBertForQuestionAnswering, run)
     windows = _encode(train, tokenizer, run.training)
@@ -55,10 +56,10 @@ def answer(model, table: Path, tokenizer: Path, recipe: QuestionAnswering, unans
     """Answers every question of a table.
 
     Args:
-        model: a model that `finetune` trained.
+        model: a model that `train` has trained.
         table: the table of questions.
         tokenizer: the file of the tokenizer.
-        recipe: how long windows and answers are, and when none is given.
+        recipe: gives the lengths of windows, questions and answers, the stride, the precision and `null_threshold`.
         unanswerable: whether a question may be left unanswered.
 
     Returns:
@@ -105,15 +106,17 @@ def score(model, windows: Windows, answer_length: int, precision: str) -> np.nda
     """Finds the best span of every window: the one that the model scores highest as an answer.
 
     Args:
-        model: a model that `finetune` trained.
+        model: a model that `train` has trained.
         windows: the windows to look at.
         answer_length: the greatest number of tokens that a span may have.
-        precision: the precision of the model's arithmetic, as in params.yaml.
+        precision: float32 or bfloat16.
 
     Returns:
         A structured array [windows]. score: the logits of the span's first and last token, added; minus infinity where
         the window holds no token of the context. first, last: these tokens, counted from the first token of the context
-        in the window. null: the same sum for [CLS], which stands for no answer.
+        in the window; meaningless where the score is minus infinity. null: the same sum for [CLS], which stands for no
+        answer.
+
     """
     model.eval()
     best = np.empty(len(windows), dtype=[("score", "f4"), ("first", "i4"), ("last", "i4"), ("null", "f4")])
@@ -131,17 +134,17 @@ def best_span(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Finds in every row the span for which starts[first] + ends[last] is highest.
 
-    All spans are looked at, so no list of the best beginnings and ends has to be long enough.
+    All spans are looked at, not only those between the tokens that score highest as the first and as the last.
 
     Args:
         starts: [b, n], the score of every token as the first of a span.
-        ends: [b, n], its score as the last.
-        allowed: [b, n], the tokens that may be the first or the last.
+        ends: [b, n], the score of every token as the last of a span.
+        allowed: [b, n] booleans, the tokens that may be the first or the last.
         longest: the greatest number of tokens that a span may have.
 
     Returns:
-        The sum, the first and the last token of the best span, each [b]; the sum is minus infinity where no token is
-        allowed.
+        Three tensors [b]: the sum of the two scores of the best span, its first token and its last token. The sum is
+        minus infinity, and the tokens mean nothing, where no token is allowed.
     """
     n = starts.shape[1]
     starts, ends = (scores.masked_fill(~allowed, -torch.inf) for scores in (starts, ends))
@@ -158,9 +161,11 @@ def _encode(table: Path, tokenizer: Path, recipe: QuestionAnswering) -> Windows:
 
 
 def _logits(model, windows: Windows, indices: np.ndarray, precision: str) -> tuple:
-    """Scores as the first and as the last token, [windows, n] float32, lowest for padding; and which are the context's.
+    """Scores every token of the windows at `indices`.
 
-    While the model is trained they stay on its device; else they come back to the CPU.
+    Returns three tensors [len(indices), n]: the scores as the first and as the last token of the answer, float32 and
+    minus infinity at padding, and booleans, on the CPU, of the tokens that are the context's. In training the scores
+    stay on the model's device; in evaluation they come to the CPU, and ValueError is raised where one is not finite.
     """
     *inputs, context = padded(windows, indices)
     ids, types, mask = (T.to(device()) for T in inputs)

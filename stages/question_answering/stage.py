@@ -2,8 +2,8 @@
 
 Reads data/pretraining, data/tasks and the tokenizer of data/tokens. Writes data/observations/question_answering.csv
 (exact match and F1 of every task x pre-training seed x fine-tuning seed) and data/answers/OPERATOR-SIZE.parquet (every
-predicted answer behind them). The models that were fine-tuned on TriviaQA first stay among the results of the jobs. Of
-an operator that is named, or of a size, it does the jobs alone.
+predicted answer behind these scores). The models fine-tuned on TriviaQA, from which some runs on SQuAD start, stay
+among the results of the jobs. Given an operator (and a size), it does the jobs of these alone and writes no outputs.
 """
 
 import json
@@ -26,19 +26,19 @@ from stages.plumbing.training_sections import QuestionAnswering
 STAGE = "question_answering"
 PROTOCOL = "kowsher2025"
 BEFORE = "triviaqa"
-APART = {"tasks", "seeds"}  # of the recipe, which say what runs there are
-ANSWERING = {"answer_length", "null_threshold"}
+APART = {"tasks", "seeds"}  # of the recipe: they say which runs there are, and decide the result of none
+ANSWERING = {"answer_length", "null_threshold"}  # of the recipe: they decide answers, and not the training
 
 
 class AnsweringRun(TunedRun):
-    """A run on one set of questions. set: the folder of its tables, of data/tasks."""
+    """A run on one set of questions. set: its folder below data/tasks (squad1, squad2 or triviaqa)."""
 
     set: str
     training: SkipValidation[QuestionAnswering]
 
     @property
     def content(self) -> dict[str, Any]:
-        """As JSON; after TriviaQA nothing is answered, so how is no part of it."""
+        """What decides the result, as JSON; a run on TriviaQA answers nothing, so ANSWERING is no part of it."""
         apart = APART | ANSWERING if self.set == BEFORE else APART
         return self.model_dump(mode="json", exclude=self.beside | {"training": apart})
 
@@ -48,10 +48,11 @@ class AnsweringRun(TunedRun):
 
 
 def finetune(run: AnsweringRun, folder: Path) -> dict:
-    """Job: one model trained on one set of questions from one seed.
+    """Job: trains one model on one set of questions from one seed.
 
-    Leaves answers.json, the predicted answers to the validation questions; after TriviaQA, which is not scored, the
-    model instead.
+    Leaves in `folder`, the job's own, answers.json: a list of the predicted answers to the validation questions, an
+    empty text where there is none. A run on TriviaQA, which is not scored, leaves the folder `model` instead. Returns
+    {"seconds": those of training}. The import, which loads torch, is left to the worker.
     """
     from stages.question_answering.spans import answer, train
 
@@ -65,7 +66,7 @@ def finetune(run: AnsweringRun, folder: Path) -> dict:
 
 
 def first_steps(settings: Settings, models: list[tuple[str, str]]) -> list[AnsweringRun]:
-    """Runs on TriviaQA, where a task needs them: one for every model, pre-training seed and seed, for all tasks."""
+    """Plans one run on TriviaQA, if any task starts from it, for every (operator, size), pre-training seed and seed."""
     section = settings.question_answering
     if not any(task.endswith(BEFORE) for task in section.tasks):
         return []
@@ -79,12 +80,13 @@ def first_steps(settings: Settings, models: list[tuple[str, str]]) -> list[Answe
 def planned(
     settings: Settings, models: list[tuple[str, str]], trained: Mapping[tuple[str, int], Path]
 ) -> list[AnsweringRun]:
-    """Runs on SQuAD: one for every model, task, pre-training seed and seed.
+    """Plans the runs on SQuAD: one for every model, task, pre-training seed and seed; those of a model stand together.
 
     Args:
-        settings: of params.yaml.
+        settings: all of params.yaml.
         models: operator and size of each.
-        trained: models after TriviaQA, by the weights that they began with and the seed.
+        trained: folders of the models that were fine-tuned on TriviaQA, by the folder of the weights that they started
+            from, as a text, and the seed. May be empty where no task starts from them.
     """
     section, plan = settings.question_answering, []
     for model, task, number, seed in product(models, section.tasks, settings.pretraining.seeds, section.seeds):
@@ -97,18 +99,19 @@ def planned(
 def _run(
     section: QuestionAnswering, model: tuple[str, str], task: str, weights: Path, pretraining_seed: int, seed: int
 ) -> AnsweringRun:
+    """Makes a run. task: the set of its questions, then _triviaqa where `weights` have been trained on that before."""
     columns = {"stage": STAGE, "protocol": PROTOCOL, "operator": model[0], "size": model[1]}
     fields = {"task": task, "set": task.removesuffix(f"_{BEFORE}"), "weights": str(weights), "columns": columns}
     return AnsweringRun(**fields, pretraining_seed=pretraining_seed, seed=seed, training=section)
 
 
 def measured(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -> list[Observation]:
-    """Both metrics of one run.
+    """Computes exact match and F1 of one run.
 
     Args:
-        run: on SQuAD.
-        predicted: an answer a question.
-        questions: with the right `answers` of each.
+        run: a run on SQuAD.
+        predicted: one answer per question; the empty text stands for none.
+        questions: in the same order; the column `answers` holds the list of right answers to each, empty for none.
     """
     return [
         run.observed(run.set, metric, value, len(predicted))
@@ -117,7 +120,7 @@ def measured(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -
 
 
 def _answers_table(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -> pd.DataFrame:
-    """The predicted answers of one run as rows; the empty text is no answer. Args: as of `measured`."""
+    """Makes one row of every predicted answer of a run; the arguments are those of `measured`."""
     columns = {"task": run.task, "evaluated_on": run.set}
     columns |= {"pretraining_seed": run.pretraining_seed, "finetuning_seed": run.seed}
     return pd.DataFrame(columns | {"example_id": questions["example_id"], "prediction": predicted})
@@ -126,8 +129,10 @@ def _answers_table(run: AnsweringRun, predicted: list[str], questions: pd.DataFr
 def outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observation], dict]:
     """Writes the predicted answers of every operator and size.
 
+    done: every run with the folder and the result of its job, those on TriviaQA first, then model by model.
+
     Returns:
-        Both metrics of every run on SQuAD, and the seconds of training, on TriviaQA too.
+        Both metrics of every run on SQuAD, and for the record the sum of the seconds of training, TriviaQA included.
     """
     rows, tables = [], []
     for run, folder, _ in done:

@@ -1,8 +1,8 @@
 """Questions and their contexts as windows of tokens: [CLS] question [SEP] part of the context [SEP].
 
 A context that does not fit gives several windows, each `stride` tokens after the one before (Devlin et al. 2018 and
-their code). A question is never cut below `question_length` tokens. Every token of a context knows its place in the
-text, so an answer can be read from the text itself.
+their code). A question is cut to its first `question_length` tokens. The place in the text of every token of a context
+is kept, so an answer can be read from the text itself.
 """
 
 from collections.abc import Iterator
@@ -17,16 +17,18 @@ from tokenizers import Tokenizer
 
 from stages.plumbing.files import read_once
 
-STEP = 8  # tokens; few lengths, for the library keeps what it compiles for each
+STEP = 8  # tokens, to whose multiples batches are padded: few lengths, for the library keeps what it compiles for each
 
 
 @dataclass(frozen=True)
 class Windows:
-    """One entry a window; the windows of a question follow each other, in the order of its context.
+    """The windows of all questions of a table; those of a question follow each other, in the order of its context.
 
-    ids: token ids. begins: number of tokens before the context's. offsets: [tokens of the context here, 2], where each
-    begins and ends in the text. questions: row of the table. spans: [windows, 2], first and last token of the first
-    answer, counted within the window; both 0, which is [CLS], where the window does not hold all of it.
+    Every field has one entry per window. ids: the token ids. begins: the number of tokens before those of the context.
+    offsets: [tokens of the context in the window, 2], the characters at which each of them begins and ends in the
+    context, the end exclusive. questions: the row of the question in the table, from 0. spans: [windows, 2], the first
+    and the last token of the question's first right answer, counted from [CLS] at 0; both are 0 where the window does
+    not hold all of that answer, or where there is none.
     """
 
     ids: tuple[np.ndarray, ...]
@@ -40,24 +42,25 @@ class Windows:
 
     @property
     def lengths(self) -> list[int]:
-        """Of the windows, in tokens."""
+        """The lengths of the windows, in tokens."""
         return [len(ids) for ids in self.ids]
 
     @cached_property
     def longest(self) -> int:
-        """Tokens."""
+        """The length of the longest window, in tokens."""
         return max(self.lengths)
 
 
 @read_once(4)
 def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: int, stride: int) -> Windows:
-    """Reads a table of questions (context, question, answers, starts) and tokenises it.
+    """Reads a table of questions and tokenises it; callers share the result.
 
     Args:
-        table: the file of the table.
+        table: the file, with columns context, question, answers (the list of right answers, empty for an unanswerable
+            question) and starts (the list of the characters at which these begin in the context).
         tokenizer: the file of the tokenizer.
-        maximum_length: tokens of a window at most.
-        question_length: tokens, at which longer questions are cut.
+        maximum_length: tokens of a window at most, [CLS] and both [SEP] among them.
+        question_length: tokens to which longer questions are cut.
         stride: tokens by which a window of a context begins after the one before.
     """
     frame = pd.read_parquet(table)
@@ -87,15 +90,15 @@ def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: i
 
 
 def cuts(tokens: int, room: int, stride: int) -> Iterator[tuple[int, int]]:
-    """Cuts a context into windows, up to the one that holds its last token.
+    """Cuts a context into windows, up to the first one that reaches its end.
 
     Args:
-        tokens: of the context.
-        room: tokens of a window at most.
+        tokens: number of tokens of the context; with 0 of them it has one window, which is empty.
+        room: number of tokens of the context that a window has room for.
         stride: tokens by which a window begins after the one before.
 
     Yields:
-        The first token of a window, and the one after its last.
+        The first token of a window, from 0, and the one after its last.
     """
     start = 0
     while True:
@@ -109,12 +112,13 @@ def token_span(places: np.ndarray, start: int, end: int) -> tuple[int, int] | No
     """Finds the tokens that reach into a part of a text.
 
     Args:
-        places: [tokens, 2], where each begins and ends in the text.
+        places: [tokens, 2], the characters at which each token begins and ends (exclusive) in the text, in order.
         start: the first character of the part.
-        end: the character after its last.
+        end: the character after the last of the part.
 
     Returns:
-        The first and the last of them; None where there is none, as for signs that the tokenizer leaves out.
+        The first and the last of these tokens; None where there is none, as for white space and for signs that the
+        tokenizer leaves out.
     """
     first = int(np.searchsorted(places[:, 1], start, side="right"))
     last = int(np.searchsorted(places[:, 0], end, side="left")) - 1
@@ -122,9 +126,11 @@ def token_span(places: np.ndarray, start: int, end: int) -> tuple[int, int] | No
 
 
 def padded(windows: Windows, indices: np.ndarray) -> tuple[torch.Tensor, ...]:
-    """The windows at `indices`, padded to the next multiple of STEP above the longest of them.
+    """Pads the windows at `indices` to one length n.
 
-    Four of [windows, n]: ids, token types, which are no padding, and which are of the context (as booleans).
+    That is the length of the longest of them, rounded up to a multiple of STEP, but never more than the longest window
+    of all. Returns four tensors [len(indices), n], 0 or False at padding: the token ids; the token types, 1 from the
+    context on; 1 for every token of the window; and booleans, True for the tokens of the context.
     """
     length = min(-(-max(len(windows.ids[i]) for i in indices) // STEP) * STEP, windows.longest)
     ids, types, mask, context = np.zeros((4, len(indices), length), dtype=np.int64)

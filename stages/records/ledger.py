@@ -16,14 +16,14 @@ COLUMNS = ["shard", "fate", "rule", "reason", *COUNTS]
 
 
 def with_total(rows: list[tuple]) -> pd.DataFrame:
-    """A ledger of rows (COLUMNS) and, after them, of their sums over shards, as rows of the shard `total`."""
+    """Makes a ledger of rows (COLUMNS) and, after them, their sums over shards as rows of the shard `total`."""
     ledger = pd.DataFrame(rows, columns=COLUMNS)
     total = ledger.groupby(["fate", "rule", "reason"], sort=False, as_index=False)[COUNTS].sum()
     return pd.concat([ledger, total.assign(shard=TOTAL)[COLUMNS]], ignore_index=True)
 
 
 def read_ledger(path: Path) -> pd.DataFrame:
-    """ValueError when the file is missing or not a ledger."""
+    """Reads a ledger; no rule or reason is the empty text. ValueError when the file is missing or not a ledger."""
     if not path.exists():
         raise ValueError(f"{path}: no such file; run `dvc repro filtering` to make it")
     ledger = pd.read_csv(path, keep_default_na=False) if path.stat().st_size else pd.DataFrame()

@@ -18,14 +18,14 @@ Origin = tuple[int, str, int]  # line, file, source_line
 
 
 def write(folder: Path, origins: dict[str, list[Origin]]) -> None:
-    """Leaves the table in a folder of shards. origins: of every shard, by its name, in the order of its lines."""
+    """Writes the table into a folder of shards. origins: by a shard's file name its origins, in the order of lines."""
     rows = [(shard, *origin) for shard, origins_of_shard in origins.items() for origin in origins_of_shard]
     text = pd.DataFrame(rows, columns=COLUMNS).to_csv(index=False, lineterminator="\n")
-    write_atomically(folder / NAME, text.encode(errors="backslashreplace"))  # any name that a disk may have
+    write_atomically(folder / NAME, text.encode(errors="backslashreplace"))  # a name may hold what is no UTF-8
 
 
 def read(folder: Path) -> dict[str, list[Origin]]:
-    """What `write` has left in a folder of shards; nothing where there is no table."""
+    """Reads what `write` has left in a folder of shards: origins by shard; an empty dictionary if there is no table."""
     if not (folder / NAME).exists():
         return {}
     table = pd.read_csv(folder / NAME, dtype={"shard": str, "file": str}, keep_default_na=False)
@@ -36,7 +36,10 @@ def read(folder: Path) -> dict[str, list[Origin]]:
 
 
 def locate(line: int, origins: list[Origin]) -> tuple[str, int] | None:
-    """The source of a line of a shard, file and line; None where it is not known."""
+    """Finds where a line of a shard comes from: (file, source_line), or None where it is not known.
+
+    line: its number, from 1. origins: those of the shard.
+    """
     place = bisect_right(origins, line, key=lambda origin: origin[0])
     if not place:
         return None

@@ -27,7 +27,7 @@ REMEDY = "fetch the file again, or take it out of the list of inputs"
 
 
 def lines(path: Path) -> Iterator[bytes]:
-    """Lines without their line feed, otherwise byte for byte. A byte order mark belongs to no line.
+    """Yields lines without their line feed, otherwise byte for byte. A byte order mark belongs to no line.
 
     ValueError when the file is truncated or corrupt; FileNotFoundError when it is not there.
     """
@@ -36,7 +36,7 @@ def lines(path: Path) -> Iterator[bytes]:
 
 
 def texts(path: Path) -> Iterator[str]:
-    """Lines as text, without their line feed and carriage return. ValueError as `lines`, and for what is no UTF-8."""
+    """Yields lines as text, without their ends (LF, CR LF). ValueError as in `lines`, and for what is no UTF-8."""
     for number, line in enumerate(lines(path), 1):
         try:
             text = line.decode()
@@ -51,16 +51,16 @@ def places(path: Path, header: list[str], names: Iterable[str], remedy: str) -> 
     """Finds columns of a table whose first line names them.
 
     Args:
-        path: the table, for an error.
-        header: the names of its columns.
-        names: of those that are looked for.
-        remedy: what to do where one is missing.
+        path: the table, for the message of an error.
+        header: the names of all its columns, in order.
+        names: the names of the columns that are looked for.
+        remedy: what to do where one is missing, for that message.
 
     Returns:
-        The place of each, from 0.
+        The place of each one of `names` in `header`, from 0.
 
     Raises:
-        ValueError: one is missing, or stands there twice.
+        ValueError: a name is missing, or stands there twice.
     """
     if absent := [name for name in names if name not in header]:
         raise ValueError(f"{path}, line 1: no column {', '.join(absent)} among {', '.join(header) or 'none'}; {remedy}")
@@ -70,12 +70,13 @@ def places(path: Path, header: list[str], names: Iterable[str], remedy: str) -> 
 
 
 def line_blocks(path: Path) -> Iterator[bytes]:
-    """Whole lines joined by line feeds: one line, or several of about BLOCK bytes together. Errors as in `lines`."""
+    """Yields whole lines joined by line feeds: one, or several of about BLOCK bytes together. Errors as in `lines`."""
     for number, block in enumerate(_whole_lines(path)):
         yield block if number else block.removeprefix(BYTE_ORDER_MARK)
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:
+    """Yields what `line_blocks` does, but with the byte order mark; what follows the last line feed waits for more."""
     waiting: list[bytes] = []
     size = 0
     for piece in blocks(path):
@@ -92,7 +93,7 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
 
 
 def blocks(path: Path) -> Iterator[bytes]:
-    """Decompressed content in blocks of any size. Errors as in `lines`."""
+    """Yields the decompressed content in blocks of BLOCK bytes at most. Errors as in `lines`."""
     with path.open("rb") as file:
         if path.suffix in (".zst", ".gz") and not file.peek(1):
             raise ValueError(f"{path}: empty, not a compressed file; {REMEDY}")
@@ -130,12 +131,12 @@ def zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
 
 
 def in_natural_order(paths: list[Path]) -> list[Path]:
-    """By folder and name, with numbers by value: part_2 stands before part_10, and part_02 before it."""
+    """Sorts paths by folder and name, with numbers by value: part_2 stands before part_10, and part_02 before both."""
     return sorted(paths, key=_natural)
 
 
 def _natural(path: Path) -> tuple[list[tuple[int, int, str]], str]:
-    """Numbers stand before texts. The name decides where numbers are equal: else the order of the paths would."""
+    """Returns a sort key with numbers before texts; of part_2 and part_02 the text decides, not which came first."""
     parts = re.split(r"(\d+)", path.as_posix())
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts], path.as_posix()
 

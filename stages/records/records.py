@@ -1,4 +1,4 @@
-"""OSCAR records, one JSON object a line: what the rules read, the text, and how plain text becomes one.
+"""OSCAR records, one JSON object per line: what the rules read, the text, and how a plain document becomes a record.
 
 Versions 23.01 and 22.01 (oscar-project/documentation). Records are decoded by type, only the fields named
 here are kept, and nothing is ever written back: a record that passes is copied as it came. Of a key that stands
@@ -30,7 +30,7 @@ class Annotations(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Text(msgspec.Struct, gc=False):
-    content: msgspec.Raw  # not decoded, but checked as strictly as if it were
+    content: msgspec.Raw  # not decoded, but with `_is_utf8` checked as strictly as if it were
 
 
 class _Record(_Text, gc=False):
@@ -111,7 +111,7 @@ def annotations_of(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[A
 
 
 def _decoded_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations] | None:
-    """None unless every line is sound.
+    """Returns the metadata of every line, or None unless every line is sound.
 
     The library reads values, not lines. But where every line begins with { and ends with }, no value runs over a
     line's end (in JSON, no { follows a } directly), so there is at least one in every line.
@@ -130,7 +130,10 @@ def _decoded_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> lis
 
 
 def _is_utf8(text: bytes) -> bool:
-    """Whether str(text, "utf-8") would succeed: Arrow validates faster than Python makes the string."""
+    """Whether str(text, "utf-8") would succeed: Arrow checks this faster than Python makes the string.
+
+    The decoders do not check it in content, which they leave undecoded.
+    """
     ends = pa.py_buffer(np.array([0, len(text)], dtype=np.int64))
     try:
         pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, pa.py_buffer(text)]).cast(pa.large_string())
@@ -154,7 +157,7 @@ def source(line: bytes) -> tuple[str, str | None]:
 
 
 def _record_of(decoder: msgspec.json.Decoder[AnyRecord], line: bytes) -> AnyRecord:
-    """A record whose content, which is left undecoded, is a string, as its first byte shows."""
+    """Decodes a record and checks that its content, which is left undecoded, is a string, as its first byte shows."""
     record = _decode(decoder, line)
     if memoryview(record.content)[0] != QUOTE:
         raise ValueError("`content` is not a string")
@@ -205,6 +208,7 @@ def oscar_record(text: str, headers: dict, metadata: dict) -> bytes:
 
 
 def _decode(decoder: msgspec.json.Decoder[T], line: bytes) -> T:
+    """Decodes a line of JSON. ValueError, whatever is wrong with it."""
     try:
         return decoder.decode(line)
     except msgspec.MsgspecError as error:

@@ -21,11 +21,12 @@ def answer(summaries: pd.DataFrame, settings) -> Drawing:
     """Draws the figure of the first screen: the difference in GLUE score by operator and size, with what each saves.
 
     Args:
-        summaries: of this run's counts and scores.
-        settings: of the run, which is drawn where none of its scores is at chance.
+        summaries: of this run's counts and scores, as `inputs.summaries` reads them.
+        settings: of the run, whose own differences are drawn only where it is known that none of its scores is at
+            chance.
     """
     rows = inputs.contrasts(quantity="score", at=GLUE_SCORE)
-    if of_run(settings, summaries)["at_chance"] != 0:
+    if of_run(settings, summaries)["at_chance"] != 0:  # some are, or it is not known (None)
         rows = select(rows, source=RELEASED)
     columns = ["operator", "size", "source", "difference", "low", "high", "saved_percent"]
     frame = pd.DataFrame(marks(rows, summaries), columns=columns).astype({"saved_percent": float})
@@ -43,7 +44,12 @@ def answer(summaries: pd.DataFrame, settings) -> Drawing:
 
 
 def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
-    """Lists the marks: the released results by size, then this run; without numbers where nothing is released."""
+    """Lists the marks of the figure by operator: of the released results, BERT-base first, and then of this run.
+
+    rows: of `inputs.contrasts`. A mark has operator, size (and protocol, where this run has several), source, and in
+    points difference, low and high; one with the source NOTHING has no such numbers. All but the marks of this run have
+    saved_percent, None where that is not counted.
+    """
     entries = []
     for operator in dict.fromkeys([*content("sections")["operators"], *rows["arm"]]):
         models = select(rows, arm=operator)
@@ -55,17 +61,17 @@ def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
             recipe = f", {names.protocol(row.protocol)}" if several and row.source != RELEASED else ""
             entry = {"operator": operator, "size": row.size + recipe, "source": row.source}
             entries.append(entry | {"difference": row.estimate, "low": row.low, "high": row.high})
-    for mark in entries:  # a run's own models have another vocabulary than those that are counted
+    for mark in entries:  # not of a run's own models: they have another vocabulary than those that are counted
         if mark["source"] != "reproduced":
             mark["saved_percent"] = saving(summaries, mark["operator"], mark["size"])
     return entries
 
 
 def draw(axes: Axes, frame: pd.DataFrame) -> None:
-    """Differences with their intervals, one below the other; a row without one says so at its end.
+    """Draws the differences with their intervals, one below the other; a row without a difference says so at its end.
 
-    The released differences give the scale: an interval of a small run that goes beyond it ends in a triangle, and an
-    estimate beyond it stands there as a number.
+    The released differences give the scale, twice their furthest end (at least one point) to both sides. An interval of
+    a small run that goes beyond the scale ends in a triangle, and an estimate beyond it is printed as a number.
     """
     scale = frame[frame["source"] == RELEASED]
     reach = 2 * np.nanmax(np.abs((scale if len(scale) else frame)[["low", "high"]].to_numpy(dtype=float)), initial=0.5)
@@ -95,6 +101,7 @@ def draw(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def _label(row) -> str:
+    """Labels a mark: its operator and size, whether it is of this run, and the share of parameters saved, if known."""
     saved = "" if np.isnan(row.saved_percent) else f" (saves {row.saved_percent:.1f} %)"
     source = ", this run" if row.source == "reproduced" else ""
     return f"{names.operator(row.operator)},\nBERT-{row.size}{source}{saved}"

@@ -1,4 +1,4 @@
-"""Files beside the report: a model card for every pre-trained operator and size, and the page of results.parquet.
+"""Files next to the report: a model card for every pre-trained operator and size, and the page of results.parquet.
 
 Their templates are Markdown, which may hold HTML: values such as `report.data` and `report.remark` are escaped for it.
 """
@@ -17,7 +17,7 @@ from stages.report.words import TEMPLATES, content, sentence
 
 
 def cards(settings, summaries: pd.DataFrame) -> dict[str, str]:
-    """Renders the model cards of a run in Markdown, by `OPERATOR-SIZE`, from its settings and means over seeds."""
+    """Renders the model cards of a run in Markdown, by `OPERATOR-SIZE`, from its settings and `inputs.summaries`."""
     template = html.environment(TEMPLATES).get_template("model_card.md")
     texts = {}
     for size in settings.sizes:
@@ -31,6 +31,7 @@ def cards(settings, summaries: pd.DataFrame) -> dict[str, str]:
 
 
 def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict:
+    """Gathers what the template model_card.md names, for the models of one operator and size."""
     rows = select(summaries, operator=operator, size=size)
     scores = select(rows, metric="score", stage="finetuning")
     facts = first_screen.of_run(settings, summaries)
@@ -40,6 +41,7 @@ def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict
         "size": size,
         "banner": sentence("banner", **facts),
         "model": settings.models[size],
+        # popped, as the card lists only what else the variant sets
         "described": described(Path(settings.operators_file))[variant.pop("operator")],
         "variant": variant,
         "counts": rows.set_index("metric")["mean"],
@@ -52,7 +54,7 @@ def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict
 
 
 def results_page(results: pd.DataFrame) -> str:
-    """Renders the page in Markdown that says what results.parquet, whose content this is, has in its columns."""
+    """Renders the Markdown page that describes results.parquet, whose content `results` is, column by column."""
     stages = list(results["stage"].value_counts(sort=False).items())
     template = html.environment(TEMPLATES).get_template("results.md")
     return template.render(rows=len(results), stages=stages, columns=list(results.columns))

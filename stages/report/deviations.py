@@ -1,7 +1,7 @@
-"""Every setting of this run beside the papers'.
+"""Every setting of this run next to what the papers have.
 
-The schema of params.yaml (stages/plumbing) says of every key where data/published/protocol.yaml has what belongs to it.
-A key of which it says nothing is shown as such: nothing is left out.
+The schema of params.yaml (stages/plumbing) says of every key where data/published/protocol.yaml holds its counterpart.
+A key of which the schema says nothing is shown as such: nothing is left out.
 """
 
 import re
@@ -21,18 +21,18 @@ COLUMNS = ("setting", "key", "paper", "code", "run", "verdict")
 AS_STATED, DIFFERS, AS_CODE, DIFFERS_FROM_CODE = "as stated", "differs", "as their code", "differs from their code"
 AS_FOLLOWED, DIFFERS_FROM_FOLLOWED = "as the setup that it follows", "differs from the setup that it follows"
 OPTIONAL = ("finetuning", "translation.protocols")  # sections of which a run may have some parts and not others
-VERDICTS = {  # where in the protocol a value stands, and the verdicts where this run has it, and not
+VERDICTS = {  # by the part of the protocol that holds a value: the verdicts for the same value here, and for another
     "stated": (AS_STATED, DIFFERS),
     "released_code": (AS_CODE, DIFFERS_FROM_CODE),
     "followed": (AS_FOLLOWED, DIFFERS_FROM_FOLLOWED),
 }
-KEY = re.compile(r"\{([^}]*)\}")  # in a sentence, in whose place its value stands
+KEY = re.compile(r"\{([^}]*)\}")  # in a sentence; the value of the setting replaces it
 NOT_STATED, NO_EFFECT, UNKNOWN = "not stated", "without effect in this run", "in no paper, and without a description"
 
 
 @cache
 def content() -> dict:
-    """Gives the content of deviations.yaml, which is read once."""
+    """Returns deviations.yaml, which is read once: `fixed`, entries by source; `open`, choices by source and item."""
     return yaml.safe_load(PATH.read_text(encoding="utf-8"))
 
 
@@ -43,14 +43,15 @@ def compare(params: dict, protocol: dict, source: str = "courtois2024", unknown:
         params: the settings as nested dictionaries.
         protocol: the content of protocol.yaml.
         source: a key of published.PAPERS.
-        unknown: documents of the corpus without the metadata that a rule of the filter reads, by the rule's name.
+        unknown: by the name of a rule of the filter, how many documents lack the metadata that the rule reads.
 
     Returns:
-        A frame of COLUMNS, one row a setting; verdict: one of the constants above. Below the settings stands what no
-        setting changes; its key is empty.
+        A frame of COLUMNS, all of them text, with one row per setting. paper, code: what the source's text states, and
+        what its code or the setup that it follows has. verdict: one of VERDICTS, NOT_STATED or NO_EFFECT. The last rows
+        are what no setting changes; their key is empty.
 
     Raises:
-        ValueError: for a place that is no part of the protocol.
+        ValueError: the schema or deviations.yaml names a place that the protocol lacks.
     """
     facts = protocol[source]
     rows = [
@@ -63,17 +64,17 @@ def compare(params: dict, protocol: dict, source: str = "courtois2024", unknown:
 
 
 def differing(compared: pd.DataFrame) -> str:
-    """Says, as in `14 of 60`, how many settings this run has otherwise than a source with which it was compared.
+    """Says how many rows of `compare` differ, and out of how many, as in `14 of 60`.
 
-    They are counted of all for which the source, its code or the setup that it follows has a value; settings that it
-    leaves open, and those without effect in this run, count in neither number.
+    The second number counts the rows for which the source, its code or the setup that it follows has a value. Settings
+    that the source leaves open, and settings without effect in this run, count in neither number.
     """
     same, different = (compared["verdict"].isin(verdicts).sum() for verdicts in zip(*VERDICTS.values(), strict=True))
     return f"{different} of {different + same}"
 
 
 def without_counterpart(params: dict) -> pd.DataFrame:
-    """Lists the settings of this run that no source has: setting (its name in words), key, and run (its value)."""
+    """Lists the settings that no source has, as a frame: setting (its name in words), key, run (its value as text)."""
     rows = [
         {"setting": _name(described, key), "key": key, "run": _shown(params, value, described)}
         for key, value, described in keys.walk(Settings, params)
@@ -83,24 +84,34 @@ def without_counterpart(params: dict) -> pd.DataFrame:
 
 
 def stated_of(key: str, described: Key | None) -> dict[str, tuple[str, Stated]]:
-    """Finds what each source has of a key, and where in the protocol. Of some sections one source alone counts."""
+    """Finds what each source has of a dotted key: source -> (part of the protocol, a key of VERDICTS; what is there).
+
+    described: what the schema says of the key, or None. Of a section in keys.PARTS, only the source named there counts.
+    """
     alone = keys.PARTS.get(key.rpartition(".")[0])
     facts = ((*keys.SOURCES[letter], stated) for letter, stated in (described.stated if described else {}).items())
     return {source: (place, stated) for source, place, stated in facts if alone in (None, source)}
 
 
 def _row(key: str, value: object, described: Key, source: str, params: dict, facts: dict, unknown: Mapping) -> dict:
-    """The row of one setting, of which the schema says `described`, beside what a source has of it in its `facts`."""
+    """Compares one setting with what a source has of it, and returns a row of COLUMNS.
+
+    key: of the setting, dotted as in `pretraining.steps`. value: what this run has. described: what the schema says of
+    the key. source: a key of published.PAPERS. params: all settings as nested dictionaries. facts: the source's part of
+    protocol.yaml. unknown: by the name of a rule of the filter, how many documents lack the metadata that it reads.
+    """
     place, stated = stated_of(key, described)[source]
     row = {"setting": _name(described, key, stated), "key": key, "paper": NOT_STATED, "code": ""}
     row |= {"run": _shown(params, value, described), "verdict": NOT_STATED}
-    if stated is not OPEN:
+    if stated is not OPEN:  # a source that leaves the key open has no value to compare with
         same, different = VERDICTS[place]
         reference = find(facts[place], stated.place.format(name=key.rpartition(".")[2]), key)
         # where the protocol has no single value, the one that the schema names stands for it
         value_there = stated.value if isinstance(reference, dict) else reference
         row["paper" if place == "stated" else "code"] = shown(value_there)
         row["verdict"] = same if _same(stated, value, reference, source, params) else different
+    # A rule that lets documents pass for want of metadata is not the rule that the source states, even with equal
+    # values. Only harmful_pp has a setting that drops such documents instead.
     dropped = described.rule == "harmful_pp" and params["filtering"]["missing_harmful_pp"] == "drop"
     if not dropped and (missing := unknown.get(described.rule, 0)):
         row |= {"run": f"{row['run']}; {missing:,} documents have no such metadata and pass", "verdict": DIFFERS}
@@ -110,6 +121,11 @@ def _row(key: str, value: object, described: Key, source: str, params: dict, fac
 
 
 def _fixed(entry: dict, facts: dict) -> dict:
+    """Makes the row, of COLUMNS, for what no setting changes and this run does otherwise than the source.
+
+    entry: of deviations.yaml: `setting` (a name), `run` (what is done here), and `stated` or `released_code` (a place
+    in that part of `facts`, the source's part of protocol.yaml).
+    """
     place = "stated" if "stated" in entry else "released_code"
     row = {"setting": entry["setting"], "key": "", "paper": NOT_STATED, "code": "", "run": entry["run"]}
     row["paper" if place == "stated" else "code"] = str(find(facts[place], entry[place], "fixed"))
@@ -117,7 +133,7 @@ def _fixed(entry: dict, facts: dict) -> dict:
 
 
 def _idle(key: str, described: Key, params: dict) -> str:
-    """Why a setting has no effect in this run; empty where it has."""
+    """Says why a setting has no effect in this run; an empty text where it has one."""
     for other, wanted in described.only.items():
         if find(params, other, key) != wanted:
             return f"only where {other} is {shown(wanted) if wanted is not None else 'null'}"
@@ -127,7 +143,10 @@ def _idle(key: str, described: Key, params: dict) -> str:
 
 
 def _same(stated: Stated, value: object, reference: object, source: str, params: dict) -> bool:
-    """Whether a setting, and those that `also` names, are as a source has them. reference: what the protocol has."""
+    """Whether this run has a setting, and the keys that `stated.also` names, as the source has them.
+
+    reference: what the protocol has at `stated.place`; it counts only where `stated` itself names no value.
+    """
     others = [
         (other_value, stated_of(key, described)[source][1])
         for key, other_value, described in keys.walk(Settings, params)
@@ -141,6 +160,7 @@ def _same(stated: Stated, value: object, reference: object, source: str, params:
 
 
 def _name(described: Key | None, key: str, stated: Stated = OPEN) -> str:
+    """Names a setting in words: by `stated` where that has a name of its own, otherwise by the schema."""
     if described is None:
         return f"{key} ({UNKNOWN})"
     part, _, name = key.rpartition(".")
@@ -148,11 +168,12 @@ def _name(described: Key | None, key: str, stated: Stated = OPEN) -> str:
 
 
 def _shown(params: dict, value: object, described: Key | None) -> str:
+    """Formats a value as `shown` does, but null in the words that the schema has for it, if it has any."""
     return filled(described.absent, params) if value is None and described and described.absent else shown(value)
 
 
 def filled(sentence: str, params: dict) -> str:
-    """Replaces `{pretraining.steps}` and the like in a sentence by these settings, as the tables show them."""
+    """Replaces every dotted key in braces, such as `{pretraining.steps}`, by its setting as the tables show it."""
     schema = {key: described for key, _, described in keys.walk(Settings, params)}
 
     def setting(match: re.Match) -> str:
@@ -162,7 +183,7 @@ def filled(sentence: str, params: dict) -> str:
 
 
 def absent(params: dict, key: str) -> str:
-    """Names the part of an OPTIONAL section that a key belongs to and a run lacks; empty where there is none."""
+    """Returns the part of an OPTIONAL section, as `finetuning.kowsher2025`, that a key is in and a run lacks, or ""."""
     for section in OPTIONAL:
         part = ".".join(key.split(".")[: section.count(".") + 2])
         if part.startswith(f"{section}.") and part.removeprefix(f"{section}.") not in find(params, section, key):
@@ -171,12 +192,12 @@ def absent(params: dict, key: str) -> str:
 
 
 def find(tree: dict, place: str, key: str) -> object:
-    """Looks up what stands at a place of nested dictionaries.
+    """Looks up the value, or the section as a dictionary, at a place of nested dictionaries.
 
     Args:
         tree: the dictionaries.
         place: names with full stops between, such as `pretraining.steps`.
-        key: of params.yaml, for the message of an error.
+        key: the key of params.yaml that the message of an error names.
 
     Raises:
         ValueError: there is no such place.
@@ -189,7 +210,7 @@ def find(tree: dict, place: str, key: str) -> object:
 
 
 def shown(value: object) -> str:
-    """Formats a setting as text: lists with commas, null as `all`, large numbers with separators."""
+    """Formats a setting as text: null as `all`, true as `yes`, lists with commas, large numbers with separators."""
     match value:
         case None:
             return "all"
@@ -197,7 +218,7 @@ def shown(value: object) -> str:
             return ", ".join(f"{name} {shown(item)}" for name, item in value.items() if item is not None)
         case list() | tuple():
             return ("; " if any(isinstance(item, dict) for item in value) else ", ").join(map(shown, value))
-        case bool():
+        case bool():  # before int, of which bool is a subclass
             return "yes" if value else "no"
         case int():
             return f"{value:,}"

@@ -1,6 +1,6 @@
 """What every figure shares: panels as SVG and PDF, of equal bytes for equal numbers; colours; SVG for a page.
 
-Inside a page the colours are CSS variables, so that light and dark schemes both read; the text stays text.
+Inside a page the colours are CSS variables, so that a figure is legible in light and dark schemes; text stays text.
 """
 
 import re
@@ -23,22 +23,23 @@ from stages.report.tables import Shown, csv_of
 
 SETTINGS = mpl.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
 INK, GRID = SETTINGS["text.color"], SETTINGS["grid.color"]
-HEAT = "#3d5a98"  # of heat maps, by its opacity
+HEAT = "#3d5a98"  # of heat maps, whose values are its opacity
 # colour-blind safe (Okabe and Ito), and told apart in print by their strokes
 STYLES = {name: operator.look for name, operator in described().items() if operator.look}
 OTHERS = tuple(("#767676", stroke) for stroke in ("solid", "dashed", "dashdot", (0, (1, 1))))  # of further operators
-WIDTH, HEIGHT, ROW = 3.3, 2.7, 2  # inches a panel, panels a row of a printed page
-NAMES = 6  # names in a row of the legend
+WIDTH, HEIGHT, ROW = 3.3, 2.7, 2  # inches per panel; panels per row of a printed page
+NAMES = 6  # in a row of the legend, at most
 COORDINATES = re.compile(rb' d="[^"]*"')  # of an SVG's paths
-DIGITS = re.compile(rb"(\.\d\d)\d+")  # more than a hundredth of a point
-DASHED, CONSTANT = (0, (4, 3)), "constant answer"  # its line, dashed
+DIGITS = re.compile(rb"(\.\d\d)\d+")  # more digits than a hundredth of a point has
+DASHED, CONSTANT = (0, (4, 3)), "constant answer"  # a stroke, and the name of a line that has it
 
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing(Shown):
-    """A figure. alternative: in words, what it shows.
+    """A figure. alternative: what it shows, in words.
 
-    files: its bytes by format. pieces: every panel as an SVG by itself, for pages of any width.
+    files: its bytes by format, `svg` and `pdf`. pieces: every panel as an SVG by itself, for pages of any width, and
+    the legend, if there is one, as the last.
     """
 
     alternative: str
@@ -53,18 +54,18 @@ class Drawing(Shown):
 
 
 def style(operator: str) -> tuple:
-    """Returns colour and stroke of an operator, equal in every figure; those of a further one follow from its name."""
-    return STYLES.get(operator) or OTHERS[zlib.crc32(operator.encode()) % len(OTHERS)]
+    """Returns colour and stroke of an operator, equal in every figure; one that has no look gets it from its name."""
+    return STYLES.get(operator) or OTHERS[zlib.crc32(operator.encode()) % len(OTHERS)]  # `hash` varies by process
 
 
 @mpl.rc_context(SETTINGS)
 def panels(
     groups: list[tuple[str, pd.DataFrame]], draw: Callable[[Axes, pd.DataFrame], None], width: float, height: float
 ) -> dict:
-    """Draws one panel a group, and one legend.
+    """Draws one panel per group, and one legend.
 
     Args:
-        groups: the title of each panel, and its rows.
+        groups: (title, rows) of each panel.
         draw: draws the rows of a panel into its axes.
         width: of a panel, in inches.
         height: of a panel, in inches.
@@ -99,11 +100,11 @@ def drawing(
     Args:
         name: of its files.
         title: of the figure.
-        stage: whose numbers it shows.
-        groups: the title of each panel, and its rows.
+        stage: the stage of the pipeline whose numbers it shows.
+        groups: (title, rows) of each panel; without any, the figure is empty.
         draw: draws the rows of a panel into its axes.
-        describe: the same in words, without a full stop.
-        size: of a panel, width and height in inches.
+        describe: says in words, without a full stop, what a panel of these rows shows.
+        size: width and height of a panel, in inches.
         csv: the numbers drawn.
         more: further fields of Drawing.
     """
@@ -142,7 +143,7 @@ def curve(axes: Axes, rows: pd.DataFrame, operator: str, across: str = "step", *
 def _figure(
     groups: list[tuple[str, pd.DataFrame]], draw: Callable[[Axes, pd.DataFrame], None], width: float, height: float
 ) -> tuple[Figure, dict]:
-    """The panels without a legend, and what a legend of them names."""
+    """Draws the panels, at most ROW side by side, without a legend; returns the figure, and label -> handle for one."""
     columns = min(ROW, len(groups))
     rows = -(-len(groups) // columns)  # rounded up
     figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
@@ -161,6 +162,7 @@ def _figure(
 
 
 def _add_legend(figure: Figure, handles: dict, columns: int) -> None:
+    """Adds a legend below `columns` panels side by side, no wider than these, and makes the figure higher by it."""
     if not handles:
         return
     place = {"loc": "outside lower center"} if figure.axes else {"loc": "center"}
@@ -174,6 +176,7 @@ def _add_legend(figure: Figure, handles: dict, columns: int) -> None:
 
 
 def _saved(figure: Figure, form: str, **cut: str) -> bytes:
+    """Returns a figure as `svg` or `pdf`, with no date and few digits in paths: equal bytes for equal numbers."""
     dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     buffer = BytesIO()
     figure.savefig(buffer, format=form, metadata=dates[form], **cut)  # white: it is also seen on dark pages
@@ -181,14 +184,14 @@ def _saved(figure: Figure, form: str, **cut: str) -> bytes:
 
 
 def steps_axis(axes: Axes) -> None:
-    """Labels an axis of training steps, with few ticks and thousands separated."""
+    """Labels the horizontal axis as training steps, with few ticks and thousands separated."""
     axes.set_xlabel("training step")
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))
     axes.xaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:,.0f}"))
 
 
 def inline(svg: bytes, name: str) -> str:
-    """Cuts out the SVG element for use inside a page, with identifiers of its own, and colours as CSS variables."""
+    """Cuts out the SVG element for use inside a page: colours are CSS variables, identifiers begin with `name`."""
     text = svg.decode()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
@@ -201,7 +204,7 @@ def inline(svg: bytes, name: str) -> str:
         text,
         count=1,
     )
-    text = text.replace("fill: #ffffff", "fill: none")  # this page has a ground of its own
+    text = text.replace("fill: #ffffff", "fill: none")  # a page has a background of its own
     colours = {INK: "currentColor", GRID: "var(--rule)", HEAT: f"var(--heat, {HEAT})"}
     colours |= {colour: f"var(--{operator}, {colour})" for operator, (colour, _) in STYLES.items()}
     for colour, variable in colours.items():

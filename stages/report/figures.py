@@ -1,4 +1,4 @@
-"""The papers' figures, and those like them: curves over training steps, a dot a run, and bars."""
+"""The papers' figures, and those like them: curves over training steps, single runs as dots, and bars."""
 
 from functools import partial
 
@@ -16,11 +16,14 @@ from stages.report.words import alternative
 SOURCES = {"released": "released", "published": "published", "reproduced": "this run"}
 GOAL = 0.95  # share of the final score of pairwise, which Courtois et al. draw in their Figure 3
 LATE = 0.5  # of the steps: the inset of a curve shows what follows
-CORNER = 0.45, 0.45  # the lower left one of the inset, as shares of the panel
+CORNER = 0.45, 0.45  # the lower left corner of the inset, as shares of the panel's width and height
 
 
 def losses(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws curves of a loss, with an inset of the last half of the steps where it hides none; two points are marks."""
+    """Draws curves of a loss, with an inset of the last half of the steps; frame as for `curves`.
+
+    There is none for a single operator or point, or where it would hide a curve. Two points per operator are marks.
+    """
     if (frame.groupby("operator").size() == 2).all():  # a beginning and an end that a text states: nothing between
         for operator, rows in frame.groupby("operator", sort=False):
             axes.plot(rows["step"], rows["mean"], "o", color=style(operator)[0], label=names.operator(operator))
@@ -41,7 +44,7 @@ def losses(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def scores(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws curves of a score, and a line at 95 % of what pairwise reaches in the end."""
+    """Draws curves of a score, and a line at 95 % of what pairwise reaches in the end; frame as for `curves`."""
     curves(axes, frame)
     last = frame[frame["operator"] == "pairwise"].nlargest(1, "step")
     if len(last):
@@ -50,14 +53,18 @@ def scores(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def curves(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws the mean by step, a line an operator, with a band from minimum to maximum where there are several runs."""
+    """Draws a `drawing.curve` per operator; frame: operator, step, mean, minimum, maximum and n (number of runs)."""
     for operator, rows in frame.groupby("operator", sort=False):
         curve(axes, rows, operator)
     steps_axis(axes)
 
 
 def dots(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws every run as a dot, those of one pre-training seed in one column, and a bar at the operator's mean."""
+    """Draws every run as a dot, and a bar at the operator's mean, in which every pre-training seed counts equally.
+
+    frame: operator, pretraining_seed and score of every run, and constant, the score of a constant answer or NaN. The
+    dots of one pre-training seed stand one above the other.
+    """
     operators = list(dict.fromkeys(frame["operator"]))
     for place, operator in enumerate(operators):
         colour, _ = style(operator)
@@ -76,11 +83,12 @@ def dots(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def bars(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws horizontal bars with their values beside them, grouped by label, operators side by side.
+    """Draws horizontal bars with their values at their ends, grouped by label.
 
     Args:
         axes: to draw into.
-        frame: a row a bar, with `label`, `operator` and `value`; labels stand in the order of the rows.
+        frame: a row per bar, with `label`, `operator` and `value`; labels stand in the order of the rows. Where
+            `operator` is empty, the legend does not name it.
     """
     labels = list(dict.fromkeys(frame["label"]))
     operators = list(dict.fromkeys(frame["operator"]))
@@ -97,7 +105,7 @@ def bars(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def shares(corpus: pd.DataFrame) -> pd.DataFrame:
-    """Per cent of documents that each reason drops first, as bars; of `frames.corpus`, columns as `draw` takes them."""
+    """Computes from `frames.corpus`, as bars for `draw`, the per cent of documents that each reason drops first."""
     dropped = select(corpus[corpus["documents"] > 0], fate="dropped")
     everything = select(corpus, fate="in")["documents"].sum()
     texts = dropped[["rule", "reason"]].fillna("").astype(str)  # a ledger without any drop has empty columns
@@ -107,7 +115,7 @@ def shares(corpus: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_protocol(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """(end of a title, rows) for each recipe of fine-tuning; the end is empty where there is one recipe."""
+    """Splits rows by recipe of fine-tuning: (end of a title, rows); the end is empty where there is one recipe."""
     if rows.empty:
         return []
     if "protocol" not in rows or rows["protocol"].nunique() < 2:
@@ -118,7 +126,9 @@ def _by_protocol(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 def draw(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
     """Draws the figure of a specification: panels of other sources, then one for every size and recipe of this run.
 
-    frame: source, operator, size, protocol where there are several, quantity, and what the kind of figure draws.
+    frame: a row per point, dot or bar: source (a key of SOURCES), operator, size, quantity, protocol if there are
+    several, and the columns that the function which draws this kind of figure describes. Rows of other quantities and
+    operators than the specification's are left out. A size that is empty, as of the corpus, gives a panel no title.
     """
     painter = PAINTERS.get(figure.quantity, curves) if figure.kind == "curves" else KINDS[figure.kind]
     frame = frame[frame["quantity"] == figure.quantity]
@@ -152,12 +162,12 @@ def draw(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
 
 
 def _panel(kind: str, groups: list[tuple[str, pd.DataFrame]]) -> tuple[float, float]:
-    """Width and height of a panel: bars need room for every label."""
+    """Returns width and height of a panel, in inches: bars need room for every label."""
     if kind != "bars" or not groups:
         return WIDTH, HEIGHT
     bars = max(len(rows) for _, rows in groups)
     return 2 * WIDTH / min(2, len(groups)), 1.1 + 0.2 * bars
 
 
-KINDS = {"dots": dots, "bars": bars}  # and curves
-PAINTERS = {"loss": losses, "glue_score": scores}  # of curves, by what they show
+KINDS = {"dots": dots, "bars": bars}  # the third kind, curves, has a painter by quantity
+PAINTERS = {"loss": losses, "glue_score": scores}  # of curves; every other quantity is drawn by `curves`

@@ -1,4 +1,4 @@
-"""The first screen: what is known of every operator, one verdict a cell with its number, and a few sentences."""
+"""The first screen: what is known of every operator, as verdicts with their numbers, and a few sentences."""
 
 from dataclasses import dataclass, field, replace
 
@@ -24,9 +24,10 @@ SQUAD = "kowsher2025_naacl_table2_squad"
 class Entry:
     """One verdict of a cell.
 
-    source: who found it. words: the verdict. tone: whether it speaks for the operator (good) or against it (bad),
-    decides nothing (open) or judges nothing (none). number: what stands behind it, with its interval. place: the table
-    or figure that shows it. facts: what its number, and sentences about it, may name.
+    source: who found it, `counted` or one of the constants above. words: the verdict. tone: whether it speaks for the
+    operator (good) or against it (bad), decides nothing (open) or judges nothing (none). number: the number behind it
+    with its interval, as text; may be empty. place: the name of the table or figure that shows it. facts: values that
+    the template of the number, and those of sentences about the entry, may name.
     """
 
     source: str
@@ -44,8 +45,8 @@ def entry(quantity: str, finding: str, source: str, place: str, facts: dict) -> 
         quantity: what was measured, as sentences.yaml names it.
         finding: what it shows; one that sentences.yaml does not have stands for itself and decides nothing.
         source: who found it.
-        place: the table or figure that shows it.
-        facts: what the sentence of the number names.
+        place: the name of the table or figure that shows it.
+        facts: what the template of the number names.
     """
     words, tone = content("sentences")["verdicts"][quantity].get(finding, (finding, "open"))
     return Entry(source, words, tone, sentence(f"{quantity}_number", **facts), place, facts)
@@ -55,18 +56,19 @@ def matrix(settings, summaries: pd.DataFrame) -> list[dict]:
     """Gathers what is known of every operator: of those that the layout describes, then of others in this run.
 
     Args:
-        settings: of the run.
-        summaries: of this run's counts and scores.
+        settings: of the run; most cells are about the last of its sizes.
+        summaries: of this run's counts and scores, as `inputs.summaries` reads them.
 
     Returns:
-        A dict an operator: `operator`, `does` (a few words, or nothing) and `cells`, a list of entries for each column
-        of the layout's matrix.
+        A dict per operator: `operator` (its name for readers), `does` (a few words, or an empty text) and `cells`:
+        column of the layout's matrix -> entries, none where nothing was measured.
     """
     compared, studies, size = inputs.contrasts(), inputs.studies(), settings.sizes[-1]
     losses = select(compared, quantity="loss", source="reproduced", size=size)
     steps = select(inputs.read("milestones"), source=RELEASED, milestone="plateau_end_step", size=BIGGEST)
     elsewhere = select(frames.transfer(inputs.read("transfer")), metric="elsewhere", size=size)
     speeds = inputs.read("speed")
+    # `stock` names the precision of a stock BERT, which is no operator of ours
     speeds = select(speeds[speeds["stock"].isna()], metric="tokens_per_second", size=size)
     described = content("sections")["operators"]
     return [
@@ -91,7 +93,7 @@ def matrix(settings, summaries: pd.DataFrame) -> list[dict]:
 
 
 def one_a_source(entries: list[Entry]) -> list[Entry]:
-    """Keeps the first entry of each source and appends the numbers of its others, after a verdict where it changes."""
+    """Merges the entries of each source into its first: appends their numbers, after the verdict where it changes."""
     shown, words = {}, {}  # of each source its entry, and the verdict of the last number in it
     for other in entries:
         first = shown.setdefault(other.source, other)
@@ -103,7 +105,7 @@ def one_a_source(entries: list[Entry]) -> list[Entry]:
 
 
 def answer(column: str, rows: list[dict]) -> str:
-    """Says in sentences what a column of the matrix shows; the own studies have a section of their own."""
+    """Says in sentences what a column of `matrix` shows; this repository's studies have a section of their own."""
     sources: dict[str, dict[str, list[Entry]]] = {}
     for row in rows:
         for shown in row["cells"][column]:
@@ -115,7 +117,7 @@ def answer(column: str, rows: list[dict]) -> str:
 
 
 def _saved(operator: str, settings, summaries: pd.DataFrame) -> list[Entry]:
-    """The share of a model's parameters that goes: of BERT-base, or of this run's where that is not counted."""
+    """The share of the parameters saved: of BERT-base, or else of this run's first size for which it is counted."""
     for size in (BIGGEST, *settings.sizes):
         if (share := saving(summaries, operator, size)) is not None:
             finding, facts = "some" if share > 0 else "none", {"saved": share, "size": size}
@@ -127,7 +129,7 @@ def saving(summaries: pd.DataFrame, operator: str, size: str) -> float | None:
     """Looks up the share of a masked-language model's parameters that an operator saves.
 
     Args:
-        summaries: of this run's counts.
+        summaries: of this run's counts, as `inputs.summaries` reads them.
         operator: by its key.
         size: of the model.
 
@@ -139,7 +141,7 @@ def saving(summaries: pd.DataFrame, operator: str, size: str) -> float | None:
 
 
 def _score(operator: str, size: str, compared: pd.DataFrame, summaries: pd.DataFrame) -> list[Entry]:
-    """The difference in GLUE score, of the released results by size and of this run's biggest models, of this size."""
+    """Differences in GLUE score: released results, BERT-base first, then this run at `size`; or why there is none."""
     rows = select(compared, quantity="score", arm=operator, at=GLUE_SCORE)
     released = select(rows, source=RELEASED).sort_values("size", key=lambda sizes: sizes != BIGGEST, kind="stable")
     trained = select(rows, source="reproduced", size=size)
@@ -152,7 +154,7 @@ def _score(operator: str, size: str, compared: pd.DataFrame, summaries: pd.DataF
 
 
 def _noise(compared: pd.DataFrame) -> list[Entry]:
-    """How much more score noise on the embeddings costs an operator than the original, over all tasks under noise."""
+    """How much more score noise on the embeddings costs an operator than the original; compared: a row per task."""
     rows = compared.to_dict("records")
     findings = [inputs.finding(row) for row in rows]
     if not rows:
@@ -167,7 +169,7 @@ def _noise(compared: pd.DataFrame) -> list[Entry]:
 
 
 def _beside_original(quantity: str, operator: str, rows: pd.DataFrame, source: str, place: str) -> list[Entry]:
-    """The mean of what was measured of an operator, beside the original's and without a test; nothing without both."""
+    """The mean of `rows` for an operator, next to the original's and without a test; no entry unless both are there."""
     means = rows.groupby("operator")["mean"].mean()
     if not {operator, "original"} <= {*means.index}:
         return []
@@ -175,25 +177,27 @@ def _beside_original(quantity: str, operator: str, rows: pd.DataFrame, source: s
 
 
 def _studied(operator: str, question: str, studies: pd.DataFrame) -> list[Entry]:
-    """What this repository's own studies found."""
+    """What this repository's own studies found of an operator on a question (`learns`, `score`), an entry each."""
     rows = select(studies, operator=operator, question=question).to_dict("records")
     return [entry("study", row["verdict"], STUDY, "studies", row) for row in rows]
 
 
 def _compared(rows: pd.DataFrame, source: str, place: str) -> list[Entry]:
+    """An entry for each comparison in `rows`, which are of `inputs.contrasts`."""
     return [entry(row["quantity"], inputs.finding(row), source, place, row) for row in rows.to_dict("records")]
 
 
 def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[dict]:
     """Composes at most six sentences: what was run, what it cannot decide, and what the audit finds.
 
-    Of the checks that the layout lists by weight, the first that fail are named, in words and with their arithmetic;
-    `check` links each to the audit.
-
     Args:
         settings: of the run.
-        summaries: of this run's counts and scores.
-        checks: the audit.
+        summaries: of this run's counts and scores, as `inputs.summaries` reads them.
+        checks: the audit, as `inputs.audited` reads it.
+
+    Returns:
+        Dicts with `text` and `check`: the check of the audit that a sentence is about, or an empty text. Of the checks
+        that the layout lists by weight, the first that fail are named, in words and with their arithmetic.
     """
     facts = of_run(settings, summaries)
     texts = [sentence(name, **facts) for name in ("description", "cannot", "floor")]
@@ -206,7 +210,14 @@ def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[d
 
 
 def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
-    """Gathers the facts of a run that its sentences name."""
+    """Gathers the facts of a run that its sentences name.
+
+    tuned: whether it has scores of fine-tuned models. strange: its models of sizes that no paper has. averaged: whether
+    it has GLUE scores. scores: how many of these, or else of columns, are judged. at_chance: how many of these are at
+    chance; None if unknown. chance_tasks: columns in which all are. untrained, pretrained: GLUE score, times 100, of
+    the original without and with pre-training, or None. beaten: GLUE score, a fraction, of words and their overlap
+    where it beats all operators, else None.
+    """
     scores = select(summaries, metric="score", stage="finetuning", size=settings.sizes, operator=settings.operators)
     averages, columns = select(scores, evaluated_on=GLUE_SCORE), select(scores, evaluated_on=COLUMNS)
     judged = averages if len(averages) else columns
@@ -231,17 +242,18 @@ def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
 
 
 def differing() -> dict[str, object]:
-    """Models by the direction in which their GLUE score differs from the original's, of this run and as released."""
+    """Names models by source and by HIGHER or LOWER GLUE score; `tested`: this run's comparisons with enough seeds."""
     rows = inputs.contrasts(quantity="score", at=GLUE_SCORE)
     models = {source: {inputs.HIGHER: [], inputs.LOWER: []} for source in ("reproduced", RELEASED)}
     for row in rows.to_dict("records"):
+        # a model with any other finding goes into a list that is thrown away
         models[row["source"]].get(inputs.finding(row), []).append(names.model(row["size"], row["arm"]))
     judged = (rows["source"] == "reproduced") & ~rows["verdict"].isin([ONE_CHECKPOINT, TOO_FEW])
     return models | {"tested": int(judged.sum())}
 
 
 def questions(cells: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
-    """Selects the mean F1 of question answering: condition -> (model, F1), of the models that this run measured."""
+    """Selects this run's mean F1 (%) of question answering: condition, "" for constant answers -> pairs (model, F1)."""
     rows = cells[(cells["table"] == SQUAD) & (cells["column_key"] == "avg_f1") & cells["reproduced"].notna()]
     scores: dict[str, list[tuple[str, float]]] = {}
     for row in rows.itertuples():

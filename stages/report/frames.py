@@ -1,4 +1,4 @@
-"""The frames that tables of our own select from: those that analysis left, and what is made of them first."""
+"""The data frames that tables of our own select from: those that the stage analysis left, and those derived here."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ MODEL = ["protocol", "size", "operator"]
 
 
 def reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
-    """Gives a function from a frame's name to the frame: of this module, or as the stage analysis left it."""
+    """Returns a function from a frame's name to the frame: made here, or else read as the stage analysis left it."""
     makers = {
         "overview": partial(overview, settings),
         "margins": lambda: pd.DataFrame(settings.analysis.margins.items(), columns=["quantity", "margin"]),
@@ -52,12 +52,18 @@ def reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
 
 
 def of_settings(source: str) -> str:
-    """Returns the name of the table of settings beside a source."""
+    """Returns the name of the table that compares the settings with a source's (a key of published.PAPERS)."""
     return "settings" if source == "courtois2024" else f"settings_{source}"
 
 
 def overview(settings: Settings) -> pd.DataFrame:
-    """Builds a row for every operator, size and protocol: parameters, loss, GLUE score and its difference."""
+    """Builds a row for every size, protocol and operator of the run; operators without any summary are left out.
+
+    Columns: MODEL; parameters and saved_percent; validation_loss and validation_loss_sd in nats; glue_score,
+    glue_score_sd and words_and_overlap (a baseline's GLUE score), times 100; n, the units behind the score; at_chance;
+    and of the comparison with the original's score, in points, estimate, low, high, detectable, verdict, direction.
+    What was not measured is NaN.
+    """
     rows = select(inputs.summaries(), size=settings.sizes, operator=settings.operators)
     asked = pd.DataFrame(
         product(settings.sizes, settings.protocols, settings.operators), columns=["size", "protocol", "operator"]
@@ -78,7 +84,10 @@ def overview(settings: Settings) -> pd.DataFrame:
 
 
 def baselines(protocol: str) -> pd.DataFrame:
-    """Selects what each baseline scores in every column of a protocol's tables, with the best of them beside each."""
+    """Selects what each baseline scores by a protocol: `value`, and `best`, the highest of its column, in per cent.
+
+    The rows are sorted by column of the GLUE tables, with the GLUE score last, and then in the order of LABELS.
+    """
     order = [*COLUMNS, GLUE_SCORE]
     rows = select(inputs.read("baselines"), protocol=protocol, evaluated_on=order, operator=list(LABELS))
     rows = rows.assign(value=100 * rows["value"])
@@ -88,14 +97,23 @@ def baselines(protocol: str) -> pd.DataFrame:
 
 
 def noise_measures(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
-    """Marks among the losses of accuracy to noise those of models that are at chance without noise already."""
+    """Adds `at_chance`: for the measure `lost`, whether the model is at chance without noise; missing for the others.
+
+    measured, curves: the frames noise_measures and noise_curves of analysis, in which CURVE names a model under noise.
+    """
     clean = select(curves, level=0)[[*CURVE, "at_chance"]]
     rows = measured.merge(clean, on=CURVE, how="left")
     return rows.assign(at_chance=rows["at_chance"].where(rows["measure"] == "lost"))
 
 
 def transfer(rows: pd.DataFrame) -> pd.DataFrame:
-    """Adds to the accuracies the balanced mean on other tasks, and what answers without a model score."""
+    """Adds rows to the frame `transfer` of analysis, whose metrics are fractions in the column `mean`.
+
+    Returns:
+        The rows; for each model and task trained on, a row of the metric `elsewhere`: the mean balanced accuracy over
+        the splits of other tasks (MNLI's mismatched split not counted); and rows of `accuracy` and `elsewhere` for two
+        answers without a model, whose names stand under `operator` and whose protocol, size and task are missing.
+    """
     away = (rows["task"] != rows["evaluated_on"].map(TASK_OF)) & (rows["evaluated_on"] != MISMATCHED)
     elsewhere = rows[(rows["metric"] == "balanced_accuracy") & away]
     elsewhere = elsewhere.groupby([*MODEL, "task"], sort=False)["mean"].mean().reset_index()
@@ -107,14 +125,14 @@ def transfer(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def in_order(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows by milestone, losses from the highest on; those of one milestone stay in their order."""
+    """Sorts rows by milestone: losses (`loss=3`) from the highest on, then all others, as level -1; ties keep order."""
     loss = rows["milestone"].str.startswith("loss=")
     level = rows["milestone"].str.removeprefix("loss=").where(loss, "-1").astype(float)
     return rows.iloc[(-level).argsort(kind="stable")]
 
 
 def milestone_tests() -> pd.DataFrame:
-    """Selects the comparisons of steps, but for those of milestones that all runs reach together."""
+    """Selects the comparisons of steps with a p value, but for milestones where no operator differs by any step."""
     tests = in_order(inputs.contrasts(quantity="steps").rename(columns={"at": "milestone"}))
     tested = tests[tests["p"].notna()]
     differs = tested.groupby(["size", "milestone"])["estimate"].transform(lambda steps: (steps != 0).any())
@@ -122,14 +140,19 @@ def milestone_tests() -> pd.DataFrame:
 
 
 def noise_tests() -> pd.DataFrame:
-    """Selects the comparisons of accuracy lost to noise, with the fields that the curves of noise have."""
+    """Selects the comparisons of accuracy lost to noise; operator, evaluated_on and kind are called as in CURVE."""
     rows = inputs.contrasts()
     rows = rows[rows["quantity"].str.startswith("lost_")].rename(columns={"arm": "operator", "at": "evaluated_on"})
     return rows.assign(kind=rows["quantity"].str.removeprefix("lost_"))
 
 
 def corpus() -> pd.DataFrame:
-    """Selects what became of every document, by first reason, the most frequent first; and how many were read."""
+    """Selects the totals of the filter's ledger: what became of the documents.
+
+    First come the documents read, kept, not selected and malformed, then those dropped, a row per rule and reason, the
+    most frequent first. `documents` counts those that a reason was the first to drop, `all_documents` all to which it
+    applies; rows in which both are 0 are left out.
+    """
     total = select(pd.read_csv(LEDGER), shard="total")
     dropped = select(total, fate="dropped").sort_values(["documents", "rule", "reason"], ascending=[False, True, True])
     frame = pd.concat([*(select(total, fate=fate) for fate in ("in", "kept", "not_selected", "malformed")), dropped])
@@ -137,26 +160,26 @@ def corpus() -> pd.DataFrame:
 
 
 def tokens() -> pd.DataFrame:
-    """Documents, tokens and sequences of both splits."""
+    """Reads documents, tokens, sequences and dropped_tokens of the two splits of the corpus, a row per `split`."""
     splits = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))["splits"]
     names = ["documents", "tokens", "sequences", "dropped_tokens"]
     return pd.DataFrame.from_dict(splits, orient="index")[names].rename_axis("split").reset_index()
 
 
 def compared(settings: Settings, source: str) -> pd.DataFrame:
-    """Compares the settings with a source's; with what the filter reports of the corpus, where it left a record."""
+    """Compares the settings with a source's; documents without metadata are those that the filter's record counts."""
     filtered = inputs.records(["filtering"])
     unknown = filtered[0].get("unknown") if filtered else None
     return deviations.compare(settings.model_dump(mode="json"), published.protocol(), source, unknown)
 
 
 def unspecified(settings: Settings, source: str) -> pd.DataFrame:
-    """Lists what a source leaves open, beside what is done here."""
+    """Lists what a source leaves open next to what is done here, as `open_items.unspecified` returns it."""
     return open_items.unspecified(settings.model_dump(mode="json"), published.protocol(), source)
 
 
 def checklist(settings: Settings) -> pd.DataFrame:
-    """Fills the reproducibility checklist: facts of the run take the places of the `{names}` in its answers."""
+    """Fills the `{names}` in the reproducibility checklist with facts of the run; columns: item, answer, where."""
     facts = checklist_facts(settings)
     return pd.DataFrame(
         [{name: text.format(**facts) for name, text in entry.items()} for entry in content("checklist")]
@@ -164,7 +187,7 @@ def checklist(settings: Settings) -> pd.DataFrame:
 
 
 def checklist_facts(settings: Settings) -> dict[str, object]:
-    """Gathers the facts of this run for the `{name}` placeholders in the answers of the reproducibility checklist."""
+    """Gathers the facts of this run that the `{names}` in the reproducibility checklist stand for."""
     differing = {source: deviations.differing(compared(settings, source)) for source in published.PAPERS}
     return facts_of(settings) | {
         "differences": sentence("differences", papers=published.PAPERS, differing=differing),
@@ -176,6 +199,6 @@ def checklist_facts(settings: Settings) -> dict[str, object]:
 
 
 def stages(settings: Settings) -> pd.DataFrame:
-    """Selects duration and start of every stage instance, and how long its training jobs took."""
+    """Selects of every stage instance: stage, seconds, seconds_of_jobs (NaN where not recorded), started (a text)."""
     records = pd.DataFrame(inputs.run_records(settings), columns=["stage", "seconds", "seconds_of_jobs", "started"])
     return records.astype({"seconds": float, "seconds_of_jobs": float})

@@ -1,4 +1,4 @@
-"""The pages of the report: each one file that needs no network, and reads without its script.
+"""The pages of the report: each is one file that needs no network, and can be read without its script.
 
 Templates: reports/templates/*.html, style.css and tables.js. Everything that comes from data is escaped for HTML;
 inside the style sheet, for CSS.
@@ -15,7 +15,7 @@ from stages.evidence.statistics import ONE_CHECKPOINT, TOO_FEW
 from stages.report import drawing
 from stages.report.words import FILTERS, formula
 
-TONES = {
+TONES = {  # of verdicts
     "good": ("holds", "reproduced"),
     "bad": ("fails", "contradicted", "unsupported"),
     "open": ("partly", "truncated", NOT_DECIDED, "inconclusive", ONE_CHECKPOINT, TOO_FEW, AT_CHANCE),
@@ -28,7 +28,7 @@ def render(folder: Path, context: dict) -> str:
 
 
 def environment(*folders: Path) -> jinja2.Environment:
-    """Builds what renders the templates of some folders, those of the first before those of the next."""
+    """Builds the Jinja environment of HTML templates; where several folders have a template, the first one's counts."""
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folders),
         autoescape=True,
@@ -42,16 +42,16 @@ def environment(*folders: Path) -> jinja2.Environment:
 
 
 def tone(verdict: str) -> str:
-    """Returns how a verdict is coloured: `good`, `bad`, `open` or `none`."""
+    """Returns how a verdict is coloured: `good`, `bad`, `open`, or `none` for one that TONES does not list."""
     return next((name for name, verdicts in TONES.items() if verdict in verdicts), "none")
 
 
 def css_string(value: object) -> Markup:
-    """Writes a CSS string literal, in which whatever is not a plain letter or digit is its code point."""
+    """Writes a CSS string literal, in which whatever is not an ASCII letter or digit is escaped by its code point."""
     safe = "".join(c if c.isascii() and c.isalnum() else f"\\{ord(c):x} " for c in str(value))
     return Markup(f'"{safe}"')
 
 
 def html_formula(text: str) -> Markup:
-    """Powers and indices raised and lowered."""
+    """Writes a formula such as `h^2/n` as HTML, with powers raised and indices lowered."""
     return Markup(formula(text, escape, {"^": "<sup>{}</sup>", "_": "<sub>{}</sub>"}))

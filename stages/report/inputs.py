@@ -23,19 +23,19 @@ FACTS = ("commit", "python", "system", "processor", "cores", "device")  # of a r
 
 
 def read(name: str, **options) -> pd.DataFrame:
-    """Reads one table that the stage analysis left, by its name."""
+    """Reads one table that the stage analysis left, by its name; options: of pandas.read_csv."""
     return pd.read_csv(ANALYSIS / f"{name}.csv", **options)
 
 
 def select(rows: pd.DataFrame, **wanted: object) -> pd.DataFrame:
-    """Selects the rows that have these values; where several are given, as a list or tuple, one of them."""
-    for field, value in wanted.items() if len(rows) else ():
+    """Selects the rows that have these values in these columns; of a list or tuple of values, one is enough."""
+    for field, value in wanted.items() if len(rows) else ():  # an empty frame may lack the columns
         rows = rows[rows[field].isin(value if isinstance(value, (list, tuple)) else [value])]
     return rows
 
 
 def summaries() -> pd.DataFrame:
-    """Reads the summaries of this run's scores, with empty text for keys that do not apply."""
+    """Reads the summaries of this run's counts, losses and scores (fractions); KEYS that do not apply are empty."""
     return read("summaries", dtype=KEYS).fillna(dict.fromkeys(KEYS, ""))
 
 
@@ -47,6 +47,7 @@ def audited() -> pd.DataFrame:
 def studies() -> pd.DataFrame:
     """Reads what this repository's own studies found, each against the original; without what this very run found."""
     told, run = pd.read_csv(published.FOLDER / "studies.csv"), select(read("contrasts"), source="reproduced")
+    # equal to the last digit in the estimate and in the lower end: it is this run's
     return told[~(told["estimate"].isin(run["estimate"]) & told["low"].isin(run["low"]))]
 
 
@@ -64,14 +65,14 @@ def pairs_ledger() -> pd.DataFrame:
 
 
 def baseline_scores(name: str, metric: str, protocol: str = "") -> dict[str, float]:
-    """Selects what one of the baselines scores, in per cent, by split."""
+    """Selects what one of the baselines scores: split or column -> per cent. protocol: empty for raw metrics."""
     rows = read("baselines").fillna({"protocol": ""})
     rows = select(rows, operator=name, metric=metric, protocol=protocol)
     return (100 * rows.set_index("evaluated_on")["value"]).to_dict()
 
 
 def signatures() -> list[str]:
-    """Collects the signatures that sacrebleu gave with the scores of this run's translations."""
+    """Collects the signatures that sacrebleu gave with the scores of this run's translations, sorted, each once."""
     left = records(["translation"])
     return sorted({signature for record in left for signature in record.get("sacrebleu", ())})
 
@@ -88,7 +89,7 @@ def contrasts(**wanted: object) -> pd.DataFrame:
 
 
 def finding(row: dict) -> str:
-    """Says what a comparison shows after Holm's correction, or what leaves it without a verdict."""
+    """Returns HIGHER or LOWER where a row of `contrasts` shows it; else AT_CHANCE, TOO_FEW, EQUIVALENT or UNDECIDED."""
     shown = row["verdict"] in (AT_CHANCE, TOO_FEW, EQUIVALENT)
     return row["direction"] or (row["verdict"] if shown else UNDECIDED)
 
@@ -100,9 +101,9 @@ def records(names: Iterable[str]) -> list[dict]:
 
 
 def environment(runs: list[dict], lock: Path) -> pd.DataFrame:
-    """Lists what the stages of these records ran on: commit, digest of dvc.lock, versions, machine.
+    """Lists what the stages of these records ran on: commit, digest of dvc.lock, versions, machine; and what they read.
 
-    Values that differ between stages stand side by side. Columns: fact and value; a row for every fact that is known.
+    Columns: fact and value, a row for every fact that is known. Values that differ between stages are joined by "; ".
     """
     rows = [(key.capitalize(), _distinct(run.get(key) for run in runs)) for key in FACTS]
     packages = sorted({name for run in runs for name in run.get("packages", {})})
@@ -113,7 +114,7 @@ def environment(runs: list[dict], lock: Path) -> pd.DataFrame:
 
 
 def lock_digest(lock: Path) -> str:
-    """Computes the SHA-256 of dvc.lock without this stage's entry, which DVC writes after the report is made."""
+    """Says in words the SHA-256 of dvc.lock without this stage's entry, which DVC writes after the report is made."""
     if not lock.exists():
         return "none: this run was not made by `dvc repro`"
     stages = yaml.safe_load(lock.read_text(encoding="utf-8")).get("stages", {})
@@ -123,4 +124,5 @@ def lock_digest(lock: Path) -> str:
 
 
 def _distinct(values: Iterable) -> str:
+    """Joins the distinct values, None left out, in the order of their first appearance."""
     return "; ".join(dict.fromkeys(str(value) for value in values if value is not None))

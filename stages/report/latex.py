@@ -1,6 +1,6 @@
-"""report.tex, supplement.tex and one .tex a table. Templates: reports/templates/*.tex.
+"""report.tex, supplement.tex and one .tex per table. Templates: reports/templates/*.tex.
 
-Delimiters that LaTeX leaves alone: `<< value >>`, `<% statement %>`, `<# comment #>`. Every value is escaped
+Their delimiters have no meaning in LaTeX: `<< value >>`, `<% statement %>`, `<# comment #>`. Every value is escaped
 for LaTeX. Tables need array, booktabs, graphicx and longtable, which every TeX distribution has.
 """
 
@@ -51,10 +51,11 @@ ESCAPES = {
 }
 
 RUNS = 3  # of pdflatex, until the contents and the widths of long tables have settled
-GAP = 0.013  # of the line, that a column of a narrow table loses to the space around it
+# GAP, LETTER, LARGE and WIDE_GAP are shares of the width of the line.
+GAP = 0.013  # space around a column of a table of 7 points
 SHARE = 0.65  # columns of paragraphs grow with this power of their mean length
-LETTER, CAPITAL = 0.0088, 0.3  # of the line, for a letter of 7 points; what a capital is wider, in letters
-LARGE, WIDE_GAP = 0.0098, 0.025  # the same in a table of 9 points, and what its columns lose
+LETTER, CAPITAL = 0.0088, 0.3  # a letter of 7 points; by how much a capital is wider, in letters
+LARGE, WIDE_GAP = 0.0098, 0.025  # a letter, and the space around a column, in a table of 9 points
 WORD = re.compile(r"[ \t\n_/]+|\.(?!\d)|(?<=–)")  # where a line may end
 
 
@@ -63,7 +64,7 @@ class Latex(str):
 
 
 def environment(folder: Path) -> jinja2.Environment:
-    """Builds what renders templates with `escape` applied to every value, and with the filters of this module."""
+    """Builds the Jinja environment of LaTeX templates, with `escape` for every value and the filters of this module."""
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         variable_start_string="<<",
@@ -99,8 +100,8 @@ def form(grid: Grid) -> str:
     """Decides how a table is set so that no letter is below 7 points: in the first of these forms that it fits.
 
     Returns:
-        `plain`: as wide as its cells. `paragraphs`: of the width of the line, cells in several lines, over several
-        pages. `turned`: by a quarter.
+        `plain`: as wide as its cells need. `paragraphs`: as wide as the line, with cells of several lines, on as many
+        pages as it needs. `turned`: by a quarter turn.
     """
     cells = _columns(grid)
     if not grid.long and sum(LARGE * max(map(len, column)) + WIDE_GAP for column in cells) < 1:
@@ -109,7 +110,7 @@ def form(grid: Grid) -> str:
 
 
 def paragraphs(grid: Grid) -> list[Latex]:
-    """Returns column types of paragraphs that share the line by what they hold, numbers on the right."""
+    """Returns LaTeX column types: room for the longest word, the rest by mean length of cells; numbers flush right."""
     cells = _columns(grid)
     least = list(map(_narrowest, cells))
     weight = [(sum(map(len, column)) / len(column)) ** SHARE for column in cells]
@@ -122,7 +123,7 @@ def paragraphs(grid: Grid) -> list[Latex]:
 
 
 def _columns(grid: Grid) -> list[tuple[str, ...]]:
-    """The texts of every column, each with its heading before it."""
+    """The texts of every column, heading first; columns of labels (of groups, and of lines if labelled) come first."""
     rows = [(grid.first, *(["Source"] if grid.labelled else []), *(heading.label for heading in grid.headings))]
     rows += [
         (
@@ -138,31 +139,32 @@ def _columns(grid: Grid) -> list[tuple[str, ...]]:
 
 
 def _narrowest(column: tuple[str, ...]) -> float:
-    """The part of a line that the longest word of a column needs; capitals are wide."""
+    """The share of the line's width that the longest word of a column needs, at 7 points; capitals are wide."""
     words = (word for cell in column for word in WORD.split(cell))
     return LETTER * max(len(word) + CAPITAL * sum(map(str.isupper, word)) for word in words)
 
 
 def breakable(text: str) -> Latex:
-    """Lets long identifiers break after `.`, `_` and `/`; numbers stay whole."""
+    """Escapes a text and lets long identifiers in it break after `.`, `_` and `/`; numbers stay whole."""
     return Latex(re.sub(r"(?<=\w)(\.(?!\d)|\\_|/)(?=\w)", r"\1\\allowbreak{}", escape(text)))
 
 
 def address(url: str) -> Latex:
-    """Checks an address for `href`. ValueError for any character that an address of ours does not need."""
+    """Returns an address for `href` as it is. ValueError for any character that an address of ours does not need."""
     if not re.fullmatch(r"https://[\w./-]+", url, re.ASCII):
         raise ValueError(f"{url!r} cannot stand in LaTeX as an address")
     return Latex(url)
 
 
 def path(name: str) -> Latex:
-    """Checks the name of a file or a label. ValueError for any character but letters, digits and `_.-`."""
+    """Returns the name of a file or a label as it is. ValueError for any character but letters, digits and `_.-`."""
     if not re.fullmatch(r"[\w.-]+", name, re.ASCII):
         raise ValueError(f"{name!r} cannot name a file or label in LaTeX; allowed: letters, digits, `_`, `.`, `-`")
     return Latex(name)
 
 
 def _character(character: str) -> str:
+    """Escapes one character: by ESCAPES, as itself where every font has it, otherwise as `U+` and its code point."""
     if character in ESCAPES:
         return ESCAPES[character]
     if character.isspace():
@@ -173,12 +175,12 @@ def _character(character: str) -> str:
 
 
 def latex_formula(text: str) -> Latex:
-    """Powers and indices raised and lowered."""
+    """Writes a formula such as `h^2/n` as LaTeX, with powers raised and indices lowered."""
     return Latex(formula(text, escape, {"^": "\\textsuperscript{{{}}}", "_": "\\textsubscript{{{}}}"}))
 
 
 def compile_pdf(folder: Path, name: str) -> None:
-    """Makes folder/NAME.pdf from folder/NAME.tex. ValueError where pdflatex is missing, or ends with an error."""
+    """Compiles folder/NAME.tex to folder/NAME.pdf. ValueError where pdflatex is missing, or ends with an error."""
     if not shutil.which("pdflatex"):
         raise ValueError("report.pdf: true needs pdflatex (TeX Live); install it, or set report.pdf to false")
     with tempfile.TemporaryDirectory() as build:

@@ -1,11 +1,11 @@
-"""The names that a reader knows for what the data call by keys: the papers' for tasks, operators and protocols."""
+"""The names that readers know for the keys in the data: tasks, operators, protocols and milestones."""
 
 import re
 
 from stages.benchmarks import glue
 from stages.plumbing.operators import described
 
-TASKS = {
+TASKS = {  # splits (`mnli_m`: MNLI-m), tasks, and other things that are scored
     split.evaluated_on: task.folder + split.evaluated_on.removeprefix(task.name).replace("_", "-")
     for task in glue.TASKS.values()
     for split in task.validation_splits
@@ -30,6 +30,7 @@ MILESTONES = {
     "steps_to_95_percent": "95 % of pairwise",
     "steps_to_95_percent_of_own": "95 % of its own",
 }
+# The key of a task as a whole word; after a full stop it is part of the name of a check.
 KEYS = re.compile(r"(?<![\w.])(" + "|".join(sorted(TASKS, key=len, reverse=True)) + r")(?![\w])")
 BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%)")
 LABELLED = re.compile(r"[^ ,]+")  # words of a label
@@ -37,22 +38,22 @@ MINUS = re.compile(r"(?<![\w.\-])-(?=\d)")
 
 
 def task(key: str) -> str:
-    """Writes a task or split as the papers do; a key that none of them knows has spaces for its underscores."""
+    """Writes a task or split as the papers do; an unknown key is shown with spaces for its underscores."""
     return TASKS.get(key, key.replace("_", " "))
 
 
 def operator(key: str) -> str:
-    """Names an operator as a reader knows it."""
+    """Names an operator as a reader knows it; an unknown key is shown with spaces for its underscores."""
     return OPERATORS.get(key, key.replace("_", " "))
 
 
 def protocol(key: str) -> str:
-    """Names whose recipe of fine-tuning a protocol is."""
+    """Names a fine-tuning protocol by the authors of its recipe; an unknown key stands for itself."""
     return PROTOCOLS.get(key, key)
 
 
 def milestone(key: str) -> str:
-    """Names what a run reaches: a loss, the end of the plateau, a share of a score."""
+    """Names a milestone: `loss=2.5` as `Loss 2.5`, every other one as MILESTONES has it."""
     return MILESTONES.get(key) or f"Loss {float(key.removeprefix('loss=')):g}"
 
 
@@ -67,6 +68,7 @@ def label(text: str) -> str:
 
 
 def _named(key: str) -> str:
+    """Names a task or protocol, and an operator whose key has an underscore; every other word stays as it is."""
     return TASKS.get(key) or PROTOCOLS.get(key) or (operator(key) if "_" in key else key)
 
 
@@ -76,5 +78,5 @@ def prose(text: str) -> str:
 
 
 def unbroken(text: str) -> str:
-    """Keeps a number and its per cent sign on one line."""
+    """Keeps a number and its per cent sign on one line, by a no-break space between them."""
     return BEFORE_PERCENT.sub("\N{NO-BREAK SPACE}", text)

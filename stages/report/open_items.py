@@ -1,4 +1,4 @@
-"""What each paper leaves open, beside what is done here: the sentences of deviations.yaml, with this run's values."""
+"""What each paper leaves open, next to what is done here: the sentences of deviations.yaml, with this run's values."""
 
 import pandas as pd
 
@@ -8,7 +8,7 @@ NOT_HERE = "Nothing of this run depends on it"
 
 
 def unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
-    """Lists what a source leaves open, and beside it what is done here.
+    """Lists what a source leaves open, and next to it what is done here.
 
     Args:
         params: the settings as nested dictionaries.
@@ -16,11 +16,11 @@ def unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
         source: a key of published.PAPERS.
 
     Returns:
-        A frame, one row an open item: item (what is open), candidates (plausible readings), inferred (what follows from
-        the source's own numbers), code (what the released code does), chosen (a sentence on what this run does).
+        A frame of texts, one row per open item: item (what is open), candidates (plausible readings), inferred (what
+        follows from the source's own numbers), code (what the released code does), chosen (what this run does).
 
     Raises:
-        ValueError: for an open item without a word on it, or a word on something else.
+        ValueError: deviations.yaml says nothing of an open item, or something of an item that is not open.
     """
     chosen, items = deviations.content()["open"][source], protocol[source]["unspecified"]
     if strange := set(chosen) ^ {item["item"] for item in items}:
@@ -40,7 +40,11 @@ def unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
 
 
 def _choice(choice: str | dict, params: dict) -> str:
-    """The sentence on an open item; where a run has nothing of what the item or its sentence needs, that."""
+    """Returns the sentence on an open item, or one that says what this run lacks for the item to matter.
+
+    choice: the sentence, or a dict of `chosen`, the sentence, and `needs`, key -> values: the item matters where one of
+    these keys has one of its values. Every key that the sentence names in braces must be there, too.
+    """
     needs, sentence = ({}, choice) if isinstance(choice, str) else (choice.get("needs", {}), choice["chosen"])
     missing = [deviations.absent(params, key) for key in deviations.KEY.findall(sentence)]
     if needs and not any(_has(params, key, wanted) for key, wanted in needs.items()):
@@ -51,7 +55,7 @@ def _choice(choice: str | dict, params: dict) -> str:
 
 
 def _has(params: dict, key: str, wanted: list) -> bool:
-    """Whether a setting is there and has one of the wanted values. A variant counts as its operator."""
+    """Whether a setting is there and has, or as a list contains, a wanted value. A variant counts as its operator."""
     if deviations.absent(params, key):
         return False
     value = deviations.find(params, key, key)

@@ -1,4 +1,4 @@
-"""Figures that no paper has: how many runs wait for a milestone, and the accuracy of translation by epoch."""
+"""Figures that no paper has: what share of the runs waits for a milestone, and the accuracy of translation by epoch."""
 
 from functools import partial
 
@@ -20,7 +20,8 @@ CEILING = "accuracy_ceiling"
 def waiting(curves: pd.DataFrame) -> list[Drawing]:
     """Draws Kaplan-Meier curves of this run's operators, a panel for each milestone that runs reach at several steps.
 
-    A milestone has no panel where every operator has a single run, or where all runs reach it at one evaluation.
+    A milestone has no panel where every operator has a single run, or where all runs reach it at one evaluation. The
+    list has one figure, or none where there is no panel.
     """
     panels = select(curves, source="reproduced").groupby(["size", "milestone"], sort=False)
     run = panels.filter(_differs_by_run)
@@ -45,7 +46,7 @@ def _differs_by_run(panel: pd.DataFrame) -> bool:
 
 
 def translation(frame: pd.DataFrame) -> list[Drawing]:
-    """Draws one figure: a panel a protocol and accuracy, a line an operator; dotted, the ceiling where there is one."""
+    """Draws one figure with a panel per protocol and accuracy (in `frame` fractions), or none where frame is empty."""
     groups = [
         (f"{protocol}: {label}", rows[rows["metric"].isin((metric, CEILING))].assign(shown=metric))
         for protocol, rows in frame.groupby("protocol", sort=False)
@@ -60,7 +61,7 @@ def translation(frame: pd.DataFrame) -> list[Drawing]:
 
 
 def _still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
-    """One step curve an operator."""
+    """Draws a step curve per operator, each up to the last step of the panel."""
     last = frame["step"].max()
     for operator, rows in frame.groupby("operator", sort=False):
         colour, stroke = style(operator)
@@ -72,6 +73,7 @@ def _still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def _accuracies(axes: Axes, frame: pd.DataFrame) -> None:
+    """Draws the accuracy `shown`, in per cent, as a line per operator; for training also the ceiling, a dotted line."""
     metric, parts = frame["shown"].iloc[0], ["mean", "minimum", "maximum"]
     frame = frame.assign(**{part: 100 * frame[part] for part in parts})
     for operator, rows in frame[frame["metric"] == metric].groupby("operator", sort=False):

@@ -1,10 +1,10 @@
 """Tables of our own: each is an entry of reports/templates/tables.yaml that selects from a frame.
 
-An entry names its `frame` (or several, whose rows then stand one below the other), which fields tell its lines apart
-(`line`; without it every row is a line) and its columns. A column takes of each line the first row that has the values
-of its `where`; `each` repeats it for every combination of values of some fields; one that is `optional` stands only
-where the field named there has a value. Texts are templates over that row, the column's own keys, and facts of the run.
-With `wide`, the CSV has a row a line, too.
+An entry names its `frame` (or several, whose rows then stand one below the other), the values that rows must have
+(`where`), the fields that tell its lines apart (`line`; without it every row is a line) and its columns. A column takes
+of each line the first row that has the values of its own `where`; `each` repeats it for every combination of values of
+some fields; one that is `optional` stands only where the field named there has a value; `form` names shared keys. Texts
+are templates over that row, the column's keys, and facts of the run. With `wide`, the CSV has a row per line, too.
 """
 
 from collections.abc import Callable
@@ -23,13 +23,13 @@ def table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = N
 
     Args:
         name: of the table, and of its files.
-        read: gives a frame by its name.
+        read: returns a frame by its name.
         entry: what describes the table; by default the entry of its name in tables.yaml.
-        facts: what its texts may name beside the fields of a row.
+        facts: what its texts may name in addition to the fields of a row.
     """
     entry, forms = entry or content("tables")[name], content("tables")["forms"]
     csv = select(_frames(entry["frame"], read), **entry.get("where", {}))
-    rows = csv.astype(object).where(csv.notna(), "")
+    rows = csv.astype(object).where(csv.notna(), "")  # for the templates, to which a gap is an empty text
     facts |= {"several": {str(field) for field in rows if (rows[field][rows[field] != ""]).nunique() > 1}}
     columns = [
         repeated
@@ -61,7 +61,10 @@ def table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = N
 
 
 def _wide(rows: pd.DataFrame, line: list[str], across: str, of: list[str]) -> pd.DataFrame:
-    """One row a line, a column for every value of `across`; of the second number of `of`, with its name behind."""
+    """Reshapes rows to one per line (fields that tell lines apart), with columns for every value of the field `across`.
+
+    of: fields of numbers. A column of the first is named by the value, one of another `VALUE_FIELD`.
+    """
     first, *others = [
         rows.pivot_table(value, line, across, sort=False).rename(columns=lambda name, value=value: f"{name}_{value}")
         for value in of
@@ -70,7 +73,7 @@ def _wide(rows: pd.DataFrame, line: list[str], across: str, of: list[str]) -> pd
 
 
 def _frames(named: str | list[str], read: Callable[[str], pd.DataFrame]) -> pd.DataFrame:
-    """A frame, or several one below the other, with a field `frame` that tells them apart."""
+    """Reads a frame, or several, one below the other, with a field `frame` that tells them apart."""
     if isinstance(named, str):
         return read(named)
     frames = [frame.assign(frame=name) for name in named if len(frame := read(name))]
@@ -78,7 +81,7 @@ def _frames(named: str | list[str], read: Callable[[str], pd.DataFrame]) -> pd.D
 
 
 def _each(column: dict, rows: pd.DataFrame) -> list[dict]:
-    """The column, or one for every combination of values that its rows have of the fields named in `each`."""
+    """Returns the column, or one for every combination of values that its rows have in the fields named in `each`."""
     if "each" not in column:
         return [column]
     selected = select(rows, **column.get("where", {}))
@@ -89,7 +92,7 @@ def _each(column: dict, rows: pd.DataFrame) -> list[dict]:
 
 
 def _value(column: dict, line: pd.DataFrame) -> Value:
-    """What a column says of the first row of a line that has the values of its `where`."""
+    """What a column says of a line's first row with the values of the column's `where`; MISSING without such a row."""
     rows = select(line, **column.get("where", {}))
     kind = column.get("kind", "number")
     if rows.empty:

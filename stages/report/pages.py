@@ -11,8 +11,9 @@ LEFT_OUT = {"id": "published_only", "title": "Published, with nothing of this ru
 def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], values: dict) -> list[dict]:
     """Fills the pages with their sections.
 
-    On the main page stands what holds a number of this run or of released results; the rest moves to the appendix. A
-    figure with nothing to draw, such as that of a ledger without drops, is left out, and so is an empty section.
+    On the main page stands what holds a number of this run or of released results. Of the rest, what the papers have
+    moves to the appendix, a later page, and what is ours is left out; so is a figure with nothing to draw, such as that
+    of a ledger without drops, and an empty section.
 
     Args:
         content: of sections.yaml.
@@ -40,7 +41,7 @@ def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], va
 
 
 def places(filled: list[dict]) -> dict[str, str]:
-    """Maps every table and figure that stands on a page to its address; a figure of one run also by its kind."""
+    """Maps every table and figure on a page to its address; NAME leads to the last figure NAME-PROTOCOL-SIZE."""
     addresses = {}
     for page in filled:
         for item in (item for section in page["sections"] for item in section["shown"]):
@@ -50,7 +51,7 @@ def places(filled: list[dict]) -> dict[str, str]:
 
 
 def not_run(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
-    """Lists the tables and figures that this run did not measure.
+    """Lists the tables and figures that this run did not measure, but for those of the stages analysis and report.
 
     Args:
         content: of sections.yaml.
@@ -63,10 +64,11 @@ def not_run(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) 
 
 
 def _text(section: dict, values: dict) -> list[str]:
+    """The paragraphs of a section, without those whose template says nothing."""
     return [paragraph for template in section["text"] if (paragraph := say(template, **values))]
 
 
 def _shown(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
-    """Tables, then figures; of one that is drawn for every protocol and size, `NAME-PROTOCOL-SIZE`, all."""
+    """The tables and then the figures of a section; all of one that is drawn for every protocol and size."""
     named = [drawing for name in section["figures"] for key, drawing in figures.items() if key.split("-")[0] == name]
     return [grids[name] for name in section["tables"]] + named

@@ -1,7 +1,7 @@
 """The lines of a paper's table, cell by cell: published, recomputed and reproduced, and the notes that explain them.
 
-A row here is a list of cells as analysis filled them (stages/evidence/cells.py), one for every column of the
-table, None where it has none.
+A row here is a list of cells as analysis filled them, one for every column of the table, None where it has none. A cell
+is a named tuple with the fields `TYPES` of stages/evidence/cells.py; NaN or None stands for what a cell lacks.
 """
 
 import re
@@ -16,11 +16,12 @@ from stages.report.words import sentence
 
 CHANGED = "†"  # a cell that the paper's other edition prints otherwise
 CHANCE = "°"  # a score that is not above what a constant answer has
+# what can be set as a formula, with powers and indices
 FORMULA = re.compile(r"[\w()+\-/^=., ]+")
 
 
 def published(rows: dict[str, list]) -> list[Line]:
-    """Gives what the paper prints: one line where all editions print the same, otherwise one an edition.
+    """Gives what the paper prints: one line where all editions print the same, otherwise one per edition.
 
     Args:
         rows: the cells of a row by edition, the later one last.
@@ -45,13 +46,13 @@ def printed(cell) -> Value:
 
 
 def recomputed(row: list) -> Line | None:
-    """Gives what follows from the results that the authors released; None where they released none of the row."""
+    """Gives what follows from the results that the authors released; None where they say nothing on any cell."""
     counts = [cell.released_n for cell in row if cell and pd.notna(cell.released)]
     return Line(_with_n("recomputed", counts), tuple(map(_released, row))) if counts else None
 
 
 def reproduced(row: list) -> Line | None:
-    """Gives what this run counted, or measured of its models; None where it has nothing of the row."""
+    """Gives what this run counted, measured or, for a baseline, computed; None where it has no number of the row."""
     cells = [cell for cell in row if cell and pd.notna(cell.reproduced)]
     if not cells:
         return None
@@ -63,7 +64,7 @@ def reproduced(row: list) -> Line | None:
 
 
 def measured(cell) -> Value:
-    """Formats one cell of this run: mean and spread; behind them the interval, the runs and the verdict."""
+    """Formats one cell of this run: mean and spread; as their detail the interval, the runs and the verdict."""
     if cell is None or isnan(cell.reproduced):
         return Value(MISSING)
     mark = CHANCE if pd.notna(cell.at_chance) and cell.at_chance else ""
@@ -90,5 +91,6 @@ def _released(cell) -> Value:
 
 
 def _with_n(label: str, counts: list) -> str:
+    """Appends the numbers of units behind a line to its label, as in `reproduced, n = 3 or 5`."""
     numbers = [str(n) for n in dict.fromkeys(counts) if pd.notna(n)]
     return f"{label}, n = {' or '.join(numbers)}" if numbers else label

@@ -1,7 +1,7 @@
-"""The papers' tables: every row up to three lines, published, recomputed from the released raw results, and reproduced.
+"""The papers' tables. A row has up to three lines: published, recomputed from the released raw results, reproduced.
 
-Made from the cells that analysis filled (stages/evidence/cells.py). The two editions of a paper's table are one
-table here: one published line where both print the same, two with the differences marked where they do not.
+They are made from the cells that analysis filled (stages/evidence/cells.py). The two editions of a paper's table are
+one table here: one published line where both print the same, two with the differences marked where they do not.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ LINKS = {  # where a source can be read, by the beginning of a table's name
 }
 CSV = ["edition", "row_key", "column_key", "metric", "printed", "published", "released", "reproduced", "reproduced_sd"]
 CSV += ["reproduced_n", "interval_low", "interval_high", "at_chance", "verdict"]
-CALLED = {"row_key": "row", "column_key": "column", "reproduced": "reproduced_mean"}  # of these columns, in the file
+CALLED = {"row_key": "row", "column_key": "column", "reproduced": "reproduced_mean"}  # of CSV, in the file
 Editions = dict[str, pd.DataFrame]  # the cells of a table by edition, the later one last
 
 
@@ -34,7 +34,7 @@ def paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[
     Args:
         tables: the table, or that of each edition, the earlier one first.
         cells: of these tables, and maybe of others; columns as in stages/evidence/cells.py.
-        sizes: those of this run; what was counted for others beside the paper's is left out.
+        sizes: those of this run; what was counted for sizes that neither this run nor the paper has is left out.
 
     Returns:
         The table. That of both editions is named without the edition, and its CSV has the cells of both, told apart by
@@ -74,7 +74,7 @@ def paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[
 
 
 def merged_name(name: str) -> str:
-    """Names a table of both editions: `kowsher2025_naacl_table1_glue` -> `kowsher_table1_glue`; others stay."""
+    """Names a table of both editions: `kowsher2025_naacl_table1_glue` -> `kowsher_table1_glue`; other names stay."""
     edition = _edition(name)
     return name.replace(edition, "kowsher", 1) if edition else name
 
@@ -85,36 +85,44 @@ def is_earlier(name: str) -> bool:
 
 
 def _edition(name: str) -> str:
+    """The key of EDITIONS that a table's name begins with; empty where the paper has one edition."""
     return next((edition for edition in EDITIONS if name.startswith(edition)), "")
 
 
 def _links(name: str, label: str = "") -> tuple[tuple[str, str], ...]:
+    """(text, address) of where a table's paper can be read; a label replaces the text."""
     return tuple((label or text, address) for start, (text, address) in LINKS.items() if name.startswith(start))
 
 
 def _asked_for(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.DataFrame:
-    """Without the rows and columns of sizes that neither the paper nor this run has."""
+    """Leaves out the rows and columns of sizes that neither the paper nor this run has; columns of BERT-base stay."""
     printed = cells["printed"].notna()
+    # the rows of baselines stay: their keys, `baseline.NAME`, read as if `baseline` were a size
     rows = _wanted(cells["row_key"], [table.row_key], printed | (cells["verdict"] == NO_MODEL), {*sizes})
     patterns = [column.key for column in table.columns if "{size}" in column.key]
     return cells[rows & _wanted(cells["column_key"], patterns, printed, {*sizes, PAPER_SIZES[-1]})]
 
 
 def _wanted(keys: pd.Series, patterns: list[str], kept: pd.Series, sizes: set[str]) -> pd.Series:
-    """Which keys have no size, one of these, or a cell that is kept anyway; patterns: of keys with a size."""
+    """Marks the keys [cells] without a size, those of one of `sizes`, and those with any cell in `kept` [cells].
+
+    patterns: of keys with a size, such as `{size}.{operator}`.
+    """
     size_of = {key: next(filter(None, (_size(pattern, key) for pattern in patterns)), None) for key in keys.unique()}
     of_size = keys.map(lambda key: size_of[key] is None or size_of[key] in sizes)
     return of_size | keys.isin(keys[kept])
 
 
 def _size(pattern: str, key: str) -> str | None:
+    """The size in a key of this pattern; None where the key has none or is of another pattern."""
     return (specifications.fields(pattern, key) or {}).get("size") if pattern else None
 
 
 def _matrix(by_edition: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool]:
-    """Up to three lines for every row of the paper, four where its editions differ.
+    """Makes groups of up to three lines for every row of the paper, four where its editions differ; and the headings.
 
-    A column is headed as in the last edition, whose cells the lines below the published ones have.
+    A column is headed as in the last edition, whose cells the lines below the published ones have. The third part of
+    what is returned says whether lines have labels, here True.
     """
     columns = pd.concat(list(by_edition.values())[::-1]).drop_duplicates("column_key")
     keys = list(columns["column_key"])
@@ -139,13 +147,13 @@ def _matrix(by_edition: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...
 
 
 def _in_order(cells: pd.DataFrame, row: str, columns: list[str]) -> list:
-    """The cells of a row, one for every column; None where it has none."""
+    """The cells of a row, as named tuples, one for every column; None where it has none."""
     by_column = {cell.column_key: cell for cell in cells[cells["row_key"] == row].itertuples()}
     return [by_column.get(column) for column in columns]
 
 
 def _list(by_edition: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool]:
-    """One line for every number; a column for each edition, one for both where they print the same throughout."""
+    """Makes a group of one unlabelled line for every number, with a column per edition; returns what `_matrix` does."""
     places = {
         edition: {(cell.row_key, cell.column_key): cell for cell in cells.itertuples()}
         for edition, cells in by_edition.items()

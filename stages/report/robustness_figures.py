@@ -1,7 +1,7 @@
 """The report's figures of noise and transfer: one figure of each for every protocol and size of a run.
 
-Noise: the score by level, a line an operator, beside what Kowsher et al. print (Table 5). Transfer: heat maps of the
-accuracy by task trained on and tested on, beside their Table 6, above what answers without a model score.
+Noise: the score by level, a line per operator, next to what Kowsher et al. print (Table 5). Transfer: heat maps of the
+accuracy by task trained on and tested on, next to their Table 6; the last row is what an answer without a model scores.
 """
 
 from collections.abc import Callable
@@ -20,22 +20,22 @@ from stages.report.inputs import select
 from stages.report.words import alternative, content, say
 
 NOISE, TRANSFER = "kowsher2025_naacl_table5_noise", "kowsher2025_naacl_table6_cross_domain"
-FIGURES = {"noise_curves": ("noise", NOISE), "transfer_matrices": ("cross_domain", TRANSFER)}  # stage, table beside it
+FIGURES = {"noise_curves": ("noise", NOISE), "transfer_matrices": ("cross_domain", TRANSFER)}  # stage, published table
 SIZE = "base"  # of the published models
 MODEL = ["protocol", "size"]
 LOW, HIGH = 50.0, 100.0  # per cent, from the faintest to the strongest colour: a coin, and all answers right
 THREE_CLASSES = ("mnli",)  # tasks whose accuracy on themselves is over three classes
-PRIORS = ("majority",)
+PRIORS = ("majority",)  # values of `trained` for answers without a model
 STRONGEST = 0.6  # opacity; a number in the cell stays readable on a light and on a dark page
 NOISE_CSV = ["source", *MODEL, "operator", "evaluated_on", "kind", "level", "mean", "minimum", "maximum", "n"]
 TRANSFER_CSV = ["source", *MODEL, "operator", "trained", "evaluated_on", "mean", "sd", "n"]
 
 
 def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float]) -> list[Drawing]:
-    """Draws the figure of noise, for every protocol and size of a run.
+    """Draws a figure of noise for every protocol and size of a run, or one of the published numbers alone.
 
     Args:
-        curves: as robustness.curves gives them, scores as fractions.
+        curves: the frame noise_curves of analysis (robustness.curves), with scores and levels as fractions.
         cells: of all published tables.
         constant: split -> accuracy of a constant answer, in per cent, on the data of this run.
     """
@@ -58,10 +58,10 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
 
 
 def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
-    """Draws the figure of transfer, for every protocol and size of a run.
+    """Draws a figure of transfer for every protocol and size of a run, or one of the published numbers alone.
 
     Args:
-        means: as robustness.transfer gives them, scores as fractions.
+        means: the frame transfer of analysis (robustness.transfer), with scores as fractions.
         cells: of all published tables.
     """
     means = means.assign(source="reproduced", mean=100 * means["mean"], trained=means["task"])
@@ -80,7 +80,10 @@ def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
 
 
 def _runs(frame: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
-    """Of every protocol and size the ends of the name and of the title, and the rows; without any, one without rows."""
+    """Splits the rows of a run by protocol and size: ((end of a figure's name, end of its title), rows).
+
+    Without rows, one entry with empty ends and no rows, for the published numbers. MNLI's mismatched split is left out.
+    """
     frame = frame[frame["evaluated_on"] != MISMATCHED]
     beside = ", published (BERT-base) and of this run, BERT-{} by the recipe of {}"
     runs = [
@@ -100,9 +103,10 @@ def _drawing(
     csv: pd.DataFrame,
     **facts: object,
 ) -> Drawing:
-    """A figure of this run, or without one of the published numbers alone, beside the table that it goes with.
+    """Draws a figure of this run, or where `ends` are empty, of the published numbers alone.
 
-    ends: of the name and of the title, as `_runs` gives them. height: of a panel. facts: what the notes name.
+    name: a key of FIGURES. ends: of the name and of the title, as `_runs` returns them. height: of a panel, in inches.
+    facts: what the notes name. The other arguments are those of `drawing`.
     """
     stage, table = FIGURES[name]
     table = specifications.load()[0][table]
@@ -123,12 +127,15 @@ def _drawing(
 
 
 def _label(evaluated_on: str) -> str:
-    """A task as the papers write it."""
+    """A task as the papers write it; MNLI's matched split, the only one here, as the task."""
     return names.task(evaluated_on).removesuffix("-m")
 
 
 def _printed(cells: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The printed cells of a table: source, size, operator and mean, with the task of its row or level, and column."""
+    """The cells of a table that print a number: source, size, operator, mean, and `row` and `column`, from their keys.
+
+    `row` is a level of noise in per cent, or the task tested on; `column` is a task.
+    """
     rows = select(cells[cells["published"].notna()], table=name)
     parts = rows["column_key"].str.extract(r"^(?:col_)?(?P<column>\w+)\.(?P<operator>\w+)$")
     row = rows["row_key"].str.removeprefix("noise_").str.removeprefix("row_")
@@ -136,26 +143,27 @@ def _printed(cells: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def _with_priors(run: pd.DataFrame) -> pd.DataFrame:
-    """Accuracies, and for every operator below them what the more frequent answer scores."""
+    """Accuracies, and for every operator, as `trained` on "majority", what the more frequent answer scores."""
     majority = select(run, metric="majority_accuracy").drop_duplicates(["operator", "evaluated_on"])
     return pd.concat([select(run, metric="accuracy"), majority.assign(trained="majority", sd=float("nan"), n=None)])
 
 
 def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
-    """By kind of noise, each in the order of the frame, and by level; levels in per cent."""
+    """Sorts by kind of noise, in the order of their first rows, and by level; turns levels into per cent."""
     kinds = list(dict.fromkeys(frame["kind"]))
     frame = frame.assign(level=100 * frame["level"], rank=frame["kind"].map(kinds.index))
     return frame.sort_values(["rank", "level"]).drop(columns="rank")
 
 
 def _noise_title(size: str, kind: str, evaluated_on: str, rows: pd.DataFrame) -> str:
+    """Titles a panel, as in `MNLI, embeddings, published, BERT-base`."""
     published = "published, " if (rows["source"] == "published").all() else ""
     where = "embeddings" if kind == "noise" else kind.replace("_", " ")
     return f"{_label(evaluated_on)}, {where}, {published}BERT-{size}"
 
 
 def _lines(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], scale: tuple[float, float]) -> None:
-    """Score by level: reproduced as lines with a band, published as hollow markers on a thin line."""
+    """Draws the score by level: reproduced as lines with a band, published as hollow markers; scale: limits of y."""
     for (source, operator), rows in frame.groupby(["source", "operator"], sort=False):
         if source == "reproduced":
             curve(axes, rows, operator, "level", marker=".")
@@ -173,7 +181,7 @@ def _lines(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], scale: t
 
 
 def _heat(axes: Axes, frame: pd.DataFrame) -> None:
-    """One operator's matrix, its numbers in the cells; answers without a model below a gap."""
+    """Draws one operator's matrix, its numbers in the cells; answers without a model stand below a gap."""
     tested = list(dict.fromkeys(frame["evaluated_on"]))
     order = {COLUMN_OF.get(task, task): task for task in dict.fromkeys(frame["trained"])}
     lines = [order.pop(split) for split in tested if split in order] + list(order.values())
@@ -182,7 +190,7 @@ def _heat(axes: Axes, frame: pd.DataFrame) -> None:
         x, y = tested.index(row.evaluated_on), places[row.trained]
         share = min(max((row.mean - LOW) / (HIGH - LOW), 0.0), 1.0)
         itself = COLUMN_OF.get(row.trained, row.trained) == row.evaluated_on
-        three = itself and row.trained in THREE_CLASSES
+        three = itself and row.trained in THREE_CLASSES  # not on the scale of the colours, which is of two classes
         if not three:
             axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=HEAT, alpha=STRONGEST * share))
         if itself:

@@ -83,13 +83,13 @@ def selected_tables(settings: Settings) -> list[Grid]:
 
 
 def data_of(settings: Settings) -> dict[str, object]:
-    """Gathers what tables of the data name beside their rows."""
+    """Gathers what the texts of tables of our own name in addition to the fields of their rows."""
     index = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))
     read = inputs.select(frames.corpus(), fate="in")["documents"].sum()
     return {
         "sequence_length": index["sequence_length"],
         "vocabulary_size": index["vocabulary_size"],
-        "documents_read": max(int(read), 1),
+        "documents_read": max(int(read), 1),  # texts divide by it
         "labels": LABELS,
         "signatures": inputs.signatures(),
         "strongest": float(inputs.read("noise_curves")["level"].max()),
@@ -191,6 +191,7 @@ def write(filled: dict, grids: dict[str, Grid], figures: dict[str, Drawing], set
 
 
 def main(settings: Settings) -> None:
+    """Makes all tables and figures, writes the report and, where params.yaml asks for it, its PDFs."""
     grids, figures = tables(settings), drawings(settings)
     write(context(settings, grids, figures), grids, figures, settings)
     if settings.report.pdf:

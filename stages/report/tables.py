@@ -1,6 +1,7 @@
-"""Tables as they are shown: groups of lines of values, with the CSV that stands beside them.
+"""Tables as they are shown: groups of lines of values, with the CSV that stands next to them.
 
-Nothing here knows HTML or LaTeX. paper_tables.py makes them of the papers' tables, own_tables.py all others.
+Nothing here knows HTML or LaTeX. paper_tables.py makes those of the papers, verdicts.py those of claims and checks,
+own_tables.py all others.
 """
 
 import re
@@ -14,7 +15,7 @@ from stages.evidence.cell_verdicts import NOT_RUN
 
 MISSING = "–"
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-PHRASE = 45  # characters, from which a cell is a text
+PHRASE = 45  # characters; a cell with more of them is a text
 FORMULA = re.compile(r"[=+@\t\r-]")  # how a text begins that a spreadsheet would compute
 NUMBER = re.compile(r"[+-]?[0-9.,]+(e[+-]?[0-9]+)?%?|-")  # or the dash that papers print for no number
 LONG, WIDE, GAP = 36, 90, 0.4  # lines that no longer fit a page; characters that fill one; space between groups
@@ -22,10 +23,10 @@ LONG, WIDE, GAP = 36, 90, 0.4  # lines that no longer fit a page; characters tha
 
 @dataclass(frozen=True)
 class Value:
-    """text and, beside it, spread (`± 0.37`); detail: more on hover. kind: number, text, formula or verdict.
+    """One cell. text and, next to it, spread (`± 0.37`); detail: more on hover. kind: number, text, formula or verdict.
 
-    because: why a verdict is what it is, a sentence after it. checks: the checks of the audit that it rests on, each as
-    (name, verdict).
+    because: why a verdict is what it is, a sentence after it. checks: the checks of the audit that the verdict rests
+    on, each as (name, verdict).
     """
 
     text: str
@@ -37,13 +38,13 @@ class Value:
 
     @property
     def whole(self) -> str:
-        """All that is printed of it."""
+        """All that is printed of the value, without its detail."""
         return " ".join(part for part in (self.text, self.spread, self.because, *(n for n, _ in self.checks)) if part)
 
 
 @dataclass(frozen=True)
 class Line:
-    """label: where its values come from. note: one remark in place of all values."""
+    """One line. label: where its values come from; may be empty. note: one remark, of a line without values."""
 
     label: str
     values: tuple[Value, ...]
@@ -52,9 +53,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Group:
-    """The lines of one row of the paper. remark: what sets the row apart, such as that the paper has none.
+    """One row of a table, of one or more lines. remark: what sets the row apart, such as that the paper has none.
 
-    anchor: a name that links can lead to. words: what a reader may filter the row by, as {menu: choice}.
+    anchor: a name that links can lead to. words: what a reader may filter the row by, each as (menu, choice).
     """
 
     label: str
@@ -69,6 +70,8 @@ NOTHING = (Group("This run", (Line("", (), note=NOT_RUN),)),)  # in place of row
 
 @dataclass(frozen=True)
 class Heading:
+    """The heading of a column of values. meaning: what the label leaves open; may be empty."""
+
     label: str
     meaning: str = ""
 
@@ -77,7 +80,7 @@ class Heading:
 class Shown:
     """What tables and figures have in common. name: of the files. place: where it stands in a paper, empty for our own.
 
-    stage: the pipeline stage whose numbers it shows. notes: what a reader must know of it. csv: the numbers shown.
+    stage: the pipeline stage whose numbers it shows. notes: paragraphs below it. csv: the numbers shown.
     measured: whether this run, or what the authors released, has a number in it.
     """
 
@@ -91,14 +94,15 @@ class Shown:
 
     @property
     def command(self) -> str:
+        """The command that makes its numbers again."""
         return command(self.stage)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grid(Shown):
-    """A table. labelled: whether its lines have labels. links: to its place in a paper.
+    """A table. first: the heading of the column with the labels of groups. labelled: whether lines have labels.
 
-    parts: tables whose files hold the same by edition.
+    links: to its place in a paper, each as (text, address). parts: names of tables that hold one edition of it each.
     """
 
     first: str
@@ -112,14 +116,14 @@ class Grid(Shown):
 
     @property
     def kinds(self) -> list[str]:
-        """Of every column: the kind of its first value that is not missing."""
+        """The kind of every column of values: that of its first value that is not missing."""
         lines = [line.values for group in self.groups for line in group.lines if line.values]
         columns = list(zip(*lines, strict=True)) or [()] * len(self.headings)
         return [next((value.kind for value in column if value.text != MISSING), "number") for column in columns]
 
     @property
     def long(self) -> bool:
-        """Whether it needs more than a page, text of several lines taken into account."""
+        """Whether it may need more than a page: several columns of text, or too many lines, broken ones among them."""
         lines = [line for group in self.groups for line in group.lines]
         heights = [1 + sum(len(value.whole) for value in line.values) // WIDE for line in lines]
         texts = [
@@ -146,7 +150,7 @@ def in_words(count: int) -> str:
 
 
 def detectable(difference: float, unit: str = "points") -> str:
-    """Says in words which difference 80 % of such runs would find; it is rounded up, never down."""
+    """Says in words which difference 80 % of repetitions of the experiment would find; it is rounded up, never down."""
     tenths = ceil(round(10 * difference, 6))  # 11.000000000000002 is 11
     return f"{number(tenths / 10, 1)} {unit} would be found in 80 % of such runs, at the first step of Holm's method"
 
@@ -178,7 +182,7 @@ def interval(low: float, high: float, decimals: int) -> str:
 
 
 def probability(p: float) -> str:
-    """Formats a probability with three digits after the point, and never as zero."""
+    """Formats a probability with three digits after the point, and never as zero; a dash for NaN."""
     return MISSING if isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
@@ -193,4 +197,5 @@ def csv_of(frame: pd.DataFrame) -> str:
 
 
 def _as_text(cell: object) -> object:
+    """Puts an apostrophe before a text that a spreadsheet would compute; everything else stays."""
     return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) and not NUMBER.fullmatch(cell) else cell

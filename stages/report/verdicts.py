@@ -12,6 +12,7 @@ from stages.report import names
 from stages.report.tables import Grid, Group, Heading, Line, Value
 from stages.report.words import content
 
+# by the first part of a check's name: a key of published.PAPERS
 PAPER_OF = {"C": "courtois2024", "K": "kowsher", "K24": "kowsher", "K25": "kowsher", "H": "hadamard_blog", "AOP": "aop"}
 WORST = (FAILS, NOT_DECIDED, TRUNCATED, HOLDS)  # a fact has the worst verdict of its checks
 HOLD, FAIL = (HOLDS, "reproduced"), (FAILS, "contradicted", "partly", "unsupported", TRUNCATED)
@@ -28,7 +29,7 @@ COMMON = ("released", ONE_CHECKPOINT)  # of nearly every cell of that column: it
 CITED = re.compile(r"\s*\[[\w.\-]+, [\w\- ]+\]")  # from here on a sentence quotes checks, which are linked instead
 LEVEL = re.compile(r" \((\d+)%\)$")  # of an interval
 MARKS = "¹²³"  # of sentences that many cells of a column share, which then stand once in its head
-END = re.compile(r"(?<=\.)\s+(?=[A-Z])")  # of a sentence
+END = re.compile(r"(?<=\.)\s+(?=[A-Z])")  # between two sentences
 
 
 def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
@@ -72,9 +73,10 @@ def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
 
 
 def side_by_side(ledger: pd.DataFrame) -> list[dict]:
-    """Puts the verdicts and reasons of every claim into one entry, under the names of LEDGERS.
+    """Puts the rows of every claim into one entry: its verdict in each of LEDGERS under NAME, why under NAME_because.
 
-    A claim that the audit alone decides says nothing of the run, whose column stays empty.
+    The other fields are those of its first row, but `reading` is that of the released results where they judge it. A
+    claim that the audit alone decides says nothing of the run, whose column stays empty.
     """
     entries = []
     for _, rows in ledger.groupby("id", sort=False):
@@ -102,7 +104,7 @@ def _because(row) -> str:
 
 
 def _shared(reasons: list[str]) -> dict[str, str]:
-    """The sentences that stand in more than a quarter of the cells of a column that has any, each with its mark."""
+    """Maps the sentences, three at most, that stand in over a quarter of a column's non-empty cells to their marks."""
     cells = [END.split(reason) for reason in reasons if reason]
     counts = Counter(sentence for sentences in cells for sentence in set(sentences))
     often = [sentence for sentence, count in counts.most_common(len(MARKS)) if count > max(len(cells) / 4, 1)]
@@ -110,12 +112,12 @@ def _shared(reasons: list[str]) -> dict[str, str]:
 
 
 def _marked(reason: str, shared: dict[str, str]) -> str:
-    """A reason with the marks of its shared sentences in their place."""
+    """A reason in which marks stand in place of the sentences that cells share."""
     return " ".join(shared.get(sentence, sentence) for sentence in END.split(reason))
 
 
 def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Counts how many claims of every source each ledger judges: decided, which hold or fail, and open."""
+    """Counts the claims of every source that each ledger judges: claims = decided + open, decided = hold + fail."""
     rows = pd.DataFrame(side_by_side(ledger))
     totals = []
     for paper, of_paper in rows.groupby("paper", sort=False):
@@ -129,9 +131,10 @@ def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
 
 
 def audit(checks: pd.DataFrame) -> Grid:
-    """Builds the table of all checks of the published numbers: those that fail first, by weight, then the undecided."""
+    """Builds the table of all checks of the published numbers, in the order of WORST, then by weight in the layout."""
     weights = {entry["check"]: place for place, entry in enumerate(content("sections")["findings"])}
     order = {verdict: place for place, verdict in enumerate(WORST)}
+    # 1000 and 999 are more than the layout has weights: checks without one come last among those of their verdict
     rank = checks["verdict"].map(order).fillna(len(order)) * 1000 + checks["check"].map(weights).fillna(999)
     rows = checks.iloc[rank.argsort(kind="stable")]
     groups = [
@@ -159,7 +162,11 @@ def _prose(text: str) -> Value:
 
 
 def audit_totals(checks: pd.DataFrame) -> pd.DataFrame:
-    """Counts the facts of every source by verdict: checks that one reason decides are one, with the worst verdict."""
+    """Counts the facts of every source by verdict: checks that one reason decides are one, with the worst verdict.
+
+    A row per source: facts (that arithmetic decides: holds + truncated + fails), failing_checks (the checks that fail),
+    not_decided (further facts), by_reading (checks that fail by reading; they are no facts here).
+    """
     totals = []
     for paper, of_source in checks.groupby(checks["check"].str.partition(".")[0].map(PAPER_OF), sort=False):
         computed = of_source[(of_source["by"] == "arithmetic") & of_source["verdict"].isin(WORST)]

@@ -19,7 +19,7 @@ RAISED = re.compile(r"([\^_])(\w)")  # or lowered, in a plain-text formula
 
 
 def say(template: str, **values: object) -> str:
-    """Fills a text, in one line. An empty value, such as of a gap in a table, is a number that is missing."""
+    """Fills a Jinja template, in one line. An empty value, such as of a gap in a table, is a number that is missing."""
     return names.unbroken(" ".join(_compiled(template).render(values).split()))
 
 
@@ -30,7 +30,7 @@ def sentence(name: str, **values: object) -> str:
 
 @cache
 def content(name: str) -> dict:
-    """Reads a YAML file of reports/templates, once."""
+    """Reads NAME.yaml of reports/templates, once."""
     return yaml.safe_load((TEMPLATES / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
@@ -50,11 +50,12 @@ def _compiled(template: str) -> jinja2.Template:
 
 
 def _number(value: object) -> float:
+    """The value as a number; NaN where it is none, such as the empty text of a gap in a table."""
     return float(value) if isinstance(value, (int, float)) else nan
 
 
 def verdict_on(quantity: str, finding: str) -> str:
-    """Returns the words of sentences.yaml for a finding on a quantity, without what they speak for."""
+    """Returns the words of sentences.yaml for a finding on a quantity, without their tone."""
     return content("sentences")["verdicts"][quantity][finding][0]
 
 
@@ -97,10 +98,10 @@ def formula(text: str, escape: Callable[[str], str], marks: dict[str, str]) -> s
     """Writes `h^2/n` with its powers raised and its indices lowered.
 
     Args:
-        text: of the formula; `^` raises the one character behind it, `_` lowers it.
-        escape: for the language that is written.
-        marks: what `^` and `_` are there, with `{}` in the place of the character.
+        text: of the formula; `^` raises the one character after it, `_` lowers it.
+        escape: escapes plain text for the language that is written.
+        marks: by `^` and `_`, the markup of that language, with `{}` in the place of the character.
     """
-    between = RAISED.split(text)[::3]
+    between = RAISED.split(text)[::3]  # the plain parts; between two of them stand a mark and its character
     signs = [marks[mark].format(escape(character)) for mark, character in RAISED.findall(text)]
     return "".join(f"{escape(plain)}{sign}" for plain, sign in zip(between, [*signs, ""], strict=True))

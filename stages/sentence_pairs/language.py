@@ -13,6 +13,8 @@ from random import Random
 import yaml
 
 _WORDS = yaml.safe_load(Path(__file__).with_name("language.yaml").read_text(encoding="utf-8"))
+# By word of the source: NOUNS [plural of the source, stem of the target, gender], VERBS [third person singular of the
+# source, stem of the target], ADJECTIVES the stem, PREPOSITIONS and ADVERBS the word of the target. NAMES is a list.
 NAMES, NOUNS, VERBS, ADJECTIVES, PREPOSITIONS, ADVERBS = (
     _WORDS[kind] for kind in ("names", "nouns", "verbs", "adjectives", "prepositions", "adverbs")
 )
@@ -29,10 +31,11 @@ class Phrase:
 
     @property
     def gender(self) -> str:
-        """a or o; of a name, by its last letter."""
+        """The gender, "a" or "o": of a noun as the lexicon has it; of a name "a" if it ends in "a", otherwise "o"."""
         return NOUNS[self.noun][2] if self.noun in NOUNS else "a" if self.noun.endswith("a") else "o"
 
     def source(self) -> list[str]:
+        """The words of the phrase in the source language."""
         if self.noun in NAMES:
             return [self.noun]
         article = "the" if self.definite else "some" if self.plural else "a"
@@ -40,7 +43,7 @@ class Phrase:
         return [article, *adjective, NOUNS[self.noun][0] if self.plural else self.noun]
 
     def target(self, case: str = "") -> list[str]:
-        """case: an ending of the noun."""
+        """The words of the phrase in the target language. case: what is appended to a noun, but not to a name."""
         if self.noun in NAMES:
             return [self.noun]
         ending = self.gender + ("i" if self.plural else "")
@@ -58,6 +61,7 @@ def pairs(number: int, seed: int) -> list[tuple[str, str]]:
 
 
 def _pair(rng: Random) -> tuple[str, str]:
+    """Draws a sentence of the source language and its translation, with spaces between words and full stop."""
     subject, thing = _phrase(rng, names=True), _phrase(rng)
     verb = rng.choice(sorted(VERBS))
     preposition = rng.choice(sorted(PREPOSITIONS)) if rng.random() < 0.4 else None

@@ -1,7 +1,7 @@
 """Reads sentence pairs of original files and of hub datasets, and counts every bad pair by its reason.
 
-Files: NAME.SOURCE and NAME.TARGET with a sentence a line (SOURCE and TARGET are the languages' names), or one .tsv
-whose first line names its columns, the languages among them. They are read line by line: memory has only what is kept.
+Files: NAME.SOURCE and NAME.TARGET with one sentence per line (SOURCE and TARGET are the languages' names), or one .tsv
+whose first line names its columns, the languages among them. Lines are read one by one; memory has what is kept.
 """
 
 from collections import Counter
@@ -13,10 +13,10 @@ from stages.plumbing import commits
 from stages.records import reading
 
 LONGEST_WORD = 1000  # characters; to cut one into sub-words takes a time that grows with the square of its length
-MALFORMED = ("malformed", "not_utf8")  # reasons that put the file in doubt, and not a sentence
+MALFORMED = ("malformed", "not_utf8")  # defects that cast doubt on the whole file
 
-Sides = tuple[bytes | str | None, bytes | str | None]
-Texts = list[tuple[str, str]]
+Sides = tuple[bytes | str | None, bytes | str | None]  # source and target as they were read
+Texts = list[tuple[str, str]]  # source and target of every sound pair
 
 
 def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Sides]:
@@ -24,11 +24,11 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
 
     Args:
         root: data.root.
-        name: below it; ends in .tsv for a table, otherwise two files end in the languages' names.
+        name: of a table below `root` if it ends in .tsv; otherwise of two files, without the languages' names.
         languages: source and target.
 
     Yields:
-        Both sides as bytes; None for a side that a line of a table does not have.
+        Both sides as bytes; (None, None) for a line of a table with more or fewer cells than its first line.
 
     Raises:
         ValueError: a file is missing, two files have different numbers of lines, or a table has no such columns.
@@ -50,6 +50,7 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
 
 
 def _of_table(path: Path, languages: tuple[str, str]) -> Iterator[Sides]:
+    """Yields the cells of the languages' columns; the columns are found by the first line of the table."""
     lines = reading.lines(path)
     header = [column.strip() for column in next(lines, b"").decode(errors="replace").split("\t")]
     places = reading.places(path, header, languages, "name the columns by their languages")
@@ -61,17 +62,17 @@ def _of_table(path: Path, languages: tuple[str, str]) -> Iterator[Sides]:
 def from_hub(
     repository: str, configuration: str | None, revision: str, split: str, languages: tuple[str, str]
 ) -> Iterator[Sides]:
-    """Reads the pairs of a dataset whose rows have a sentence for every language, or such a record as `translation`.
+    """Reads pairs of a dataset whose rows have a column per language, or a column `translation` of {language: text}.
 
     Args:
-        repository: of the dataset on the hub.
-        configuration: of the dataset, or None.
+        repository: name of the dataset on the hub.
+        configuration: one of its configurations; None where it has one only.
         revision: commit of the repository.
-        split: of the dataset.
+        split: name of the split.
         languages: source and target.
 
     Yields:
-        Both sides as text; None for one that a row lacks.
+        Both sides as text; None for one that is null in the row.
 
     Raises:
         ValueError: the dataset cannot be read, or a row does not name both languages.
@@ -93,12 +94,13 @@ def cleaned(sides: Iterable[Sides], limit: int | None, malformed_share: float, w
 
     Args:
         sides: pairs as they were read.
-        limit: pairs to read, at most; None for all.
-        malformed_share: share of the pairs that may be no text, in [0, 1].
+        limit: how many pairs to read at most; None for all.
+        malformed_share: share of the pairs, in [0, 1], that may have a defect in MALFORMED.
         what: names the pairs in an error.
 
     Returns:
-        The sound pairs, white space collapsed; and how many pairs were `in`, and how many had each defect.
+        The sound pairs, with white space collapsed; and the number of all pairs read, with the key `in`, and of the
+        pairs with each defect, with the name that `_read` gives it as the key.
 
     Raises:
         ValueError: too many pairs are malformed.
@@ -122,7 +124,7 @@ def cleaned(sides: Iterable[Sides], limit: int | None, malformed_share: float, w
 
 
 def apart(training: tuple[Texts, Counter], held_out: Iterable[tuple[str, str]]) -> tuple[Texts, Counter]:
-    """Drops the training pairs that are held out, too, from what `cleaned` returned, and counts them."""
+    """Drops pairs that are also held out from what `cleaned` returned, and counts them as `also_held_out`."""
     texts, fates = training
     repeated = {*held_out}.intersection(texts)
     kept = [pair for pair in texts if pair not in repeated]
@@ -130,7 +132,11 @@ def apart(training: tuple[Texts, Counter], held_out: Iterable[tuple[str, str]]) 
 
 
 def _read(pair: Sides) -> tuple[tuple[str, ...], str | None]:
-    """Decodes a pair; returns its sides as text, and None or its defect."""
+    """Decodes a pair and collapses its white space.
+
+    Returns (source, target) and None, or () and the defect: malformed (no text), not_utf8, empty (a side without a
+    word) or long_word. A str goes through UTF-8, too, which finds lone surrogates.
+    """
     if not all(isinstance(side, bytes | str) for side in pair):
         return (), "malformed"
     try:

@@ -3,7 +3,7 @@
 Reads the data source. Writes, below data/sentence_pairs: ledger.csv (what became of every pair), and in PROTOCOL/
 source.json and target.json (tokenizers), SPLIT.safetensors (token ids) and, of held-out splits, SPLIT.parquet (texts).
 Training pairs with a side of more than `positions` tokens are dropped, as in the tutorial; held-out sentences are cut
-to so many. A training pair that is held out, too, is dropped. Stops when the share of pairs that are no text exceeds
+to that many. A training pair that is also held out is dropped. Stops when the share of pairs that are not text exceeds
 filtering.malformed_share.
 """
 
@@ -22,7 +22,7 @@ from stages.sentence_pairs import language, reading, vocabulary
 from stages.sentence_pairs.reading import Texts
 
 SPLITS = ("train", "validation", "test")
-COLUMNS = ("protocol", "split", "fate", "reason", "pairs")
+COLUMNS = ("protocol", "split", "fate", "reason", "pairs")  # fate: in, kept, dropped or cut; reason: why, or empty
 
 
 def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[str, tuple[Texts, Counter]], str]:
@@ -30,13 +30,14 @@ def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[st
 
     Args:
         settings: name the data source.
-        protocol: of `translation`.
+        protocol: one of translation.protocols.
 
     Returns:
-        By split, the sound pairs and how many had each defect; and what was read, for the record of the run.
+        By split, what `reading.cleaned` returns, less the training pairs that are also held out (`reading.apart`); and
+        what was read, for the record of the run.
 
     Raises:
-        ValueError: a split has no sound pair, or too many that are malformed.
+        ValueError: a split cannot be read, or has no sound pair or too many malformed ones.
     """
     limits = dict(zip(SPLITS, (protocol.train_pairs, *[protocol.held_out_pairs] * 2), strict=True))
     languages = protocol.source, protocol.target
@@ -68,7 +69,7 @@ def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[st
 
 
 def generated(limits: dict[str, int | None], seed: int) -> dict[str, Texts]:
-    """Draws pairs of the embedded language, as many for each split as `limits` says; none is in two splits."""
+    """Draws as many pairs of the embedded language by split as `limits` says, none twice; ValueError for a None."""
     if None in limits.values():
         raise ValueError(
             "translation.protocols.*.train_pairs and held_out_pairs: source `embedded` needs the numbers to generate"
@@ -82,12 +83,12 @@ def encoded(texts: Texts, words: dict, positions: int, training: bool) -> tuple[
 
     Args:
         texts: the pairs.
-        words: the tokenizer of either side.
-        positions: tokens of a sentence, at most.
-        training: whether longer pairs are dropped; elsewhere they are cut.
+        words: the tokenizer of each side, by its name in SIDES.
+        positions: the largest number of tokens of a sentence.
+        training: whether a pair with a longer side is dropped; otherwise that side is cut.
 
     Returns:
-        Token ids, and how many pairs were longer.
+        Token ids, and the number of pairs with a longer side.
     """
     sides = [vocabulary.encode(words[side], [pair[place] for pair in texts]) for place, side in enumerate(SIDES)]
     pairs = [*zip(*sides, strict=True)]
@@ -97,7 +98,7 @@ def encoded(texts: Texts, words: dict, positions: int, training: bool) -> tuple[
 
 
 def _cut(ids: np.ndarray, positions: int) -> np.ndarray:
-    """The first tokens of a sentence of more than `positions`, END last; shorter ones as they are."""
+    """Cuts a sentence of more than `positions` tokens to that many, the last of them END; leaves others as they are."""
     return ids if len(ids) <= positions else np.append(ids[: positions - 1], END)
 
 
@@ -105,15 +106,15 @@ def prepare(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], s
     """Prepares one protocol.
 
     Args:
-        settings: of the run.
-        name: of the protocol.
-        folder: for its files.
+        settings: the settings of the run.
+        name: name of the protocol.
+        folder: where its files go.
 
     Returns:
-        The lines of the ledger, as COLUMNS, and what was read.
+        The lines of the ledger, tuples of COLUMNS; and what was read.
 
     Raises:
-        ValueError: no training pair fits into `positions`; or as `texts_of`.
+        ValueError: no training pair fits into `positions`; or as in `texts_of`.
     """
     protocol = settings.translation.protocols[name]
     splits, read = texts_of(settings, protocol)
@@ -138,6 +139,7 @@ def prepare(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], s
 
 
 def main(settings: Settings) -> dict:
+    """Prepares every protocol; returns what was read, for the record of the run."""
     with temporary_sibling(SENTENCE_PAIRS) as output:
         output.mkdir()
         prepared = [prepare(settings, name, output / name) for name in settings.translation.protocols]

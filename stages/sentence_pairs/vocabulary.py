@@ -10,12 +10,12 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from stages.encoder_decoder.pairs import BEGIN, END, SIDES, SPECIAL, UNKNOWN
 from stages.plumbing.files import write_atomically
 
-SPACE = "▁"  # as which Metaspace writes a space, and the beginning of a sentence
-ALPHABET = 1000  # characters in the vocabulary, at most; others are unknown
+SPACE = "▁"  # Metaspace puts it in place of every space, and before a sentence
+ALPHABET = 1000  # the largest number of characters in the vocabulary; others are unknown
 
 
 def trained(sentences: list[str], size: int) -> Tokenizer:
-    """Trains a vocabulary of `size` tokens at most, SPECIAL and the commonest characters among them.
+    """Trains a vocabulary of at most `size` tokens, SPECIAL and the commonest characters among them.
 
     A word includes the space before it, as SPACE, and punctuation is split off, so that decoding restores the sentence.
     The same sentences make the same vocabulary in any process: of equally rare characters, the library would choose by
@@ -38,7 +38,7 @@ def trained(sentences: list[str], size: int) -> Tokenizer:
 
 
 def _commonest(sentences: Iterable[str], number: int) -> list[str]:
-    """The commonest characters, the space as Metaspace writes it; of equally common ones those of lower code."""
+    """Returns the commonest characters, with SPACE where Metaspace puts it; of equally common ones, the lower codes."""
     frequencies = Counter()
     for sentence in sentences:
         frequencies.update(SPACE + sentence.replace(" ", SPACE))
@@ -46,7 +46,16 @@ def _commonest(sentences: Iterable[str], number: int) -> list[str]:
 
 
 def train(pairs: list[tuple[str, str]], size: int, shared: bool) -> dict[str, Tokenizer]:
-    """Trains a vocabulary for each side of the pairs, or one for both where they are to share it."""
+    """Trains the vocabularies of sentence pairs.
+
+    Args:
+        pairs: (source, target) of every training pair.
+        size: the largest number of tokens of a vocabulary.
+        shared: whether one vocabulary is trained on the sentences of both sides.
+
+    Returns:
+        The tokenizer of each side, by its name in SIDES; one and the same where `shared`.
+    """
     source, target = zip(*pairs, strict=True)
     if shared:
         return dict.fromkeys(SIDES, trained([*source, *target], size))
@@ -60,6 +69,6 @@ def save(words: dict[str, Tokenizer], folder: Path) -> None:
 
 
 def encode(words: Tokenizer, sentences: list[str]) -> list[np.ndarray]:
-    """Encodes sentences, each from BEGIN to END."""
-    words.encode_special_tokens = True  # a sentence in which `[END]` is written has these characters there, and no END
+    """Encodes sentences; the ids of each begin with BEGIN and end with END."""
+    words.encode_special_tokens = True  # so that `[END]`, where a sentence has it, is encoded as characters, not as END
     return [np.array([BEGIN, *encoding.ids, END]) for encoding in words.encode_batch(sentences)]

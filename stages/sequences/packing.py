@@ -23,13 +23,14 @@ def pack(streams: Iterable[Path], folder: Path, sequence_length: int, shard_byte
     """Cuts the concatenation of token files into shards `folder`/part_N.bin.
 
     Args:
-        streams: files of token ids, as ITEM.
-        folder: of the split.
-        sequence_length: tokens of a sequence.
-        shard_bytes: size of a shard, at most; one sequence at least.
+        streams: files of token ids, as ITEM, in the order in which they are joined.
+        folder: the folder of the split, whose name is the split's.
+        sequence_length: tokens per sequence.
+        shard_bytes: bytes of a shard, at most; but a shard has at least one sequence.
 
     Returns:
-        The entry of the split in the index: shards, sequences, dropped_tokens.
+        The entry of the split in the index: `shards`, a list of `name` (SPLIT/part_N.bin), `sequences` and `sha256`;
+        `sequences`, the number of all; `dropped_tokens`, those of the incomplete sequence at the end.
     """
     streams = list(streams)
     ends = np.cumsum([stream.stat().st_size // ITEM.itemsize for stream in streams], dtype=np.int64).tolist()
@@ -42,7 +43,7 @@ def pack(streams: Iterable[Path], folder: Path, sequence_length: int, shard_byte
         path, count = folder / f"part_{number}.bin", min(capacity, sequences - first)
         with temporary_sibling(path) as temporary, temporary.open("wb") as file:
             start, stop = first * sequence_length, (first + count) * sequence_length
-            for stream, begin, end in zip(streams, [0, *ends], ends, strict=False):
+            for stream, begin, end in zip(streams, [0, *ends], ends, strict=False):  # [0, *ends] has one more
                 if max(start, begin) < min(stop, end):  # of an empty file there is no map
                     np.memmap(stream, ITEM, "r")[max(start - begin, 0) : stop - begin].tofile(file)
         shards.append({"name": f"{folder.name}/{path.name}", "sequences": count, "sha256": sha256(path)})
@@ -52,7 +53,7 @@ def pack(streams: Iterable[Path], folder: Path, sequence_length: int, shard_byte
 class Sequences:
     """A split of packed sequences, memory-mapped: `sequences[[3, 1, 2]]` is int64 [3, sequence_length].
 
-    ValueError when the index has no such split, or a shard is not of the size in the index.
+    folder: that of the index. ValueError when the index has no such split, or a shard is not of the size in the index.
     """
 
     def __init__(self, folder: Path, split: str):
@@ -81,6 +82,7 @@ class Sequences:
         return result
 
     def _open(self, shard: dict) -> np.ndarray:
+        """Maps a shard, uint16 [sequences, sequence_length]. shard: its entry in the index."""
         path = self._folder / shard["name"]
         shape = (shard["sequences"], self.sequence_length)
         expected = shape[0] * shape[1] * ITEM.itemsize

@@ -1,8 +1,8 @@
 """Checks params.yaml before any other stage runs.
 
-Reads params.yaml, as every stage does, and stops on a mistake; runs each of the user's own operators once, on zeros.
-Writes data/settings.txt, whose content is always the same: the stages that depend on it wait for the check, and do not
-run again because of it.
+Reads params.yaml, as every stage does, and stops on a mistake; compares `cross_domain.positive_labels` with the labels
+of the tasks, and runs each of the user's own operators once, on zeros. Writes data/settings.txt. Its content is always
+the same: the stages that depend on it wait for the check, and do not run again because of it.
 """
 
 from itertools import product
@@ -13,14 +13,14 @@ from stages.plumbing.settings import Settings
 
 
 def require_own_operators(settings: Settings) -> None:
-    """Runs each of the user's own operators once, on zeros, at the sizes of this run.
+    """Runs each of the user's own operators that `operators` lists, variants too, once on zeros at each of `sizes`.
 
     Raises:
-        ValueError: an operator fails or changes the shape; the message holds file, name and size.
+        ValueError: an operator fails or changes the shape; the message holds its file, its name and the size.
     """
     variants = [variant for name in settings.operators if "operators_file" in (variant := settings.variant(name))]
     for variant, size in product(variants, settings.sizes):
-        import torch  # takes seconds
+        import torch  # here, as it takes seconds, and without such operators it is not needed
 
         from stages.attention.configuration import configuration
 
@@ -29,13 +29,14 @@ def require_own_operators(settings: Settings) -> None:
         X = torch.zeros(2, 3, config.hidden_size)
         try:
             shape = tuple(config.self_attention()(X).shape)
-        except Exception as error:  # of whatever the user's code does
+        except Exception as error:  # whatever the user's code raises
             raise ValueError(f"{where}: {type(error).__name__}: {error}; mend it") from error
         if shape != X.shape:
             raise ValueError(f"{where}: it makes {shape} of {tuple(X.shape)}; both must be alike: mend it")
 
 
 def main(settings: Settings) -> None:
+    """Does the checks that go beyond reading the settings; returns None, so the stage leaves no record in data/runs."""
     positive_classes(settings.cross_domain)  # raises on a label that its task does not have
     require_own_operators(settings)
     write_atomically(CHECKED, "params.yaml has been checked.\n")

@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Examples:
-    """frame: one row an example, as its reader describes. source: where it was read, in words for the report.
+    """frame: one row per example, as glue.py or squad.py describes. source: where it was read, as the report says it.
 
-    subset: whether that holds a part of the original only. dropped: how many examples were left out; reason: why.
+    subset: whether the source holds only a part of the original. dropped: how many examples were left out; reason: why.
     """
 
     frame: pd.DataFrame
@@ -26,7 +26,7 @@ class Examples:
     reason: str = ""
 
     def sample(self, count: int | None, seed: list[int]) -> pd.DataFrame:
-        """`count` rows drawn without replacement, in the frame's order; all when there are no more."""
+        """Draws `count` rows without replacement, in the frame's order; all rows for None or if there are no more."""
         if count is None or count >= len(self.frame):
             return self.frame
         chosen = np.random.default_rng(seed).choice(len(self.frame), size=count, replace=False)
@@ -38,8 +38,8 @@ def find_file(folders: Iterable[Path], stem: str, suffix: str) -> Path | None:
 
     Args:
         folders: to look in.
-        stem: of the file's name.
-        suffix: of the file's name; that of a subset stands behind `.subset`.
+        stem: the file's name without suffix.
+        suffix: the suffix, such as .tsv; a subset has `.subset` before it.
 
     Returns:
         The first file that is there, so the subset of one folder goes before the whole file of the next; or None.
@@ -68,7 +68,7 @@ def require_file(folders: list[Path], stem: str, suffix: str, what: str, remedy:
 
 
 def is_subset(path: Path) -> bool:
-    """Whether a file that `find_file` gives stands in for the whole one."""
+    """Whether a file that `find_file` found is the subset and not the whole file."""
     return path.suffixes[-2:-1] == [".subset"]
 
 
@@ -77,7 +77,7 @@ def decoded(path: Path, form: type[T]) -> T:
 
     Args:
         path: the file.
-        form: the type that its content has, a msgspec.Struct. What it does not name is passed over.
+        form: the type that its content has, a msgspec.Struct. Keys that the type does not name are passed over.
 
     Raises:
         ValueError: the file is cut short, is no JSON in UTF-8, or is of another form; the message names the place.

@@ -1,9 +1,10 @@
 """Reading the GLUE tasks: the original distribution, or the Hugging Face hub.
 
-Original distribution: one folder a task, tab-separated, UTF-8, quotation marks without meaning; a byte order mark at
+Original distribution: one folder per task, tab-separated, UTF-8, quotation marks without meaning; a byte order mark at
 the beginning and blank lines at the end do no harm. A file NAME.subset.tsv stands in for NAME.tsv and is marked as a
-subset. Read, a split is a frame of example_id (the row's number in the file, from 0), text_a, text_b (or null), label
-(class, int64; similarity from 0 to 5 for stsb, float64).
+subset. Once read, a split is a frame with the columns example_id (the row's number in the file, from 0, as text),
+text_a, text_b (null for single sentences) and label (index of the class, int64; for stsb a similarity from 0 to 5,
+float64).
 """
 
 import re
@@ -23,13 +24,15 @@ DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")  # Python would read more as a number
 def read_original(root: Path, task: Task, split: Split) -> Examples:
     """Reads a split of a task from its original file.
 
+    Rows with a wrong number of columns are dropped and counted, up to `task.corrupt_rows`.
+
     Args:
         root: the folder that has the folder of the task, in itself or in its folder `glue`.
-        task: of GLUE.
+        task: a task of GLUE.
         split: one of the task's.
 
     Raises:
-        ValueError: there is no such file, or it has a fault; the message names file and line.
+        ValueError: there is no such file, or it has a fault; the message names the file, and the line at fault.
     """
     folders = [root / "glue" / task.folder, root / task.folder]
     what = f"task {task.name}, split {split.name}"
@@ -64,7 +67,7 @@ def read_hub(repository: str, revision: str, task: Task, split: Split) -> Exampl
     Args:
         repository: the dataset's name on the hub, or a folder of the same layout.
         revision: a commit, branch or tag.
-        task: of GLUE, whose name is that of the configuration.
+        task: a task of GLUE; its name is that of the configuration.
         split: one of the task's.
 
     Raises:
@@ -85,12 +88,13 @@ def read_hub(repository: str, revision: str, task: Task, split: Split) -> Exampl
 
 
 def as_frame(rows: list[tuple], task: Task) -> pd.DataFrame:
-    """Makes a frame of COLUMNS; labels are class indices, or numbers where the task is a regression."""
+    """Makes a frame of rows of COLUMNS; labels are class indices, or similarities where the task is a regression."""
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
     return frame.astype({"label": "int64" if task.labels else "float64"})
 
 
 def _label(word: str, task: Task, path: Path, line: int) -> int | float:
+    """Reads a label: the index of its class or, for a regression, its value. ValueError, with the place, for others."""
     if task.labels:
         if word in task.labels:
             return task.labels.index(word)

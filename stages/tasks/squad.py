@@ -1,8 +1,9 @@
 """SQuAD 1.1 and 2.0: their original files, the same on the hub, and a stand-in for the training questions of 2.0.
 
 Original distribution: squad/{train,dev}-{v1.1,v2.0}.json. A file NAME.subset.json stands in for NAME.json and is marked
-as a subset. Read, a split is a frame of example_id, context, question, answers (texts), starts (of the answers, in
-characters of the context), both empty for an unanswerable question, and article, its title.
+as a subset. Once read, a split is a frame with the columns example_id, context, question, answers (a list of texts),
+starts (a list with the place of each answer, in characters of the context) and article (its title). The two lists are
+empty for an unanswerable question.
 """
 
 from collections import Counter
@@ -47,7 +48,7 @@ class Article(msgspec.Struct):
 
 
 class File(msgspec.Struct):
-    """Of the original distribution."""
+    """A file of the original distribution."""
 
     data: list[Article]
 
@@ -123,13 +124,13 @@ def as_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.DataFra
 def without_answer(questions: Examples, seed: list[int]) -> Examples:
     """Makes a stand-in for SQuAD 2.0's training questions: one in MOVED of 1.1's questions loses its answer.
 
-    Each of them moves to the paragraph that does not hold the answer and has most words of the question, rare ones
-    counting more: of its own article, or, where that has none, of the whole file. The real ones were written by people
-    (Rajpurkar, Jia and Liang 2018, section 2).
+    Such a question moves to the paragraph that does not hold its answers and has most words of the question, where a
+    word that N paragraphs hold counts 1 / N. The paragraph is one of its own article or, where none qualifies there, of
+    the whole file. SQuAD 2.0's own were written by people (Rajpurkar, Jia and Liang 2018, section 2).
 
     Args:
         questions: the training questions of SQuAD 1.1.
-        seed: what draws the questions that lose their answer.
+        seed: seeds the draw of the questions that lose their answer.
 
     Returns:
         All the questions in their order, marked as a subset.
@@ -138,7 +139,7 @@ def without_answer(questions: Examples, seed: list[int]) -> Examples:
         ValueError: no paragraph is left for a question.
     """
     frame = questions.frame.copy()
-    texts = {context: f" {normalised(context)} " for context in frame["context"].unique()}
+    texts = {context: f" {normalised(context)} " for context in frame["context"].unique()}  # spaces: whole words
     words = {context: set(text.split()) for context, text in texts.items()}
     holders = Counter(word for words_of_context in words.values() for word in words_of_context)
     of_article = frame.drop_duplicates("context").groupby("article")["context"].agg(list)
@@ -150,7 +151,7 @@ def without_answer(questions: Examples, seed: list[int]) -> Examples:
                 f"{questions.source}, question {row['example_id']}: every paragraph holds its answer, so none can be "
                 "derived for SQuAD 2.0; give more paragraphs"
             )
-        question = dict.fromkeys(normalised(row["question"]).split())
+        question = dict.fromkeys(normalised(row["question"]).split())  # each word once; a set has no fixed order
         weights = [sum(1 / holders[word] for word in question if word in words[context]) for context in candidates]
         frame.at[i, "context"] = candidates[int(np.argmax(weights))]
         frame.at[i, "answers"], frame.at[i, "starts"] = [], []
@@ -159,13 +160,14 @@ def without_answer(questions: Examples, seed: list[int]) -> Examples:
 
 
 def _elsewhere(row: dict, contexts: list[str], texts: dict[str, str]) -> list[str]:
-    """The contexts beside the question's own that hold none of its answers."""
+    """Returns the contexts that hold none of the answers of `row`, without its own. texts: as in `without_answer`."""
     answers = [f" {normalised(answer)} " for answer in row["answers"]]
     others = [context for context in contexts if context != row["context"]]
     return [context for context in others if not any(answer in texts[context] for answer in answers)]
 
 
 def _questions(path: Path) -> Iterator[tuple]:
+    """Yields the questions of an original file as `as_rows` takes them; impossible ones have no answers."""
     for article in decoded(path, File).data:
         for paragraph in article.paragraphs:
             for question in paragraph.qas:
@@ -179,6 +181,7 @@ def _questions(path: Path) -> Iterator[tuple]:
 
 
 def _fault(row, unanswerable: bool) -> str | None:
+    """Says what is wrong with a row of the frame; None where nothing is."""
     if not row.answers and not unanswerable:
         return "no answer, which SQuAD 1.1 does not know"
     for text, start in zip(row.answers, row.starts, strict=True):

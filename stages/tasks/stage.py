@@ -2,9 +2,9 @@
 
 Reads the data source (generated here; original files below data.root; the hub). Writes data/tasks/TASK/SPLIT.parquet
 (GLUE: example_id, text_a, text_b, label; questions: example_id, context, question, answers, starts) and
-data/tasks/statistics.csv: of each split its examples, of how many available ones, whether the source is a subset of
-the original, what was left out of it and why, its name, and the share of the most frequent class (of SQuAD 2.0: of
-questions without an answer).
+data/tasks/statistics.csv: for each split the number of its examples and of those available, whether the source is a
+subset of the original, how many examples were left out and why, the name of the source, and the share of the most
+frequent class (for SQuAD 2.0, of questions without an answer).
 """
 
 import shutil
@@ -25,6 +25,7 @@ SPLITS = tuple(Split(name, stem) for name, stem in squad.STEMS.items())  # of QU
 
 
 def main(settings: Settings) -> dict:
+    """Writes the tasks; returns what was read, for the record of the run."""
     with temporary_sibling(TASK_FOLDER) as folder:
         folder.mkdir()
         statistics = build(folder, settings)
@@ -32,7 +33,7 @@ def main(settings: Settings) -> dict:
 
 
 def build(folder: Path, settings: Settings) -> list[dict]:
-    """Writes every split of the named tasks, and the statistics, which it returns, a row a split."""
+    """Writes every split of the named tasks, and statistics.csv; returns the rows of the latter, one per split."""
     tasks, statistics, root = settings.tasks, [], Path(settings.data.root or ".")
     if settings.data.generated:
         root = folder / "source"
@@ -43,8 +44,9 @@ def build(folder: Path, settings: Settings) -> list[dict]:
         for number, split in enumerate(SPLITS if name in QUESTIONS else TASKS[name].splits):
             examples = read(root, name, split, settings)
             limit = section.train_examples if split.name == "train" else section.validation_examples
+            # the seed is the split's own, whichever other tasks are named
             frame = examples.sample(limit, [tasks.seed, (*TASKS, *QUESTIONS).index(name), number])
-            frame.drop(columns="article", errors="ignore").to_parquet(
+            frame.drop(columns="article", errors="ignore").to_parquet(  # GLUE has no such column
                 folder / name / f"{split.name}.parquet", index=False
             )
             row = {"task": name, "split": split.name, "examples": len(frame), "available": len(examples.frame)}
@@ -57,7 +59,10 @@ def build(folder: Path, settings: Settings) -> list[dict]:
 
 
 def majority_share(frame: pd.DataFrame, name: str) -> float | None:
-    """The share of the most frequent class; of questions, of those without an answer. None where there is none."""
+    """Returns the share of the most frequent class, or of the questions without an answer.
+
+    None for a regression, and where every question has an answer.
+    """
     if name in QUESTIONS:
         return float((frame["answers"].str.len() == 0).mean()) or None
     return float(frame["label"].value_counts(normalize=True).max()) if TASKS[name].labels else None
@@ -67,10 +72,10 @@ def read_glue(root: Path, name: str, split: Split, settings: Settings) -> Exampl
     """Reads a split of a GLUE task from the data source.
 
     Args:
-        root: the folder of original files, where the source has such.
-        name: of the task.
+        root: the folder of original files; not used where the source is the hub.
+        name: name of the task.
         split: one of the task's.
-        settings: of params.yaml.
+        settings: the settings of params.yaml.
     """
     if settings.data.source == "hub":
         hub = settings.tasks.hub
@@ -82,10 +87,10 @@ def read_questions(root: Path, name: str, split: Split, settings: Settings) -> E
     """Reads a split of SQuAD or TriviaQA from the data source; for SQuAD 2.0's training split, a stand-in if so set.
 
     Args:
-        root: the folder of original files, where the source has such.
+        root: the folder of original files; not used where the source is the hub.
         name: a name in QUESTIONS.
         split: one of SPLITS.
-        settings: of params.yaml.
+        settings: the settings of params.yaml.
     """
     section = settings.tasks.questions
     if name == "squad2" and split.name == "train" and section.squad2_training == "derived":
@@ -102,7 +107,7 @@ def read_questions(root: Path, name: str, split: Split, settings: Settings) -> E
 
 
 def _generate(folder: Path, settings: Settings) -> None:
-    """Generates the embedded tasks as original files. ValueError when the number of examples is left open."""
+    """Generates the embedded tasks as original files. ValueError when a number of examples is null."""
     tasks = settings.tasks
     for section, limits in (("tasks", tasks), ("tasks.questions", tasks.questions)):
         for key in ("train_examples", "validation_examples"):

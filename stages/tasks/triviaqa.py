@@ -18,8 +18,8 @@ from stages.tasks.examples import Examples, decoded, find_file, is_subset
 from stages.tasks.squad import STEMS, as_rows
 
 PARTS = ("wikipedia", "web")
-PAGES = {"EntityPages": "wikipedia", "SearchResults": "web"}  # where the documents of a question are
-HUB_PAGES = {"entity_pages": "wiki_context", "search_results": "search_context"}
+PAGES = {"EntityPages": "wikipedia", "SearchResults": "web"}  # key of a question's documents: their folder of evidence
+HUB_PAGES = {"entity_pages": "wiki_context", "search_results": "search_context"}  # column: the key of the texts in it
 WORD = re.compile(r"\S+")
 
 
@@ -40,7 +40,7 @@ class Entry(msgspec.Struct):
 
 
 class File(msgspec.Struct):
-    """Of questions, in the original distribution."""
+    """A file of questions of the original distribution."""
 
     Data: list[Entry]
 
@@ -51,10 +51,10 @@ def read_original(root: Path, split: str, words: int) -> Examples:
     Args:
         root: the folder that has the folder `triviaqa`.
         split: a key of STEMS, `train` or `validation`.
-        words: of a document, at most, from its beginning.
+        words: how many words at the beginning of a document are searched and become the context.
 
     Raises:
-        ValueError: there is no such file, or one has a fault; the message names file and question.
+        ValueError: there is no such file, or one has a fault; the message names the file, and the question at fault.
     """
     folder = root / "triviaqa"
     stems = [f"{part}-{STEMS[split]}" for part in PARTS]
@@ -74,10 +74,10 @@ def read_hub(repository: str, configuration: str | None, revision: str, split: s
 
     Args:
         repository: the dataset's name on the hub, or a folder of the same layout.
-        configuration: one of its configurations; another than `rc` counts as a subset.
+        configuration: one of its configurations; any but `rc` counts as a subset.
         revision: a commit, branch or tag.
         split: a key of STEMS, `train` or `validation`.
-        words: of a document, at most, from its beginning.
+        words: how many words at the beginning of a document are searched and become the context.
 
     Raises:
         ValueError: the dataset cannot be had.
@@ -97,17 +97,17 @@ def read_hub(repository: str, configuration: str | None, revision: str, split: s
 
 
 def _with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool) -> Examples:
-    """Examples with spans. entries: (id, question, aliases of the answer, documents).
+    """Makes examples with spans. entries: as `_entries` yields them, lazy documents included.
 
-    Left out and counted: questions without an alias in the first `words` words of any document, and the second of two
-    entries of one question, which can be in both parts.
+    Left out and counted: questions without an alias in the first `words` words of any document, and, since a question
+    can be in both parts, every entry of it but one. The first entry with the answer makes the example.
     """
     examples: dict[str, tuple | None] = {}  # by question; None where no document so far has the answer
     again = 0
     for name, question, aliases, documents in entries:
         again += name in examples
         if not examples.get(name):
-            examples.pop(name, None)  # so that it stands where it is found
+            examples.pop(name, None)  # so that the question stands where its answer is found
             examples[name] = _example(name, question, aliases, documents, words)
     kept = list(filter(None, examples.values()))
     without = len(examples) - len(kept)
@@ -117,13 +117,16 @@ def _with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool)
 
 
 def first_words(text: str, count: int) -> str:
-    """The text up to the end of its word number `count`."""
+    """Returns the text up to the end of word number `count`, counted from 1; all of it where it has fewer words."""
     last = next(islice(WORD.finditer(text), count - 1, None), None)
     return text[: last.end()] if last else text
 
 
 def first_alias(text: str, aliases: Iterable[str]) -> re.Match | None:
-    """Where the first alias begins, as whole words in any case; the longest of those that begin there."""
+    """Finds the first place where any alias stands as whole words, whatever their case; None where none does.
+
+    Of aliases that begin at the same place, the longest is matched.
+    """
     ordered = sorted({alias.strip() for alias in aliases} - {""}, key=lambda alias: (-len(alias), alias))
     if not ordered:
         return None
@@ -131,6 +134,10 @@ def first_alias(text: str, aliases: Iterable[str]) -> re.Match | None:
 
 
 def _example(name: str, question: str, aliases: list[str], documents: Iterable[str], words: int) -> tuple | None:
+    """Returns the row of `as_rows` for a question, by its first document with an alias; None where no document has one.
+
+    The row: id, context, question, [answer], [start] and, as TriviaQA has no articles, the id once more.
+    """
     for document in documents:
         context = first_words(document, words)
         if answer := first_alias(context, aliases):
@@ -139,6 +146,10 @@ def _example(name: str, question: str, aliases: list[str], documents: Iterable[s
 
 
 def _entries(path: Path, evidence: Path) -> Iterator[tuple]:
+    """Yields (id, question, aliases of the answer, documents) of every question of a file.
+
+    `documents` reads the files lazily: use it before the next question, or an error names the wrong one.
+    """
     for entry in decoded(path, File).Data:
         where = f"{path}, question {entry.QuestionId}"
         pages = [(part, page.Filename) for key, part in PAGES.items() for page in getattr(entry, key)]
@@ -150,6 +161,7 @@ def _entries(path: Path, evidence: Path) -> Iterator[tuple]:
 
 
 def _text(path: Path, where: str) -> str:
+    """Reads a document. where: file and question that name it, for the message of an error."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a name that no file can have

@@ -1,1 +1,1 @@
-"""Speed of training, beside stock Hugging Face BERT: stage `timing`."""
+"""Speed of our training, compared with that of stock Hugging Face BERT: stage `timing`."""

@@ -1,7 +1,7 @@
-"""Stock Hugging Face BERT trained the usual way, as in run_mlm.py and run_glue.py: what ours is compared with.
+"""Stock Hugging Face BERT trained the usual way, as in run_mlm.py and run_glue.py: what our training is compared with.
 
 `Trainer` with its own AdamW, clipping and linear schedule; for pre-training the library's collator and the head over
-all positions, for fine-tuning every example padded to the maximum length. Dropout as in the recipe that is timed.
+all positions, for fine-tuning every example padded to the maximum length. Dropout is as in the recipe that is timed.
 """
 
 import tempfile
@@ -36,12 +36,12 @@ from stages.plumbing.training_sections import Training
 from stages.training.machine import synchronise
 from stages.training.optimisation import device
 
-WARMUP = 0.1  # share of the steps of a fine-tuning
-COMPILING = 4  # first steps, in which a model may still be compiled
+WARMUP = 0.1  # share of the steps of a fine-tuning, which `warmup_steps` of TrainingArguments takes as well
+COMPILING = 4  # number of first steps in which a compiled model may still be compiling, so that they do not count
 
 
 class Clock(TrainerCallback):
-    """Records when each step ends, in `ends`: seconds of the performance counter."""
+    """Records in `ends` when each step of a training ends, in seconds of time.perf_counter."""
 
     def __init__(self):
         self.ends: list[float] = []
@@ -55,8 +55,8 @@ def configured(size: dict[str, int], recipe: Training, **others: int) -> BertCon
     """The configuration of stock BERT.
 
     Args:
-        size: as section `models` of params.yaml has it.
-        recipe: of training; its rates of dropout count.
+        size: an entry of section `models` of params.yaml, as a dict.
+        recipe: gives the two rates of dropout.
         others: further fields of BertConfig.
     """
     dropout = {"hidden_dropout_prob": recipe.hidden_dropout, "attention_probs_dropout_prob": recipe.attention_dropout}
@@ -67,9 +67,10 @@ class Pretraining:
     """Masked-LM training of new models, timed.
 
     Args:
-        run: whose model is trained; of its recipe the batch size, the precision and the rates of dropout count.
-        corpus: the data.
-        tokenizer: tokenizer.json of the corpus.
+        run: gives the size of the model and, by its recipe, the batch size, the precision and the rates of dropout;
+            nothing else of it counts.
+        corpus: the packed sequences to train on.
+        tokenizer: the file tokenizer.json of the corpus.
         compiled: whether Trainer compiles the model (its `torch_compile`).
     """
 
@@ -79,7 +80,10 @@ class Pretraining:
         self.configuration = configured(run.model.model_dump(), run.training, vocab_size=corpus.vocabulary_size)
 
     def seconds(self, steps: int) -> float:
-        """Seconds of one step: the mean of `steps` after a first one, or a first few where the model is compiled."""
+        """Trains a new model; returns the seconds of one step, the mean of `steps` after the first one.
+
+        Where the model is compiled, they come after the first COMPILING.
+        """
         first, batch_size = COMPILING if self.compiled else 1, self.recipe.batch_size
         sequences = self.sequences[range(min(len(self.sequences), batch_size * (steps + 1)))]
         columns = {
@@ -88,7 +92,7 @@ class Pretraining:
             "attention_mask": np.ones_like(sequences),
             "special_tokens_mask": np.isin(sequences, [self.words.cls_token_id, self.words.sep_token_id]).astype(int),
         }
-        collator = DataCollatorForLanguageModeling(self.words, mlm_probability=0.15)
+        collator = DataCollatorForLanguageModeling(self.words, mlm_probability=0.15)  # BERT's; the recipe's is not used
         model = BertForMaskedLM(self.configuration)
         schedule = {"max_steps": steps + first, "torch_compile": self.compiled}
         ends = trained(model, examples_of(columns), collator, self.recipe.precision, batch_size, **schedule)
@@ -99,11 +103,12 @@ class Finetuning:
     """Training of a new classifier, every example padded to the maximum length, timed.
 
     Args:
-        task: of GLUE.
-        recipe: of fine-tuning; its schedule is linear, with the first of its rates.
-        size: of the model, as section `models` has it.
-        vocabulary_size: word pieces.
-        seed: of the weights and the order of examples.
+        task: the GLUE task, which decides the number of outputs.
+        recipe: gives epochs, batch size, precision, maximum length, dropout and, as its first one, the peak learning
+            rate. The schedule is linear, after a warm-up of WARMUP, whatever that of the recipe.
+        size: an entry of section `models` of params.yaml, as a dict.
+        vocabulary_size: number of word pieces.
+        seed: decides the weights and the order of the examples.
     """
 
     def __init__(self, task: str, recipe: Recipe, size: dict[str, int], vocabulary_size: int, seed: int = 1):
@@ -115,13 +120,13 @@ class Finetuning:
         )
 
     def train(self, examples: Encoded) -> float:
-        """Trains the model.
+        """Trains the model further, for all epochs of the recipe.
 
         Returns:
-            Seconds of an epoch: those between the ends of the first and the last step, scaled to all steps.
+            The seconds of one epoch: the mean time of the steps after the first, times the steps of an epoch.
 
         Raises:
-            ValueError: there is only one step.
+            ValueError: the training has only one step.
         """
         recipe = self.recipe
         schedule = {"num_train_epochs": recipe.epochs, "learning_rate": recipe.learning_rates[0], "seed": self.seed}
@@ -141,7 +146,7 @@ class Finetuning:
         return logits[:, 0] if logits.shape[-1] == 1 else logits.argmax(-1)
 
     def padded(self, examples: Encoded) -> list[dict]:
-        """The examples in the form that Trainer takes, each of the maximum length."""
+        """Returns the examples in the form that Trainer takes, each padded to the recipe's maximum length."""
 
         def rows(sequences: Sequence[np.ndarray]) -> list[np.ndarray]:
             return [np.pad(ids, (0, self.recipe.maximum_length - len(ids))) for ids in sequences]
@@ -152,7 +157,7 @@ class Finetuning:
 
 
 def examples_of(columns: dict[str, Sequence]) -> list[dict]:
-    """The rows of equally long columns, in the form that Trainer takes."""
+    """Returns the rows of equally long columns as dicts by column, the form in which Trainer takes a data set."""
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -162,15 +167,15 @@ def trained(
     """Trains a model in place with Trainer.
 
     Args:
-        model: is trained.
-        dataset: as `examples_of` returns it.
-        collator: makes a batch of examples.
+        model: is trained in place, on this process's device.
+        dataset: the examples, as `examples_of` returns them.
+        collator: the function by which Trainer makes a batch of a list of examples.
         precision: float32 or bfloat16.
-        batch_size: examples of a step.
-        schedule: further TrainingArguments.
+        batch_size: number of examples of a step.
+        schedule: further TrainingArguments, such as max_steps.
 
     Returns:
-        The times at which the steps ended, in seconds.
+        The times at which the steps ended, in seconds, as `Clock` has them.
     """
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:
@@ -182,7 +187,10 @@ def trained(
 
 
 def arguments(folder: str, precision: str, **others) -> TrainingArguments:
-    """TrainingArguments by the library's defaults, except for files that they write and devices other than ours."""
+    """Returns the library's default TrainingArguments, except that they save and report nothing and use our device.
+
+    folder: where Trainer may write. others: further TrainingArguments.
+    """
     settings = TrainingArguments(
         folder,
         bf16=precision == "bfloat16",

@@ -1,4 +1,4 @@
-"""Times our training: steps and epochs of new models, for speed does not depend on what a model has learned."""
+"""Times steps and epochs of our training, on new models, for speed does not depend on what a model has learned."""
 
 from itertools import cycle, islice
 from pathlib import Path
@@ -30,12 +30,12 @@ class Pretraining:
         self.trainer, self.done = Trainer(run, corpus, Path("speed")), 0
 
     def seconds(self, steps: int) -> float:
-        """Seconds of one step: the mean of `steps` after a first one."""
+        """Trains further; returns the seconds of one step, the mean of `steps` after a first one that is not timed."""
         self._step()
         return clocked(lambda: [self._step() for _ in range(steps)]) / steps
 
     def _step(self) -> None:
-        self.trainer.advance(self.done % self.trainer.steps)
+        self.trainer.advance(self.done % self.trainer.steps)  # begins anew where more steps are timed than a run has
         self.done += 1
 
 
@@ -44,11 +44,11 @@ class Finetuning:
 
     Args:
         variant: an operator and its settings, as Settings.variant gives them.
-        task: of GLUE.
-        recipe: of fine-tuning.
-        size: of the model, as section `models` of params.yaml has it.
-        vocabulary_size: word pieces.
-        seed: of the weights and the order of examples.
+        task: the GLUE task, which decides the number of outputs.
+        recipe: the recipe of fine-tuning.
+        size: an entry of section `models` of params.yaml, as a dict.
+        vocabulary_size: number of word pieces.
+        seed: decides the weights, the order of the examples and the dropout.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Finetuning:
         self.model = OperatorBertForSequenceClassification(config).to(device())
 
     def train(self, examples: Encoded) -> float:
-        """Trains the model; returns the seconds of an epoch."""
+        """Trains the model further, for all epochs of the recipe; returns the mean seconds of an epoch."""
         return clocked(lambda: finetuning.train_model(self.model, examples, self.run)) / self.run.training.epochs
 
     def predict(self, examples: Encoded) -> np.ndarray:
@@ -88,7 +88,7 @@ class Translation:
         self.adam = optimiser(self.model, recipe.betas, recipe.epsilon, weight_decay=0.0)
 
     def seconds(self, steps: int) -> float:
-        """Seconds of one step: the mean of `steps` after a first one, on the same batches at every call."""
+        """Trains further, on the same batches at every call; returns the mean seconds of `steps` after a first one."""
         first, *others = islice(cycle(self.batches), steps + 1)
         self._step(first)
         return clocked(lambda: [self._step(indices) for indices in others]) / steps

@@ -1,13 +1,14 @@
-"""Times training: one epoch of fine-tuning by task and operator, and steps of pre-training, beside stock BERT.
+"""Times training, ours and that of stock BERT: epochs of fine-tuning by task and operator, and steps of pre-training.
 
 Reads data/tasks, sequences and tokenizer of data/tokens, and data/sentence_pairs; models have new weights, for speed
-does not depend on them. Writes data/observations/timing.csv: seconds_per_epoch (Kowsher et al., Figure 3),
-tokens_per_second and share_of_peak, and seconds_per_step of the encoder-decoders of every protocol of `translation`
-(size: the protocol), `timing.repeats` rounds of each. condition: `round=N` for ours, `implementation=trainer
-precision=P round=N` for Hugging Face's BERT and Trainer, in the rows of `original`; P is float32, and bfloat16 where
-the machine does not emulate it. Everything is timed in turn within a round, so that a machine's drift affects all
-alike; the peaks of matrix products are in data/runs/timing.json. A CPU computes with one thread, as in every other
-stage: several would wait for each other wherever another process takes a core.
+does not depend on them. Writes data/observations/timing.csv: seconds_per_epoch of fine-tuning (Kowsher et al., Figure
+3), tokens_per_second and share_of_peak of pre-training, and seconds_per_step of the encoder-decoders of every protocol
+of `translation` (size: the protocol), each in `timing.repeats` rounds. condition: `round=N` for ours,
+`implementation=trainer precision=P round=N` for Hugging Face's BERT and Trainer, in rows whose operator is `original`;
+P is float32, and also bfloat16 where the machine does not emulate it. All that is compared is timed in turn within a
+round, so that a machine's drift affects all alike; the peaks of matrix products are in data/runs/timing.json. A CPU
+computes with one thread, as in every other stage: several would wait for each other wherever another process takes a
+core.
 """
 
 from collections.abc import Callable
@@ -30,20 +31,23 @@ from stages.training.machine import interleaved
 
 PRECISIONS = ("float32", "bfloat16")
 EMULATED = 0.25  # share of float32's speed below which bfloat16 is emulated, and no use to train in
-OURS = ""
+OURS = ""  # in place of the precision of stock BERT
 
-Key = tuple[str, str]  # operator, and the precision in which stock BERT is trained, or OURS
+Key = tuple[str, str]  # an operator, and the precision in which stock BERT is trained; OURS for our training
 
 
 @cache
 def precisions() -> tuple[str, ...]:
-    """The precisions in which stock BERT is timed; where bfloat16 is emulated, an epoch in it would take minutes."""
+    """Returns the precisions to time stock BERT in; where bfloat16 is emulated, an epoch in it would take minutes."""
     fast = machine.peak("bfloat16") > EMULATED * machine.peak("float32")
     return PRECISIONS if fast else PRECISIONS[:1]
 
 
 def pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key, Callable[[], float]]:
-    """Calls that return the seconds of a step of pre-training, ours and those of stock BERT, at one size of models."""
+    """Returns the calls that time pre-training at one size, a name in `models`, with our operators and with stock BERT.
+
+    Each trains a model for `timing.steps` steps after its first ones, and returns the seconds per step.
+    """
     # without the warm-up of the length: stock BERT has none
     recipe = settings.pretraining.model_copy(update={"sequence_length_warmup": None})
 
@@ -64,12 +68,14 @@ def pretraining_rows(settings: Settings, size: str) -> tuple[list[Observation], 
     """Times pre-training at one size.
 
     Args:
-        settings: of the run.
-        size: in `models`.
+        settings: all of params.yaml.
+        size: a name in `models`.
 
     Returns:
-        Rows of tokens_per_second and of share_of_peak: the operations a second of a model with a head at masked
-        positions, as a share of those of large matrix products in the same precision. And these peaks, by precision.
+        A pair. First, rows of tokens_per_second and of share_of_peak: the floating-point operations per second that the
+        training of a model with a head at masked positions alone would need, as a share of the peak; stock BERT, with a
+        head at all positions, does more. Second, the peak by precision: the operations per second of large matrix
+        products, the highest of all rounds.
     """
     corpus = Corpus.of(TOKENS)
     calls = pretraining_calls(settings, size, corpus)
@@ -89,15 +95,15 @@ def pretraining_rows(settings: Settings, size: str) -> tuple[list[Observation], 
 
 
 def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observation]:
-    """Times epochs of fine-tuning on one task: ours in batches of similar length, stock padded to the maximum length.
+    """Times epochs of fine-tuning on a task: ours in batches of similar length, stock BERT's padded to the maximum.
 
     Args:
-        settings: of the run.
-        size: in `models`.
-        task: of GLUE.
+        settings: all of params.yaml.
+        size: a name in `models`.
+        task: a GLUE task.
 
     Returns:
-        Rows of seconds_per_epoch.
+        Rows of seconds_per_epoch, one for every operator (and precision of stock BERT) and round.
     """
     recipe = settings.finetuning[settings.timing.protocol].model_copy(update={"epochs": 1})
     examples = finetuning.encode(TASK_FOLDER / task / "train.parquet", TOKENIZER, recipe.maximum_length)
@@ -111,7 +117,7 @@ def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observatio
         for name in precisions()
     }
     calls = {key: partial(classifier.train, examples) for key, classifier in (ours | stock).items()}
-    calls["original", OURS]()  # what a process does once, such as loading kernels, belongs to no round
+    calls["original", OURS]()  # not timed: what a process does once, such as loading kernels, belongs to no round
     values = interleaved(calls, settings.timing.repeats)
     return [
         row
@@ -121,7 +127,7 @@ def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observatio
 
 
 def translation_rows(settings: Settings, protocol: str) -> list[Observation]:
-    """Times training steps of the operators that a protocol of `translation` trains: rows of seconds_per_step."""
+    """Times training steps of the operators of a protocol of `translation`; returns rows of seconds_per_step."""
     recipe = settings.translation.protocols[protocol]
     calls = {}
     for operator in recipe.operators:
@@ -136,12 +142,12 @@ def translation_rows(settings: Settings, protocol: str) -> list[Observation]:
 
 
 def timed(values: list[float], stock: str, **columns: str) -> list[Observation]:
-    """Makes one row a round.
+    """Makes one row per round.
 
     Args:
-        values: one a round.
+        values: one value per round.
         stock: the precision of stock BERT, or OURS.
-        columns: further columns of the rows.
+        columns: all further columns of the rows, metric and operator among them.
     """
     prefix = f"implementation=trainer precision={stock} " if stock else ""
     return [

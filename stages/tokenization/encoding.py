@@ -1,7 +1,8 @@
 """Encodes texts as a tokenizer does without special tokens, several times faster.
 
 BERT's normalizer and pre-tokenizer look at no character across a space or a line feed, so the ids of a text are those
-of its words, one after the other; and words come again. A tokenizer of another kind encodes whole texts.
+of its words, one after the other; and since words recur, their ids are remembered. A tokenizer of another kind encodes
+whole texts.
 """
 
 import json
@@ -12,14 +13,14 @@ from tokenizers import Tokenizer
 
 from stages.sequences.packing import ITEM
 
-KNOWN_WORDS = 1 << 19  # that are remembered; some 100 MB
+KNOWN_WORDS = 1 << 19  # of which the ids are remembered; some 100 MB
 LONG_WORD = 64  # characters; longer ones are not remembered
 GROUP = 64  # new words that are encoded as one text
 SEPARATOR = "[SEP]"
 
 
 class Encoder:
-    """Remembers the words that it has met, up to KNOWN_WORDS and those of one call."""
+    """Encodes lists of texts and remembers the words that it has met: up to KNOWN_WORDS, and those of one more call."""
 
     def __init__(self, tokenizer: Tokenizer):
         self._tokenizer = tokenizer
@@ -28,7 +29,7 @@ class Encoder:
         self._ids_of: dict[str, bytes] = {}
 
     def __call__(self, texts: list[str]) -> list[bytes]:
-        """The ids of each text, as the bytes of uint16."""
+        """Returns the ids of each text, without special tokens, as bytes: each id is one ITEM (uint16)."""
         if not self._by_words:
             return self._encode(texts)
         texts_words = [text.replace("\n", " ").split(" ") for text in texts]
@@ -43,7 +44,11 @@ class Encoder:
         return ids
 
     def _learn(self, words: list[str]) -> None:
-        """Encodes words in groups, as one text costs less than many; a group with too many separators word by word."""
+        """Encodes words and remembers their ids.
+
+        GROUP words with separators between them are encoded as one text, which costs less than many; where a word
+        itself holds a separator, so that the text has too many, its group is encoded word by word.
+        """
         groups = [words[start : start + GROUP] for start in range(0, len(words), GROUP)]
         for group, ids in zip(groups, self._encode([f" {SEPARATOR} ".join(group) for group in groups]), strict=True):
             bounds = np.flatnonzero(np.frombuffer(ids, dtype=ITEM) == self._separator) * ITEM.itemsize
@@ -60,7 +65,10 @@ class Encoder:
 
 
 def splits_at_spaces(tokenizer: Tokenizer) -> bool:
-    """Whether the ids of a text are those of its words: BERT's kind, and no added token that reaches beyond a word."""
+    """Whether the ids of a text are those of its words.
+
+    They are if the tokenizer is of BERT's kind and has SEPARATOR and no added token that reaches beyond a word.
+    """
     parts = json.loads(tokenizer.to_str())
     kinds = [(parts[name] or {}).get("type") for name in ("normalizer", "pre_tokenizer", "model")]
     reaching = [

@@ -24,6 +24,7 @@ from stages.tokenization.streams import SPLITS, tokenize_shard
 
 
 def main(settings: Settings) -> dict:
+    """Writes data/tokens. Returns for the run's record `read`, a list that says where the vocabulary is from."""
     root = Path(settings.data.root) if settings.data.root else None
     read = build(FILTERED, TOKENS, settings.tokenization, root, settings.workers)
     return {"read": [read]}
@@ -32,20 +33,21 @@ def main(settings: Settings) -> dict:
 def build(
     filtered: Path, folder: Path, settings: Tokenization, root: Path | None, workers: int | str | None = None
 ) -> str:
-    """Tokenizes and packs documents anew; the index is written last.
+    """Tokenizes and packs documents anew; the index is written last, so that all is there when it is.
 
     Args:
         filtered: the folder of filtered shards and their ledger.
-        folder: gets the tokenizer, the sequences and the index.
+        folder: gets the tokenizer, the sequences and the index; what it had is deleted.
         settings: the section `tokenization` of params.yaml.
-        root: where a vocabulary file is looked for.
-        workers: of params.yaml.
+        root: the folder below which a vocabulary file is looked for; None for none.
+        workers: as in `jobs.run`.
 
     Returns:
-        Where the vocabulary is from.
+        Where the vocabulary is from, as `choose_tokenizer` says it.
 
     Raises:
-        ValueError: there are too few documents, or a shard has other documents than the ledger says.
+        ValueError: there are too few documents or tokens, a shard has other documents than the ledger says, or the
+            vocabulary cannot be used.
     """
     ledger = read_ledger(filtered / LEDGER.name)
     kept = ledger[(ledger["fate"] == "kept") & (ledger["shard"] != TOTAL) & (ledger["documents"] > 0)]
@@ -87,15 +89,15 @@ def choose_tokenizer(
 
     Args:
         settings: the section `tokenization` of params.yaml.
-        root: where a vocabulary file is looked for.
-        shards: of the documents to train on.
-        workers: of params.yaml.
+        root: the folder below which a vocabulary file is looked for; None for none.
+        shards: those with the documents to train on.
+        workers: as in `jobs.run`.
 
     Returns:
-        The tokenizer, and where its vocabulary is from.
+        The tokenizer, and in words where its vocabulary is from: data/filtered, the file, or REPOSITORY@COMMIT.
 
     Raises:
-        ValueError: it cannot be loaded, or has more pieces than 16 bits can number.
+        ValueError: the tokenizer cannot be loaded, or has more pieces than 16 bits can number.
     """
     if settings.vocabulary is None:
         work = {"shards": [str(shard) for shard in shards], "size": settings.vocabulary_size}
@@ -117,7 +119,10 @@ def choose_tokenizer(
 def _tokenize(
     shards: list[Path], documents: list[int], tokenizer: Path, settings: Tokenization, workers: int | str | None
 ) -> list[tuple[Path, dict]]:
-    """Token streams of every shard. documents: the ledger's number for each. ValueError if it is wrong."""
+    """Encodes every shard in a job of its own; returns, in order, the jobs' folders and what `tokenize_shard` returned.
+
+    documents: the number of each shard's documents by the ledger. ValueError where a shard has another number.
+    """
     cut = settings.sequence_length if settings.partial_blocks == "drop_per_batch" else None
     held_out = hold_out(documents, settings.validation_documents, settings.seed)
     work = [
@@ -145,7 +150,7 @@ def hold_out(documents: list[int], count: int, seed: int) -> list[list[int]]:
         seed: of the draw.
 
     Returns:
-        The sorted numbers of the drawn documents of each shard, from 0.
+        For each shard the sorted numbers of its drawn documents, counted from 0 within the shard.
 
     Raises:
         ValueError: none would be left.

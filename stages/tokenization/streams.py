@@ -17,18 +17,19 @@ from stages.tokenization.encoding import Encoder
 
 BATCH = 1 << 20  # characters
 LONGEST = 1 << 20  # characters that are encoded at once; longer documents in pieces
-CUT_DOCUMENTS = 1000  # of `datasets.map` (CC: its default)
+CUT_DOCUMENTS = 1000  # of a batch of `datasets.map` in the authors' code (its default)
 SPLITS = ("train", "validation")
 
 Piece = tuple[str, bool, bool]  # text; whether it begins, and whether it ends, a document
 
 
 def tokenize_shard(settings: dict, folder: Path) -> dict:
-    """Job. settings: shard, tokenizer (paths); validation (numbers of the documents to hold out); cut (tokens,
-    or None): each batch of CUT_DOCUMENTS is shortened to a multiple of it, as the authors' code does.
+    """Job: encodes a shard. settings: shard, tokenizer (paths); validation (numbers, from 0, of the documents to hold
+    out); cut (a number of tokens, or None): each batch of CUT_DOCUMENTS documents of a split, and the documents left
+    over at the end, are shortened to a multiple of it, as the authors' code does.
 
-    Leaves train.bin and validation.bin (uint16, little endian) in `folder`; returns documents, tokens, and
-    unknown and dropped tokens of each.
+    Leaves train.bin and validation.bin (uint16, little endian) in `folder`, the job's own. Returns for each of the two
+    its numbers of `documents`, `tokens`, `unknown_tokens` and `dropped_tokens`; those dropped are in `tokens`, too.
     """
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # the jobs are parallel already
     tokenizer = Tokenizer.from_file(settings["tokenizer"])
@@ -53,7 +54,7 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
 
 
 def _shorten(file: BinaryIO, tokens: int) -> int:
-    """Takes the last tokens off a file, up to a multiple of `tokens`; returns their number."""
+    """Takes the last tokens off a file, so that a multiple of `tokens` is left; returns how many it has taken."""
     extra = file.tell() % (tokens * ITEM.itemsize)
     file.seek(-extra, os.SEEK_CUR)
     file.truncate()
@@ -64,12 +65,12 @@ def encoded(shard: Path, tokenizer: Tokenizer, validation: set[int]) -> Iterator
     """Encodes the documents of a shard, in batches.
 
     Args:
-        shard: of filtered documents.
-        tokenizer: of BERT's kind, with [CLS] and [SEP].
-        validation: numbers of the documents that are held out, from 0.
+        shard: the file of filtered documents.
+        tokenizer: one that has [CLS] and [SEP].
+        validation: the numbers, from 0, of the documents that are held out.
 
     Yields:
-        In the order of the shard: the split, ids [tokens], and how many documents end in the batch.
+        For each batch: split, ids [tokens], and how many documents end in it; those of a split in the shard's order.
     """
     first, last = (np.array(tokenizer.token_to_id(name), ITEM).tobytes() for name in ("[CLS]", "[SEP]"))
     encode = Encoder(tokenizer)
@@ -83,7 +84,7 @@ def encoded(shard: Path, tokenizer: Tokenizer, validation: set[int]) -> Iterator
 
 
 def _batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[Piece]]]:
-    """Pieces of documents of one split, about BATCH characters together; every CUT_DOCUMENTS documents end one."""
+    """Yields a split and pieces of its documents, about BATCH characters; CUT_DOCUMENTS documents end a batch, too."""
     waiting: dict[str, list[Piece]] = {split: [] for split in SPLITS}
     sizes, documents = dict.fromkeys(SPLITS, 0), dict.fromkeys(SPLITS, 0)
     for number, line in enumerate(reading.lines(shard)):
@@ -93,14 +94,14 @@ def _batches(shard: Path, validation: set[int]) -> Iterator[tuple[str, list[Piec
         for piece in pieces(records.content(line)):
             waiting[split].append(piece)
             sizes[split] += len(piece[0])
-            if sizes[split] >= BATCH or (full and piece[2]):
+            if sizes[split] >= BATCH or (full and piece[2]):  # piece[2]: it ends its document
                 yield split, waiting[split]
                 waiting[split], sizes[split] = [], 0
     yield from ((split, batch) for split, batch in waiting.items() if batch)
 
 
 def pieces(text: str, longest: int = LONGEST) -> Iterator[Piece]:
-    """Parts of about `longest` characters, cut at spaces, where BERT's pre-tokenizer cuts anyway."""
+    """Cuts a text before the first space after every `longest` characters, where BERT's pre-tokenizer cuts anyway."""
     start, begins = 0, True
     while len(text) - start > longest and (cut := text.find(" ", start + longest)) >= 0:
         yield text[start:cut], begins, False

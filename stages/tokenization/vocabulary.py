@@ -1,7 +1,7 @@
 """Tokenizers: WordPiece trained on the filtered documents, made from a vocabulary file, or from the hub.
 
-All are `tokenizers.Tokenizer` objects with BERT's normalizer (lower case) and pre-tokenizer; they encode a
-pair as [CLS] A [SEP] B [SEP].
+All are `tokenizers.Tokenizer` objects. Those made here have BERT's normalizer (lower case) and pre-tokenizer, and
+encode a pair as [CLS] A [SEP] B [SEP]; one of the hub is taken as it is, if it has the tokens in SPECIAL.
 """
 
 import string
@@ -23,17 +23,21 @@ ALWAYS = ALPHANUMERIC | frozenset(string.punctuation)  # a task may hold what th
 
 
 def train(settings: dict, folder: Path) -> dict:
-    """Job. settings: shards (paths), size (pieces at most). Leaves tokenizer.json in `folder`."""
+    """Job: trains a tokenizer. settings: shards (paths), size (pieces, at most).
+
+    Leaves tokenizer.json in `folder`, the job's own; returns `size`, the number of pieces that the tokenizer has.
+    """
     tokenizer = trained([Path(shard) for shard in settings["shards"]], settings["size"])
     tokenizer.save(str(folder / "tokenizer.json"))
     return {"size": tokenizer.get_vocab_size()}
 
 
 def trained(shards: list[Path], size: int) -> Tokenizer:
-    """Trains WordPiece; the same documents give the same tokenizer, in any process.
+    """Trains WordPiece of at most `size` pieces; the same documents give the same tokenizer, in any process.
 
-    The library numbers continuing characters in the order of a hash table, which differs from run to run and
-    decides between pairs of equal frequency. Here they are counted first and handed over in a fixed order.
+    The library numbers continuing characters in the order of a hash table, which differs between processes and decides
+    between pairs of equal frequency. So all characters are counted first and handed over in a fixed order, as if they
+    were special tokens; `word_pieces` takes only the vocabulary from the trained tokenizer.
     """
     characters, continuing = _characters(texts(shards), min(CHARACTERS, size // 4))
     alphabet = [*SPECIAL, *characters, *(PREFIX + character for character in continuing)]
@@ -51,9 +55,9 @@ def trained(shards: list[Path], size: int) -> Tokenizer:
 
 
 def from_file(path: Path) -> Tokenizer:
-    """A vocabulary file, one piece a line, the line's number its id. ValueError when it cannot be BERT's.
+    """Makes the tokenizer of a vocabulary file: a line is a piece, and its number, from 0, the piece's id.
 
-    A byte order mark at its beginning and blank lines at its end do no harm.
+    ValueError when it cannot be BERT's. A byte order mark at its beginning and blank lines at its end do no harm.
     """
     pieces = list(reading.texts(path)) or [""]
     while len(pieces) > 1 and not pieces[-1]:
@@ -72,9 +76,9 @@ def from_file(path: Path) -> Tokenizer:
 
 
 def from_hub(name: str, revision: str) -> tuple[Tokenizer, str]:
-    """A tokenizer of the hub, or of a folder in its layout, and what it is: the repository at a commit.
+    """Loads a tokenizer of the hub, or of a folder in its layout; returns it and REPOSITORY@COMMIT, or the folder.
 
-    ValueError when there is none of BERT's kind.
+    revision: a commit, branch or tag. ValueError when it cannot be loaded, or lacks a token of SPECIAL.
     """
     from transformers import AutoTokenizer
 
@@ -88,20 +92,20 @@ def from_hub(name: str, revision: str) -> tuple[Tokenizer, str]:
         ) from None
     if missing := [token for token in SPECIAL if tokenizer.token_to_id(token) is None]:
         raise ValueError(f"tokenization.vocabulary: {name} lacks {', '.join(missing)}; give the name of a BERT model")
-    tokenizer.no_truncation()
+    tokenizer.no_truncation()  # its file may ask for truncation and padding
     tokenizer.no_padding()
     return tokenizer, commits.named(name, commit)
 
 
 def word_pieces(vocabulary: dict[str, int]) -> Tokenizer:
-    """BERT's uncased tokenizer with this vocabulary; special tokens are found by name."""
+    """Makes BERT's uncased tokenizer of a vocabulary, ids by piece, which has all of SPECIAL under any ids."""
     model = models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
     tokenizer = _lower_case_words(model)
     tokenizer.decoder = decoders.WordPiece(prefix=PREFIX)
     tokenizer.add_special_tokens(list(SPECIAL))
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",  # 1: token type of the second text
         special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")],
     )
     return tokenizer
@@ -125,13 +129,14 @@ def texts(shards: Iterable[Path]) -> Iterator[str]:
 
 
 def _characters(documents: Iterable[str], limit: int) -> tuple[list[str], list[str]]:
-    """The alphabet that WordPiece starts from: ALWAYS and the most frequent characters, and those that continue words.
-
-    Letters and digits of the alphabet count as continuing in any case. Both lists are sorted.
+    """Finds the alphabet that WordPiece starts from.
 
     Args:
         documents: texts.
-        limit: number of the most frequent characters.
+        limit: how many of the most frequent characters it has; those of ALWAYS it has in any case.
+
+    Returns:
+        The alphabet, and those of it that continue words in the documents or are ALPHANUMERIC; both sorted.
     """
     normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
     frequencies, continuing = Counter(), set()

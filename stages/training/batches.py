@@ -8,15 +8,15 @@ POOL = 32  # batches among which examples are sorted by length before they are c
 
 
 def batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.ndarray]:
-    """Cuts one epoch into batches, in a random order of batches.
+    """Cuts one epoch into batches of examples of similar length, in random order.
 
     Args:
-        lengths: of the examples, in tokens; every example is in one batch, beside others of similar length.
+        lengths: of the examples, in tokens; every example is in one batch.
         size: examples of a batch, at most.
         seed: of the order.
 
     Yields:
-        Indices of the examples of a batch.
+        For each batch, the indices of its examples, [size] or fewer.
     """
     generator = np.random.default_rng(seed)
     order, tokens = generator.permutation(len(lengths)), np.array(lengths)
@@ -29,6 +29,6 @@ def batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.ndarray
 
 
 def sorted_batches(lengths: Sequence[int], size: int) -> list[np.ndarray]:
-    """Indices of all examples, the shortest first, in batches of `size` at most, for models that are not trained."""
+    """Returns indices of all examples, the shortest first, in batches of at most `size`, for evaluation."""
     order = np.argsort(lengths, kind="stable")
     return [order[start : start + size] for start in range(0, len(order), size)]

@@ -1,8 +1,8 @@
 """The state of a run in one safetensors file, which is replaced atomically.
 
-Parameters and both AdamW moments are tensors; the file's metadata has the run's settings, its progress with all that it
-has logged, and a SHA-256 of all tensors and of this metadata. As randomness is drawn by step (optimisation.py), that is
-the entire state: a resumed run continues bit for bit.
+Parameters and the state of AdamW (both moments and the number of updates) are tensors; the file's metadata has the
+run's settings, its progress with all that it has logged, and a SHA-256 of all tensors and of these two. As randomness
+is drawn by step (optimisation.py), that is the entire state: a resumed run continues bit for bit.
 """
 
 import hashlib
@@ -24,9 +24,9 @@ def save(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
     Args:
         path: the file.
         model: its parameters are saved.
-        adamw: its optimiser, whose moments are saved.
-        run: the settings that decide the result, as JSON.
-        progress: how far the run is and what it has logged, as JSON.
+        adamw: the optimiser of these parameters, whose state is saved.
+        run: the settings that decide the result, which JSON can hold.
+        progress: how far the run is and what it has logged, which JSON can hold.
 
     Raises:
         OSError: the file cannot be written, as on a full disk.
@@ -51,8 +51,8 @@ def load(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
     Args:
         path: the file.
         model: its parameters are set to the saved ones.
-        adamw: its optimiser, whose moments are set to the saved ones.
-        run: the settings that the checkpoint must agree with, as JSON.
+        adamw: the optimiser of these parameters, whose state is set to the saved one.
+        run: the settings that the checkpoint must agree with, which JSON can hold.
 
     Returns:
         The saved progress; None for a damaged file, which is reported on the terminal.
@@ -65,7 +65,7 @@ def load(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
             state, tensors = file.metadata(), {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
             if state.pop("sha256") != _digest(tensors, state):
                 raise KeyError("its content is not what was saved")
-            _require_equal(path, json.loads(state["run"]), json.loads(json.dumps(run)))
+            _require_equal(path, json.loads(state["run"]), json.loads(json.dumps(run)))  # JSON has lists for tuples
             for name, parameter in model.named_parameters():
                 parameter.copy_(tensors[f"parameter.{name}"])
                 prefix = f"optimiser.{name}."
@@ -81,7 +81,7 @@ def load(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
 
 
 def _digest(tensors: dict[str, torch.Tensor], state: dict[str, str]) -> str:
-    """SHA-256 of names, types, shapes and bytes of all tensors, and of the state."""
+    """Returns the hexadecimal SHA-256 of the state and of the names, types, shapes and bytes of all tensors."""
     hashed = hashlib.sha256(json.dumps(state, sort_keys=True).encode())
     for name, tensor in sorted(tensors.items()):
         hashed.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
@@ -90,7 +90,7 @@ def _digest(tensors: dict[str, torch.Tensor], state: dict[str, str]) -> str:
 
 
 def clear(folder: Path) -> None:
-    """Deletes the temporary files below `folder` of a process that was killed while it wrote them."""
+    """Deletes the temporary files and folders that a killed process left in a job's folder and its checkpoints/."""
     for temporary in (*folder.glob(".*"), *folder.glob("checkpoints/.*")):
         if temporary.is_dir():
             shutil.rmtree(temporary)
@@ -99,6 +99,7 @@ def clear(folder: Path) -> None:
 
 
 def _require_equal(path: Path, saved: dict, run: dict) -> None:
+    """Raises ValueError, which lists the settings that differ, unless the saved ones are equal to the run's."""
     saved, run = (pd.json_normalize(settings).to_dict("records")[0] for settings in (saved, run))  # keys as a.b.c
     differing = [key for key in sorted(saved | run) if saved.get(key) != run.get(key)]
     if differing:

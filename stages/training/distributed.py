@@ -17,7 +17,7 @@ from stages.training.optimisation import device
 
 
 def join() -> None:
-    """Connects this process, which takes the device of its local rank, with the others, if there are any."""
+    """Connects this process with the others, if there are any, and binds it to the GPU of its local rank."""
     if processes() == 1 or distributed.is_initialized():
         return
     if torch.cuda.is_available():
@@ -27,22 +27,22 @@ def join() -> None:
 
 
 def replicated(module: nn.Module) -> nn.Module:
-    """The module, whose gradients `backward` averages over the processes, except inside `alone`."""
+    """Wraps a module so that `backward` averages its gradients over all processes, except inside `alone`."""
     return DistributedDataParallel(module) if processes() > 1 else module
 
 
 def alone(module: nn.Module) -> AbstractContextManager:
-    """A context in which gradients of a replicated module add up in this process and are not exchanged."""
+    """Returns a context in which gradients of a `replicated` module add up in this process and are not exchanged."""
     return module.no_sync() if processes() > 1 else nullcontext()
 
 
 def share(rows: Tensor) -> Tensor:
-    """This process's part of the rows of a batch; parts differ by one row at most."""
+    """Returns this process's part of the rows of a batch, [rows, ...]; sizes of parts differ by one row at most."""
     return rows.tensor_split(processes())[rank()]
 
 
 def added(values: Tensor) -> Tensor:
-    """The sum of `values` over all processes."""
+    """Returns the sum of `values` over all processes, elementwise and in each of them; may overwrite `values`."""
     if processes() > 1:
         values = values.to(device())
         distributed.all_reduce(values)
@@ -50,13 +50,16 @@ def added(values: Tensor) -> Tensor:
 
 
 def gathered(value: float) -> float:
-    """The sum of `value` over all processes in the first, 0 in the others: further values can be added in each."""
+    """Returns the sum of `value` over all processes in the first process, and 0 in the others.
+
+    Each process can add further values to its result, and the next call still gives the sum of all.
+    """
     total = added(torch.tensor(value, dtype=torch.float64)).item()
     return total if rank() == 0 else 0.0
 
 
 def require_equal(value: int, what: str) -> None:
-    """ValueError unless all processes have the same `value`."""
+    """Raises ValueError unless all processes have the same `value`; `what` names it in the error."""
     if processes() > 1:
         values = [None] * processes()
         distributed.all_gather_object(values, value)

@@ -1,4 +1,4 @@
-"""The machine that trains: its clock, the peak of its matrix products, and things timed in turn.
+"""The machine that trains: its clock, the peak speed of its matrix products, and calls that are timed in turn.
 
 Several ways of doing one thing are timed round by round, so that a machine's drift affects all alike.
 """
@@ -12,12 +12,15 @@ import torch
 from stages.training.optimisation import device
 
 SIDES = {"cpu": (256, 512, 1024, 2048), "cuda": (2048, 8192)}  # of the square matrices that are multiplied
-PRODUCTS = 4  # of each size, the fastest of which counts
+PRODUCTS = 4  # of each size; the fastest counts
 ENOUGH = 0.1  # seconds of a product, after which no larger one is tried: a CPU may take minutes for one in bfloat16
 
 
 def peak(precision: str) -> float:
-    """Measures the floating-point operations a second of a large matrix product, in float32 or bfloat16."""
+    """Measures the floating-point operations per second of the fastest of some square matrix products.
+
+    precision: float32 or bfloat16.
+    """
     # random numbers: a GPU multiplies zeros and ones some ten per cent faster, as fewer bits of it switch
     generator, rate = torch.Generator(device()).manual_seed(0), 0.0
     for side in SIDES[device().type]:
@@ -31,7 +34,7 @@ def peak(precision: str) -> float:
 
 
 def clocked(call: Callable[[], object]) -> float:
-    """Seconds of one call."""
+    """Returns the seconds that one call takes, until a GPU has finished what it was asked for."""
     synchronise()
     started = time.perf_counter()
     call()
@@ -40,13 +43,13 @@ def clocked(call: Callable[[], object]) -> float:
 
 
 def synchronise() -> None:
-    """Waits until a GPU has finished what it was asked to compute; a CPU always has."""
+    """Waits until a GPU has finished what it was asked to compute; without one, does nothing."""
     if device().type == "cuda":
         torch.cuda.synchronize()
 
 
 class Pace:
-    """Speed of a run on a machine whose peak is `limit` floating-point operations a second."""
+    """Speed of a run on devices whose peaks add up to `limit` floating-point operations per second."""
 
     def __init__(self, limit: float):
         self._limit = limit
@@ -57,12 +60,12 @@ class Pace:
         self._tokens, self._flops, self._started = 0, 0.0, time.perf_counter()
 
     def count(self, tokens: int, flops: float) -> None:
-        """Adds the tokens and the operations of one step to the interval."""
+        """Adds the tokens and the floating-point operations of one step to the interval."""
         self._tokens += tokens
         self._flops += flops
 
     def measure(self) -> dict[str, float]:
-        """Returns tokens_per_second and model_flop_utilisation, a share of the peak, over the interval until now."""
+        """Returns tokens_per_second and model_flop_utilisation, the share of the peak, from `restart` until now."""
         seconds = time.perf_counter() - self._started
         return {
             "tokens_per_second": self._tokens / seconds,
@@ -71,7 +74,7 @@ class Pace:
 
 
 def interleaved(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict[Hashable, list[float]]:
-    """Calls one after the other within a round; returns for each what it returned in every round."""
+    """Makes every call once per round, in turn; returns, by key, the list [rounds] of what the call returned."""
     values = {key: [] for key in calls}
     for _ in range(rounds):
         for key, call in calls.items():
@@ -80,5 +83,5 @@ def interleaved(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict
 
 
 def median_ratio(values: Sequence[float], others: Sequence[float]) -> float:
-    """The median over the rounds of the ratio of two values of one round."""
+    """Returns the median over rounds of value / other, both of the same round; each argument is [rounds]."""
     return statistics.median(value / other for value, other in zip(values, others, strict=True))

@@ -1,7 +1,7 @@
 """AdamW, the learning-rate schedules, precision, devices, and the seeds of all that is drawn at random.
 
-The learning rate and the seeds of a step are functions of the step alone. So a resumed run needs the weights, the
-optimiser's moments and the number of the step, and no state of a scheduler, sampler or generator.
+The learning rate and the seeds of a step are functions of the run's settings and the step alone. So a resumed run needs
+the weights, the optimiser's state and the number of the step, and no state of a scheduler, sampler or generator.
 """
 
 import ctypes
@@ -19,14 +19,15 @@ from stages.plumbing.training_sections import Finetuning
 
 # what a seed is for; draws for one purpose never move those for another
 INITIALISATION, ORDER, MASKING, DROPOUT = range(4)
-M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # of malloc.h
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX = -1, -2, -4  # of malloc.h: options of `mallopt`
 
 
 def reuse_memory() -> None:
-    """Has the C library keep the memory that tensors free, up to 1 GiB, for those of the next step.
+    """Has the C library keep the memory that freed tensors had, up to 1 GiB, for the tensors of the next step.
 
     By default glibc returns every large block to the system, which hands it out again zeroed, page by page: 6 % of a
-    CPU step (4 layers of 256, batches of 4,096 tokens).
+    CPU step (4 layers of width 256, batches of 4,096 tokens). Here no block is mapped by itself, only free memory above
+    1 GiB is returned, and the heap grows by at least 64 MiB at a time.
     """
     if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "mallopt"):
         for option, value in ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, 2**30), (M_TOP_PAD, 2**26)):
@@ -34,12 +35,12 @@ def reuse_memory() -> None:
 
 
 def derived_seed(seed: int, purpose: int, step: int = 0) -> int:
-    """Derives an independent seed for one purpose and one step of the run seeded with `seed`."""
+    """Derives an independent seed for one purpose (INITIALISATION, ...) and one step or epoch of the run of `seed`."""
     return int(np.random.SeedSequence([seed, purpose, step]).generate_state(1)[0])
 
 
 def seed_torch(seed: int, purpose: int, step: int = 0) -> None:
-    """Seeds PyTorch with the `derived_seed` of these three.
+    """Seeds PyTorch's global generators with the `derived_seed` of the same arguments.
 
     Without a GPU it seeds the CPU's generator alone. `torch.manual_seed` would also record, for every kind of device
     that is missing, the seed and the stack of its caller: 1.3 ms, a twelfth of a small model's step.
@@ -49,19 +50,20 @@ def seed_torch(seed: int, purpose: int, step: int = 0) -> None:
 
 
 def optimiser(model: nn.Module, betas: tuple[float, float], epsilon: float, weight_decay: float) -> torch.optim.AdamW:
-    """Builds decoupled AdamW, fused; no decay on biases and LayerNorm (the released code of Courtois et al.).
+    """Builds AdamW, fused, without weight decay on biases and LayerNorm (as the released code of Courtois et al.).
 
     All other parameters decay, those of the operators among them (S, as in that code; the diagonals likewise). Where a
-    variant has a `score_rate`, the operator's `scores_alone` learn at that multiple of the rate.
+    variant has a `score_rate`, the parameters in the operator's `scores_alone` learn at that multiple of the rate.
 
     Args:
         model: what it trains.
-        betas: of the two moments.
+        betas: decay rates of the two moments.
         epsilon: added to the root of the second moment.
-        weight_decay: a share of the weights an update, as a multiple of the learning rate.
+        weight_decay: an update subtracts the share rate * weight_decay of a weight from it.
 
     Returns:
-        The optimiser; every group of parameters has its `multiple` of the rate that `apply_gradients` sets.
+        The optimiser, with a learning rate of 0. `apply_gradients` sets it, in every group of parameters to the rate
+        times the group's `multiple`.
     """
     multiples = {
         id(parameter): module.score_rate
@@ -79,20 +81,23 @@ def optimiser(model: nn.Module, betas: tuple[float, float], epsilon: float, weig
 
 
 def linear_rate(step: int, steps: int, warmup: int, peak: float) -> float:
-    """Rate of update `step` (from 0): rises from 0 to `peak` over `warmup` updates, then falls to 0 at `steps`."""
+    """Returns the rate of update `step` (from 0): goes linearly from 0 to `peak` at `warmup`, then to 0 at `steps`."""
     if step < warmup:
         return peak * step / warmup
     return peak * (steps - step) / (steps - warmup)
 
 
 def stepped_rate(step: int, steps: int, warmup: int, rates: tuple[float, ...]) -> float:
-    """Rate of update `step` (from 0): each of `rates` for an equal part of the run, after a linear warm-up."""
+    """Returns the rate of update `step` (from 0): each of `rates`, in turn, for an equal part of all `steps` updates.
+
+    In the first `warmup` updates, the rate is scaled by a factor that rises linearly from 0 to 1.
+    """
     rate = rates[min(len(rates) * step // steps, len(rates) - 1)]
     return rate * step / warmup if step < warmup else rate
 
 
 def scheduled_rate(recipe: Finetuning, step: int, steps: int, warmup: int) -> float:
-    """Rate of update `step` (from 0) of `steps` by the `schedule` of a fine-tuning recipe."""
+    """Returns the rate of update `step` (from 0) of `steps` by the `schedule` of a recipe; `warmup` is in updates."""
     if recipe.schedule == "linear":
         return linear_rate(step, steps, warmup, recipe.learning_rates[0])
     return stepped_rate(step, steps, warmup, recipe.learning_rates)
@@ -101,7 +106,7 @@ def scheduled_rate(recipe: Finetuning, step: int, steps: int, warmup: int) -> fl
 def update(
     model: nn.Module, adamw: torch.optim.AdamW, loss: torch.Tensor, rate: float, clipping: float, where: str
 ) -> float:
-    """Updates the weights from `loss`; for the rest as `apply_gradients`, whose `where` here gets the loss added."""
+    """Computes the gradients of `loss` and calls `apply_gradients`; its errors name `where` and the loss."""
     loss.backward()
     return apply_gradients(model, adamw, rate, clipping, f"{where}: loss {loss.item()}")
 
@@ -111,13 +116,13 @@ def apply_gradients(model: nn.Module, adamw: torch.optim.AdamW, rate: float, cli
 
     Args:
         model: what is trained.
-        adamw: its optimiser, of `optimiser`.
-        rate: learning rate, which the groups of the optimiser take times their `multiple`.
-        clipping: norm of all gradients together, at most.
+        adamw: its optimiser, as `optimiser` builds it.
+        rate: learning rate, which every group of the optimiser takes times its `multiple`.
+        clipping: the norm of all gradients together, to which a larger one is reduced.
         where: names the update in an error.
 
     Returns:
-        The norm of the gradients before clipping.
+        The norm of all gradients together, before clipping.
 
     Raises:
         ValueError: the gradients are not finite; the weights are then as before.
@@ -136,7 +141,7 @@ def apply_gradients(model: nn.Module, adamw: torch.optim.AdamW, rate: float, cli
 
 
 def require_finite(values: torch.Tensor, where: str) -> torch.Tensor:
-    """Returns the values. ValueError, naming `where`, when one of them is not finite."""
+    """Returns `values` as they are. ValueError, which names `where`, if one of them is not finite."""
     if not torch.isfinite(values).all():
         raise ValueError(
             f"{where}: a value that is not finite; the training has diverged: lower its learning rate, or set "
@@ -147,10 +152,11 @@ def require_finite(values: torch.Tensor, where: str) -> torch.Tensor:
 
 @cache
 def device() -> torch.device:
-    """The device that this process computes on: a GPU where there is one.
+    """Returns the device that this process computes on: a GPU where there is one.
 
     A function and no constant: importing a module must not initialise a GPU, for the process may yet be forked or bound
-    to another one. On a GPU it asks for kernels that add in one order, where there are any; a CPU's do.
+    to another one. The first call also asks a GPU for kernels that always add in the same order, where there are any; a
+    CPU's kernels do anyway.
     """
     if not torch.cuda.is_available():
         return torch.device("cpu")
@@ -160,7 +166,7 @@ def device() -> torch.device:
 
 
 def autocast(precision: str) -> torch.autocast:
-    """Matrix products in bfloat16 with float32 weights and optimiser, or all in float32."""
+    """Returns a context in which matrix products are in `precision`, float32 or bfloat16; weights stay in float32."""
     return torch.autocast(device().type, torch.bfloat16, enabled=precision == "bfloat16")
 
 

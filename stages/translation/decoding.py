@@ -1,6 +1,6 @@
 """Translates with a trained Transformer: by greedy search, and by beam search with a length penalty.
 
-Every step runs the decoder over the whole prefix: one way for all operators, and the sentences are short.
+Every step runs the decoder over the whole prefix, with no cache: one way for all operators, and sentences are short.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from stages.encoder_decoder.transformer import Transformer
 from stages.training.batches import sorted_batches
 from stages.training.optimisation import autocast
 
-BATCH = 64  # sentences
+BATCH = 64  # sentences that are translated at once
 NOTHING = float("-inf")
 
 
@@ -26,16 +26,16 @@ def translate(
     """Translates the source side of some pairs.
 
     Args:
-        model: trained.
-        pairs: whose source side is translated.
-        tokenizer: of the target side.
+        model: a trained model; it is left in evaluation mode.
+        pairs: the pairs whose source side is translated.
+        tokenizer: the file of the tokenizer of the target side.
         precision: float32 or bfloat16.
-        beams: hypotheses a sentence; 1 is greedy search.
+        beams: living hypotheses per sentence; 1 is greedy search, which has no length penalty.
         length_penalty: alpha of Wu et al. 2016, equation 14, which Vaswani et al. use: a hypothesis of n tokens, END
             among them, is worth its log probability / ((5 + n) / 6)^alpha.
 
     Returns:
-        One text a pair, of at most as many tokens as the model has positions.
+        One text per pair, in their order. With BEGIN and END it has at most as many tokens as the model has positions.
     """
     model.eval()
     words = Tokenizer.from_file(str(tokenizer))
@@ -54,10 +54,10 @@ def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
 
     Args:
         model: in evaluation mode.
-        source: token ids [batch, n].
+        source: token ids [batch, n], padded with PAD.
 
     Returns:
-        Token ids of each translation, without BEGIN and END.
+        The token ids of each translation, without BEGIN and END.
     """
     memory, seen = model.encode(source)
     prefix = torch.full((len(source), 1), BEGIN, device=source.device)
@@ -73,17 +73,18 @@ def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
 def beam(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[list[int]]:
     """Searches by beams for the hypothesis of the highest penalised log probability.
 
-    The search ends when no living hypothesis of any sentence can overtake the best one that has ended, even if all its
-    further tokens were certain. A hypothesis that has not ended at the last position counts as it is.
+    In every step a hypothesis may end only among the `beams` best continuations of its sentence. The search stops when
+    in no sentence a living hypothesis can overtake the best one that has ended, even if all its further tokens were
+    certain. A hypothesis that has not ended at the model's last position counts as it is.
 
     Args:
         model: in evaluation mode.
-        source: token ids [batch, n].
-        beams: living hypotheses a sentence.
-        alpha: of the length penalty.
+        source: token ids [batch, n], padded with PAD.
+        beams: number of living hypotheses of a sentence.
+        alpha: the exponent of the length penalty.
 
     Returns:
-        Token ids of each translation, without BEGIN and END.
+        The token ids of each translation, without BEGIN and END.
     """
     batch, longest = len(source), len(model.places)
     memory, seen = (T.repeat_interleave(beams, dim=0) for T in model.encode(source))
@@ -112,11 +113,11 @@ def beam(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[l
 
 
 def penalty(tokens: int, alpha: float) -> float:
-    """The length penalty ((5 + n) / 6)^alpha of a hypothesis of n tokens (Wu et al. 2016, equation 14)."""
+    """The length penalty ((5 + n) / 6)^alpha of a hypothesis of n tokens with END (Wu et al. 2016, equation 14)."""
     return ((5 + tokens) / 6) ** alpha
 
 
 def _inner(ids: list[int]) -> list[int]:
-    """The ids between BEGIN and the first END."""
+    """The ids between BEGIN and the first END, or all after BEGIN where there is no END."""
     ids = ids[1:]
     return ids[: ids.index(END)] if END in ids else ids

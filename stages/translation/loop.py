@@ -26,13 +26,14 @@ def train(run: TranslationRun, folder: Path) -> dict:
     """Trains to the end, from the checkpoint in `folder` where there is one, and translates the scored split.
 
     Args:
-        run: what is trained, by a protocol of `translation`.
-        folder: for the checkpoint.
+        run: names the protocol of `translation`, the operator and the seed.
+        folder: the folder of the checkpoint, which is the job's own.
 
     Returns:
-        log: of every epoch what `measured` returns. greedy and beam: the translations. greedy_bleu, beam_bleu and
-        copy_bleu (of the source taken as its translation): sacrebleu's (Post 2018), from 0 to 100, against the
-        references as they were written. signature: of how it was computed. seconds: of training.
+        log: for every epoch what `measured` returns. greedy and beam: lists of the translations of the split
+        `run.training.scored`, by either search. greedy_bleu, beam_bleu and copy_bleu (of the source texts taken as
+        translations): the BLEU of sacrebleu (Post 2018), from 0 to 100, against the references as they were written.
+        signature: sacrebleu's text that says how BLEU was computed. seconds: of training, without any evaluation.
     """
     recipe = run.training
     model = built(run, sentence_pairs.vocabulary_sizes(run.data))
@@ -54,7 +55,7 @@ def train(run: TranslationRun, folder: Path) -> dict:
 
 
 def _epoch(model: Transformer, adam, progress: dict, pairs: Pairs, run: TranslationRun) -> tuple[Counts, int]:
-    """Trains one epoch; returns its Counts and the number of updates since the beginning."""
+    """Trains one epoch after `progress`; returns the Counts of the epoch and the updates since the training began."""
     counts, step = Counts(), progress["step"]
     order = list(batches(pairs.lengths, run.training.batch_size, derived_seed(run.seed, ORDER, progress["epoch"])))
     name = f"{run.name}, epoch {progress['epoch'] + 1} of {run.training.epochs}"
@@ -68,17 +69,18 @@ def measured(epoch: int, counts: Counts, evaluated: Counts, positions: int) -> d
     """Computes the entry of one epoch in the log.
 
     Args:
-        epoch: from 1.
-        counts: of the training batches, in training mode.
-        evaluated: of held-out pairs.
-        positions: of the model.
+        epoch: the number of the epoch, from 1.
+        counts: sums over the training batches, in training mode.
+        evaluated: sums over the held-out pairs.
+        positions: the longest sequence of the model.
 
     Returns:
-        training_loss: mean over the real tokens of the training batches, in nats, with label smoothing.
+        epoch, and training_loss: mean over the real tokens of the training batches, in nats, with label smoothing.
         training_accuracy: share of *all* positions that are right, as the tutorial measures it: every target padded to
         `positions` and shifted by one, and a padded position always wrong, since the loss never teaches padding.
-        accuracy_ceiling: share of real tokens among these positions, all that can be right. accuracy: share of real
-        tokens that are right in held-out pairs. perplexity: of these, a token. tokens: their number.
+        accuracy_ceiling: share of real tokens among these positions, all that can be right. accuracy: share of the real
+        tokens of held-out pairs that are right. perplexity: that of the held-out pairs, per real token, without label
+        smoothing. tokens: number of real tokens in the held-out pairs.
     """
     places = counts.pairs * (positions - 1)
     return {
@@ -93,6 +95,7 @@ def measured(epoch: int, counts: Counts, evaluated: Counts, positions: int) -> d
 
 
 def _translated(model: Transformer, run: TranslationRun) -> dict:
+    """Translates the scored split by both searches; returns all of the result of `train` but `log` and `seconds`."""
     recipe, split = run.training, run.data / run.training.scored
     pairs = sentence_pairs.load(split.with_suffix(".safetensors"))
     texts = pd.read_parquet(split.with_suffix(".parquet"))

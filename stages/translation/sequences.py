@@ -2,8 +2,8 @@
 
 Recurrence: x(t+1) = k0 x(t) + k1 x(t-1) + k2 x(t-2). Given x up to t, every position predicts the next value. The
 weights of the lags are the same at every position, so attention by positions alone is enough; the post names this task
-for its fixed attention. The first values are random and not predicted. Error: the root of the mean squared error, over
-the standard deviation of the values.
+for its fixed attention. The first three values are random, and not predicted. Error: the root of the mean squared error
+of the predicted values, divided by the standard deviation of the right ones.
 
 Copy: every position has a key and a value, drawn anew in every sequence; the last has only a key, whose value is to be
 predicted. The position of that key differs from sequence to sequence, so position alone cannot solve it. Error: the
@@ -34,7 +34,7 @@ COEFFICIENTS = (2.06, -1.74, 0.48)  # k0, k1, k2: a root 0.5; two of 0.98 exp(+-
 LAGS = len(COEFFICIENTS)
 FIRST = LAGS - 1  # the first position whose next value follows from those that are given
 KEYS, VALUES = 16, 16
-HELD_OUT = 1000  # sequences
+HELD_OUT = 1000  # sequences that the error is measured on
 HELD_OUT_STEP = 2**31  # a step that no training reaches, for the seed of the held-out sequences
 
 
@@ -42,7 +42,7 @@ class SequenceModel(nn.Module):
     """Encoder layers of the translation model between an input layer of the task and a linear output.
 
     Args:
-        run: on a sequence task.
+        run: a run on a sequence task; its operator attends, causally in the recurrence and to everything in the copy.
     """
 
     def __init__(self, run: TranslationRun):
@@ -59,7 +59,10 @@ class SequenceModel(nn.Module):
         initialise(self, hidden)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Recurrence: [batch, n] -> [batch, n]. Copy: [batch, n, 2] -> scores of the last position [batch, VALUES]."""
+        """Recurrence: values [batch, n] -> the next values [batch, n], of which those before FIRST mean nothing.
+
+        Copy: symbols [batch, n, 2] -> scores of the last position's value [batch, VALUES]. n: the recipe's `positions`.
+        """
         if self.task == "recurrence":
             X = self.embed(inputs[..., None])
         else:
@@ -71,7 +74,7 @@ class SequenceModel(nn.Module):
 
 
 def train(run: TranslationRun) -> dict:
-    """Trains on sequences drawn anew at every step; returns the `error` on held-out ones, as the module defines it."""
+    """Trains on new sequences at every step; returns {"error": the module's error measure, on HELD_OUT others}."""
     recipe, seed = run.training, run.seed
     seed_torch(seed, INITIALISATION)
     model = SequenceModel(run).to(device())
@@ -87,28 +90,32 @@ def train(run: TranslationRun) -> dict:
 
 
 def loss_of(outputs: Tensor, expected: Tensor) -> Tensor:
-    """Mean squared error of values, cross-entropy of classes."""
+    """Mean squared error, from position FIRST on, in the recurrence; mean cross-entropy in the copy.
+
+    The shapes tell the task: both are [batch, n] in the recurrence; outputs are [batch, VALUES] in the copy, and the
+    expected classes [batch].
+    """
     if outputs.shape == expected.shape:
         return functional.mse_loss(outputs[:, FIRST:], expected[:, FIRST:])
     return functional.cross_entropy(outputs, expected)
 
 
 def error_of(outputs: Tensor, expected: Tensor) -> float:
-    """Relative error of values, share of wrong classes."""
+    """The error as the module defines it, of values in the recurrence, of classes in the copy; shapes as `loss_of`."""
     if outputs.shape == expected.shape:
         return (loss_of(outputs, expected).sqrt() / expected[:, FIRST:].std()).item()
     return (outputs.argmax(-1) != expected).float().mean().item()
 
 
 def drawn(task: str, number: int, positions: int, seed: int, step: int) -> tuple[Tensor, Tensor]:
-    """Draws sequences.
+    """Draws the sequences of one step, which follow from the seed and the step alone.
 
     Args:
         task: recurrence or copy.
-        number: of sequences.
-        positions: of each.
-        seed: of the run.
-        step: for which they are drawn.
+        number: how many sequences are drawn.
+        positions: the length of each.
+        seed: the seed of the run.
+        step: the training step that they are for, or HELD_OUT_STEP.
 
     Returns:
         Inputs and expected outputs, as the function of the task's name returns them, on this process's device.
@@ -119,7 +126,7 @@ def drawn(task: str, number: int, positions: int, seed: int, step: int) -> tuple
 
 
 def recurrence(number: int, positions: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Draws x(t) and x(t+1), both [number, positions]; the first LAGS values are from N(0, 1)."""
+    """Draws inputs x(t) and expected x(t+1), both [number, positions]; the first LAGS values of x are from N(0, 1)."""
     values = list(torch.randn(LAGS, number, generator=generator))
     while len(values) < positions + 1:
         values.append(sum(k * x for k, x in zip(COEFFICIENTS, reversed(values[-LAGS:]), strict=True)))
@@ -130,7 +137,8 @@ def recurrence(number: int, positions: int, generator: torch.Generator) -> tuple
 def copy(number: int, positions: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Draws symbols [number, positions, 2], a key and a value each, and the value [number] of the last position's key.
 
-    The keys of a sequence differ. At the last position a symbol of its own stands in place of the value.
+    The keys of a sequence differ, but the last position repeats one of them, with the symbol KEYS + VALUES in place of
+    the value. Keys are symbols from 0, values symbols from KEYS; the second tensor counts values from 0, as classes.
     """
     keys = torch.rand(number, KEYS, generator=generator).argsort(1)[:, : positions - 1]
     values = torch.randint(VALUES, (number, positions - 1), generator=generator)

@@ -2,9 +2,9 @@
 
 Reads data/sentence_pairs. Trains by every protocol of `translation` that names the operator, and on both sequence
 tasks where these name it. Writes data/observations/translation.csv: by epoch, the tutorial's accuracy over all
-positions with its ceiling, accuracy of real tokens and perplexity of held-out sentences; after the last, BLEU of greedy
-and of beam search; and the error of each sequence task. data/translations/OPERATOR.parquet holds every translation.
-Given an operator, it computes the jobs of this one alone and writes no outputs.
+positions with its ceiling, and accuracy of real tokens and perplexity of held-out sentences; after the last epoch, BLEU
+of greedy and of beam search; and the error on each sequence task. data/translations/OPERATOR.parquet holds every
+translation. Given an operator, it does the jobs of this one alone and writes no outputs.
 """
 
 from itertools import groupby, product
@@ -22,18 +22,21 @@ BY_EPOCH = ("training_loss", "training_accuracy", "accuracy_ceiling", "accuracy"
 OF_HELD_OUT = ("accuracy", "perplexity")
 SEARCHES = ("greedy", "beam")
 TASKS = ("recurrence", "copy")
-SEQUENCES = "sequences"  # the name in observations of the size of the models of sequence tasks
+SEQUENCES = "sequences"  # what observations name as the size of models on sequence tasks
 
 
 def compute(run: TranslationRun, folder: Path) -> dict:
-    """Job: trains one run, in a worker."""
+    """Job: trains and evaluates one model; returns what `train` of loop.py or, on a sequence task, sequences.py does.
+
+    folder: the job's own, for a checkpoint. The imports, which load torch, are left to the worker.
+    """
     from stages.translation import loop, sequences
 
     return sequences.train(run) if run.task in TASKS else loop.train(run, folder)
 
 
 def planned(settings: Settings, operators: tuple[str, ...]) -> list[TranslationRun]:
-    """Lists one run for every operator, every protocol and sequence task that names it, and every seed."""
+    """Plans one run for every operator, every protocol and sequence task that names it, and every seed of these."""
     section = settings.translation
     recipes = [(TRANSLATION, name, protocol) for name, protocol in section.protocols.items()]
     recipes += [(task, SEQUENCES, section.sequence_tasks) for task in TASKS]
@@ -46,7 +49,10 @@ def planned(settings: Settings, operators: tuple[str, ...]) -> list[TranslationR
 
 
 def rows(run: TranslationRun, result: dict) -> list[Observation]:
-    """The result of a run as observations."""
+    """Makes observations of the result of a run, as `compute` returns it.
+
+    The column pretraining_seed has the seed of the run; size and protocol both have the protocol's name, or SEQUENCES.
+    """
     shared = {"stage": "translation", "operator": run.operator, "size": run.size, "task": run.task}
     shared |= {"protocol": run.size, "pretraining_seed": run.seed}
     if run.task in TASKS:
@@ -70,7 +76,7 @@ def rows(run: TranslationRun, result: dict) -> list[Observation]:
 
 
 def translations(run: TranslationRun, result: dict) -> pd.DataFrame:
-    """The translations of one run, a row a sentence and search."""
+    """Makes one row of every translation of a run, by search and by `example`, the number of the sentence from 0."""
     frames = [
         pd.DataFrame({"search": name, "example": range(len(result[name])), "translation": result[name]})
         for name in SEARCHES
@@ -81,8 +87,11 @@ def translations(run: TranslationRun, result: dict) -> pd.DataFrame:
 def outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[Observation], dict]:
     """Writes the translations of every operator.
 
+    done: every run, operator by operator, with the folder and the result of its job.
+
     Returns:
-        The results of all runs as observations, and how BLEU was computed and the seconds of training.
+        The results of all runs as observations; and for the record `sacrebleu`, the signatures that say how BLEU was
+        computed, and `seconds_of_jobs`, the seconds of training for translation, without the sequence tasks.
     """
     translated = [(run, result) for run, _, result in done if run.task == TRANSLATION]
     with temporary_sibling(TRANSLATIONS) as output:
