@@ -1,6 +1,6 @@
 """The audit: every check of the published numbers, with its arithmetic, as one table.
 
-Input: data/published/ and the released raw results. Nothing of this run enters it.
+Input: data/published/ and the released raw results. No result of a run of ours enters it.
 """
 
 import pandas as pd
@@ -8,7 +8,7 @@ import pandas as pd
 from stages.audit import blog_and_draft, counts, courtois, described, experiments, kowsher
 from stages.audit import released as of_released
 
-SOURCES = {  # by the first letter or letters of a check
+SOURCES = {  # by what stands before the first full stop of a check's identifier
     "C": "Courtois et al. 2024",
     "K": "Kowsher et al.",
     "K24": "Kowsher et al. 2024, arXiv",
@@ -20,16 +20,17 @@ COLUMNS = ["check", "source", "statement", "verdict", "arithmetic", "by", "fact"
 
 
 def checks(released: pd.DataFrame) -> pd.DataFrame:
-    """One row a check, in the order of the sources.
+    """Makes all checks, one row per check, in the order of SOURCES.
 
     Args:
-        released: measurements of the results that Courtois et al. released.
+        released: what `measurements.measurements` returns for the results that Courtois et al. released.
 
     Returns:
-        COLUMNS. `by` tells arithmetic from reading; checks with one `fact` stand or fall for one reason.
+        COLUMNS, all of them text. check, statement, verdict, arithmetic, by: as in `Finding`. source: a value of
+        SOURCES. fact: the identifier of a check; checks that stand or fall for one reason have the same.
 
     Raises:
-        ValueError: for an identifier that stands there twice, or a fact of a check that there is not.
+        ValueError: two checks have one identifier, or checks.yaml names in `facts` a check that does not exist.
     """
     parts = (described, courtois, counts, kowsher, experiments, blog_and_draft)
     findings = [finding for part in parts for finding in part.findings()] + of_released.findings(released)
@@ -44,7 +45,11 @@ def checks(released: pd.DataFrame) -> pd.DataFrame:
 
 
 def _facts(frame: pd.DataFrame) -> list[str]:
-    """The first check of every check's fact: as checks.yaml groups them, or of the same words and numbers."""
+    """Returns for every row the check that stands for its fact: the first of its group in `facts` of checks.yaml.
+
+    For a row in no group, it is the first row with the same statement, verdict and arithmetic, or the check that stands
+    for the fact of that row.
+    """
     groups = [group["checks"] for group in described.content()["facts"]]
     unknown = {name for group in groups for name in group} - set(frame["check"])
     if unknown:

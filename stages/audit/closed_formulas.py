@@ -8,7 +8,12 @@ SIZES = {"small": (4, 512, 2048, 8), "base": (12, 768, 3072, 12)}  # layers, wid
 
 @dataclass(frozen=True)
 class Count:
-    """Exact parameters of a BERT: projections of one layer, one layer, the encoder, and the two heads."""
+    """Exact numbers of parameters of a BERT and of its parts.
+
+    projections: of queries, keys and values in one layer, with the matrices S or the diagonals. layer: one whole layer.
+    encoder: the embeddings and all layers. masked_lm: the encoder and the masked-LM head, whose decoder is tied to the
+    word embedding and has a bias. classifier: the encoder, the pooler and a classifier of two labels.
+    """
 
     projections: int
     layer: int
@@ -23,7 +28,7 @@ def bert(operator: str, size: str, bias: bool = True) -> Count:
     Args:
         operator: one of printed.KOWSHER.
         size: a key of SIZES.
-        bias: whether the projection of shared has one.
+        bias: whether the only projection of shared has a bias; those of the other operators always have.
     """
     layers, h, inner, heads = SIZES[size]
     linear = h * h + h

@@ -9,8 +9,8 @@ from fractions import Fraction
 from stages.audit.closed_formulas import VOCABULARY, bert
 from stages.audit.findings import Finding, compare, note, whether
 
-H = 768
-PRINTED = 95_337_218
+H = 768  # width of BERT-base
+PRINTED = 95_337_218  # parameters of shared in Table 4 of both editions
 
 
 def findings() -> list[Finding]:
@@ -19,7 +19,7 @@ def findings() -> list[Finding]:
 
 
 def parameters() -> Iterator[Finding]:
-    """Checks the counts of whole models, and which model the printed count of shared belongs to."""
+    """Checks the counts of whole models, and finds out which model the printed count of shared belongs to."""
     original, shared = bert("original", "base"), bert("shared", "base")
     yield note("K.PARAM.seqcls", counted=shared.classifier)
     heads = _heads()
@@ -31,7 +31,10 @@ def parameters() -> Iterator[Finding]:
 
 
 def _heads() -> dict[str, int]:
-    """Parameters of shared at BERT-base with every head that it may have been counted with, by what it is."""
+    """Counts the parameters of shared at BERT-base with every head that may have been counted, by its name in words.
+
+    Every head is counted twice: where the shared projection has a bias, and where it has none.
+    """
     counts = {}
     for bias in (True, False):
         shared = bert("shared", "base", bias)
@@ -51,7 +54,7 @@ def _heads() -> dict[str, int]:
 
 
 def projections() -> Iterator[Finding]:
-    """Checks the shares of weights that are said to be saved in the projections of an attention block."""
+    """Checks the shares that are said to be saved, in per cent, mostly of the projections of an attention block."""
     plain = 100 * (1 - Fraction(H * H + 3 * H, 3 * H * H))
     original, shared, output = bert("original", "base"), bert("shared", "base"), H * H + H
     yield compare("K.BLOCK", "66.53", plain)

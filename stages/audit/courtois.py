@@ -11,7 +11,7 @@ from stages.evidence import estimate
 from stages.evidence.arithmetic import HOLDS, judge
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 
-SEEDS = 5  # of fine-tuning, behind every mean that is printed
+SEEDS = 5  # fine-tuning seeds behind every printed mean
 
 
 def findings() -> list[Finding]:
@@ -20,7 +20,7 @@ def findings() -> list[Finding]:
 
 
 def changes() -> Iterator[Finding]:
-    """What the operators change in a layer."""
+    """Notes how many projection parameters of a layer symmetric drops from original, and pairwise adds to symmetric."""
     for size, (layers, *_) in SIZES.items():
         whole, symmetric, pairs = (bert(operator, size).projections for operator in COURTOIS)
         dropped, added = whole - symmetric, pairs - symmetric
@@ -28,7 +28,7 @@ def changes() -> Iterator[Finding]:
 
 
 def shares() -> Iterator[Finding]:
-    """What share is removed, by what is counted."""
+    """Notes the per cent that symmetric and pairwise save, by what is counted, and checks what the text says of it."""
     for size, (_, h, _, _) in SIZES.items():
         original, output = bert("original", size), h * h + h
         for operator in COURTOIS[1:]:
@@ -43,7 +43,7 @@ def shares() -> Iterator[Finding]:
             yield note("C.THIRD.{size}.{operator}", size=size, operator=operator, shares=saved)
     layer = 100 * (1 - bert("symmetric", "base").layer / bert("original", "base").layer)
     yield whether("C.THIRD.text", judge("33", Fraction(layer)) == HOLDS, layer=layer)
-    limit = [(2 + Fraction(1, n)) / 3 for n in (1, 8, 12, 64, 1024)]
+    limit = [(2 + Fraction(1, n)) / 3 for n in (1, 8, 12, 64, 1024)]  # share kept by n heads
     falls = all(a > b > Fraction(2, 3) for a, b in pairwise(limit))
     yield whether("C.LIMIT", falls, shares=", ".join(f"{float(x):.4f}" for x in limit))
     model = 100 * (1 - Fraction(bert("pairwise", "base").masked_lm, bert("original", "base").masked_lm))
@@ -63,12 +63,12 @@ def bold() -> Iterator[Finding]:
 
 
 def statements() -> Iterator[Finding]:
-    """The text against Table 3."""
+    """Checks the gain of pairwise, the drop of symmetric and the deviations that the text states against Table 3."""
     table, spread, text = numbers(TABLE3), numbers(TABLE3, "std"), numbers(TEXT)
     for size in SIZES:
         score = {operator: table.value(f"{size}.{operator}", GLUE_SCORE) for operator in COURTOIS}
         sd = {operator: float(spread.value(f"{size}.{operator}", GLUE_SCORE)) for operator in COURTOIS}
-        # all that is printed: means and deviations over five seeds
+        # no scores by seed are printed: the tests are made of means and variances over five seeds
         sides = ((float(score[name]), sd[name] ** 2, SEEDS) for name in ("pairwise", "original"))
         apart = estimate.of_means(*sides, 0.95)
         ratio = estimate.spreads(sd["pairwise"], sd["original"], (SEEDS - 1,) * 2, 0.95)

@@ -18,12 +18,12 @@ PATH = Path(__file__).with_name("checks.yaml")
 
 @cache
 def content() -> dict:
-    """checks.yaml."""
+    """Returns what checks.yaml holds; the comments in the file describe its sections and keys."""
     return yaml.safe_load(PATH.read_text(encoding="utf-8"))
 
 
 def findings() -> list[Finding]:
-    """All checks of checks.yaml, and its readings."""
+    """Makes all checks of checks.yaml: its readings, then counts, averages, and GRIM by column and by printed value."""
     checks = content()
     kinds = ((_count, checks["counts"]), (_average, checks["averages"]), (_joined, checks["grim"]["joined"]))
     return [
@@ -34,7 +34,11 @@ def findings() -> list[Finding]:
 
 
 def expanded(entry: dict) -> Iterator[dict]:
-    """The entry once for every combination of the values in `each`, with these values in its texts."""
+    """Yields an entry once for every combination of the values in `each`, which its texts name in braces.
+
+    Each copy has the values as further keys, by their names in `each`, and two more, which are None where they do not
+    apply: `paper`, the prefix of the tables of its `edition`, and `examples`, the number of those behind its `column`.
+    """
     for values in product(*entry["each"].values()):
         fields = dict(zip(entry["each"], values, strict=True))
         fields["paper"] = EDITIONS.get(fields.get("edition"))
@@ -49,11 +53,12 @@ def _reading(entry: dict) -> Finding:
 
 
 def _compared(entry: dict, text: str, exact: Fraction, more: str = "") -> Finding:
-    """A finding that sets a printed number against the exact one."""
+    """Judges a printed number, `text`, by the exact one; `more` is added to the arithmetic."""
     return Finding(entry["check"], entry["statement"], judge(text, exact), compared(text, exact) + more)
 
 
 def _count(entry: dict) -> Finding:
+    """Checks a printed count of parameters or, with `saved`, the printed per cent that an operator saves of it."""
     text = numbers(entry["table"]).text(entry["row"], entry["column"])
     counted = getattr(bert(entry["operator"], entry["size"]), entry["count"])
     if entry.get("saved"):
@@ -64,7 +69,7 @@ def _count(entry: dict) -> Finding:
 
 
 def mean(cells: dict[str, Fraction], definition: str) -> Fraction:
-    """The average of a row's cells by one of the definitions of checks.yaml."""
+    """Averages the cells of a row, numbers by column, by one of the `definitions` of checks.yaml."""
 
     def average(columns: list) -> Fraction:  # a list within the list is averaged first, as the two splits of MNLI are
         values = [average(column) if isinstance(column, list) else cells[column] for column in columns]
@@ -74,6 +79,7 @@ def mean(cells: dict[str, Fraction], definition: str) -> Fraction:
 
 
 def _average(entry: dict) -> Finding:
+    """Checks a printed average by the definitions that its entry names; of several, the most favourable counts."""
     table = numbers(entry["table"])
     cells = {column: Fraction(text) for (row, column), text in table.cells.items() if row == entry["row"]}
     text = table.text(entry["row"], entry["column"])
@@ -89,6 +95,7 @@ def _average(entry: dict) -> Finding:
 
 
 def _joined(entry: dict) -> Finding:
+    """Checks by GRIM whether all cells of a column can be means of `runs` runs; a note where GRIM excludes nothing."""
     table, n, runs = numbers(entry["table"]), entry["examples"], entry["runs"]
     passed = sum(possible(table.text(row, entry["column"]), n, runs) == HOLDS for row in entry["rows"])
     arithmetic = f"{passed} of {len(entry['rows'])}; {100 * chance(n, runs):.0f} % of arbitrary values would pass"
@@ -97,10 +104,11 @@ def _joined(entry: dict) -> Finding:
 
 
 def _printed_means(entry: dict) -> Iterator[Finding]:
-    """Checks whether a printed score can be the accuracy of one run, or the mean of five, on so many examples (GRIM).
+    """Checks by GRIM whether each printed score can be the accuracy of one run, or the mean of five.
 
     A score that several operators or editions print is checked once. Where every number of two decimals could be a mean
-    of five, the check excludes nothing and is a note.
+    of five, the check excludes nothing and is a note. A score that can be neither, but a mean of another number of runs
+    up to ten, is not decided.
     """
     for column in entry["each"]["column"]:
         n, seen = content()["grim"]["examples"][column], {}

@@ -14,18 +14,21 @@ from stages.audit.printed import EDITIONS, Numbers, numbers, table
 from stages.benchmarks.glue import COLUMN_OF
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
 
-DOMAINS = ("mnli", "qnli", "qqp", "mrpc")
-LEVELS = range(0, 45, 5)
-ARMS = ("original", "shared")
+DOMAINS = ("mnli", "qnli", "qqp", "mrpc")  # the tasks of Table 6
+LEVELS = range(0, 45, 5)  # of noise in Table 5, per cent
+ARMS = ("original", "shared")  # original is what the paper calls standard
 
 
 def findings() -> list[Finding]:
-    """Checks the experiments of Kowsher et al. beside GLUE, in the order of the paper."""
+    """Checks the experiments of Kowsher et al. other than GLUE, in the order of the paper."""
     return [*answers(), *noise(), *transfer(), *times(), *descriptions()]
 
 
 def answers() -> Iterator[Finding]:
-    """Checks the averages of Table 2 (SQuAD), and the gains that the text reads off it."""
+    """Checks whether averages of Table 2 (SQuAD) rank shared and standard as the cells do, and what gains the text has.
+
+    Rows are `single`, trained on SQuAD alone, or `triviaqa`, trained on TriviaQA before; metrics are in per cent.
+    """
     for edition in EDITIONS:
         cells, text = table(edition, "table2_squad"), table(edition, "text_and_figure_numbers")
         for kind, metric in product(("single", "triviaqa"), ("em", "f1")):
@@ -41,7 +44,10 @@ def answers() -> Iterator[Finding]:
 
 
 def _text_gain(edition: str, cells: Numbers, text: Numbers, name: str, kind: str, metric: str) -> Finding:
-    """A gain of shared over standard on one set of questions: what the text says of it, or that it says nothing."""
+    """Checks a gain of shared over standard that the text states of one cell of Table 2; a note where it states none.
+
+    The NAACL edition states drops in place of gains, so their signs are turned.
+    """
     column, sign = (f"{metric}_gain", 1) if edition == "K24" else (f"{metric}_drop", -1)
     key = f"{name}_trivia" if kind == "triviaqa" else name, column
     gain = cells.value(f"base.shared.{kind}", f"{name}_{metric}")
@@ -56,7 +62,7 @@ def _text_gain(edition: str, cells: Numbers, text: Numbers, name: str, kind: str
 
 
 def noise() -> Iterator[Finding]:
-    """Checks what Table 5 says of accuracy under noise, and its clean scores against Table 1."""
+    """Notes how accuracy falls under noise (Table 5); checks clean scores against Table 1, and what the text quotes."""
     for edition, task in product(EDITIONS, ("mnli", "qqp", "sst2")):
         cells, glue = table(edition, "table5_noise"), table(edition, "table1_glue")
         curve = {o: [cells.value(f"noise_{level}", f"{task}.{o}") for level in LEVELS] for o in ARMS}
@@ -79,7 +85,10 @@ def noise() -> Iterator[Finding]:
 
 
 def transfer() -> Iterator[Finding]:
-    """Checks Table 6 (trained on one task, tested on another), and its diagonal against Table 1."""
+    """Checks Table 6 (trained on one task, tested on another), and its diagonal against Table 1.
+
+    The paper leaves open whether its rows or its columns are the training sets, so both are considered.
+    """
     for edition in EDITIONS:
         cells, glue = table(edition, "table6_cross_domain"), table(edition, "table1_glue")
         for domain, operator in product(DOMAINS, ARMS):
@@ -105,6 +114,7 @@ def transfer() -> Iterator[Finding]:
     )
     yield whether("K.CROSS.diagbest", best)
     others = [domain for domain in DOMAINS if domain != "mnli"]
+    # what gains when trained on MNLI, if the rows are the training sets, and if the columns are
     rows, columns = ([d for d in others if gain[("mnli", d)[::way]] > 0] for way in (1, -1))
     yield note("K.CROSS.axis", rows=", ".join(rows), columns=", ".join(columns))
     frequent = {task: Fraction(share) for task, share in content()["most_frequent"].items()}
@@ -114,7 +124,7 @@ def transfer() -> Iterator[Finding]:
 
 
 def times() -> Iterator[Finding]:
-    """Checks the savings of time that the text and Figure 3 state, and the operations that shared saves."""
+    """Checks the savings of time that text and Figure 3 state, and what the text says of steps, words and tokens."""
     text = table("K24", "text_and_figure_numbers")
     slow, fast = text.value("time.cola", "standard_seconds"), text.value("time.cola", "shared_seconds")
     yield compare("K.TIME.cola", text.text("time.cola", "time_reduction"), 100 * (1 - fast / slow))
@@ -123,7 +133,7 @@ def times() -> Iterator[Finding]:
     saved = {task: int(text.value(f"time.{task}", "time_reduction")) for task in tasks}
     centre = {"mean": mean(saved.values()), "median": median(saved.values())}
     yield note("K.TIME.mean", **centre)
-    # no error in the authors' favour
+    # a note and no failure: more is saved than stated, so the error is not in the authors' favour
     yield note("K24.TIME.tenth", least=min(saved.values()), most=max(saved.values()), **centre)
     faster = {task: 100 * (1 / (1 - share / 100) - 1) for task, share in saved.items()}
     inside = [[task for task, value in kind.items() if 15 <= value <= 20] for kind in (saved, faster)]
@@ -132,7 +142,7 @@ def times() -> Iterator[Finding]:
     shown = {"saved": ", ".join(inside[0]), "faster": ", ".join(inside[1]) or "none"}
     yield finding("K25.TIME.15_20", verdict, mean=centre["mean"], **shown)
     yield _limit(saved)
-    tokens = text.value("pretrain", "tokens")
+    tokens = text.value("pretrain", "tokens")  # of the corpus; a step takes 4 (GPUs) x 132 sequences of 512
     steps, stated = tokens * text.value("pretrain", "epochs") / (4 * 132 * 512), int(text.value("pretrain", "steps"))
     holds = judge(str(stated), steps) == HOLDS
     yield whether("K.STEPS", holds, billions=tokens / 10**9, steps=steps, stated=stated)
@@ -142,7 +152,10 @@ def times() -> Iterator[Finding]:
 
 
 def _limit(saved: dict[str, int]) -> Finding:
-    """Multiplications of one layer a token, with and without the two projections that shared drops."""
+    """Notes the per cent of a layer's multiplications per token that shared saves by dropping two projections.
+
+    saved: the printed saving of time by task, per cent; the note lists the tasks at which it is larger.
+    """
     h, inner, length = 768, 3072, 128  # of BERT-base
     most = 100 * 2 * h * h / (4 * h * h + 2 * h * length + 2 * h * inner)
     over = [task for task, share in saved.items() if share > most]
@@ -150,7 +163,7 @@ def _limit(saved: dict[str, int]) -> Finding:
 
 
 def descriptions() -> Iterator[Finding]:
-    """The sizes of the data sets."""
+    """Checks whether the printed sizes of the data sets, such as `87.6k`, are those of the public releases."""
     sizes, wrong = numbers("kowsher2024_arxiv_table7_dataset_statistics", "printed"), []
     pairs = {
         (name, column): n

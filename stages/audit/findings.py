@@ -1,7 +1,7 @@
 """What a check of the audit finds, and the ways to find it: by digits, a statement as a whole, a note, GRIM.
 
 The words of every check stand in statements.yaml, by its identifier: the statement that is checked, and the sentence
-that its numbers are put into. Both, and the identifier, are patterns for the values that a check gives.
+that its numbers are put into. These two texts and the identifier are filled, by str.format, with the values of a check.
 """
 
 import math
@@ -15,7 +15,7 @@ import yaml
 from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge
 
 NOTE = "informative"
-BEST = (HOLDS, TRUNCATED, FAILS)
+BEST = (HOLDS, TRUNCATED, FAILS)  # the verdicts of `judge`, the most favourable first
 PATH = Path(__file__).with_name("statements.yaml")
 
 
@@ -23,7 +23,8 @@ PATH = Path(__file__).with_name("statements.yaml")
 class Finding:
     """One check. verdict: HOLDS, TRUNCATED, FAILS, NOT_DECIDED, or NOTE for a number that judges no statement.
 
-    by: `arithmetic`, or `reading` where two statements were compared by eye.
+    check: its identifier, such as `C.GAIN.base`. statement: what is checked, in words. arithmetic: the numbers behind
+    the verdict, in words. by: `arithmetic`, or `reading` where two statements were compared by eye.
     """
 
     check: str
@@ -39,12 +40,12 @@ def _statements() -> dict[str, list[str]]:
 
 
 def finding(check: str, verdict: str, **values: object) -> Finding:
-    """A finding in the words of statements.yaml.
+    """Makes a finding in the words of statements.yaml.
 
     Args:
-        check: the identifier, a key of that file.
-        verdict: what is found.
-        values: what the patterns of the identifier and its words name. Fractions are written as decimal numbers.
+        check: the identifier with its braces, a key of that file, such as `C.GAIN.{size}`.
+        verdict: as in `Finding`.
+        values: what the braces of the identifier and of both texts name; fractions are formatted as floats.
     """
     shown = {name: float(value) if isinstance(value, Fraction) else value for name, value in values.items()}
     statement, arithmetic = _statements()[check]
@@ -52,30 +53,30 @@ def finding(check: str, verdict: str, **values: object) -> Finding:
 
 
 def whether(check: str, holds: bool, **values: object) -> Finding:
-    """A finding on a statement that holds or fails as a whole. Other arguments as for `finding`."""
+    """Makes a finding on a statement that holds or fails as a whole. check, values: as for `finding`."""
     return finding(check, HOLDS if holds else FAILS, **values)
 
 
 def note(check: str, **values: object) -> Finding:
-    """A finding that judges no statement, for a number that a reader should know. Arguments as for `finding`."""
+    """Makes a finding that judges no statement, for numbers that a reader should know. Arguments as for `finding`."""
     return finding(check, NOTE, **values)
 
 
 def compare(check: str, text: str, exact: Fraction, word: str = "", **values: object) -> Finding:
-    """A finding that sets a printed number, and the word before it, against the exact one.
+    """Makes a finding on a printed number, with the verdict of `judge`.
 
     Args:
         check: as for `finding`.
         text: the printed number, as `judge` takes it.
-        exact: what it should be.
-        word: what the source says before it.
-        values: as for `finding`; `compared` has the two numbers in words.
+        exact: what it should be, in the same unit.
+        word: what the source says before the number, as `judge` takes it.
+        values: as for `finding`, in addition to `compared`, the two numbers in words.
     """
     return finding(check, judge(text, exact, word), compared=compared(text, exact), **values)
 
 
 def compared(text: str, exact: Fraction) -> str:
-    """A printed number beside the exact one, in words."""
+    """Puts a printed number and the exact one into words: `printed 12.94, computed 12.945`."""
     return f"printed {text}, computed {float(exact):{'.5g' if abs(exact) < 10_000 else ',.0f'}}"
 
 
@@ -84,8 +85,8 @@ def possible(text: str, examples: int, runs: int = 1) -> str:
 
     Args:
         text: the printed percentage, as `judge` takes it.
-        examples: on which every run was tested.
-        runs: whose accuracies were averaged.
+        examples: the number of examples that every run was tested on.
+        runs: the number of runs whose accuracies were averaged.
 
     Returns:
         HOLDS where some number of right answers rounds to the percentage, TRUNCATED where only cutting gives it, FAILS
@@ -98,12 +99,12 @@ def possible(text: str, examples: int, runs: int = 1) -> str:
 
 
 def excludes(examples: int, runs: int) -> bool:
-    """Whether GRIM can exclude any percentage of two decimals: not where possible means lie closer than 0.01 points."""
+    """Returns whether GRIM can exclude any percentage of two decimals: if possible means are over 0.01 points apart."""
     return examples * runs < 10_000
 
 
 @cache
 def chance(examples: int, runs: int) -> float:
-    """The share of all percentages with two decimals from 50 to 100 that pass: how little GRIM excludes."""
+    """Returns the share, in [0, 1], of all percentages from 50.00 to 100.00 that pass: how little GRIM excludes."""
     texts = [f"{value / 100:.2f}" for value in range(5000, 10001)]
     return sum(possible(text, examples, runs) == HOLDS for text in texts) / len(texts)

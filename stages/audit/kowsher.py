@@ -14,7 +14,9 @@ from stages.audit.printed import COURTOIS, EDITIONS, KOWSHER, TABLE3, numbers, t
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
 from stages.evidence.scores import COLUMNS
 
-TASK_GAINS = {  # section 2.6, by task: what shared is set beside, what the cells call it, the word of the text
+# The gains of shared in section 2.6, by task: the operator that it is compared with, what keys of data/published call
+# that operator, and the word before the printed gain.
+TASK_GAINS = {
     "mrpc": ("original", "standard", "approximately"),
     "stsb": ("pairwise", "pairwise", "approximately"),
     "cola": ("symmetric", "symmetric", "about"),
@@ -85,7 +87,7 @@ def gains() -> Iterator[Finding]:
 def swapped() -> Iterator[Finding]:
     """Checks whether each gain in section 2.6 of the NAACL edition stands beside its own task.
 
-    It does not where the cells of the task do not give it to the digit, and those of another column do.
+    A gain is misplaced where the cells of its task do not give it to the digit, and those of another column do.
     """
     cells, misplaced = table("K25", "table1_glue"), []
     for task, (other, name, _) in TASK_GAINS.items():
@@ -98,7 +100,10 @@ def swapped() -> Iterator[Finding]:
 
 
 def _best(edition: str) -> Iterator[Finding]:
-    """Notes on the best cell of every column, the best mean, and the lead of shared in examples."""
+    """Notes the best cell of every column, the best mean, and how far shared leads, or trails, the best other operator.
+
+    That lead is given in points and in examples of the development set, with the standard error of one accuracy.
+    """
     cells = table(edition, "table1_glue")
     best = {c: max(KOWSHER, key=lambda o, c=c: cells.value(f"base.{o}", c)) for c in COLUMNS}
     shown = ", ".join(f"{column} {operator}" for column, operator in best.items())
@@ -177,7 +182,7 @@ def stale() -> Iterator[Finding]:
 
 
 def under_noise() -> Iterator[Finding]:
-    """Notes how many SST-2 cells of Table 5 can be an accuracy on the 872 examples (GRIM), of one run or of five."""
+    """Notes how many noisy SST-2 cells of Table 5 can be an accuracy on 872 examples (GRIM), of one run or of five."""
     for edition, cells in ((edition, table(edition, "table5_noise")) for edition in EDITIONS):
         texts = [cells.text(f"noise_{level}", f"sst2.{o}") for level in range(5, 45, 5) for o in ("original", "shared")]
         single, five = (sum(possible(text, 872, runs) == HOLDS for text in texts) for runs in (1, 5))

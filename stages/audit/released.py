@@ -17,34 +17,37 @@ from stages.evidence.convergence import scores_by_step
 from stages.evidence.derived import matching
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 
-LEVELS = ("5", "3", "2.5", "2", "1.8", "1.7")  # nats
+LEVELS = ("5", "3", "2.5", "2", "1.8", "1.7")  # validation losses in nats, as in the condition `loss=2.5`
 
 
 def findings(released: pd.DataFrame) -> list[Finding]:
-    """All checks. released: measurements of the released raw results."""
+    """Makes all checks of this file. released: measurements of the raw results; the functions below call them `raw`."""
     return [*scores(released), *copied(released), *curves(released)]
 
 
 def _values(raw: pd.DataFrame, row: str, column: str, metric: str = "score") -> pd.Series:
-    """Scores (x 100) of a row of Table 3, such as `base.original`, by fine-tuning seed."""
+    """Returns 100 times a metric by fine-tuning seed, for a row of Table 3, such as `base.original`, and a column."""
     size, operator = row.split(".")
     select = {"stage": "finetuning", "metric": metric, "evaluated_on": column, "size": size, "operator": operator}
     return 100 * matching(raw, select).set_index("finetuning_seed")["value"]
 
 
 def _gives(text: str, value: float) -> bool:
-    """Whether a printed number follows from the exact one to the last digit."""
+    """Returns whether the exact number rounds to the printed digits."""
     return judge(text, Fraction(value)) == HOLDS
 
 
 def scores(raw: pd.DataFrame) -> Iterator[Finding]:
-    """Table 3 from the released fine-tuning runs."""
+    """Checks whether the released fine-tuning runs give Table 3, and which metric is that of QQP.
+
+    Notes follow, by size, on pairwise against original: tests, and how much of the gain each task contributes.
+    """
     table, spread = numbers(TABLE3), numbers(TABLE3, "std")
     rows = [f"{size}.{operator}" for size in SIZES for operator in COURTOIS]
     values = {(row, column): _values(raw, row, column) for row in rows for column in (*COLUMNS, GLUE_SCORE)}
     equal = {place: _gives(table.text(*place), runs.mean()) for place, runs in values.items()}
     tasks = sum(equal[row, column] for row in rows for column in COLUMNS)
-    yield whether("C.REL.T3", tasks == 54, equal=tasks)
+    yield whether("C.REL.T3", tasks == 54, equal=tasks)  # six rows of nine columns
     whole = [(row, GLUE_SCORE) for row in rows]
     both = [equal[place] and _gives(spread.text(*place), values[place].std()) for place in whole]
     yield whether("C.REL.GLUE", all(both), equal=sum(both))
@@ -63,7 +66,7 @@ def scores(raw: pd.DataFrame) -> Iterator[Finding]:
 
 
 def copied(raw: pd.DataFrame) -> Iterator[Finding]:
-    """Whether the cells that Kowsher et al. copied from Table 3, and call accuracy, are the released accuracies."""
+    """Checks whether the cells that Kowsher et al. copied from Table 3, and call accuracy, are released accuracies."""
     table, cells = numbers(TABLE3), numbers("kowsher2024_arxiv_table1_glue")
     for task in ("mrpc", "qqp"):
         rows = [f"base.{operator}" for operator in COURTOIS]
@@ -75,7 +78,7 @@ def copied(raw: pd.DataFrame) -> Iterator[Finding]:
 
 
 def curves(raw: pd.DataFrame) -> Iterator[Finding]:
-    """Figures 2 and 3 from the released losses and checkpoint scores."""
+    """Checks what Figures 2 and 3 show, and what is said of them, by the released losses and checkpoint scores."""
     late = {(size, o): _measured(raw, "late_loss", size, o) for size in SIZES for o in COURTOIS}
     steps = {
         (size, o, level): _measured(raw, "steps_to_loss", size, o, f"loss={level}")
@@ -102,17 +105,18 @@ def curves(raw: pd.DataFrame) -> Iterator[Finding]:
 
 
 def _measured(raw: pd.DataFrame, metric: str, size: str, operator: str, condition: str | None = None) -> float | None:
-    """The first measurement of a metric of one pre-training run; None where there is none."""
+    """Returns a measurement of one pre-training run, without a condition or with this one; None if there is none."""
     rows = matching(raw, {"metric": metric, "size": size, "operator": operator, "condition": condition})
     return float(rows["value"].iloc[0]) if len(rows) else None
 
 
 def _checkpoints(raw: pd.DataFrame) -> Iterator[Finding]:
-    """Figure 3: GLUE scores of models that were fine-tuned from intermediate checkpoints."""
+    """Checks Figure 3: GLUE scores of base models that were fine-tuned, from one seed, from 18 checkpoints."""
     table = 100 * scores_by_step(raw).pivot(index="step", columns="operator", values="value").sort_index()
     for operator in ("pairwise", "original"):
         text = numbers(TEXT).text(f"base.{operator}", "steps_to_95pct")
         step = _measured(raw, "steps_to_95_percent", "base", operator)
+        # the checkpoints between which the step was interpolated
         around = {"after": table.index[table.index < step].max(), "before": table.index[table.index >= step].min()}
         verdict = judge(text, Fraction(step))
         yield finding("C.REL.95.{operator}", verdict, operator=operator, step=step, printed=int(text), **around)

@@ -1,7 +1,7 @@
 """Checks the published numbers against each other and against the released results.
 
-Reads data/published and data/released. Writes data/audit/checks.csv: every check, what was printed, what follows, and
-the verdict. It depends on no run, so it is computed once.
+Reads data/published and data/released. Writes data/audit/checks.csv: for every check what was printed, what follows
+from it, and the verdict. It depends on no run, so it is computed once.
 """
 
 from stages.audit import checks

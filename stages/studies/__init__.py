@@ -1,1 +1,1 @@
-"""Studies beside the chain: each asks one question by the chain's own stages; nothing imports them."""
+"""Studies outside the chain: each answers one question by the chain's own stages; nothing imports them."""

@@ -1,13 +1,13 @@
 """Study: what does each operator cost on English, in steps on the plateau and in loss behind it?
 
-FOLDER holds `params.yaml` and `observations/`, those that the chain's stage `pretraining` leaves at scale `english`,
-whose head is the plan of the study. Writes FOLDER/runs.csv (when every run leaves the plateau, and its final loss),
-FOLDER/contrasts.csv (every arm against the original, and some against a control, in pairs of equal seeds) and
-FOLDER/english.svg.
+FOLDER holds `params.yaml` and `observations/` as the chain's stage `pretraining` leaves them at scale `english`; the
+head of that scale's file is the plan of the study. Writes FOLDER/runs.csv (when every run leaves the plateau, and its
+final loss), FOLDER/contrasts.csv (every arm against the original, and some against a control, in pairs of equal seeds)
+and FOLDER/english.svg.
 
-Every folder below FOLDER/rates has the same of another learning rate, for the question whether the answer holds at each
-arm's own rate. Writes FOLDER/rates.csv (all runs, with their rate) and FOLDER/own_rates.csv (the same contrasts, every
-arm at its own rate).
+Every folder below FOLDER/rates holds the same two of runs at another learning rate, for the question whether the answer
+holds at each arm's own rate. Where there are any, writes FOLDER/rates.csv (all runs, with their rate) and
+FOLDER/own_rates.csv (the same contrasts, every arm at its own rate).
 """
 
 from math import inf, nan
@@ -27,16 +27,17 @@ from stages.report.tables import csv_of
 from stages.studies.command import read
 
 THRESHOLD = 5.5  # nats, as in the study of lengths: half way between the plateau (6.1) and the knee of the curves (4.9)
-ROBUSTNESS = (5.3, 5.7)  # thresholds that the answer is checked at
+ROBUSTNESS = (5.3, 5.7)  # nats, further thresholds at which the answer is checked
 MARGIN = 0.02  # nats, within which a final loss counts as equal to the original's
-FIRST_PART = ("symmetric", "shared", "pairwise_scaled", "pairwise")  # arms; the second part has the others
+FIRST_PART = ("symmetric", "shared", "pairwise_scaled", "pairwise")  # of the plan; its second part has all other arms
 SYMMETRIC = ("symmetric", "partial_qk", "tied_qkv", "shared")  # arms whose scores are symmetric at the start
 ASYMMETRIC = (REFERENCE, "shared_kv", "pairwise_scaled")
-# The control that an arm is matched with: as many weights, but queries that are no keys; first scores that spread as
-# far, but no S. These comparisons were not planned: they were chosen when the runs had been read.
+# The control of an arm: shared_kv has as many weights as symmetric, but queries that are not its keys; the first scores
+# of original_wide spread as far as those of pairwise, but it has no S. These comparisons were not planned: they were
+# chosen when the runs had been read.
 CONTROLS = {"symmetric": "shared_kv", "pairwise": "original_wide"}
-LOSS, STEPS = "final loss", "steps below {:g} nats"  # outcomes
-SELECTION_SEED = 21  # of the runs that choose every arm's own rate, and serve nothing else
+LOSS, STEPS = "final loss", "steps below {:g} nats"  # names of outcomes; of STEPS there is one for each threshold
+SELECTION_SEED = 21  # seed of the runs that choose every arm's own rate, and serve nothing else
 
 
 def main(folder: Path) -> None:
@@ -67,7 +68,7 @@ def main(folder: Path) -> None:
 
 
 def _losses(folder: Path) -> tuple[dict, pd.DataFrame]:
-    """The content of params.yaml in a folder, and the validation losses of its operators, in their order there."""
+    """Reads params.yaml of a folder, and the validation losses of the operators that it lists, in their order there."""
     params, rows = read(folder)
     losses, arms = convergence.validation_loss(rows), params["operators"]
     losses = losses[losses["operator"].isin(arms)]
@@ -75,18 +76,18 @@ def _losses(folder: Path) -> tuple[dict, pd.DataFrame]:
 
 
 def _at_rate(params: dict, runs: pd.DataFrame) -> pd.DataFrame:
-    """Adds the learning rate of some runs to what `outcomes` says of them."""
+    """Adds the column `learning_rate` to what `outcomes` returns for the runs of one params.yaml."""
     return runs.assign(learning_rate=params["pretraining"]["learning_rate"])
 
 
 def at_own_rates(rates: pd.DataFrame) -> pd.DataFrame:
-    """Selects the runs of every arm at its own learning rate, that with the lowest final loss of SELECTION_SEED.
+    """Selects the runs of every arm at its own learning rate, at which its run of SELECTION_SEED ends lowest.
 
     Args:
-        rates: as `outcomes` returns them, with their `learning_rate`.
+        rates: runs at all rates, as `outcomes` returns them, with their `learning_rate`.
 
     Returns:
-        The rows of all other seeds at that rate; of an arm that has none there, no row.
+        The rows of all other seeds at that rate; for an arm without such seeds there, no row.
     """
     selecting = rates["seed"] == SELECTION_SEED
     tried = rates[selecting & (rates["outcome"] == LOSS)]
@@ -103,7 +104,7 @@ def outcomes(losses: pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row for each run and outcome: `arm`, `seed`, `outcome`, `value` (the first evaluation below a threshold, in
         steps, or the last validation loss in nats) and `reached`, False where a run never falls below the threshold,
-        so that its value is its last step.
+        so that its value is its last step; True for every loss.
     """
     rows = []
     for (arm, seed), run in losses.groupby(["operator", "pretraining_seed"], sort=False):
@@ -118,22 +119,21 @@ def outcomes(losses: pd.DataFrame) -> pd.DataFrame:
 def contrasts(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:
     """Compares every arm with the original, and some with a control, by the paired t-test and Holm's correction.
 
-    The correction goes over the arms of one outcome that have the original, or a control, as their reference.
+    Each outcome has two families, which are corrected separately: all arms against the original, then arms against
+    their CONTROLS. Final losses are compared only between arms all of whose runs have left the plateau.
 
     Args:
         runs: as `outcomes` returns them.
-        confidence: of the intervals, which are not adjusted.
-        alpha: of one outcome's tests together.
+        confidence: of the intervals, in (0, 1); they are not adjusted.
+        alpha: the level of all tests of one family together.
 
     Returns:
-        One row a comparison: `outcome`, `arm`, `reference`, `seeds`, `never` (runs of the arm that never get there),
-        `estimate` (arm less reference) with `low` and `high` (infinite where a run of the arm is censored, since its
-        difference may only be larger), `p`, `p_holm`, `p_equivalence` (of the final loss: that it differs by less than
-        MARGIN), `detectable` (the smallest difference that 80 % of such studies would find at the first step of Holm's
-        method) and `verdict`. Final losses are compared of those arms alone all of whose runs have left the plateau.
-        Of every outcome there follow, as a family of their own, the arms against their CONTROLS; the last row, where it
-        can be made, compares the mean of the arms whose scores are symmetric at the start with the mean of the others,
-        seed by seed.
+        One row per comparison: `outcome`, `arm`, `reference`, `seeds` (pairs), `never` (runs of the arm that never get
+        there), `estimate` (arm less reference) with `low` and `high` (infinite where a run of the arm is censored, as
+        the difference may then only be larger), `p`, `p_equivalence` (that final losses differ by less than MARGIN; NaN
+        for steps), `p_holm`, `detectable` (the smallest true difference that the first step of Holm's method would find
+        in 80 % of repetitions of the experiment) and `verdict` (see `_verdict`). The last row, where it can be made, is
+        a family of its own: the mean final loss of the SYMMETRIC arms against that of the ASYMMETRIC, seed by seed.
     """
     stuck = set(runs.loc[(runs["outcome"] == STEPS.format(THRESHOLD)) & ~runs["reached"], "arm"])
     families = []
@@ -154,7 +154,10 @@ def contrasts(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFra
 
 
 def _contrast(values: pd.DataFrame, outcome: str, arm: str, reference: str, never: int, confidence: float) -> dict:
-    """One comparison before it is judged. values: a row for each seed, a column for each arm."""
+    """Makes a row of `contrasts` that `_judged` completes, with `error` and `freedom` of the t distribution for that.
+
+    values: of one outcome, a row for each seed, a column for each arm. never: runs of the arm that never get there.
+    """
     pairs = values[[arm, reference]].dropna()
     difference = paired(*pairs.to_numpy(float).T, confidence)
     row = {"outcome": outcome, "arm": arm, "reference": reference, "seeds": len(pairs), "never": never}
@@ -164,7 +167,7 @@ def _contrast(values: pd.DataFrame, outcome: str, arm: str, reference: str, neve
 
 
 def _judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Adds `p_holm`, `detectable` and `verdict` to the comparisons of one family."""
+    """Adds `p_holm`, `detectable` and `verdict` to the comparisons of one family, and drops `error` and `freedom`."""
     adjusted, detectable = holm(family["p"].to_numpy(float)), power.smallest_effects(family, alpha)
     family = family.assign(p_holm=adjusted, detectable=detectable)
     verdicts = [_verdict(row, alpha) for row in family.itertuples()]
@@ -172,7 +175,7 @@ def _judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
 
 def _verdict(row, alpha: float) -> str:
-    """The verdict on one comparison: a direction where a difference is shown, or that there is none to speak of."""
+    """Returns `lower` or `higher` (loss), `sooner` or `later` (steps), else `equivalent`, else `undecided`."""
     if row.p_holm < alpha:
         words = ("lower", "higher") if row.outcome == LOSS else ("sooner", "later")
         return words[row.estimate > 0]
@@ -180,7 +183,7 @@ def _verdict(row, alpha: float) -> str:
 
 
 def figure(losses: pd.DataFrame, runs: pd.DataFrame) -> bytes:
-    """Draws the curves of all arms, part by part, and when each run leaves the plateau, as SVG."""
+    """Draws the curves of all arms, a panel for each part of the plan, and when each run leaves the plateau, as SVG."""
     times = runs[runs["outcome"] == STEPS.format(THRESHOLD)]
     first = losses["operator"].isin(FIRST_PART)
     parts = {"first part": first, "second part": ~first & (losses["operator"] != REFERENCE)}
@@ -191,14 +194,14 @@ def figure(losses: pd.DataFrame, runs: pd.DataFrame) -> bytes:
     ]
     groups.append((f"Steps until the loss is below {THRESHOLD:g} nats", times))
 
-    def draw(axes: Axes, frame: pd.DataFrame) -> None:
+    def draw(axes: Axes, frame: pd.DataFrame) -> None:  # losses have no column `reached`
         (_times if "reached" in frame else _curves)(axes, frame)
 
     return panels(groups, draw, 4.4, 3.0)["files"]["svg"]
 
 
 def _curves(axes: Axes, losses: pd.DataFrame) -> None:
-    """One line an arm, the mean over its runs, with a band from the lowest to the highest."""
+    """Draws one line per arm, the mean over its runs, with a band from the lowest run to the highest."""
     for operator, runs in losses.groupby("operator", sort=False):
         curve(axes, bands(runs, ["step"]), operator)
     axes.axhline(THRESHOLD, color=INK, linewidth=0.6, linestyle=":")
@@ -207,7 +210,7 @@ def _curves(axes: Axes, losses: pd.DataFrame) -> None:
 
 
 def _times(axes: Axes, times: pd.DataFrame) -> None:
-    """One dot a run, an operator a row; hollow where the run never leaves the plateau."""
+    """Draws one dot per run, in a row for each operator; hollow where the run never leaves the plateau."""
     arms = list(times["arm"].unique())
     for place, arm in enumerate(arms):
         colour, _ = style(arm)

@@ -11,5 +11,5 @@ if __name__ == "__main__":
     command.add_argument("--root", type=Path, help="folder with the data of scale `files`; else generated text alone")
     command.add_argument("--workers", type=int, help="processes; default: one a core")
     options = command.parse_args()
-    with clear_errors():
+    with clear_errors():  # the paths become absolute, as the study changes the working directory
         study.main(options.folder.resolve(), options.root and options.root.resolve(), options.workers)

@@ -6,7 +6,7 @@ Wikipedia.
 Writes FOLDER/observations.csv (the validation loss by step, on sequences of the run's own length), leaving.csv (the
 first evaluation below the threshold that lies between the plateau and the knee of the curves) and curves.svg. Work in
 progress stays in FOLDER/work: a study that was stopped goes on where it was. Sequences of different lengths give
-different contexts, so that the losses of two lengths do not compare; when they leave the plateau does.
+different contexts, so that losses at two lengths cannot be compared; the steps at which runs leave the plateau can.
 """
 
 import json
@@ -41,11 +41,12 @@ COLUMNS = ["corpus", "length", "seed", "step", "validation_loss"]
 
 @dataclass(frozen=True)
 class Corpus:
-    """A corpus of the study and the recipe on it.
+    """A corpus of the study and the recipe of the runs on it.
 
-    scale: its settings, but for what follows. tokenization, pretraining: keys of these sections that have other values.
-    size: one of its `models`. tokens: of a batch. threshold: nats, between plateau and knee; chosen when curves of such
-    runs had been seen.
+    name: as in the results. scale: the scale whose settings hold, except for what follows. tokenization, pretraining:
+    the keys of these two sections that have other values. size: a name in the scale's `models`. tokens: of a batch.
+    threshold: the validation loss, in nats, below which a run has left the plateau, between plateau and knee; chosen
+    when curves of such runs had been seen.
     """
 
     name: str
@@ -70,7 +71,7 @@ def main(folder: Path, root: Path | None, workers: int | None) -> None:
 
     Args:
         folder: gets the results.
-        root: the folder of scale `files`; None leaves that corpus out.
+        root: the folder with the data of scale `files`; None leaves English Wikipedia out.
         workers: processes; None takes every core.
     """
     studied = [corpus for corpus in CORPORA if corpus.scale != "files" or root]
@@ -98,11 +99,11 @@ def leaving(losses: pd.DataFrame) -> pd.DataFrame:
 
 
 def figure(losses: pd.DataFrame) -> str:
-    """Draws the validation loss by step, a panel a corpus, a colour a length, a line a seed, as SVG."""
+    """Draws rows of COLUMNS as SVG: loss by step, a panel per corpus, a line per run, in the colour of its length."""
     panels = list(losses.groupby("corpus", sort=False))
     colours = dict(zip(LENGTHS, ("#0072b2", "#009e73", "#b58900", "#d55e00"), strict=True))
     svg = StringIO()
-    with mpl.rc_context(SETTINGS | {"svg.hashsalt": "lengths"}):
+    with mpl.rc_context(SETTINGS | {"svg.hashsalt": "lengths"}):  # equal losses give equal bytes
         whole = Figure((4.2 * len(panels) + 1.2, 3.2), layout="constrained", facecolor="white")
         for axes, (name, runs) in zip(whole.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
             for (length, seed), run in runs.groupby(["length", "seed"]):
@@ -118,7 +119,10 @@ def figure(losses: pd.DataFrame) -> str:
 
 
 def _losses(corpus: Corpus, folder: Path, root: Path | None, workers: int | None) -> Iterator[tuple]:
-    """Rows of COLUMNS, from a folder of work in which the chain's stages find what they expect."""
+    """Trains the runs of a corpus as far as that is not done, and yields rows of COLUMNS, one per evaluation.
+
+    The stages work in FOLDER/work/SCALE, where params.yaml and my_operators.py stand as they do in a checkout.
+    """
     work, operators = folder / "work" / corpus.scale, Path("my_operators.py").read_text(encoding="utf-8")
     write_atomically(work / "params.yaml", yaml.safe_dump(_params(corpus, root)))
     write_atomically(work / "my_operators.py", operators)
@@ -139,39 +143,45 @@ def _losses(corpus: Corpus, folder: Path, root: Path | None, workers: int | None
 
 
 def _params(corpus: Corpus, root: Path | None) -> dict:
-    """The settings of a corpus, at the greatest length."""
+    """Returns the content of params.yaml for a corpus, packed into sequences of the greatest length; see `_cut`."""
     content = yaml.safe_load(scales.read(corpus.scale))
     content["sizes"] = [corpus.size]
     content["tokenization"] |= corpus.tokenization | {"sequence_length": max(LENGTHS)}
     content["pretraining"] |= corpus.pretraining | {"seeds": [*SEEDS], "sequence_length_warmup": None}
-    content["convergence"]["steps"] = [corpus.pretraining["steps"]]
+    content["convergence"]["steps"] = [corpus.pretraining["steps"]]  # the scale's may lie beyond the last step
     if content["data"]["source"] == "files":
         content["data"]["root"] = str(root)
     return content
 
 
 class Cut(PretrainingRun):
-    """A run on sequences of one length, in tokens."""
+    """A pre-training run of the study. length: tokens of its sequences, which are those of `_cut`."""
 
     length: int
 
 
 def _runs(corpus: Corpus, settings: Settings, length: int) -> Iterator[Cut]:
-    """The runs of one length, with as many tokens a batch as those of every other."""
+    """Yields the runs of one length, one per seed, whose batches have as many tokens as at every other length."""
     for run in pretraining.planned(settings, [("original", corpus.size)]):
         training = run.training.model_copy(update={"batch_size": corpus.tokens // length})
         yield Cut(**dict(run) | {"training": training}, length=length)
 
 
 def _pretrain(run: Cut, folder: Path) -> dict:
-    """Job: one run on the sequences of its length."""
+    """Job: trains one run on sequences of its length, in `folder`, the job's own, and returns what `train` does.
+
+    The import, which loads torch, is left to the worker.
+    """
     from stages.pretraining.loop import train
 
     return train(run, _cut(run.length), folder, folder / "live.csv")
 
 
 def _cut(length: int) -> Path:
-    """The packed corpus as sequences of `length` tokens: the same files, with an index that counts them so."""
+    """Returns a folder with the packed corpus as sequences of `length` tokens, and makes it where there is none yet.
+
+    It has the same files, by links where possible, and an index by which each sequence counts as several shorter ones.
+    """
     folder = TOKENS.with_name(f"tokens-{length}")
     if not folder.exists():
         index = read_index(TOKENS)

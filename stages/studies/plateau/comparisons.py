@@ -1,10 +1,11 @@
 """The comparisons of the study of the plateau, in pairs of equal seeds, whose runs see the same batches.
 
-Everything is compared at an equal value of what else was varied. The time that a run spends before it leaves, up to the
-horizon, averaged over that value, is one number a seed and arm, and a t test on the differences counts seeds. Beside it
-stands the hazard ratio of Cox's model. Operators and spreads are also compared at every single place, the value of what
-is held equal, as an average tells neither opposite effects nor places at which no run leaves. Holm's method adjusts
-over the comparisons of one question: over its averages, and over its single places.
+Arms are compared at equal values of what else was varied, the factor: operators at equal spreads, spreads of the same
+operator. A value of the factor is a place. The time that a run spends before it leaves, up to the horizon, averaged
+over the places, is one number per seed and arm, and a t test on the paired differences counts seeds. The hazard ratio
+of Cox's model is given in addition. Operators and spreads are also compared at every single place, as an average shows
+neither opposite effects nor places at which no run leaves. Holm's method adjusts over the comparisons of one question:
+over its averages, and over its single places.
 """
 
 from math import isnan, nan
@@ -19,8 +20,8 @@ from stages.studies.plateau import hazards
 SOONER, LATER, UNDECIDED, NEITHER = "sooner", "later", "undecided", "neither leaves"  # verdicts on two arms
 SCALED, SOURCE, RATE = "scaled", "as its source", "rate of its own"  # kinds of arms that are compared
 MIDDLE = 1.0  # the spread that others are compared with, or the one nearest to it
-TELLING = 0.1  # of all runs at a place must leave, for the mean over the places that tell something
-PAIRED = ["difference", "low", "high", "p"]
+TELLING = 0.1  # share of all runs at a place that must leave for the place to count in the telling_* columns
+PAIRED = ["difference", "low", "high", "p"]  # of a paired t test, with the ends of its interval
 TESTS = [
     *("question", "size", "place", "term", "reference", "places", "informative", "seeds"),
     *(*PAIRED, "p_holm", "detectable"),
@@ -35,14 +36,19 @@ def tests(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:
     """Makes all comparisons of one size, one family after the other.
 
     Args:
-        runs: one row a run: arm, operator, kind, spread, seed, step, reached and loss.
-        confidence: of the intervals.
-        alpha: of the tests.
+        runs: one row per run: arm, operator, kind, spread, seed, step, reached and loss.
+        confidence: of the intervals, in (0, 1).
+        alpha: the level of all tests of one family together.
 
     Returns:
-        TESTS. place: the one value of what is held equal, as text; empty for averages. informative: of all `places`,
-        those at which any run leaves. telling_*: the same difference over those places alone at which a tenth of all
-        runs leaves, and how many of these there are.
+        TESTS, one row per comparison; `size` is NaN. question: the family. place: the value of the factor, as text;
+        empty for averages. term, reference: the two sides, as text. places: how many values of the factor both have;
+        informative: at how many of these any run leaves. seeds: the number of pairs. PAIRED: of the time before
+        leaving, term less reference, in steps; loss_*: the same of the final loss, in nats. *_holm: p after Holm's
+        method. detectable: the smallest true difference, in steps, that the first step of that method would find in
+        80 % of repetitions of the experiment; NaN where no run of a side leaves. runs, never: the term's runs, and how
+        many never leave; *_reference: those of the other side. horizon: in steps. verdict: of `verdict`.
+        telling_*: at how many places at least a tenth of all runs leaves, and the difference over these alone.
     """
     scaled, sources = runs[runs["kind"] == SCALED], runs[runs["kind"] == SOURCE]
     spreads = np.sort(scaled["spread"].unique())
@@ -59,11 +65,15 @@ def tests(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:
         _at_each(*by_operator, confidence),
         _at_each(*by_spread, confidence),
     ]
+    # where nothing can be compared, the first family, empty, still has the columns
     return pd.concat([judged(family, alpha) for family in families if len(family)] or [judged(families[0], alpha)])
 
 
 def _with_rates(sources: pd.DataFrame, rated: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Arms whose scores have a learning rate of their own, against the same operator without, and against original."""
+    """Compares arms whose scores have a learning rate of their own with their operator without one, and with original.
+
+    The factor is the size, of which there is one.
+    """
     families = []
     for (arm, operator), runs in rated.groupby(["arm", "operator"], sort=False):
         for reference in dict.fromkeys((operator, "original")):
@@ -74,7 +84,7 @@ def _with_rates(sources: pd.DataFrame, rated: pd.DataFrame, confidence: float) -
 
 
 def _at_each(question: str, runs: pd.DataFrame, arm: str, reference: str | float, factor: str, confidence: float):
-    """As `compared`, at every single value of `factor`, which is the `place`."""
+    """Makes the comparisons of `compared` at each value of `factor` alone, which becomes their `place`."""
     return pd.concat(
         compared(question, at_place, arm, reference, factor, confidence).assign(place=_name(place))
         for place, at_place in runs.groupby(factor, sort=False)
@@ -86,7 +96,7 @@ def compared(
 ) -> pd.DataFrame:
     """Compares every value of a column with the reference, at equal values of the factor.
 
-    There is no answer where no run of either side leaves: that all of them wait to the end is no estimate of 0.
+    Where no run of either side leaves, the difference is NaN: that all of them wait to the end is no estimate of 0.
 
     Args:
         question: the name of the family.
@@ -97,7 +107,7 @@ def compared(
         confidence: of the intervals, from 0 to 1.
 
     Returns:
-        One row a comparison: TESTS, without what `judged` adds, and the standard error of the difference in steps.
+        One row per comparison: TESTS, NaN in what `judged` adds, and `error`, that of the difference, in steps.
     """
     rows, shares = [], runs.groupby(factor)["reached"].mean()
     telling = shares.index[shares >= TELLING]  # the places at which enough of all runs leave to tell arms apart
@@ -133,10 +143,10 @@ def _name(arm: str | float) -> str:
 
 
 def _difference(both: pd.DataFrame, column: str, factor: str, confidence: float) -> dict:
-    """PAIRED, the standard error and the number of seeds: the mean difference of a column over pairs of equal seeds.
+    """Estimates the mean difference of a column, term less reference, over pairs of equal seeds.
 
-    The column is averaged over the values of the factor; a seed counts where both sides have it at every value. Without
-    two pairs that differ, there is no interval.
+    The column is averaged over the values of the factor; a seed counts where both sides have it at every value. Returns
+    PAIRED, its standard `error` and the number of `seeds`. Without two pairs that differ, there is no interval (NaN).
     """
     table = both.pivot_table(index="seed", columns=["of_term", factor], values=column).dropna()
     if table.empty:
@@ -148,11 +158,11 @@ def _difference(both: pd.DataFrame, column: str, factor: str, confidence: float)
 
 
 def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Adjusts the p values of one family, and adds what would have been found, and verdicts; columns: TESTS."""
+    """Adjusts the p values of one family, the result of `compared`; adds `detectable` and `verdict`. Columns: TESTS."""
     frame = family.reset_index(drop=True)
     for p in ("p", "hazard_p", "loss_p"):
         frame[f"{p}_holm"] = holm(frame[p].to_numpy(float))
-    # where no run of a side leaves, it varies by nothing, and nothing could be found beyond the horizon
+    # where no run of a side leaves, its times do not vary, and the true ones, beyond the horizon, are not known
     stuck = (frame["never"] == frame["runs"]) | (frame["never_reference"] == frame["runs_reference"])
     effects = power.smallest_effects(frame.assign(freedom=frame["seeds"] - 1), alpha)
     frame["detectable"] = pd.Series(effects, frame.index).mask(stuck)
@@ -161,7 +171,10 @@ def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
 
 def verdict(row, alpha: float) -> str:
-    """Returns SOONER or LATER where the paired test shows it and the hazard ratio, where there is one, agrees."""
+    """Returns SOONER or LATER where the paired test shows it and the hazard ratio, where there is one, agrees.
+
+    Returns NEITHER where no run of either side leaves, otherwise UNDECIDED. row: of TESTS, as `itertuples` gives it.
+    """
     if row.never == row.runs and row.never_reference == row.runs_reference:
         return NEITHER
     if not row.p_holm < alpha:

@@ -12,7 +12,7 @@ from stages.studies.plateau.comparisons import RATE, SCALED, SOURCE
 from stages.studies.plateau.tables import departed, words
 
 MARKERS = {SCALED: "o", SOURCE: "D", RATE: "s"}
-STROKES = ((0, (1, 1.5)), (0, (3, 1.5)), "dashdot", "dashed", "solid")  # of spreads, the widest one solid
+STROKES = ((0, (1, 1.5)), (0, (3, 1.5)), "dashdot", "dashed", "solid")  # lines by spread: that of the widest is solid
 APART = 1.05  # factor between operators on the axis of spreads, so that intervals stand side by side
 PROBES = {
     "score_spread": "Spread of the scores",
@@ -28,6 +28,9 @@ def drawings(arms: pd.DataFrame, waiting: pd.DataFrame, probes: pd.DataFrame) ->
         arms: columns `study.ARMS`, of one size.
         waiting: Kaplan-Meier curves of these arms, columns `study.ARM` and `survival.CURVE`.
         probes: columns `study.LINES`; without rows there is no figure of them.
+
+    Returns:
+        plateau_time, plateau_waiting (a panel per operator) and plateau_probes (a panel per probe and spread).
     """
     waiting = waiting.merge(arms[["arm", "horizon"]], on="arm")
     by_operator = [(names.operator(operator), rows) for operator, rows in waiting.groupby("operator", sort=False)]
@@ -45,12 +48,13 @@ def drawings(arms: pd.DataFrame, waiting: pd.DataFrame, probes: pd.DataFrame) ->
 def _figure(
     name: str, groups: list, draw: Callable, describe: Callable, size: tuple[float, float], csv: pd.DataFrame
 ) -> Drawing:
-    """A figure as `drawing` makes it, with its title and notes of words.yaml."""
+    """Makes a figure, with its title and notes from words.yaml; all other arguments are those of `drawing`."""
     text = words()[name]
     return drawing(name, text["title"], "", groups, draw, describe, size, csv, notes=tuple(text["notes"]))
 
 
 def _times(arms: pd.DataFrame) -> str:
+    """Says in words what `time_to_leave` draws."""
     return ", ".join(
         f"{names.operator(row.operator)} {row.mean:.0f} steps at {row.spread:.3g} ({row.kind}), "
         f"{departed(row.never, row.runs)} left"
@@ -59,7 +63,10 @@ def _times(arms: pd.DataFrame) -> str:
 
 
 def time_to_leave(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws a line an operator over its scaled arms, and a mark for each of its other arms; those that stay, on top."""
+    """Draws a line per operator over its scaled arms, and a mark with its interval for each of its arms.
+
+    Arms none of whose runs leave have hollow marks above the last step. frame: columns `study.ARMS`.
+    """
     operators, last = list(dict.fromkeys(frame["operator"])), frame["horizon"].max()
     axes.axhline(last, color=INK, linewidth=0.6, linestyle=":")
     for place, operator in enumerate(operators):
@@ -96,6 +103,7 @@ def time_to_leave(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def _shares(waiting: pd.DataFrame) -> str:
+    """Says in words what `still_waiting` draws."""
     return ", ".join(
         f"spread {spread:.3g} ({kind}) {curve['waiting'].iloc[-1]:.0%} in the end"
         for (_, kind, spread), curve in _curves(waiting)
@@ -103,18 +111,18 @@ def _shares(waiting: pd.DataFrame) -> str:
 
 
 def _curves(rows: pd.DataFrame):
-    """The curves that are drawn, those of given spreads from the narrowest on, and then the source's."""
+    """Groups rows by the curves that are drawn, keys (arm, kind, spread): SCALED by spread, and then the SOURCE's."""
     drawn = rows[rows["kind"].isin((SCALED, SOURCE))].sort_values(["kind", "spread"], ascending=[False, True])
     return drawn.groupby(["arm", "kind", "spread"], sort=False, dropna=False)
 
 
 def still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws one step curve per arm of one operator; the wider the first scores, the fuller and wider its line."""
+    """Draws one step curve, up to its `horizon`, per arm of one operator; the wider the first scores, the fuller."""
     colour, _ = style(frame["operator"].iloc[0])
     spreads = sorted(frame.loc[frame["kind"] == SCALED, "spread"].unique())
     for above, ((_, kind, spread), arm) in enumerate(_curves(frame)):
         step = [*arm["step"], arm["horizon"].iloc[0]]
-        share = np.array([*arm["waiting"], arm["waiting"].iloc[-1]]) + 0.01 * above
+        share = np.array([*arm["waiting"], arm["waiting"].iloc[-1]]) + 0.01 * above  # so that equal curves can be told
         look = {"color": INK, "linewidth": 0.8, "label": SOURCE + " starts it"}
         if kind == SCALED:
             place = spreads.index(spread) + len(STROKES) - min(len(spreads), len(STROKES))
@@ -127,7 +135,7 @@ def still_waiting(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def _chosen(probes: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """A panel for each probe and each of three first spreads: the narrowest, that in the middle, the widest."""
+    """Selects panels, title and rows: of each probe, one for the narrowest, the middle and the widest first spread."""
     scaled = probes[probes["kind"] == SCALED]
     spreads = np.sort(scaled["spread"].unique())
     chosen = dict.fromkeys([spreads[0], spreads[len(spreads) // 2], spreads[-1]])
@@ -140,6 +148,7 @@ def _chosen(probes: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 
 def _changes(probes: pd.DataFrame) -> str:
+    """Says in words what `along_training` draws."""
     return ", ".join(
         f"{names.operator(operator)} from {line['mean'].iloc[0]:.2f} to {line['mean'].iloc[-1]:.2f}"
         for operator, line in probes.groupby("operator", sort=False)
@@ -147,7 +156,7 @@ def _changes(probes: pd.DataFrame) -> str:
 
 
 def along_training(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws a probe by step, one line an operator."""
+    """Draws a probe by step, one line per operator. frame: rows of one panel, columns `study.LINES`."""
     for operator, rows in frame.groupby("operator", sort=False):
         curve(axes, rows, operator)
     steps_axis(axes)

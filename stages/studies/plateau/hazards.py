@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from statsmodels.duration.hazard_regression import PHReg
 
-HAZARDS = ["hazard_ratio", "hazard_low", "hazard_high", "hazard_p"]
+HAZARDS = ["hazard_ratio", "hazard_low", "hazard_high", "hazard_p"]  # with the ends of its interval, two-sided p
 DIVERGED = 10.0  # a standard error of the log hazard ratio from which on the estimate counts as diverged to infinity
 
 
@@ -15,14 +15,14 @@ def ratio(both: pd.DataFrame, factor: str, confidence: float) -> dict[str, float
     """Estimates the hazard ratio of one arm against another, at an equal value of a factor.
 
     Args:
-        both: one row a run of either: `step`, whether it was `reached`, `seed`, the factor, and `of_term`: True for the
-            arm that is judged, False for the one that it is compared with.
+        both: one row per run of the two arms: `step`, whether the event was `reached` there, `seed`, the factor, and
+            `of_term`: True for the arm that is judged, False for the one that it is compared with.
         factor: the column of the strata, each of which has a baseline hazard of its own.
-        confidence: of the interval.
+        confidence: of the interval, in (0, 1).
 
     Returns:
-        HAZARDS; above 1, the event comes sooner. All NaN where the model has no finite answer, as where an arm gets
-        there always before the other, or never.
+        HAZARDS; above 1, the event comes sooner. All NaN where the model has no finite answer, as where an arm always
+        gets there before the other, or never does.
     """
     unknown = dict.fromkeys(HAZARDS, nan)
     runs = both[both.groupby(factor)["reached"].transform("any").astype(bool)]  # the others tell nothing

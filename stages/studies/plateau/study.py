@@ -1,13 +1,13 @@
 """Study: what decides how soon a run leaves the plateau, the operator or the spread of its first scores?
 
 FOLDER holds `params.yaml` and `observations/`, those (as they are, or gzipped) that the chain's stages `parameters` and
-`pretraining` leave at scale `plateau` or `plateau_deep`: a run of one's own is judged from a copy of both. Writes
-FOLDER/tables and FOLDER/figures, whole, and the page FOLDER/report.html.
+`pretraining` leave at scale `plateau` or `plateau_deep`: to judge your own run, copy both. Writes FOLDER/tables and
+FOLDER/figures, which are replaced as a whole, and the page FOLDER/report.html.
 
 A run leaves the plateau at the first evaluation whose validation loss is below LEVEL, which was set before the runs;
-one that never does is right-censored at its last step. Its arm is a name in `operators`: an operator whose own
-parameters start as in its source, or a variant of one with first scores of a given spread, or with a learning rate of
-its own for what makes the scores. comparisons.py compares the arms, in pairs of equal seeds.
+one that never does is right-censored at its last step. The arm of a run is a name in `operators`: an operator whose
+own parameters start as in its source, or a variant of one with first scores of a given spread, or with a learning rate
+of its own for what makes the scores. comparisons.py compares the arms, in pairs of equal seeds.
 """
 
 from io import StringIO
@@ -29,13 +29,13 @@ from stages.studies.plateau.comparisons import LATER, RATE, SCALED, SOONER, SOUR
 
 LEVEL = 2.5  # nats: half way between the plateau and the final loss of the best arm of a pilot of one other seed
 OTHER = "other start"  # a kind of arms that the study shows and does not compare
-PROBES = ("score_spread", "attention_entropy", "self_weight")
+PROBES = ("score_spread", "attention_entropy", "self_weight")  # metrics
 ARM = ["size", "arm", "operator", "kind", "spread"]
-ARMS = [*ARM, *survival.MEANS, "loss", "loss_sd", "moved"]
-LINES = [*ARM, "metric", "step", "mean", "minimum", "maximum", "n"]
-AUTHORS_RANGE = 0.02  # of every new weight, in the code that Courtois et al. released
-ENOUGH = 0.9  # of the runs of the best arm must leave the plateau, or the runs are too short
-OPENINGS = {  # by question; the first is the main test
+ARMS = [*ARM, *survival.MEANS, "loss", "loss_sd", "moved"]  # times in steps, final losses in nats, a text
+LINES = [*ARM, "metric", "step", "mean", "minimum", "maximum", "n"]  # `metric`: one of PROBES; n: runs
+AUTHORS_RANGE = 0.02  # standard deviation of every new weight, in the code that Courtois et al. released
+ENOUGH = 0.9  # share of the runs of the best arm that must leave the plateau; below it, the runs are too short
+OPENINGS = {  # beginnings of the page's answers, by question; the first is the main test
     "operator": "At equal spread of the first scores",
     "source": "With only their own matrices started as in their sources",
     "spread": "At equal operator",
@@ -78,7 +78,8 @@ def study(rows: pd.DataFrame, params: dict) -> dict[str, pd.DataFrame]:
         params: the content of params.yaml.
 
     Returns:
-        `arms` (ARMS), `waiting` (ARM and survival.CURVE), `tests` (comparisons.TESTS) and `probes` (LINES).
+        Frames by name, with their columns: `arms` (ARMS), `waiting` (ARM and survival.CURVE), `tests`
+        (comparisons.TESTS) and `probes` (LINES).
 
     Raises:
         ValueError: there are several sizes, or no arms of given spreads.
@@ -99,13 +100,20 @@ def study(rows: pd.DataFrame, params: dict) -> dict[str, pd.DataFrame]:
 
 
 def stored(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rounds a frame to ten significant digits, as the chain stores its tables: equal on every machine."""
+    """Rounds a frame to ten significant digits, as the chain stores its tables, so that it is equal on every machine.
+
+    Texts stay texts, though some read as numbers (a spread of `0.3`); empty ones become NaN.
+    """
     texts = dict.fromkeys({"place", "term", "reference"} & set(frame), "str")
     return pd.read_csv(StringIO(frame.to_csv(index=False, float_format="%.10g")), dtype=texts)
 
 
 def arms_of(rows: pd.DataFrame, params: dict) -> pd.DataFrame:
-    """Describes every arm by its operator, its kind, and the spread of its first scores. Columns: ARM."""
+    """Describes every arm by its operator, its kind, and the spread of its first scores. Columns: ARM.
+
+    kind: SCALED where only `score_spread` is set, RATE where only `score_rate` is, SOURCE where neither these nor
+    `start` are, otherwise OTHER. spread: as it is set or, where it is not, as stage parameters computed it, or NaN.
+    """
     [size] = params["sizes"]
     counted = rows[(rows["metric"] == "first_score_spread") & (rows["size"] == size)]
     spreads = counted.set_index("operator")["value"].to_dict()
@@ -122,7 +130,7 @@ def arms_of(rows: pd.DataFrame, params: dict) -> pd.DataFrame:
 def departures(rows: pd.DataFrame) -> pd.DataFrame:
     """Determines when every run left the plateau, or until when it had not; and its last validation loss.
 
-    Columns: size, arm, seed, step, reached, loss.
+    Columns: size, arm, seed, step (the first evaluation below LEVEL, or the last), reached (whether it left), loss.
     """
     events = []
     for (arm, size, seed), run in convergence.validation_loss(rows).groupby(convergence.RUN, sort=False):
@@ -133,7 +141,7 @@ def departures(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _summarised(runs: pd.DataFrame, rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """The restricted mean and the final loss of every arm, and how far its weights have moved in the end."""
+    """Computes the restricted mean and the final loss of every arm, and how far its weights moved. Columns: ARMS."""
     means = survival.restricted_means(runs, ["size"], confidence, "arm")
     losses = runs.groupby(["size", "arm"], sort=False)["loss"].agg(loss="mean", loss_sd="std").reset_index()
     whole = runs[ARM].drop_duplicates().merge(means, on=["size", "arm"]).merge(losses, on=["size", "arm"])
@@ -141,7 +149,7 @@ def _summarised(runs: pd.DataFrame, rows: pd.DataFrame, confidence: float) -> pd
 
 
 def _moved(rows: pd.DataFrame) -> pd.DataFrame:
-    """The relative movement of every weight at the last evaluation, in words. Columns: size, arm, moved."""
+    """Says how far weights moved, relatively, by the last evaluation (`query 0.3, S 2`). Columns: size, arm, moved."""
     rows = _by_step(rows[rows["metric"].str.startswith("movement_")])
     rows = rows[rows["step"] == rows.groupby(["size", "arm"])["step"].transform("max")]
     means = rows.groupby(["size", "arm", "metric"], sort=False)["value"].mean().reset_index()
@@ -150,25 +158,25 @@ def _moved(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_step(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of pre-training with their `step` as a number, and `arm` for operator."""
+    """Selects rows of pre-training, with their `step` as a number, and with the name `arm` for the column operator."""
     return convergence.with_steps(rows[rows["stage"] == "pretraining"].rename(columns={"operator": "arm"}))
 
 
 def _probe_bands(rows: pd.DataFrame, arms: pd.DataFrame) -> pd.DataFrame:
-    """Mean, minimum and maximum over seeds of what was measured inside the attention, by arm and step."""
+    """Computes mean, minimum and maximum over seeds of each of PROBES, by arm and step. Columns: LINES."""
     rows = _by_step(rows[rows["metric"].isin(PROBES)])
     return arms.merge(bands(rows, ["size", "arm", "metric", "step"]), on=["size", "arm"])[LINES]
 
 
 def authors() -> dict[str, float]:
-    """Finds the step at which each released run of BERT-base leaves its plateau, by the rule of the report."""
+    """Finds the step at which each released run of BERT-base leaves its plateau, by operator; by the report's rule."""
     steps = measurements(released.validation_loss())
     steps = steps[(steps["metric"] == "plateau_end_step") & (steps["size"] == "base")]
     return steps.set_index("operator")["value"].to_dict()
 
 
 def why_undecided(arms: pd.DataFrame, tests: pd.DataFrame) -> str:
-    """Says why the study decides nothing; empty where it can decide something."""
+    """Says why the study decides nothing, as a clause; an empty text where it can decide something."""
     best = arms.sort_values(["never", "mean"]).iloc[0]
     if 1 - best["never"] / best["runs"] < ENOUGH:
         return f"even in its best arm only {tables.departed(best['never'], best['runs'])} runs leave the plateau"
@@ -177,7 +185,10 @@ def why_undecided(arms: pd.DataFrame, tests: pd.DataFrame) -> str:
 
 
 def answers(tests: pd.DataFrame) -> dict[str, list[dict]]:
-    """Groups the averaged comparisons by question, each with the places that show a verdict: {verdict: places}."""
+    """Groups the averaged comparisons, rows of `tests` as dicts, by question.
+
+    Each has in `singly` the single places at which its term is SOONER or LATER: {verdict: places}.
+    """
     decided = tests[(tests["place"] != "") & tests["verdict"].isin((SOONER, LATER))]
     by_question = {}
     for row in tests[tests["place"] == ""].to_dict("records"):

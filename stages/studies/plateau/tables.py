@@ -13,7 +13,7 @@ from stages.studies.plateau.comparisons import SCALED
 
 @cache
 def words() -> dict[str, dict]:
-    """Reads title and notes of every table and figure by its name; of a table also its columns."""
+    """Reads words.yaml: title and notes of every table and figure, and columns of every table, by name."""
     return read_yaml(Path(__file__).with_name("words.yaml"))
 
 
@@ -22,8 +22,11 @@ def comparisons(tests: pd.DataFrame, confidence: float, alpha: float) -> tuple[G
 
     Args:
         tests: as `comparisons.tests` returns them.
-        confidence: of their intervals, from 0 to 1.
-        alpha: at which they were judged.
+        confidence: of their intervals, in (0, 1).
+        alpha: the level at which they were judged.
+
+    Returns:
+        plateau_tests, the averages, and plateau_places, the single places.
     """
     averages = tests["place"] == ""
     read = {"averages": tests[averages], "places": tests[~averages]}.__getitem__
@@ -32,7 +35,7 @@ def comparisons(tests: pd.DataFrame, confidence: float, alpha: float) -> tuple[G
 
 
 def arms(frame: pd.DataFrame) -> Grid:
-    """Makes the table of arms: when each leaves, how many of its runs never do, and where it ends."""
+    """Makes the table of arms: when each leaves, how many of its runs do, and where it ends. frame: `study.ARMS`."""
     return own_tables.table("plateau_arms", lambda _: frame, words()["plateau_arms"], scaled=SCALED, departed=departed)
 
 

@@ -39,7 +39,7 @@ def blocks(operators: list[str], size: dict[str, int], tokens: int, precision: s
     Args:
         operators: names in SELF_ATTENTION.
         size: as section `models` of params.yaml has it; sequences have the length `positions`.
-        tokens: of a batch.
+        tokens: of a batch, at most, as its sequences are whole.
         precision: float32 or bfloat16.
         rounds: in which all variants are timed in turn.
 
@@ -55,7 +55,7 @@ def blocks(operators: list[str], size: dict[str, int], tokens: int, precision: s
 
 
 def _steps(operators: list[str], size: dict[str, int], tokens: int, precision: str, rounds: int) -> pd.DataFrame:
-    """Times training steps of encoders, stock first; arguments and table are those of `blocks`, without the memory."""
+    """Times training steps of encoders, stock first. Arguments and table are those of `blocks`, but for its `MB`."""
     config = configuration("original", **size, vocab_size=1000, attn_implementation="sdpa")
     models = {("original", "stock"): BertModel(config, add_pooling_layer=False)}
     for operator in operators:
@@ -78,12 +78,12 @@ def compared(
 
     Args:
         calls: by variant, ("original", "stock") among them.
-        work: floating-point operations a token of each.
-        memory: megabytes of each, where they are known.
-        rounds: of timing.
+        work: floating-point operations per token of each, forward.
+        memory: megabytes of each; may be empty, and the table is then without `MB`.
+        rounds: how often each call is timed.
 
     Returns:
-        The table that the module describes.
+        The table that the module describes, with `operator` and `form` of every variant.
     """
     for call in calls.values():
         call()
@@ -104,7 +104,7 @@ def compared(
 
 
 def built(operators: list[str], size: dict[str, int]) -> Iterator[tuple[Variant, nn.Module]]:
-    """Builds the block of every variant; ours and naive share their weights. Stock calls the fused kernel."""
+    """Yields every variant and its block; those of ours and naive have equal weights. Stock calls the fused kernel."""
     settings = {"attention_probs_dropout_prob": DROPOUT, "attn_implementation": "sdpa"}
     stock = BertAttention(configuration("original", **size, **settings))
     yield ("original", "stock"), stock
@@ -120,7 +120,11 @@ def built(operators: list[str], size: dict[str, int]) -> Iterator[tuple[Variant,
 
 
 class Torch(nn.Module):
-    """The block around nn.MultiheadAttention, which calls scaled_dot_product_attention and projects by itself."""
+    """The block around nn.MultiheadAttention, which calls scaled_dot_product_attention and has an output projection.
+
+    `output`: stock BERT's, of which dropout and LayerNorm are used. Here and below, `forward` returns a pair, as stock
+    BERT's block does: hidden states [batch, n, h], and None for the attention weights.
+    """
 
     def __init__(self, attention: nn.MultiheadAttention, output: nn.Module):
         super().__init__()
@@ -148,7 +152,11 @@ class Naive(nn.Module):
 
 
 def naive_scores(module: SelfAttention, X: Tensor) -> tuple[Tensor, Tensor]:
-    """Scores [batch, heads, n, n] and values [batch, n, h], without sparing any work."""
+    """Returns scores [batch, heads, n, n] and values [batch, n, h], computed without sparing any work.
+
+    module: an operator. X: hidden states [batch, n, h]. An operator without `roles` projects no queries and keys: its
+    own method gives the scores, which may be [1, heads, n, n], the same for all sequences.
+    """
     if not module.roles:
         return module.scores(X).expand(len(X), -1, -1, -1), module.value(X)
     Q, K, V = (layer(X) for layer in map(module.get_submodule, module.roles))
@@ -163,7 +171,10 @@ def naive_scores(module: SelfAttention, X: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _call(module: nn.Module, inputs: Tensor, precision: str, adamw: torch.optim.Optimizer | None = None) -> Callable:
-    """A call of forward and backward, and of a step of the optimiser where there is one."""
+    """Returns a function that does a forward and a backward pass, and a step of the optimiser where there is one.
+
+    Hidden states as inputs get gradients, too, as within a model; token ids cannot have any.
+    """
     inputs = inputs.clone().requires_grad_(inputs.is_floating_point())
 
     def call() -> None:
@@ -179,7 +190,7 @@ def _call(module: nn.Module, inputs: Tensor, precision: str, adamw: torch.optim.
 
 
 def _kept_megabytes(block: nn.Module, X: Tensor, precision: str) -> float:
-    """Distinct storages that autograd saves in one forward pass, without parameters, in 10^6 bytes."""
+    """Measures what autograd saves in a forward pass, in 10^6 bytes: each storage once, those of parameters not."""
     parameters = {parameter.untyped_storage().data_ptr() for parameter in block.parameters()}
     sizes: dict[int, int] = {}
 

@@ -1,7 +1,7 @@
-"""Speed of `filtering` and `tokenization` beside the usual way of doing the same: one core, in turns.
+"""Speed of `filtering` and `tokenization` against the usual way of doing the same: one core, in turns.
 
-Writes generated documents with full metadata to a temporary folder, and prints tables: amounts a second of CPU time in
-the best round, and the median over the rounds of the ratio to the usual way. Both ways must have the same output.
+Writes generated documents with full metadata to a temporary folder, and prints tables: amounts per second of CPU time
+in the best round, and the median over the rounds of the ratio to the usual way. Both must have the same output.
 """
 
 import argparse
@@ -34,7 +34,7 @@ RULES = {
     "quality_warnings": "drop",
 }
 NO_ANNOTATION = {"blocklists_folder": None, "kenlm_model": None, "quality_rules": False}
-KEPT_SHARE = 1 / 8
+KEPT_SHARE = 1 / 8  # of the generated documents, what passes the filter
 SEQUENCE_LENGTH = 512
 SYLLABLES = ("ba", "con", "de", "er", "fi", "gen", "ing", "la", "men", "no", "or", "per", "re", "st", "ti", "un")
 
@@ -60,10 +60,10 @@ def report(ways: dict[str, Callable[[], object]], rounds: int, unit: str, amount
     """Times all ways in turn, and prints their speeds.
 
     Args:
-        ways: by name; the first is what the others are compared with.
-        rounds: of timing.
-        unit: of the amount.
-        amount: that a call processes.
+        ways: functions by name; the first is what the others are compared with.
+        rounds: how often each is timed.
+        unit: what is counted, in the plural, such as `documents`.
+        amount: how many of them one call processes.
     """
     seconds = interleaved({name: partial(cpu_seconds, way) for name, way in ways.items()}, rounds)
     first = next(iter(ways))
@@ -81,7 +81,7 @@ def cpu_seconds(call: Callable[[], object]) -> float:
 
 
 def filtering_ways(folder: Path) -> dict[str, Callable[[], object]]:
-    """Builds the ways of filtering, by name. ValueError unless they keep the same documents."""
+    """Returns the ways of filtering folder/shard.jsonl.zst, by name. ValueError unless they keep the same documents."""
     shard, plain = folder / "shard.jsonl.zst", folder / "plain.jsonl.zst"
     settings = {"shard": str(shard), "rules": RULES, "annotation": NO_ANNOTATION}
     filter_plainly(shard, plain)
@@ -105,16 +105,17 @@ def filter_plainly(shard: Path, target: Path) -> None:
         for line in lines:
             record = json.loads(line)
             metadata = record["metadata"]
-            score = metadata["harmful_pp"] or BOUNDS["below"]
+            score = metadata["harmful_pp"] or BOUNDS["below"]  # a missing one, null or 0, is to be dropped
             listed = any(category in EXCLUDED for category in metadata["categories"] or ())
             if not listed and BOUNDS["above"] < score < BOUNDS["below"] and not metadata["quality_warnings"]:
                 kept.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
 def tokenization_ways(folder: Path) -> tuple[dict[str, Callable[[], object]], int]:
-    """Builds the ways of tokenizing and counts tokens; datasets.map as in Hugging Face's run_mlm.py.
+    """Returns the ways of tokenizing folder/few.jsonl.zst, by name, and the number of tokens in the sequences of each.
 
-    ValueError unless they make the same sequences.
+    The usual way is datasets.map as in Hugging Face's run_mlm.py. ValueError unless they make the same sequences. The
+    imports stand here, as the ways of filtering are timed without these libraries.
     """
     from datasets import disable_progress_bars, load_dataset
     from transformers import PreTrainedTokenizerFast
@@ -123,7 +124,7 @@ def tokenization_ways(folder: Path) -> tuple[dict[str, Callable[[], object]], in
     shard, path = folder / "few.jsonl.zst", folder / "tokenizer.json"
     tokenizer = vocabulary.trained([shard], 8000)
     tokenizer.save(str(path))
-    usual = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=1 << 30)
+    usual = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=1 << 30)  # no limit
     settings = {"shard": str(shard), "tokenizer": str(path), "validation": [], "cut": SEQUENCE_LENGTH}
 
     def with_datasets() -> np.ndarray:
@@ -148,14 +149,14 @@ def tokenization_ways(folder: Path) -> tuple[dict[str, Callable[[], object]], in
 
 
 def group_texts(batch: dict[str, list[list[int]]]) -> dict[str, list[list[int]]]:
-    """Concatenates a batch and cuts it into sequences; the last, incomplete one is dropped."""
+    """Concatenates each column of a batch and cuts it into sequences; the last, incomplete one is dropped."""
     streams = {name: [item for items in column for item in items] for name, column in batch.items()}
     starts = range(0, len(streams["input_ids"]) - SEQUENCE_LENGTH + 1, SEQUENCE_LENGTH)
     return {name: [stream[start : start + SEQUENCE_LENGTH] for start in starts] for name, stream in streams.items()}
 
 
 def write_documents(path: Path, count: int) -> int:
-    """Writes `count` documents, the same at every call; returns their bytes."""
+    """Writes `count` documents, the same at every call; returns their size in bytes, without line feeds."""
     size = 0
     with reading.zstd_writer(path) as file:
         for line in documents(count):

@@ -1,8 +1,8 @@
-"""Speed of training beside stock Hugging Face BERT trained the usual way, both timed in turn.
+"""Speed of training against stock Hugging Face BERT trained the usual way, both timed in turn.
 
-`pretraining`: tokens a second of `original` by our training step, and of BertForMaskedLM by Trainer as in run_mlm.py,
+`pretraining`: tokens per second of `original` by our training step, and of BertForMaskedLM by Trainer as in run_mlm.py,
 in float32 and bfloat16, on a GPU also compiled; and the share of the machine's measured matrix-product peak that the
-operations of the model with a head at masked positions reach. `finetuning`: examples a second and scores of one GLUE
+operations of the model with a head at masked positions reach. `finetuning`: examples per second and scores of one GLUE
 task, ours and as in run_glue.py, every example padded to the maximum length. Columns: the median over rounds, and the
 medians over rounds of the ratio to stock in float32 and to stock in bfloat16. All begin with new weights and have a
 dropout of 0.1; the data are those of a run: `dvc repro tokenization tasks` makes them.
@@ -37,7 +37,7 @@ from stages.training.machine import interleaved, median_ratio
 
 PRECISIONS = ("float32", "bfloat16")
 WAYS = tuple((way, precision) for precision in PRECISIONS for way in ("stock", "ours"))
-COMPILED = ("compiled", "bfloat16")  # stock, compiled by Trainer: a further peer on a GPU
+COMPILED = ("compiled", "bfloat16")  # stock, compiled by Trainer: timed in addition on a GPU
 ORIGINAL = {"operator": "original"}
 COMMON = {
     "seeds": (1,), "betas": (0.9, 0.999), "epsilon": 1e-8, "gradient_clipping": 1.0, "hidden_dropout": 0.1,
@@ -55,14 +55,14 @@ def pretraining_speeds(run: PretrainingRun, corpus: Corpus, tokenizer: Path, ste
     """Times pre-training in all ways.
 
     Args:
-        run: of `original`; its precision does not count.
+        run: a run of `original`, whose precision is replaced by those that are timed.
         corpus: the data.
-        tokenizer: of the corpus.
-        steps: that are timed in a round.
-        rounds: of timing.
+        tokenizer: tokenizer.json of the corpus.
+        steps: how many are timed in a round.
+        rounds: how often each way is timed.
 
     Returns:
-        The table that the module describes, in tokens a second.
+        The table of `compared`, in tokens per second, with the column `share of peak`.
     """
     calls = {}
     for way, precision in (*WAYS, COMPILED) if machine.device().type == "cuda" else WAYS:
@@ -88,13 +88,13 @@ def finetuning_speeds(
 
     Args:
         task: of GLUE.
-        recipe: of fine-tuning; its precision does not count.
-        model: its size, as section `models` has it, and its word pieces.
+        recipe: of fine-tuning; its precision is replaced by those that are timed.
+        model: its size, as section `models` has it, and the number of word pieces.
         data: examples of the training and of the validation split.
-        rounds: of timing, each with another seed.
+        rounds: how often each way is timed, each time from another seed.
 
     Returns:
-        The table that the module describes, in examples a second, with mean and standard deviation of the score.
+        The table of `compared`, in examples per second, with mean and standard deviation (`sd`) of the first metric.
     """
     (examples, validation), metric = data, glue.TASKS[task].metrics[0]
     kinds = {"stock": peers.Finetuning, "ours": partial(speed.Finetuning, ORIGINAL)}
@@ -116,12 +116,13 @@ def compared(rates: dict[tuple[str, str], list[float]], unit: str, columns: dict
     """Compares speeds with those of stock BERT.
 
     Args:
-        rates: by way and precision, one a round.
-        unit: of the rates.
-        columns: further ones, by way and precision.
+        rates: by way and precision, one per round.
+        unit: of the rates, which names their column.
+        columns: further columns by name, each with a value by way and precision.
 
     Returns:
-        The table that the module describes.
+        A row for each key of `rates`: `way`, `precision`, the median rate, the ratios `x stock float32` and `x stock
+        bfloat16`, and the further columns.
     """
     rows = [
         {"way": key[0], "precision": key[1], unit: round(statistics.median(values), 1)}

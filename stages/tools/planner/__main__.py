@@ -32,18 +32,19 @@ from stages.training.optimisation import device
 
 SECONDS = 2.0  # of one timing, unless two steps take longer
 STEPS = 50  # at most, of one timing
-LAYERS = 2
-TOKENS = 1024  # of a batch on a CPU, at most, and one sequence at least
-FIRST = 5  # id of a word
+LAYERS = 2  # at most, of the model that is timed
+TOKENS = 1024  # of a batch on a CPU, at most, but one sequence at least
+FIRST = 5  # the first id after those of [PAD], [UNK], [CLS], [SEP] and [MASK]
 
 gigabytes = partial(tqdm.format_sizeof, suffix="B")  # as in `2.30GB`
 
 
 def main() -> None:
+    """Prints the table and what it rests on, and leaves the expected seconds of the commands in data/plan.json."""
     argparse.ArgumentParser(
         prog="python -m stages.tools.planner", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     ).parse_args()
-    start = time.process_time()  # of importing what a stage imports, too
+    start = time.process_time()  # so far all of it for imports, about as many as every command has to make
     settings = load_settings()
     data = work.amounts(settings)
     planned = work.planned(settings, data)
@@ -56,6 +57,7 @@ def main() -> None:
     groups = planned.groupby(["command", "stage", "size"], sort=False)
     rows = groups[["done", "tokens", "flops", "seconds", "bytes"]].sum(skipna=False).assign(runs=groups.size())
     at_once = [workers(settings, stage) for stage in rows.index.get_level_values("stage")]
+    # jobs of like length go in rounds of as many as work at once
     rows["seconds"] = start + rows["seconds"] / rows["runs"] * np.ceil(rows["runs"] / at_once)
     rows["time here"] = rows["seconds"] * (1 - rows["done"] / rows["runs"])
     progress.write_plan(rows["seconds"].groupby("command").sum(skipna=False).dropna().to_dict())
@@ -77,7 +79,7 @@ def pace(settings: Settings, vocabulary_size: int, size: str, recipe: str, lengt
         length: tokens of a sequence, as jobs of this size and recipe have them on average in what they train on first.
 
     Returns:
-        Seconds a floating-point operation.
+        Seconds per floating-point operation, as `training_flops` counts them.
     """
     shape = settings.models[size].model_dump()
     shape["layers"] = min(shape["layers"], LAYERS)
@@ -104,17 +106,17 @@ def pace(settings: Settings, vocabulary_size: int, size: str, recipe: str, lengt
 
 
 def workers(settings: Settings, stage: str) -> int:
-    """Jobs that run at the same time; 1 for a Dask cluster, whose size is known when it is there."""
+    """Returns how many jobs of a stage run at once; 1 on a Dask cluster, whose size is not known before it is there."""
     if isinstance(settings.workers, str) or stage == "timing":
         return 1
     return settings.workers or torch.cuda.device_count() or joblib.cpu_count()
 
 
 def done(settings: Settings, planned: pd.DataFrame) -> list[bool]:
-    """Determines whether each job is done: by dvc.lock with its stage or, before that, by data/jobs.
+    """Determines for each row of `planned`, as `work.planned` returns it, whether the job is done.
 
-    There a job counts that has the settings of today and is no older than the model that it starts from, of a command
-    whose inputs are all made.
+    It is where dvc.lock has its command as done. Before that, it is where all inputs of the command are made, and
+    data/jobs has a result of the same settings that is no older than the model from which the job starts.
     """
     commands = handover.commands(settings)
     remaining = set(progress.still_to_come(settings, commands, ""))
@@ -138,12 +140,12 @@ def done(settings: Settings, planned: pd.DataFrame) -> list[bool]:
 
 
 def _key(name: str, settings: dict) -> str:
-    """A job without the place of its weights, which the planner does not know of a model after TriviaQA."""
+    """Returns a job as text, without the folder of its weights, which is not known here for a model after TriviaQA."""
     return json.dumps([name, {key: value for key, value in settings.items() if key != "weights"}], sort_keys=True)
 
 
 def table(rows: pd.DataFrame) -> str:
-    """Formats the rows and their sums; a dash stands for nothing, and for what is not known."""
+    """Formats the rows, by stage and size, and their sums as text; a dash stands for zero and for what is unknown."""
     shown = rows.reset_index()[["stage", "size", "runs", "done", "tokens", "flops", "time here", "bytes"]]
     shown = pd.concat([shown, pd.DataFrame([{"stage": "all", "size": "", **rows.sum()}])], join="inner")
     formats = {"tokens": "{:.1e}".format, "flops": "{:.1e}".format, "time here": duration, "bytes": gigabytes}
@@ -158,11 +160,11 @@ def remarks(settings: Settings, data: work.Amounts, rows: pd.DataFrame) -> list[
 
     Args:
         settings: of params.yaml.
-        data: whose work the rows are.
-        rows: by stage and size.
+        data: the amounts of data that the rows were computed from.
+        rows: as `table` takes them.
 
     Returns:
-        Sentences.
+        Sentences, as the items of a list in Markdown.
     """
     need, free = rows["bytes"].sum(), shutil.disk_usage(".").free
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"a CPU of {joblib.cpu_count()} cores"

@@ -36,11 +36,12 @@ from stages.question_answering.windows import cuts
 from stages.sequences import packing
 from stages.translation import stage as translation
 
-DATA = ("corpus", "filtering", "tokenization")  # commands, which make data/tokens
+DATA = ("corpus", "filtering", "tokenization")  # the commands that make data/tokens
 PRINTED = "data/published/kowsher2024_arxiv_table7_dataset_statistics.csv"  # examples of whole splits
 TRIVIAQA = 95_000  # questions of all splits together (Joshi et al. 2017, abstract); Kowsher et al. leave them out
 # Mean tokens of a training example, [CLS] and [SEP] included: 2,000 examples of each original file with the vocabulary
-# of bert-base-uncased; 400 generated ones with the vocabulary of scale `laptop`. And of a question and its context.
+# of bert-base-uncased; 400 generated ones with the vocabulary of scale `laptop`. The last two are the mean tokens of a
+# question and of its context, without special tokens.
 LENGTHS = {
     "original": {
         "cola": 11.4, "sst2": 13.2, "mrpc": 53.5, "stsb": 30.9, "qqp": 30.6, "mnli": 38.3, "qnli": 49.0, "rte": 70.3,
@@ -58,18 +59,21 @@ COPIES = 3  # of a model: in data/jobs, the stage's output, DVC's cache; fewer w
 RESUMED = 3  # weights and both moments of AdamW in the state to resume from, in data/jobs
 SPECIAL = 3  # [CLS] and two [SEP] of a window of question and context
 FORWARD = 1 / 3  # of the operations of training
-STOCK = 2  # precisions in which stage timing trains stock BERT too, beside the reference
+STOCK = 2  # precisions in which stage timing trains stock BERT, in addition to the reference operator
 COLUMNS = ["command", "stage", "size", "recipe", "run", "tokens", "length", "flops", "bytes"]
 
-Pass = tuple[float, float, float]  # tokens, tokens of a sequence, operations as a share of those of training
+# All tokens of a pass, the tokens of one sequence, and the operations per token as a share of those of training.
+Pass = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
 class Amounts:
-    """vocabulary_size: at most, until data/tokens is there. sequences: packed ones, by split; none before it is there.
+    """How much data there is, or will be.
 
-    examples: by (task or set of questions, split). lengths: as LENGTHS has them, and of a context of TriviaQA. tasks:
-    whether data/tasks is there, and has the examples.
+    vocabulary_size: of data/tokens; before that is there, the largest that the settings allow. sequences: the number of
+    packed sequences by split; empty before data/tokens is there. examples: their number by (task or set of questions,
+    split). lengths: mean tokens as in LENGTHS and, as `triviaqa`, of a context of TriviaQA. tasks: whether data/tasks
+    is there, so that `examples` were counted and not estimated.
     """
 
     vocabulary_size: int
@@ -110,10 +114,11 @@ def planned(settings: Settings, data: Amounts) -> pd.DataFrame:
     """Counts the work of every job of the stages that train or test models, in the order of dvc.yaml.
 
     Returns:
-        COLUMNS. command: that does the job, as DVC has it: `pretraining@original-tiny`. recipe: `pretraining`,
-        `question_answering` or a name in `finetuning`, whose batch size and precision hold. run: the record of the job,
-        or operator and size of what timing trains. tokens, flops: of all passes, NaN where these are not counted.
-        length: tokens of a sequence of the first pass. bytes: of the models that it leaves.
+        COLUMNS, one row per job. command: the one that does the job, as DVC calls it: `pretraining@original-tiny`.
+        recipe: `pretraining`, `question_answering`, `translation` or a name in `finetuning`, whose batch size and
+        precision hold. run: the record of the job, or operator and size of what timing trains. tokens, flops: of all
+        passes, NaN where these are not counted. length: tokens of a sequence of the first pass, or NaN. bytes: of all
+        copies of the models that the job leaves.
     """
 
     @cache
@@ -143,7 +148,10 @@ def planned(settings: Settings, data: Amounts) -> pd.DataFrame:
 
 
 def jobs(settings: Settings, data: Amounts) -> Iterator[tuple[str, str, Run | SimpleNamespace, list[Pass]]]:
-    """Yields stage, recipe, record and passes of every job that the stages plan; no passes of what is not counted."""
+    """Yields stage, recipe, run and passes, as in `planned`, of every job that the stages plan.
+
+    There are no passes where the work is not counted: for translation, and for epochs of a corpus of unknown size.
+    """
     models, tuned = settings.pretrained(), settings.finetuned()
     for run in pretraining.planned(settings, models):
         yield "pretraining", "pretraining", run, _pretrained(settings, data)
@@ -172,13 +180,16 @@ def jobs(settings: Settings, data: Amounts) -> Iterator[tuple[str, str, Run | Si
     for operator, size in models:
         timed = SimpleNamespace(operator=operator, size=size)
         rounds = timing.repeats * (1 + STOCK * (operator == REFERENCE))
-        steps = rounds * (timing.steps + 1) * settings.pretraining.batch_size * length
+        steps = rounds * (timing.steps + 1) * settings.pretraining.batch_size * length  # in tokens; one step to warm up
         yield "timing", "pretraining", timed, [(steps, length, 1.0)]
         yield "timing", timing.protocol, timed, [_learned(data, task, longest, rounds) for task in timing.tasks]
 
 
 def _pretrained(settings: Settings, data: Amounts) -> list[Pass]:
-    """Short sequences first, where the recipe has a warm-up of the length; validation. None of an unknown corpus."""
+    """Returns the passes of pre-training: the warm-up of the length (no tokens without one), the rest, and validation.
+
+    The list is empty where the recipe counts epochs and the size of the corpus is not known yet.
+    """
     recipe, longest = settings.pretraining, settings.tokenization.sequence_length
     if recipe.steps is None and not data.sequences:
         return []
@@ -195,20 +206,23 @@ def _tuned(data: Amounts, run: FinetuningRun) -> list[Pass]:
 
 
 def _learned(data: Amounts, task: str, maximum_length: int, epochs: int) -> Pass:
-    """Training on a task of GLUE, whose examples are cut at `maximum_length` tokens."""
+    """Returns the pass of training on a task of GLUE, whose examples are cut at `maximum_length` tokens."""
     length = min(data.lengths.get(task, OTHER), maximum_length)
     return epochs * data.examples[task, "train"] * length, length, 1.0
 
 
 def _predicted(data: Amounts, task: str, maximum_length: int, times: int = 1) -> Pass:
-    """Predictions for the validation splits of a task of GLUE, made so many times."""
+    """Returns the pass of predicting the validation splits of a task of GLUE, `times` times."""
     length = min(data.lengths.get(task, OTHER), maximum_length)
     examples = sum(data.examples[task, split.name] for split in TASKS[task].validation_splits)
     return times * examples * length, length, FORWARD
 
 
 def _answered(data: Amounts, run: AnsweringRun) -> list[Pass]:
-    """Questions and their contexts, all of mean length, in windows; after training on TriviaQA none is answered."""
+    """Returns the passes of training on a set of questions and, but for TriviaQA, of answering its validation split.
+
+    All questions and contexts are taken to have the mean length; a context is cut into windows.
+    """
     recipe = run.training
     before = min(data.lengths["question"], recipe.question_length) + SPECIAL
     context = data.lengths["triviaqa" if run.set == BEFORE else "context"]
