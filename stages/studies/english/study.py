@@ -144,24 +144,27 @@ def contrasts(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFra
         never = (~rows["reached"]).groupby(rows["arm"]).sum()
         for references in ({arm: REFERENCE for arm in values if arm != REFERENCE}, CONTROLS):
             pairs = [(arm, other) for arm, other in references.items() if {arm, other} <= set(values)]
-            family = [_contrast(values, outcome, *pair, int(never[pair[0]]), confidence) for pair in pairs]
+            family = [_contrast(values, outcome, *pair, never, confidence) for pair in pairs]
             families += [_judged(pd.DataFrame(family), alpha)] if family else []
         if outcome == LOSS and {*SYMMETRIC, *ASYMMETRIC} <= set(values):
             groups = {"symmetric at the start": SYMMETRIC, "asymmetric at the start": ASYMMETRIC}
             means = pd.DataFrame({name: values[[*group]].mean(axis=1) for name, group in groups.items()})
-            families.append(_judged(pd.DataFrame([_contrast(means, outcome, *means, 0, confidence)]), alpha))
+            families.append(_judged(pd.DataFrame([_contrast(means, outcome, *means, never, confidence)]), alpha))
     return pd.concat(families, ignore_index=True) if families else pd.DataFrame()
 
 
-def _contrast(values: pd.DataFrame, outcome: str, arm: str, reference: str, never: int, confidence: float) -> dict:
+def _contrast(
+    values: pd.DataFrame, outcome: str, arm: str, reference: str, never: pd.Series, confidence: float
+) -> dict:
     """Makes a row of `contrasts` that `_judged` completes, with `error` and `freedom` of the t distribution for that.
 
-    values: of one outcome, a row for each seed, a column for each arm. never: runs of the arm that never get there.
+    values: of one outcome, a row for each seed, a column for each arm. never: by arm, how many runs never get there.
     """
     pairs = values[[arm, reference]].dropna()
     difference = paired(*pairs.to_numpy(float).T, confidence)
-    row = {"outcome": outcome, "arm": arm, "reference": reference, "seeds": len(pairs), "never": never}
-    row |= {"estimate": difference.value, "low": difference.low, "high": inf if never else difference.high}
+    row = {"outcome": outcome, "arm": arm, "reference": reference, "seeds": len(pairs), "never": int(never.get(arm, 0))}
+    row |= {"estimate": difference.value, "low": -inf if never.get(reference, 0) else difference.low}
+    row |= {"high": inf if row["never"] else difference.high}
     row |= {"p": difference.p, "p_equivalence": difference.p_within(MARGIN) if outcome == LOSS else nan}
     return row | {"error": difference.error, "freedom": difference.freedom}
 
