@@ -67,8 +67,7 @@ def evaluate(
     Args:
         tests: of claim_rules.yaml.
         rows: measurements, as `claim_estimates.estimate` takes them.
-        confidence: of the intervals.
-        alpha: the level of the tests.
+        confidence, alpha: the levels of the intervals and of the tests.
         size: where it is given, the one size that takes the place of those that the tests name.
         single: whether single runs are read by their value, which decides about those runs and nothing else.
 

@@ -38,8 +38,7 @@ def fields(outcome: Outcome, confidence: float, alpha: float) -> dict:
 
     Args:
         outcome: of the tests of a claim.
-        confidence: of the intervals.
-        alpha: the level of the tests.
+        confidence, alpha: the levels of the intervals and of the tests.
 
     Returns:
         A text for each of these columns; that of `power` is empty where the verdict is AT_CHANCE, and for counts.

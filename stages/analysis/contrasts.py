@@ -67,10 +67,7 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
 
 
 def noise_losses(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
-    """The points that the strongest noise of each kind takes from every run, as rows of `quantities`.
-
-    `score`, without noise, and `most_frequent_high` are fractions.
-    """
+    """Rows of `quantities`: points lost to the strongest noise of each kind; `score`, a fraction, is without noise."""
     levels = robustness.levels(rows)
     keys = [*robustness.CURVE, *robustness.RUN]
     clean = baselines.add_baselines(levels[levels["level"] == 0], without_model).rename(columns={"value": "score"})

@@ -41,10 +41,7 @@ def observed(settings: Settings) -> pd.DataFrame:
 
 
 def further() -> tuple[str, ...]:
-    """Names the stages that write data/observations/STAGE.csv, some of which a pipeline may leave out.
-
-    FIRST come first, then the others in the order of dvc.yaml; those in APART are read elsewhere.
-    """
+    """Names the stages that write data/observations/STAGE.csv, without APART: FIRST, then the rest as in dvc.yaml."""
     outs = [out for stage in handover.pipeline().values() for out in handover.paths(stage["outs"], {})]
     # a stage with a matrix has one file per command, whose name holds `${item.NAME}`
     named = [out.stem for out in outs if out.parent == observations.FOLDER and "$" not in out.name]
@@ -68,10 +65,7 @@ def _asked(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def translated(settings: Settings) -> pd.DataFrame:
-    """Observations of translation, of its own operators and protocols, and of the times of its steps, by `timing`.
-
-    There are none where these stages were left out.
-    """
+    """Observations of translation, and of its times by `timing`, for its operators and protocols; none if left out."""
     rows = observations.read(path for path in _paths(("translation", "timing")) if path.exists())
     asked = rows["protocol"].isin((*settings.translation.protocols, "sequences"))
     return rows[asked & rows["operator"].isin(settings.translation.operators)]

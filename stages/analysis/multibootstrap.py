@@ -130,8 +130,7 @@ def seed_weights(runs: pd.MultiIndex, resamples: int, generator: np.random.Gener
 
     Args:
         runs: the seed of pre-training and that of fine-tuning of every run [runs].
-        resamples: how many are drawn.
-        generator: what draws them.
+        resamples, generator: how many are drawn, and what draws them.
 
     Returns:
         The weights of `seed_mean_weights`, times how often each resample has the seed of the run [resamples, runs].
@@ -148,15 +147,12 @@ def _score(metrics: tuple[str, ...], values: np.ndarray, truth: np.ndarray, weig
 
 
 def accuracy(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The share of examples that are right.
+    """The share of examples that are right [runs, resamples].
 
     Args:
         values: predictions [runs, examples].
         truth: labels [examples].
         weights: how often each resample drew each example [examples, resamples].
-
-    Returns:
-        [runs, resamples].
     """
     return (values == truth) @ weights / weights.sum(axis=0)
 
@@ -168,10 +164,7 @@ def f1(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray
 
 
 def pearson(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Pearson's correlation; 0 where it is not defined. Arguments and result as those of `accuracy`.
-
-    Of two classes, 0 and 1, it is Matthews' correlation.
-    """
+    """Pearson's correlation, Matthews' for classes 0 and 1; 0 if undefined. Arguments and result as in `accuracy`."""
     total = weights.sum(axis=0)
     x, y = values @ weights / total, truth @ weights / total
     covariance = (values * truth) @ weights / total - x * y

@@ -14,10 +14,7 @@ RUN = ["pretraining_seed", "finetuning_seed"]
 
 
 def levels(rows: pd.DataFrame) -> pd.DataFrame:
-    """The accuracy rows of the stage `noise`, with `kind` (noise, typos, ...) and `level` from the condition.
-
-    The clean score (`noise=0`) stands at level 0 of every kind.
-    """
+    """Accuracies of the stage `noise` by `kind` (noise, typos, ...) and `level`; `noise=0` is level 0 of every kind."""
     rows = rows[(rows["stage"] == "noise") & (rows["metric"] == "accuracy")]
     parts = rows["condition"].str.extract(r"^(?P<kind>[a-z_]+)=(?P<level>[\d.]+)$")
     rows = rows.assign(kind=parts["kind"], level=parts["level"].astype(float))

@@ -53,15 +53,12 @@ def bootstrap(settings: Settings) -> pd.DataFrame:
 def robustness_tables(
     rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence: float
 ) -> dict[str, pd.DataFrame]:
-    """Makes the statistics of noise, transfer and probes.
+    """Makes the statistics of noise, transfer and probes: tables by the name of their file.
 
     Args:
         rows: observations.
         without_model: the scores of answers without a model, as `baselines.without_model` returns them.
         confidence: of the intervals.
-
-    Returns:
-        Tables by the name of their file.
     """
     levels = robustness.levels(rows)
     curves = robustness.curves(levels, confidence).assign(metric="accuracy")
@@ -74,16 +71,13 @@ def robustness_tables(
 
 
 def ledger_of_claims(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Judges the claims by what this run can speak of.
+    """Judges the claims by what this run can speak of, and returns the ledger of `claims.ledger`.
 
     Args:
         run: measurements of this run, with what `baselines.add_baselines` adds.
         raw: measurements of the results that Courtois et al. released.
         checks: of the published numbers, as the stage `audit` writes them.
         settings: sizes, data source, protocols of translation, and the options of the analysis.
-
-    Returns:
-        The ledger, as `claims.ledger` has it.
     """
     options = settings.analysis
     content = claims.rules()

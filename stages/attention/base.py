@@ -30,8 +30,7 @@ class SelfAttention(nn.Module):
     it, so these must be literals.
 
     Args:
-        hidden: width h.
-        heads: number of heads, a divisor of h.
+        hidden, heads: width h, and the number of heads, a divisor of h.
         positions: the longest sequence, in tokens; it matters only where every pair of positions has a weight.
         dropout: rate on the attention weights, in training alone, in [0, 1).
         start: how the parameters are initialised, one of `starts`. None: the first, as in the operator's source.
@@ -40,9 +39,8 @@ class SelfAttention(nn.Module):
             only stores it; the optimiser has to apply it. None: all have one rate.
         output: whether the module has an output projection of its own, a Linear layer `output`. Without one, `forward`
             returns the weighted values, unless it is given a projection.
-        deviation: standard deviation r of the new weights of Linear layers. None: whoever builds the module initialises
-            the Linear layers and then calls `initialise`; until then, all parameters that no Linear layer holds are
-            NaN, so that a forgotten call shows.
+        deviation: standard deviation r of new weights of Linear layers. None: whoever builds the module initialises
+            these and then calls `initialise`; until then, all other parameters are NaN, so that a forgotten call shows.
 
     Raises:
         ValueError: the heads do not divide the width, or the operator has no such setting.
@@ -106,16 +104,12 @@ class SelfAttention(nn.Module):
     def score_work(cls, hidden: int, heads: int, length: int) -> int:
         """Counts the floating-point operations per token, forward, of the matrix products that give the scores.
 
-        Linear layers, the weighted sum of values, softmax, scaling and masks are not counted. The cheapest form counts,
-        in which no projection is computed twice. Here: Q K^T over all heads, so `heads` has no part in it.
+        A multiplication and the addition of its product are two operations. Linear layers, the weighted sum of values,
+        softmax, scaling and masks are not counted. The cheapest form counts, in which no projection is computed twice.
+        Here: Q K^T over all heads, so `heads` has no part in it.
 
         Args:
-            hidden: width h.
-            heads: number of heads.
-            length: tokens of a sequence, n.
-
-        Returns:
-            The number; a multiplication and the addition of its product are two operations.
+            hidden, heads, length: width h, number of heads, and number n of the tokens of a sequence.
         """
         return 2 * hidden * length
 
@@ -129,8 +123,7 @@ class SelfAttention(nn.Module):
         """Builds what replaces the first layer of BERT's feed-forward network and the activation after it.
 
         Args:
-            hidden: width h of the model.
-            heads: number of heads of the model.
+            hidden, heads: width h of the model, and its number of heads.
             intermediate: width of the network that is replaced.
             dropout: rate of attention dropout, in training alone, in [0, 1).
 
@@ -168,11 +161,8 @@ class SelfAttention(nn.Module):
         """Initialises the parameters that no Linear layer holds, as `start` says; here there are none."""
 
     def _scale_scores(self, factor: float) -> None:
-        """Multiplies the first scores by `factor`, and so each of the k parameters in `score_factors` by its k-th root.
-
-        A parameter that is named twice is multiplied once, as the scores contain it twice.
-        """
-        for name in dict.fromkeys(self.score_factors):
+        """Scales the first scores by `factor`, and so each of the k parameters in `score_factors` by its k-th root."""
+        for name in dict.fromkeys(self.score_factors):  # once where it is named twice: the scores contain it twice
             self.get_parameter(name).mul_(factor ** (1 / len(self.score_factors)))
 
     def first_spread(self, deviation: float) -> float | None:
@@ -200,10 +190,7 @@ class SelfAttention(nn.Module):
     # the computation
 
     def queries_keys_values(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
-        """Returns Q [batch, n, h] from X, and K and V [batch, m, h] from `memory`, which in self-attention is X itself.
-
-        A Linear layer that has several roles is applied once to the same tensor.
-        """
+        """Returns Q [batch, n, h] from X, and K and V [batch, m, h] from `memory`, in self-attention X itself."""
         if memory is X:
             Q, K, V = self._projected(X, *self.roles)
         else:
@@ -288,8 +275,7 @@ class SelfAttention(nn.Module):
     def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
         """Returns (weight, bias) of the queries, of the keys and of the values of an Original with equal outputs.
 
-        A weight [h, h] is as nn.Linear stores it, [out, in]; a bias is [h]. ValueError for an operator that no choice
-        of W_q, W_k, W_v can express.
+        Weights are [out, in], as nn.Linear stores them. ValueError where no choice of W_q, W_k, W_v gives equal ones.
         """
         if not (self.exportable and self.roles):
             raise ValueError(f"{self.name}: {self.equation}; BERT cannot express it")

@@ -19,8 +19,7 @@ class OperatorConfig(BertConfig):
     operator: its name in the code. variant: what params.yaml calls the operator with these settings, if anything.
     start: one of the operator's `starts`. score_spread: standard deviation of its first scores (base.py).
     score_rate: the learning rate of the parameters in its `scores_alone`, as a multiple of that of all others.
-    operators_sha256: of the file of a user's own operator, which the process must have imported; None for an operator
-    of this repository.
+    operators_sha256: of the imported file of a user's own operator; None for an operator of this repository.
     """
 
     model_type = "operator-bert"
@@ -38,8 +37,7 @@ class OperatorConfig(BertConfig):
     def self_attention(self, output: bool = False) -> SelfAttention:
         """Builds one self-attention layer, not initialised: whoever builds the model does that.
 
-        output: whether it ends in an output projection of its own. BERT does without, as its block has that projection
-        after the attention.
+        output: whether it has an output projection of its own; BERT's block holds that projection itself.
         """
         return self.operator_class()(
             self.hidden_size,
@@ -73,13 +71,10 @@ def configuration(
 
     Args:
         operator: name of the operator.
-        layers: number of layers.
-        hidden: width h.
-        heads: number of heads, a divisor of h.
+        layers, hidden, heads: number of layers, width h, and number of heads, a divisor of h.
         intermediate: width of BERT's feed-forward network; an operator may have it narrower.
         positions: the longest sequence, in tokens.
-        operators_file: the file of a user's own operator, which is imported; `operators_sha256` must then be given,
-            too. None: no file is imported.
+        operators_file: the file of a user's own operator, imported here; needs `operators_sha256`, too. None: no file.
         others: further fields of OperatorConfig and BertConfig by their names.
 
     Returns:

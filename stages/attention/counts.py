@@ -26,11 +26,7 @@ Variant = dict[str, Any] | str
 
 
 def attention_formulas(variant: Variant, size: dict[str, int]) -> dict[str, int]:
-    """Counts the parameters of the attention in one layer, by closed formula.
-
-    Args:
-        variant: the operator.
-        size: of the model; only `hidden`, `heads` and `positions` are read.
+    """Counts one layer's attention parameters by closed formula; of `size` it reads `hidden`, `heads`, `positions`.
 
     Returns:
         attention_weights: of self-attention, without biases and without the output projection, as the formulas of
@@ -90,8 +86,7 @@ def first_score_spread(variant: Variant, size: dict[str, int], deviation: float)
     """Computes the standard deviation of the scores between different tokens before any training, by closed formula.
 
     Args:
-        variant: the operator.
-        size: of the model.
+        variant, size: the operator, and the size of the model.
         deviation: standard deviation of the new weights of Linear layers.
 
     Returns:
@@ -117,9 +112,7 @@ def block_work(variant: Variant, hidden: int, heads: int, length: int) -> int:
 
     Args:
         variant: the operator, in its cheapest form, in which no projection is computed twice.
-        hidden: width h.
-        heads: number of heads.
-        length: tokens of a sequence.
+        hidden, heads, length: width h, number of heads, and number of the tokens of a sequence.
 
     Returns:
         The number, of all projections, the output projection among them, the scores and the weighted sum of values; a
@@ -134,8 +127,7 @@ def training_flops(variant: Variant, size: dict[str, int], vocabulary_size: int,
     """Counts the floating-point operations per token of the matrix products of one masked-LM training step.
 
     Args:
-        variant: the operator.
-        size: of the model.
+        variant, size: the operator, and the size of the model.
         vocabulary_size: classes of the masked-LM head.
         length: tokens of a sequence.
         masked: share of the tokens that the head predicts, in [0, 1].

@@ -124,15 +124,10 @@ def _card(text: str, target: Path, own: bool) -> str:
 def to_stock_bert(
     model: OperatorBertModel | WithOperator,
 ) -> PreTrainedModel:
-    """Builds an ordinary Hugging Face model with equal outputs (to 1e-5 in float32).
+    """Builds an ordinary Hugging Face model with equal outputs (to 1e-5 in float32), in evaluation mode.
 
-    It has as many parameters as a model with the operator Original: it is for compatibility and saves no memory.
-
-    Args:
-        model: of one of the classes in STOCK; it is not changed.
-
-    Returns:
-        A model of the class that STOCK has for that of `model`, in evaluation mode.
+    It has as many parameters as a model with the operator Original: it is for compatibility and saves no memory. STOCK
+    maps the class of `model`, which is not changed, to that of the result.
 
     Raises:
         ValueError: BERT cannot express the operator.

@@ -40,10 +40,7 @@ class Fixed(SelfAttention):
         return self._weights(X, X if memory is None else memory)[None]
 
     def _weights(self, X: Tensor, memory: Tensor) -> Tensor:
-        """Returns the first n rows and m columns of W, [heads, n, m], for X [batch, n, h] and `memory` [batch, m, h].
-
-        ValueError where one of them is longer than `positions`.
-        """
+        """Returns the first n rows and m columns of W, [heads, n, m], for n tokens in X and m in `memory`."""
         n, m = X.shape[1], memory.shape[1]
         if max(n, m) > self.positions:
             raise ValueError(

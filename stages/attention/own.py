@@ -17,9 +17,7 @@ _imported: dict[str, dict[str, type[SelfAttention]]] = {}  # by the SHA-256 of a
 def imported(sha256: str, name: str) -> dict[str, type[SelfAttention]]:
     """Returns, by name, the operators of a file that this process has imported. ValueError where it has not.
 
-    Args:
-        sha256: of the file, as a model's configuration has it.
-        name: name of the model's operator, for the error.
+    sha256: of the file, as a model's configuration has it. name: name of the model's operator, for the error.
     """
     if sha256 not in _imported:
         raise ValueError(

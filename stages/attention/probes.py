@@ -31,10 +31,7 @@ def inputs_of(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
 
 
 def of_weights(A: Tensor) -> dict[str, float]:
-    """Measures the attention weights that follow from scores, as means over leading dimensions and queries.
-
-    Args:
-        A: scores [..., n, n] before the softmax, of sequences without padding.
+    """Measures the weights of scores A [..., n, n] without padding, as means over leading dimensions and queries.
 
     Returns:
         attention_entropy: entropy of the weights over keys, divided by log n, that of uniform weights; in [0, 1].

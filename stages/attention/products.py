@@ -31,20 +31,15 @@ def merge(T: Tensor) -> Tensor:
 
 
 def attend(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-    """Computes softmax(Q K^T / sqrt(d)) V for every head.
+    """Computes softmax(Q K^T / sqrt(d)) V for every head, [batch, heads, n, d].
 
     The fused kernel serves GPUs, and float32 without dropout on a CPU; elsewhere a CPU has no fast path for it, and
     the product written out is faster (`python -m stages.tools.benchmarks.attention`).
 
     Args:
         Q: [batch, heads, n, d].
-        K: [batch, heads, m, d].
-        V: [batch, heads, m, d].
-        mask: as in `weigh`.
-        dropout: as in `weigh`.
-
-    Returns:
-        [batch, heads, n, d].
+        K, V: [batch, heads, m, d].
+        mask, dropout: as in `weigh`.
     """
     if Q.device.type != "cpu" or (Q.dtype == torch.float32 and dropout == 0.0):
         return functional.scaled_dot_product_attention(Q, K, V, attn_mask=mask, dropout_p=dropout)
@@ -52,16 +47,13 @@ def attend(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None, dropout: float)
 
 
 def weigh(scores: Tensor, V: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-    """Computes softmax(scores) V, with the softmax over keys.
+    """Computes softmax(scores) V, [batch, heads, n, d], with the softmax over keys.
 
     Args:
         scores: [batch or 1, heads, n, m].
         V: [batch, heads, m, d].
         mask: broadcasts to [batch, heads, n, m]; boolean (True = seen), or numbers to add. None: everything is seen.
         dropout: rate on the weights, in [0, 1).
-
-    Returns:
-        [batch, heads, n, d].
     """
     weights = torch.softmax(masked(scores, mask), dim=-1)
     if dropout:  # scores of Fixed are the same for all sequences of a batch; each is to lose other weights
@@ -101,8 +93,7 @@ def checked_mask(
     """Checks what an operator is given, and joins its mask with the causal one where that is asked for.
 
     Args:
-        hidden: width h of the operator.
-        heads: its number of heads.
+        hidden, heads: width h of the operator, and its number of heads.
         X: hidden states that give the queries; expected [batch, n, h].
         mask: boolean (True = seen) or numbers to add; expected [batch, heads, n, m], or 1 in place of any of them.
             None: everything is seen.

@@ -22,8 +22,7 @@ COLUMNS = ["check", "source", "statement", "verdict", "arithmetic", "by", "fact"
 def checks(released: pd.DataFrame) -> pd.DataFrame:
     """Makes all checks, one row per check, in the order of SOURCES.
 
-    Args:
-        released: what `measurements.measurements` returns for the results that Courtois et al. released.
+    released: what `measurements.measurements` returns for the results that Courtois et al. released.
 
     Returns:
         COLUMNS, all of them text. check, statement, verdict, arithmetic, by: as in `Finding`. source: a value of

@@ -8,11 +8,10 @@ SIZES = {"small": (4, 512, 2048, 8), "base": (12, 768, 3072, 12)}  # layers, wid
 
 @dataclass(frozen=True)
 class Count:
-    """Exact numbers of parameters of a BERT and of its parts.
+    """Exact numbers of parameters. projections: of Q, K and V in one layer, with the matrices S or the diagonals.
 
-    projections: of queries, keys and values in one layer, with the matrices S or the diagonals. layer: one whole layer.
-    encoder: the embeddings and all layers. masked_lm: the encoder and the masked-LM head, whose decoder is tied to the
-    word embedding and has a bias. classifier: the encoder, the pooler and a classifier of two labels.
+    layer: one whole layer. encoder: the embeddings and all layers. masked_lm: the encoder and the masked-LM head, whose
+    decoder is tied to the word embedding and has a bias. classifier: encoder, pooler and a classifier of two labels.
     """
 
     projections: int

@@ -1,7 +1,4 @@
-"""Parameters as Kowsher et al. count them, checked: Tables 3, 4 and 7, abstract and limitations.
-
-K24: the arXiv edition of 2024; K25: the NAACL edition of 2025; K: both.
-"""
+"""Parameters as Kowsher et al. count them, checked. K24: the arXiv edition of 2024; K25: NAACL, 2025; K: both."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -14,7 +11,7 @@ PRINTED = 95_337_218  # parameters of shared in Table 4 of both editions
 
 
 def findings() -> list[Finding]:
-    """Checks every count of parameters that Kowsher et al. print."""
+    """Checks every count of parameters that Kowsher et al. print: Tables 3, 4 and 7, abstract and limitations."""
     return [*parameters(), *projections()]
 
 
@@ -31,10 +28,7 @@ def parameters() -> Iterator[Finding]:
 
 
 def _heads() -> dict[str, int]:
-    """Counts the parameters of shared at BERT-base with every head that may have been counted, by its name in words.
-
-    Every head is counted twice: where the shared projection has a bias, and where it has none.
-    """
+    """Counts the parameters of shared at BERT-base with every likely head, with and without bias, by name in words."""
     counts = {}
     for bias in (True, False):
         shared = bert("shared", "base", bias)

@@ -106,9 +106,8 @@ def _joined(entry: dict) -> Finding:
 def _printed_means(entry: dict) -> Iterator[Finding]:
     """Checks by GRIM whether each printed score can be the accuracy of one run, or the mean of five.
 
-    A score that several operators or editions print is checked once. Where every number of two decimals could be a mean
-    of five, the check excludes nothing and is a note. A score that can be neither, but a mean of another number of runs
-    up to ten, is not decided.
+    A score that several operators or editions print is checked once. The check is a note where any number of two
+    decimals could be a mean of five, and not decided where only another number of runs, up to ten, fits the score.
     """
     for column in entry["each"]["column"]:
         n, seen = content()["grim"]["examples"][column], {}

@@ -25,13 +25,13 @@ def findings() -> list[Finding]:
 
 
 def answers() -> Iterator[Finding]:
-    """Checks whether averages of Table 2 (SQuAD) rank shared and standard as the cells do, and what gains the text has.
+    """Checks if averages of Table 2 (SQuAD) rank shared and standard as its cells do, and the gains that the text states.
 
-    Rows are `single`, trained on SQuAD alone, or `triviaqa`, trained on TriviaQA before; metrics are in per cent.
+    Metrics are in per cent.
     """
     for edition in EDITIONS:
         cells, text = table(edition, "table2_squad"), table(edition, "text_and_figure_numbers")
-        for kind, metric in product(("single", "triviaqa"), ("em", "f1")):
+        for kind, metric in product(("single", "triviaqa"), ("em", "f1")):  # SQuAD alone, or after TriviaQA
             names = [f"{name}_{metric}" for name in ("squad1", "squad2", "avg")]
             one, two, printed = (
                 cells.value(f"base.shared.{kind}", name) - cells.value(f"base.original.{kind}", name) for name in names
@@ -44,11 +44,8 @@ def answers() -> Iterator[Finding]:
 
 
 def _text_gain(edition: str, cells: Numbers, text: Numbers, name: str, kind: str, metric: str) -> Finding:
-    """Checks a gain of shared over standard that the text states of one cell of Table 2; a note where it states none.
-
-    The NAACL edition states drops in place of gains, so their signs are turned.
-    """
-    column, sign = (f"{metric}_gain", 1) if edition == "K24" else (f"{metric}_drop", -1)
+    """Checks the gain of shared over standard that the text states for a cell of Table 2; a note if it states none."""
+    column, sign = (f"{metric}_gain", 1) if edition == "K24" else (f"{metric}_drop", -1)  # K25 states drops
     key = f"{name}_trivia" if kind == "triviaqa" else name, column
     gain = cells.value(f"base.shared.{kind}", f"{name}_{metric}")
     gain -= cells.value(f"base.original.{kind}", f"{name}_{metric}")
@@ -85,10 +82,7 @@ def noise() -> Iterator[Finding]:
 
 
 def transfer() -> Iterator[Finding]:
-    """Checks Table 6 (trained on one task, tested on another), and its diagonal against Table 1.
-
-    The paper leaves open whether its rows or its columns are the training sets, so both are considered.
-    """
+    """Checks Table 6 (trained on one task, tested on another), and its diagonal against Table 1."""
     for edition in EDITIONS:
         cells, glue = table(edition, "table6_cross_domain"), table(edition, "table1_glue")
         for domain, operator in product(DOMAINS, ARMS):
@@ -114,7 +108,7 @@ def transfer() -> Iterator[Finding]:
     )
     yield whether("K.CROSS.diagbest", best)
     others = [domain for domain in DOMAINS if domain != "mnli"]
-    # what gains when trained on MNLI, if the rows are the training sets, and if the columns are
+    # what gains when trained on MNLI, if rows are the training sets, and if columns are: the paper leaves it open
     rows, columns = ([d for d in others if gain[("mnli", d)[::way]] > 0] for way in (1, -1))
     yield note("K.CROSS.axis", rows=", ".join(rows), columns=", ".join(columns))
     frequent = {task: Fraction(share) for task, share in content()["most_frequent"].items()}

@@ -81,7 +81,7 @@ def compared(text: str, exact: Fraction) -> str:
 
 
 def possible(text: str, examples: int, runs: int = 1) -> str:
-    """Checks by GRIM whether a percentage can be a mean accuracy: right answers are whole numbers, so few means exist.
+    """Checks by GRIM (Brown and Heathers 2017) whether whole numbers of right answers can give a printed mean accuracy.
 
     Args:
         text: the printed percentage, as `judge` takes it.
@@ -89,8 +89,7 @@ def possible(text: str, examples: int, runs: int = 1) -> str:
         runs: the number of runs whose accuracies were averaged.
 
     Returns:
-        HOLDS where some number of right answers rounds to the percentage, TRUNCATED where only cutting gives it, FAILS
-        otherwise (Brown and Heathers 2017).
+        HOLDS where some number of right answers rounds to `text`, TRUNCATED where only cutting gives it, else FAILS.
     """
     total, printed = examples * runs, Fraction(text)
     nearest = math.floor(printed * total / 100)  # only its neighbours can round to what is printed

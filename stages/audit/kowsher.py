@@ -1,7 +1,4 @@
-"""Table 1 of Kowsher et al., checked: averages, gains, where cells come from, what changed.
-
-K24: the arXiv edition of 2024; K25: the NAACL edition of 2025; K: both.
-"""
+"""Table 1 of Kowsher et al. (K24: arXiv 2024; K25: NAACL 2025; K: both), checked: averages, gains, origins, changes."""
 
 import math
 from collections.abc import Iterator
@@ -14,8 +11,7 @@ from stages.audit.printed import COURTOIS, EDITIONS, KOWSHER, TABLE3, numbers, t
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
 from stages.evidence.scores import COLUMNS
 
-# The gains of shared in section 2.6, by task: the operator that it is compared with, what keys of data/published call
-# that operator, and the word before the printed gain.
+# Gains of shared in section 2.6, by task: the other operator, its name in keys of data/published, the word before gains.
 TASK_GAINS = {
     "mrpc": ("original", "standard", "approximately"),
     "stsb": ("pairwise", "pairwise", "approximately"),
@@ -37,8 +33,7 @@ def means(edition: str, operator: str, cola: Fraction | None = None) -> dict[str
         cola: a value that takes the place of the printed CoLA cell.
 
     Returns:
-        The average by each of two definitions of checks.yaml: `all nine columns`, and `without MNLI-mm`, which leaves
-        MNLI mismatched out.
+        The averages by two definitions of checks.yaml: `all nine columns` and `without MNLI-mm` (MNLI mismatched).
     """
     cells = {column: table(edition, "table1_glue").value(f"base.{operator}", column) for column in COLUMNS}
     cells |= {"cola": cola} if cola is not None else {}
@@ -100,10 +95,7 @@ def swapped() -> Iterator[Finding]:
 
 
 def _best(edition: str) -> Iterator[Finding]:
-    """Notes the best cell of every column, the best mean, and how far shared leads, or trails, the best other operator.
-
-    That lead is given in points and in examples of the development set, with the standard error of one accuracy.
-    """
+    """Notes the best cells, the best mean, and how far shared leads the best other operator, in points and examples."""
     cells = table(edition, "table1_glue")
     best = {c: max(KOWSHER, key=lambda o, c=c: cells.value(f"base.{o}", c)) for c in COLUMNS}
     shown = ", ".join(f"{column} {operator}" for column, operator in best.items())
@@ -116,16 +108,12 @@ def _best(edition: str) -> Iterator[Finding]:
         shared, n = cells.value("base.shared", column), content()["grim"]["examples"][column]
         lead, share = shared - cells.value(f"base.{other}", column), float(shared) / 100
         place = {"edition": edition, "column": column, "other": other, "n": n}
-        error = 100 * math.sqrt(share * (1 - share) / n)
+        error = 100 * math.sqrt(share * (1 - share) / n)  # standard error of one accuracy on the development set
         yield note("{edition}.MARGIN.{column}", points=lead, examples=lead * n / 100, error=error, **place)
 
 
 def origins() -> Iterator[Finding]:
-    """Notes how many baseline cells equal those of Courtois et al., and which were changed.
-
-    The last check is whether the row `standard` is that of Devlin et al., as section 2.4 says: it fails where any cell
-    of that row is one of Courtois et al.
-    """
+    """Notes which baseline cells equal those of Courtois et al., and checks that no cell of the row `standard` does."""
     source = numbers(TABLE3)
     for edition in EDITIONS:
         cells = table(edition, "table1_glue")
@@ -133,14 +121,11 @@ def origins() -> Iterator[Finding]:
         changed = [f"{o} {c} {a} to {b}" for (o, c), (a, b) in pairs.items() if a != b]
         yield note("{edition}.SOURCE", edition=edition, equal=27 - len(changed), changed="; ".join(changed))
     same = sum(source.text("base.original", c) == table("K25", "table1_glue").text("base.original", c) for c in COLUMNS)
-    yield whether("K.SOURCE.standard", not same, same=same)
+    yield whether("K.SOURCE.standard", not same, same=same)  # by section 2.4, this row is that of Devlin et al.
 
 
 def editions() -> Iterator[Finding]:
-    """Notes, table by table, which cells changed from the arXiv to the NAACL edition, and by how much.
-
-    The last note counts the changes by a whole number of points, averages left aside.
-    """
+    """Notes by table which cells changed from arXiv to NAACL, and how many, averages left aside, by whole points."""
     moves = []
     for name in ("table1_glue", "table2_squad", "table4_model_parameters", "table5_noise", "table6_cross_domain"):
         one, other = (table(edition, name).cells for edition in EDITIONS)
@@ -153,10 +138,7 @@ def editions() -> Iterator[Finding]:
 
 
 def stale() -> Iterator[Finding]:
-    """Checks five numbers of the NAACL edition against the cells that they follow from.
-
-    A check fails where the two do not agree any more, as one changed and the other did not.
-    """
+    """Checks that five numbers of the NAACL edition still agree with the cells that they follow from."""
     nine = means("K25", "pairwise")["all nine columns"]
     gain = means("K25", "shared")["all nine columns"] - nine
     cells, text = table("K25", "table1_glue"), table("K25", "text_and_figure_numbers")

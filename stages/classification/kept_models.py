@@ -16,9 +16,8 @@ from stages.plumbing.settings import Settings
 class EvaluationRun(ModelRun):
     """An evaluation of one fine-tuned model.
 
-    folder: where the model is kept. task: the one on which it was fine-tuned. evaluated_on: the GLUE tasks whose
-    validation splits it predicts. maximum_length (in tokens), precision (float32 or bfloat16): as in the protocol by
-    which it was fine-tuned.
+    folder: where the model is kept. task: the one it was fine-tuned on. evaluated_on: the GLUE tasks whose validation
+    splits it predicts. maximum_length (in tokens), precision (float32 or bfloat16): those of its fine-tuning.
     """
 
     folder: str
@@ -50,8 +49,7 @@ def kept(settings: Settings, model: tuple[str, str, str], task: str, pretraining
         settings: all of params.yaml.
         model: protocol, operator and size.
         task: the GLUE task that the model is fine-tuned on.
-        pretraining_seed: the seed of its pre-training.
-        seed: the seed of its fine-tuning.
+        pretraining_seed, seed: the seeds of its pre-training and of its fine-tuning.
     """
     evaluated = task in (*settings.noise.tasks, *settings.cross_domain.tasks) and task in settings.tasks.names
     trained = model[0] in settings.protocols and seed in settings.finetuning[model[0]].seeds
@@ -94,10 +92,8 @@ def planned(
 
 
 def load(folder: str):
-    """Loads a kept model, an OperatorBertForSequenceClassification, in evaluation mode on this process's device.
-
-    The imports are inside because they load torch, which planning does without.
-    """
+    """Loads a kept model, an OperatorBertForSequenceClassification, in evaluation mode on this process's device."""
+    # imported here because they load torch, which planning does without
     from stages.attention.bert import OperatorBertForSequenceClassification
     from stages.classification.training import import_operator
     from stages.training.optimisation import device

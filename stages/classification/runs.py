@@ -1,7 +1,6 @@
 """Runs on a pre-trained model as records, without torch, and the job that does those of finetuning and convergence.
 
-A run is one task, one pre-trained model and one seed. Its content decides its result, so equal runs of both stages are
-one job.
+A run is one task, one pre-trained model and one seed. Its content decides its result, so equal runs share a job.
 """
 
 import json
@@ -57,8 +56,7 @@ class ModelRun(Run):
 
         Args:
             evaluated_on: the validation split, as the papers call it (`mnli_m`; usually the task's name).
-            metric: the name of the metric.
-            value: a fraction, unless the metric says otherwise.
+            metric, value: the name of the metric and its value, a fraction unless the metric says otherwise.
             n: number of examples behind the value.
             columns: further columns of the observation, such as `condition`.
         """

@@ -50,9 +50,8 @@ logging.disable_progress_bar()
 class Encoded:
     """Tokenised examples.
 
-    ids: for every example an array of token ids, [CLS] a [SEP] or, for a pair, [CLS] a [SEP] b [SEP]. types: arrays of
-    the same lengths, 1 at b and the [SEP] after it, 0 elsewhere. labels: [examples], class indices, or numbers in a
-    regression.
+    ids: for every example an array of token ids, [CLS] a [SEP] or [CLS] a [SEP] b [SEP]. types: arrays of the same
+    lengths, 1 at b and the [SEP] after it, 0 elsewhere. labels: [examples], class indices, or numbers in a regression.
     """
 
     ids: tuple[np.ndarray, ...]
@@ -118,8 +117,7 @@ def encoded(frame: pd.DataFrame, tokenizer: Path, maximum_length: int) -> Encode
 
     Args:
         frame: columns text_a, text_b (null for an example of one text) and label.
-        tokenizer: as in `encode`.
-        maximum_length: as in `encode`.
+        tokenizer, maximum_length: as in `encode`.
     """
     words = Tokenizer.from_file(str(tokenizer))
     words.enable_truncation(maximum_length)
@@ -168,8 +166,7 @@ def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
     Args:
         model: is trained in place.
         examples: the training examples.
-        run: its `training` is the recipe, and its `seed` decides the order of the examples and the dropout; its weights
-            are not loaded here.
+        run: as in `train_epochs`; its weights are not loaded here.
     """
 
     def loss_of(indices: np.ndarray) -> torch.Tensor:

@@ -23,10 +23,7 @@ def planned(settings: Settings, models: list[tuple[str, str]]) -> list[Finetunin
 
     The checkpoint of the last step, where `pretraining.steps` says which that is, is the pre-trained model that stage
     finetuning starts from. A run on it that both stages ask for is one job, and keeps its model where finetuning does.
-
-    Args:
-        settings: all of params.yaml.
-        models: operator and size of each.
+    models: operator and size of each.
     """
     section, protocol = settings.convergence, settings.convergence.protocol
     pretraining_seeds = settings.pretraining.seeds

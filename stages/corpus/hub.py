@@ -1,9 +1,8 @@
 """Documents of Hugging Face hub datasets as OSCAR records, at one commit; a local folder of the same layout will do.
 
 A repository's own files (OSCAR's `en_meta/*.jsonl.zst`) are fetched one by one and read like local ones, so that
-metadata survive byte for byte; other datasets are streamed as rows. Gated datasets need a token where huggingface_hub
-looks for one (HF_TOKEN, or `hf auth login`). The hub's libraries are imported inside functions: they load slowly, and
-the other sources do without them.
+metadata survive byte for byte; other datasets are streamed as rows. Gated datasets need a token (HF_TOKEN, or `hf auth
+login`). The hub's libraries are imported inside functions: they load slowly, and the other sources do without them.
 """
 
 from collections.abc import Iterator
@@ -25,8 +24,7 @@ def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
     """Lists the paths in a repository that match some patterns, each once: by pattern, then in natural order.
 
     Args:
-        repository: the name on the hub, or a folder of the same layout.
-        revision: a commit; not used for a folder.
+        repository, revision: the name on the hub and a commit; or a folder of the same layout, with any revision.
         patterns: glob patterns of paths in the repository.
 
     Raises:
@@ -52,8 +50,7 @@ def fetched(repository: str, revision: str, name: str, above: Path | None = None
     """Yields the path of a temporary file that holds a file of a repository while the body of the `with` runs.
 
     Args:
-        repository: the name on the hub, or a folder of the same layout.
-        revision: a commit; not used for a folder.
+        repository, revision: the name on the hub and a commit; or a folder of the same layout, with any revision.
         name: the file's path in the repository.
         above: the folder below which the temporary file lies; None for the system's own.
 
@@ -92,8 +89,7 @@ def file_records(repository: str, revision: str, names: list[str]) -> Iterator[b
     """Yields the records of some files, as sources.file_records does, with one file at a time on the disk.
 
     Args:
-        repository: the name on the hub, or a folder of the same layout.
-        revision: a commit; not used for a folder.
+        repository, revision: as in `fetched`.
         names: the files' paths in the repository.
     """
     for name in names:
@@ -118,9 +114,8 @@ def row_records(repository: str, configuration: str | None, revision: str) -> It
     WARC headers are taken over; any other row becomes a plain document, with its `url` and `id` if it has them.
 
     Args:
-        repository: the name on the hub, or a folder of the same layout.
+        repository, revision: the name on the hub and a commit, or a folder of the same layout.
         configuration: one of the dataset's; None where it has only one.
-        revision: a commit.
 
     Raises:
         ValueError: the dataset cannot be loaded, or a row has no text.

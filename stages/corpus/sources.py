@@ -22,8 +22,7 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
     """Lists the files below a folder that match some patterns, each once: by pattern, then in natural order.
 
     Args:
-        root: the folder, with which the paths begin.
-        patterns: glob patterns of paths below `root`.
+        root, patterns: the folder, with which the paths begin, and glob patterns of paths below it.
         key: the key of params.yaml that has the patterns, for the message of an error.
 
     Raises:
@@ -35,8 +34,7 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
             paths = set(root.glob(pattern))
         except (NotImplementedError, ValueError):  # absolute or empty patterns
             return []
-        # Path.glob may leave out a broken link whose name the pattern spells out; glob.glob does not
-        paths |= {root / name for name in glob.glob(pattern, root_dir=root)}
+        paths |= {root / name for name in glob.glob(pattern, root_dir=root)}  # Path.glob may leave out broken links
         files = [path for path in paths if not path.is_dir()]
         if odd := [path for path in files if not path.is_file()]:
             kind = f"a link to {odd[0].readlink()}, which leads nowhere" if odd[0].is_symlink() else "no ordinary file"
@@ -52,8 +50,7 @@ def matching(patterns: Iterable[str], matches: Callable[[str], list[Path]], key:
     Args:
         patterns: glob patterns of paths.
         matches: returns the files that match one pattern.
-        key: the key of params.yaml that has the patterns, for the message of an error.
-        where: the place in which the files are looked for, in words for that message.
+        key, where: the key of params.yaml that has the patterns, and the place searched, in words for error messages.
 
     Raises:
         ValueError: a pattern matches no file, or one of unknown form (`form`).
@@ -76,11 +73,10 @@ def count(settings: dict, folder: Path) -> dict:
 
 
 def write_shard(settings: dict, folder: Path) -> dict:
-    """Job: makes one shard from parts of one or several files.
+    """Job: makes a shard. settings: parts, a list of [path, first, last]: documents [first, last) of each file.
 
-    settings: parts, a list of [path, first, last]: documents [first, last) of each file, counted from 0; `last` None
-    means up to its end. Leaves shard.jsonl.zst in `folder`, the job's own. Returns the number of its `documents`, and
-    `origins`, a list of (line, file, source_line) as in records/origins.py.
+    Counts from 0; `last` None is the file's end. Leaves shard.jsonl.zst in `folder`, the job's own. Returns the number
+    of its `documents`, and `origins`, a list of (line, file, source_line) as in records/origins.py.
     """
     documents, origins = 0, []
     with (
@@ -101,17 +97,13 @@ def write_shard(settings: dict, folder: Path) -> dict:
 def file_records(path: Path) -> Iterator[bytes]:
     """Yields the documents of a file as OSCAR records, each one line of JSON without its line feed.
 
-    In a file of plain documents, a line that is none raises a ValueError when it is reached, which names file and line.
-    Lines of a file of OSCAR records pass unchecked.
+    OSCAR records pass unchecked. In a file of plain documents, a line that is none raises a ValueError that names it.
     """
     return (line for _, line in _numbered_records(path, 0, None))
 
 
 def _numbered_records(path: Path, first: int, last: int | None) -> Iterator[tuple[int | None, bytes]]:
-    """Yields (number of the line, OSCAR record) of documents [first, last) of a file; `last` None means up to its end.
-
-    Lines count from 1; the number is None in .txt and .raw, where a document may have several lines.
-    """
+    """Yields (line number or, in .txt and .raw, None; OSCAR record) of documents [first, last), as in `write_shard`."""
     if form(path) != ".jsonl":
         for text in islice(_texts(path), first, last):
             yield None, records.record(records.PlainDocument(text))
@@ -144,10 +136,7 @@ def _numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _holds_oscar(path: Path) -> bool:
-    """Whether a file of JSON lines holds OSCAR records (`content`) instead of plain documents (`text`).
-
-    The first line that is a JSON object with one of these names decides. ValueError when there is none.
-    """
+    """Whether the first line that is a JSON object with `content` or `text` has `content`. ValueError if none is."""
     other = ""
     for number, line in _numbered_lines(path):
         try:

@@ -66,10 +66,7 @@ def write_files(folder: Path, settings: Settings) -> None:
 
 
 def _place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
-    """Puts the shards of jobs into `folder` as part_1, part_2 and so on, and writes origins.csv there.
-
-    results: of each job its folder and what `write_shard` returned.
-    """
+    """Places the shards of jobs (folder, `write_shard`'s result) in `folder` as part_1, ..., and writes origins.csv."""
     origins_of = {}
     for number, (job_folder, result) in enumerate(results, 1):
         name = f"part_{number}.jsonl.zst"
@@ -81,11 +78,7 @@ def _place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
 def write_hub(folder: Path, settings: Settings) -> list[str]:
     """Writes datasets of the hub, one after the other: corpus.documents documents, or (null) all files, each a shard.
 
-    Returns:
-        For each dataset, what was read: REPOSITORY@COMMIT, or the folder.
-
-    Raises:
-        ValueError: corpus.documents is null, and a dataset has no `files`.
+    Returns REPOSITORY@COMMIT, or the folder, for each. ValueError when corpus.documents is null and one has no `files`.
     """
     corpus = settings.corpus
     pinned = [
@@ -138,16 +131,9 @@ def _ranges(total: int, parts: int) -> list[tuple[int, int]]:
 
 
 def _parts_of(files: list[Path], counts: list[int], first: int, last: int) -> Iterator[list]:
-    """Finds in which files the documents of a shard lie; documents are numbered from 0 through all files.
+    """Yields the parts of a shard, [path, first, last]: documents [first, last) of a file, counted from 0 within it.
 
-    Args:
-        files: the files, in order.
-        counts: how many documents each of them holds.
-        first: number of the shard's first document.
-        last: number of the first document after the shard.
-
-    Yields:
-        [path, first, last] of each file concerned: documents [first, last), counted from 0 within that file.
+    counts: how many documents each file holds. The shard has documents [first, last), counted through all files.
     """
     offset = 0
     for path, count in zip(files, counts, strict=True):

@@ -47,8 +47,7 @@ def measures(predicted: np.ndarray, gold: np.ndarray, trained: str, tested: str,
     Args:
         predicted: [examples], predicted indices of classes of the task `trained`.
         gold: [examples], right indices of classes of the task `tested`.
-        trained: the task that the model was fine-tuned on.
-        tested: the task that it is evaluated on.
+        trained, tested: the tasks that the model was fine-tuned on and that it is evaluated on.
         positive: by task, the set of the indices of the classes that say yes.
     """
     answers = np.isin(predicted, list(positive[trained]))

@@ -37,16 +37,9 @@ REPLACED = {  # rule: the roles of the words that are replaced to break it, and 
 
 
 def elaborate(rng: Random, scene: Scene) -> list[Word]:
-    """Makes a correct sentence about an event, often longer than those that `say` alone makes.
+    """Draws a correct sentence about an event of a scene, as words with their roles (grammar.py lists these).
 
     Some sentences get a plural subject, a modifier between subject and verb, an adverb, or a word for the time.
-
-    Args:
-        rng: what all choices are drawn from.
-        scene: the people, things and places that the event may have.
-
-    Returns:
-        The words of the sentence with their roles (grammar.py lists these).
     """
     event = draw_event(rng, scene, negated=0.15, place=0.2, social=0.4)
     event = replace(event, tense=rng.choice(("past", "past", "present", "future")))
@@ -61,14 +54,10 @@ def elaborate(rng: Random, scene: Scene) -> list[Word]:
 
 
 def broken_rules(words: list[Word]) -> set[str]:
-    """Finds the rules of the grammar that a tagged sentence breaks.
+    """Returns the names, out of RULES, of the rules that a tagged sentence breaks; an empty set for a correct sentence.
 
-    Args:
-        words: the sentence, each word with its role.
-
-    Returns:
-        Names out of RULES; an empty set for a correct sentence. Where the order of the roles is wrong, only `voice` (if
-        active and passive are mixed) or `order`, because the other rules presuppose the right order.
+    Where the order of the roles is wrong, only `voice` (if active and passive are mixed) or `order` is returned,
+    because the other rules presuppose the right order.
     """
     roles = "".join(word.role for word in words)
     if not SHAPE.fullmatch(roles):

@@ -51,8 +51,7 @@ def write_squad(folder: Path, train_questions: int, validation_questions: int, s
 
     Args:
         folder: gets squad/{train,dev}-{v1.1,v2.0}.json.
-        train_questions: in each training file.
-        validation_questions: in each of the files that SQuAD calls dev.
+        train_questions, validation_questions: the number of questions in each train file and in each dev file.
         seed: equal seeds give equal bytes.
     """
     for version, share in (("1.1", 0.0), ("2.0", 1 / UNANSWERABLE)):
@@ -68,9 +67,8 @@ def write_triviaqa(folder: Path, train_questions: int, validation_questions: int
 
     Args:
         folder: gets triviaqa/qa/{wikipedia,web}-{train,dev}.json and triviaqa/evidence/{wikipedia,web}/*.txt.
-        train_questions: with an answer in their evidence, half of them in each part; for every UNFOUND questions of a
-            part, one whose evidence does not hold the answer is added.
-        validation_questions: the same for the split that TriviaQA calls dev.
+        train_questions, validation_questions: the number of questions in train and in dev, half of them in each part.
+            Their evidence holds the answer; for every UNFOUND of a part, one whose evidence does not is added.
         seed: equal seeds give equal bytes.
     """
     for split, number in (("train", train_questions), ("dev", validation_questions)):
@@ -122,15 +120,11 @@ def _as_squad(passages: list[Passage], version: str, split: str) -> dict:
 
 
 def _as_triviaqa(pairs: list[tuple[Passage, Question]], part: str, split: str) -> dict:
-    """Returns the content of a file of TriviaQA; question number N has one document, SPLIT_N.txt.
-
-    A document of the Wikipedia part is an entity page, one of the web part a search result. A question without an
-    answer gets the alias "nobody", which no passage holds.
-    """
+    """Returns the content of a file of TriviaQA; question number N has one document, SPLIT_N.txt."""
     pages = {"wikipedia": "EntityPages", "web": "SearchResults"}
     data = []
     for number, (_, question) in enumerate(pairs):
-        aliases = list(question.aliases) or ["nobody"]
+        aliases = list(question.aliases) or ["nobody"]  # if it has no answer: a word that no passage holds
         entry = {"QuestionId": f"{part}_{split}_{number}", "Question": question.text}
         entry |= {"Answer": {"Value": aliases[0], "Aliases": aliases}, "EntityPages": [], "SearchResults": []}
         entry[pages[part]] = [{"Filename": f"{split}_{number}.txt", "Title": f"Document {number}"}]

@@ -26,8 +26,7 @@ def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
 
     Args:
         folder: gets part_1.jsonl.zst, part_2.jsonl.zst and so on.
-        documents: number of lines.
-        shards: number of files; the lines are dealt to them in turn.
+        documents, shards: the number of lines, and the number of files, to which the lines are dealt in turn.
         seed: of all draws.
 
     Raises:
@@ -61,8 +60,7 @@ def record(rng: Random, kind: defects.Kind, number: int, position: int) -> dict[
     Args:
         rng: what all choices are drawn from.
         kind: that the record is of.
-        number: of the record among those of its kind, from 0.
-        position: of the record in the corpus, from 0.
+        number, position: the index, from 0, of the record among those of its kind, and in the corpus.
     """
     lines = defects.lines_for(rng, kind.warnings)
     categories = list(kind.categories)

@@ -39,9 +39,7 @@ class Thing:
 @dataclass(frozen=True)
 class Event:
     """An agent does an action (the first name of a verb) to a patient, at a place or, for None, somewhere unstated.
-
-    tense: "past", "present" or "future". negated: the event did not take place.
-    """
+    tense: "past", "present" or "future". negated: the event did not take place."""
 
     agent: Thing
     action: str

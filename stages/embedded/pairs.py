@@ -27,15 +27,12 @@ def held_out(first: str, second: str) -> bool:
 
 
 def statement_pair(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event, str, str]:
-    """Draws two statements on one scene.
+    """Draws two statements on one scene; returns the first event, the second event, and a sentence for each.
 
     Args:
         rng: what all choices are drawn from.
         scene: the people, things and places of the statements.
         same: whether the second has the meaning of the first; otherwise it has one that `alter` makes of it.
-
-    Returns:
-        The first event, the second event, and the sentence of each, which are worded differently.
     """
     first = draw_event(rng, scene, place=0.05, social=0.8)
     second = first if same else alter(rng, first, scene)
@@ -102,8 +99,7 @@ def say_pair(rng: Random, first: Event, second: Event) -> tuple[str, str]:
 
     Args:
         rng: what draws the wordings.
-        first: the event of the first sentence.
-        second: the event of the second.
+        first, second: the events of the first and of the second sentence.
     """
     wording = draw_wording(rng, first)
     return sentence(first, wording), sentence(second, reworded(rng, first, wording))

@@ -45,9 +45,7 @@ def ask(event: Event, slot: str, wording: Wording) -> str:
 
 
 def answers(event: Event, asked: Event, slot: str) -> bool:
-    """Whether a statement answers a question.
-
-    To do so it must be positive, agree with all that the question names, and have what is asked for.
+    """Whether a statement answers a question: it must be positive, agree with all that is named, and have what is asked.
 
     Args:
         event: what is stated.

@@ -40,8 +40,7 @@ def write_glue(folder: Path, train_examples: int, validation_examples: int, seed
 
     Args:
         folder: gets TASK/*.tsv.
-        train_examples: in each training file.
-        validation_examples: in each validation file.
+        train_examples, validation_examples: the number of examples in each training file and each validation file.
         seed: equal seeds give equal bytes.
 
     Raises:
@@ -69,8 +68,7 @@ def draw_examples(
 
     Args:
         task: the task of the examples.
-        number: number of examples.
-        topics: what they are about.
+        number, topics: how many examples to draw, and the topics that they may be about.
         rng: what all choices are drawn from.
         seen: (text_a, text_b) of earlier examples, which no example may repeat; those of the new examples are added.
         validation: whether they are for a validation file, which takes held-out pairs; training files take the others.

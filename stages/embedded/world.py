@@ -82,8 +82,7 @@ def draw_wording(rng: Random, event: Event, passive: float = 0.05) -> Wording:
 def reworded(rng: Random, event: Event, wording: Wording, passive: float = 0.1) -> Wording:
     """Draws another wording: verbs change between plain and formal, and so does about half of what else has two names.
 
-    Two sentences therefore never share a verb, whether they say the same or not: if one verb is plain, the other is
-    formal, also where they are different verbs.
+    Two sentences thus never share a verb: one has a plain and one a formal verb, whether these mean the same or not.
 
     Args:
         rng: what all choices are drawn from.

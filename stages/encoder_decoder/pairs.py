@@ -16,10 +16,7 @@ SIDES = ("source", "target")
 
 @dataclass(frozen=True)
 class Pairs:
-    """Sentence pairs of one split.
-
-    source, target: for every sentence an array of token ids, BEGIN and END included.
-    """
+    """Sentence pairs of one split. source, target: an array of token ids per sentence, BEGIN and END included."""
 
     source: tuple[np.ndarray, ...]
     target: tuple[np.ndarray, ...]

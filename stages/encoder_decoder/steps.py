@@ -39,14 +39,9 @@ class Counts:
 
 
 def built(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """Builds the model of a run, with new weights drawn from its seed.
+    """Builds the model of a translation run on this process's device, with new weights drawn from the run's seed.
 
-    Args:
-        run: a run on translation.
-        words: sizes of the source and the target vocabulary.
-
-    Returns:
-        The model, on this process's device.
+    words: sizes of the source and the target vocabulary.
     """
     seed_torch(run.seed, INITIALISATION)
     return assembled(run, words).to(device())
@@ -97,8 +92,7 @@ def advance(
         model: is trained in place.
         adam: the optimiser of the model.
         step: the number of the update, from 0.
-        pairs: the training split.
-        indices: the places of the batch in `pairs`.
+        pairs, indices: the training split, and the places of the batch in it.
         run: its `training` is the recipe; its `seed`, with the step, decides the dropout.
 
     Returns:
@@ -144,8 +138,7 @@ def scored(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[Tenso
 
     Args:
         model: in training or evaluation mode.
-        pairs: the pairs of one split.
-        indices: the places of the batch in `pairs`.
+        pairs, indices: the pairs of one split, and the places of the batch among them.
 
     Returns:
         Scores [tokens, words] before the softmax, and the ids of the right words [tokens]: each real target token after

@@ -82,8 +82,7 @@ class Transformer(nn.Module):
     """From source ids and a target prefix to scores of the next target token.
 
     Args:
-        encoder: the layers of the encoder.
-        decoder: the layers of the decoder.
+        encoder, decoder: the layers of each.
         words: sizes of the source and the target vocabulary, which are equal where `shared` is true.
         hidden: width h.
         positions: the longest sequence, in tokens.

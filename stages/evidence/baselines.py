@@ -47,8 +47,7 @@ ELSEWHERE = "off_diagonal_accuracy"
 ACCURACIES = ("raw_accuracy", "accuracy_under_noise")  # judged as accuracy
 CORRELATIONS = ("matthews_correlation", "pearson", "spearmanr")
 COLUMNS = ("operator", "protocol", "evaluated_on", "metric", "value", "low", "high")
-# by operator, protocol (an empty text where there is none), evaluated_on and metric: the value and the upper end of its
-# interval, which is NaN for every operator but MOST_FREQUENT
+# by operator, protocol ("" for none), evaluated_on, metric: value and its interval's upper end (NaN: no interval)
 WithoutModel = Mapping[tuple[str, str, str, str], tuple[float, float]]
 
 
@@ -178,10 +177,7 @@ def baselines_of(score: Mapping, baselines: WithoutModel) -> dict[str, float]:
 
 
 def at_chance(score: float, high: float) -> bool | None:
-    """Whether a score is at chance: at most `high`, the upper end of the constant answer's interval.
-
-    None where either is NaN; only a score that is known not to be at chance may be called a result.
-    """
+    """Whether a score is at most `high`, the upper end of the constant answer's interval; None where either is NaN."""
     return None if isnan(score) or isnan(high) else score <= high
 
 
@@ -208,15 +204,13 @@ def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "val
     """Adds to every score those of the baselines in its place, and whether it is at chance.
 
     Args:
-        rows: any frame with `protocol`, `evaluated_on`, `metric` and a column of scores; with `stage` and `task` where
-            it has scores of transfer.
+        rows: with `protocol`, `evaluated_on`, `metric` and a column of scores; for transfer also `stage` and `task`.
         baselines: as `without_model` returns them.
         value: the name of the column of scores, which are fractions.
 
     Returns:
-        The rows, in their order and with their index, with the columns `most_frequent`, `most_frequent_high` (the upper
-        end of its interval) and `words_and_overlap`, NaN where there is none, and `at_chance`, `<NA>` where that is not
-        known.
+        The rows, in their order and with their index, with `most_frequent`, `most_frequent_high` (the upper end of its
+        interval) and `words_and_overlap`, NaN where there is none, and `at_chance`, `<NA>` where that is not known.
     """
     keys = [name for name in ("stage", "task", "protocol", "evaluated_on", "metric") if name in rows]
     names = [MOST_FREQUENT, f"{MOST_FREQUENT}_high", WORDS_AND_OVERLAP]

@@ -70,16 +70,13 @@ def of_cell(printed, run: pd.DataFrame, margin: float | None, comparable: bool, 
 
 
 def of_families(frame: pd.DataFrame, in_one: bool, alpha: float) -> pd.DataFrame:
-    """Adjusts the p values of the cells that are tested by Holm's method, and gives these cells their verdicts.
+    """Adjusts the tested cells' p values by Holm's method and sets their verdicts; returns the frame, changed in place.
 
     Args:
         frame: the cells of a table, each with what `of_cell` returns.
         in_one: whether all tested cells are one family; otherwise those of each row are one. A cell in a column of
             WHOLE belongs to no family, and its p values are not adjusted.
         alpha: the level of the tests of a family together.
-
-    Returns:
-        The same frame, changed in place.
     """
     tested = frame["verdict"] == TESTED
     family = tested & (~frame["column_key"].isin(WHOLE))

@@ -60,12 +60,11 @@ def fill(table: Table, evidence: Evidence) -> pd.DataFrame:
 
     published, released and reproduced are means: printed, of the released results and of this run; with `_sd` their
     sample standard deviations, with `_n` the number of units of inference. Whatever a cell lacks is missing.
-    p_equivalence and p_difference are adjusted by Holm's method over the cells of a row (in a list, over all cells); in
-    columns that are a mean of the others (the GLUE score, an average), they are not adjusted.
-
-    other_edition: what the paper's other edition prints, where that is something else. status: `reproduced`, `not run
-    at this scale`, or an empty text where nothing measures the cell. Raises ValueError for a published cell that the
-    specification has no row or column for, and for an entry of a list that has no published cell.
+    p_equivalence and p_difference are adjusted by Holm's method over the cells of a row (in a list, over all cells),
+    but not in columns that are a mean of the others (the GLUE score, an average). other_edition: what the paper's other
+    edition prints, where it differs. status: `reproduced`, `not run at this scale`, or an empty text where nothing
+    measures the cell. Raises ValueError for a published cell that the specification has no row or column for, and for
+    an entry of a list that has no published cell.
     """
     run, released = (matching(frame, table.select) for frame in (evidence.run, evidence.released))
     released = released if not table.released else matching(evidence.released, table.select | table.released)
@@ -197,17 +196,10 @@ def _empty(table: Table, row: Row, column: Column) -> dict:
 
 
 def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -> dict:
-    """One cell: what the paper prints, what the released results give, what this run measured, and the verdict on it.
+    """One cell (TYPES): what the paper prints, the released results give and this run measured, and the verdict on it.
 
-    Args:
-        table: as tables.yaml specifies it.
-        row: of the table; its `select` and that of the column together pick the measurements of the cell.
-        column: of the table.
-        printed: the published cell, a row of `published.table`; None where the paper has none.
-        evidence: the measurements of the released results and of this run.
-
-    Returns:
-        The fields of a row of cells.csv (TYPES), with p values that are not adjusted yet, where the cell is tested.
+    `row.select` and `column.select` together pick the measurements. printed: a row of `published.table`; None where the
+    paper has no such cell. The p values of a cell that is tested are not adjusted yet.
     """
     cell = _empty(table, row, column)
     if printed is not None:

@@ -44,9 +44,7 @@ def loss_measures(rows: pd.DataFrame) -> pd.DataFrame:
 
     The metrics are `first_validation_loss`, `final_validation_loss`, `steps_to_loss` for each of LEVELS (condition
     `loss=LEVEL`), `plateau_end_step` for runs with a plateau, and for runs that have ten evaluations from half of their
-    steps on, `late_loss`, the mean of the last ten, and its `gains`.
-
-    rows: observations, those of a run in the order of their steps.
+    steps on, `late_loss`, the mean of the last ten, and its `gains`. rows: observations, each run's in order of steps.
     """
     rows = validation_loss(rows)
     if rows.empty:
@@ -63,10 +61,7 @@ def loss_measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _steps(key: tuple, run: pd.DataFrame) -> list[dict]:
-    """Measures the steps of one run: the first evaluation below each of LEVELS, and the end of a plateau, if any.
-
-    key: the values of RUN. run: its validation losses, by `step`.
-    """
+    """Measures when a run (`key`: RUN) is first below each of LEVELS, and when its plateau ends, if it has one."""
     operator, size, seed = key
     fields = {"stage": "pretraining", "operator": operator, "size": size, "pretraining_seed": seed}
     rows = []
@@ -96,11 +91,10 @@ def plateau(step: np.ndarray, loss: np.ndarray) -> tuple[int, int | None] | None
         loss: [evaluations], nats.
 
     Returns:
-        The two steps, the second None where the run does not leave its plateau. A run that falls fast to its end, and
-        is not below the highest of LEVELS there, may have its plateau still before it: the plateau is then said to
-        begin at the last step and not to be left. None in place of both steps where there is no plateau: the run has
-        fewer than twelve evaluations, or its loss is below the highest of LEVELS where it first falls slowly or, if it
-        never does, at the end.
+        The two steps, the second None where the run does not leave its plateau. A run that falls fast to its end, but
+        not below the highest of LEVELS, may have its plateau still before it, which then begins at the last step and is
+        not left. None in place of both steps where there is no plateau: the run has fewer than twelve evaluations, or
+        its loss is below the highest of LEVELS where it first falls slowly or, if it never does, at the end.
     """
     if len(step) < SHORTEST:
         return None
@@ -157,12 +151,11 @@ def selected(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
 def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
     """Measures the curve of GLUE scores of every pre-training and fine-tuning seed, in rows of FIELDS.
 
+    Of the measurements `whole`, those with metric `score`, stage `convergence` and condition `step=N` are used.
     `steps_to_95_percent`: to 95 % of the mean score that `pairwise` of that size has at the last step (the authors' own
     target), for sizes that have it; `steps_to_95_percent_of_own`: to 95 % of the run's own last score. A run that never
     gets there has its last step under the metric that ends in NOT_REACHED. `summed_drops`: the sum of all falls of the
     score from one step to the next, a fraction.
-
-    whole: measurements; scores with metric `score`, stage `convergence` and condition `step=N` are used.
     """
     rows = scores_by_step(whole).sort_values("step")
     at_end = rows[(rows["step"] == rows["step"].max()) & (rows["operator"] == "pairwise")]
@@ -189,8 +182,7 @@ def crossing(step: pd.Series, value: pd.Series, target: float) -> tuple[float, b
         target: in the unit of the values.
 
     Returns:
-        The step, between the last evaluation below the target and the first that is not, and True; or the last step
-        and False.
+        The step, between the first evaluation not below the target and the one before, and True; or the last and False.
     """
     step, value = step.to_numpy(float), value.to_numpy(float)
     above = np.flatnonzero(value >= target)
@@ -203,8 +195,7 @@ def crossing(step: pd.Series, value: pd.Series, target: float) -> tuple[float, b
 def curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     """Computes mean, minimum, maximum and n over runs, by quantity, operator, size and step.
 
-    quantity: `loss`, in nats, from `rows`, which are observations; `glue_score`, times 100, from the measurements
-    `whole`.
+    quantity: `loss`, in nats, from the observations `rows`; `glue_score`, times 100, from the measurements `whole`.
     """
     scores = scores_by_step(whole).sort_values(["size", "operator", "step"], kind="stable")
     scores = scores.assign(value=100 * scores["value"])

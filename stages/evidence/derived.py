@@ -48,8 +48,7 @@ def with_reference(
     Args:
         rows: measurements or observations; those without such a value of the reference are left out.
         reference: the operator.
-        metric: the metric of the rows that are kept; None keeps all.
-        reference_metric: with `metric`, the metric whose value is taken of the reference; None takes the same one.
+        metric, reference_metric: the metric of the rows kept, None for all; that of the reference, None for the same.
 
     Returns:
         FIELDS and the value of the reference as a column `reference`; the rows of the reference itself are included.
@@ -66,8 +65,8 @@ def with_reference(
 def savings(counts: pd.DataFrame) -> pd.DataFrame:
     """Compares the counts of every operator with those of the original.
 
-    The metrics are those of SAVINGS, in per cent, and `block_factor`: the parameters of an attention block of the
-    original, divided by those of the operator.
+    The metrics are those of SAVINGS, in per cent, and `block_factor`: parameters of an attention block, the original's
+    divided by the operator's.
     """
     parts = [
         saved(with_reference(counts, metric=count, reference_metric=count_of_original), metric)

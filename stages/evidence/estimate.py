@@ -75,10 +75,7 @@ class Estimate:
 
     @property
     def p(self) -> float:
-        """Two-sided p of the test that a difference (not a ratio) is not 0.
-
-        NaN without a test, and where a permutation test finds that the sides overlap.
-        """
+        """Two-sided p that a difference (not a ratio) is not 0; NaN without a test, or if `sides` overlap."""
         p = 2 * min(self.p_above(0.0), self.p_below(0.0))
         return p if p <= 1 else nan
 
@@ -164,8 +161,7 @@ def welch(arm: np.ndarray, reference: np.ndarray, confidence: float, ratio: bool
 
     Args:
         arm, reference: one number for every unit of inference, [n] and [m].
-        confidence: of the interval.
-        ratio: whether logarithms are compared.
+        confidence, ratio: as for `between`.
 
     Returns:
         The difference of the means or the ratio of the geometric means, without an interval or a test where an arm has
@@ -185,14 +181,11 @@ def welch(arm: np.ndarray, reference: np.ndarray, confidence: float, ratio: bool
 
 
 def of_means(arm: tuple[float, float, int], reference: tuple[float, float, int], confidence: float) -> Estimate:
-    """Compares two arms of which no more is known than a mean, a variance and a number of units each.
+    """Computes the difference of two means by Welch's t from means and variances alone; its unit is that of `welch`.
 
     Args:
         arm, reference: mean, sample variance and number of units of either; two units at least.
-        confidence: of the interval of Welch's t.
-
-    Returns:
-        The difference of the means, its unit as for `welch`.
+        confidence: of the interval.
     """
     (mean, variance, n), (reference_mean, reference_variance, m) = arm, reference
     squares = variance / n, reference_variance / m
@@ -206,16 +199,13 @@ def of_means(arm: tuple[float, float, int], reference: tuple[float, float, int],
 def paired(arm: np.ndarray, reference: np.ndarray, confidence: float, ratio: bool = False) -> Estimate:
     """Compares two arms that have a run of every seed each, by Student's t of their differences.
 
-    Differences that are all equal have no interval and no test.
-
     Args:
         arm, reference: one number for every seed, in the same order [n].
-        confidence: of the interval.
-        ratio: whether logarithms are compared.
+        confidence, ratio: as for `between`.
 
     Returns:
-        The mean difference or the ratio of the geometric means; of a ratio, `error` stays that of the logarithm. The
-        unit is given as pre-training seeds; a caller with other pairs replaces it.
+        The mean difference or the ratio of the geometric means, whose `error` stays that of the logarithm; without an
+        interval or a test where all differences are equal. The unit is given as for `welch`.
     """
     differences = np.log(arm / reference) if ratio else arm - reference
     mean, sd, low, high = mean_interval(differences, confidence)
@@ -230,8 +220,7 @@ def spreads(sd: float, reference_sd: float, freedom: tuple[int, int], confidence
     """Estimates the ratio of two standard deviations, `sd` over `reference_sd`, taking what varies to be normal.
 
     Args:
-        sd, reference_sd: of either arm.
-        freedom: the degrees of freedom of either.
+        sd, reference_sd, freedom: the standard deviations of the arms, and the degrees of freedom of either.
         confidence: of the interval, which is that of the F distribution.
 
     Returns:

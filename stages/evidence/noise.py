@@ -25,14 +25,11 @@ def summary(levels: np.ndarray, scores: np.ndarray) -> dict[str, float]:
 
 
 def measures(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """The summary of every curve of two levels or more: one row for each of its three numbers.
+    """The `summary` of every curve of two levels or more, in rows of `keys`, `measure` (a key of it) and `value`.
 
     Args:
         rows: one row per score, with columns `level` and `value`.
         keys: the columns that the rows of one curve agree in, those of its run among them.
-
-    Returns:
-        `keys`, `measure` (a key of what `summary` returns) and `value`.
     """
     numbers = [
         (*values, *measure)

@@ -15,11 +15,9 @@ PRETRAINING_SEED = 1  # one pre-training run per operator and size, seed 1 (the 
 
 
 def glue() -> pd.DataFrame:
-    """Reads the metrics of the models that were fine-tuned after all of pre-training.
+    """Reads the metrics of the models that were fine-tuned after all of pre-training, as observations, in fractions.
 
-    Returns:
-        Observations, the values as fractions: every metric of 2 sizes x 3 operators x 8 tasks (without WNLI) x 5
-        fine-tuning seeds.
+    There is every metric of 2 sizes x 3 operators x 8 tasks (without WNLI) x 5 fine-tuning seeds.
     """
     return _scores(pd.read_csv(FOLDER / "courtois2024_glue_by_seed.csv"), "finetuning")
 
@@ -27,8 +25,7 @@ def glue() -> pd.DataFrame:
 def checkpoints() -> pd.DataFrame:
     """Reads the metrics of the base models fine-tuned, with one seed, from 18 intermediate checkpoints (Figure 3).
 
-    Returns:
-        Observations, the values as fractions; `condition` has the step of the checkpoint (`step=NUMBER`).
+    They are observations, the values as fractions; `condition` has the step of the checkpoint (`step=NUMBER`).
     """
     frame = pd.read_csv(FOLDER / "courtois2024_glue_by_checkpoint.csv")
     return _scores(frame, "convergence")
@@ -52,13 +49,10 @@ def _scores(frame: pd.DataFrame, stage: str) -> pd.DataFrame:
 
 
 def validation_loss() -> pd.DataFrame:
-    """Reads the validation loss of the six pre-training runs, which was taken every 250 steps.
+    """Reads the validation loss of the six pre-training runs, taken every 250 steps, in nats per masked token.
 
-    The file has the last step of a run twice, as the loss was evaluated again after training; the second value is left
-    out, as in the paper's figure.
-
-    Returns:
-        Observations, the values in nats per masked token; `condition` has the training step (`step=NUMBER`).
+    They are observations; `condition` has the training step (`step=NUMBER`). The file has the last step of a run twice,
+    as the loss was evaluated again after training; the second value is left out, as in the paper's figure.
     """
     frame = pd.read_csv(FOLDER / "courtois2024_pretraining_loss.csv")
     frame = _ordered(frame.drop_duplicates(["size", "operator", "step"], keep="first"))

@@ -83,15 +83,12 @@ def summarise(rows: pd.DataFrame, confidence: float) -> Summary:
 
 
 def summaries(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.DataFrame:
-    """Summarises every group of runs.
+    """Summarises every group of runs in one row, with the columns `keys` and the fields of Summary.
 
     Args:
         rows: as for `units`.
         keys: the columns that the runs of one group agree in.
         confidence: of the intervals.
-
-    Returns:
-        `keys` and the fields of Summary, one row per group.
     """
     groups = rows.groupby(keys, dropna=False, sort=False)
     cells = [dict(zip(keys, values, strict=True)) | asdict(summarise(runs, confidence)) for values, runs in groups]
@@ -188,15 +185,12 @@ def agreement(values: np.ndarray, other: float, margin: float) -> tuple[float, f
 
 
 def verdict(p_equivalence: float, p_difference: float, alpha: float) -> str:
-    """Gives the verdict of two tests of one difference.
+    """Returns EQUIVALENT or DIFFERENT where tests of a difference show it, EQUIVALENT for both; else INCONCLUSIVE.
 
     Args:
         p_equivalence: of the two one-sided tests that it is smaller than the margin; NaN without a test.
         p_difference: of the two-sided test that it is not zero; NaN without a test.
         alpha: the level of both.
-
-    Returns:
-        EQUIVALENT or DIFFERENT where that is shown, EQUIVALENT where both are; INCONCLUSIVE otherwise.
     """
     if p_equivalence < alpha:
         return EQUIVALENT

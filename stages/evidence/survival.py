@@ -23,15 +23,12 @@ MEANS = ["mean", "sd", "low", "high", "runs", "never", "horizon"]
 
 
 def first_below(steps: pd.Series, losses: pd.Series, threshold: float) -> tuple[int, bool]:
-    """Finds the step at which a run first falls below a threshold, and whether it does.
+    """Returns the step of the first evaluation below a threshold and True, or the last step and False.
 
     Args:
         steps: of its evaluations, increasing.
         losses: at these steps.
         threshold: in the unit of the losses.
-
-    Returns:
-        The step of the first evaluation below the threshold and True, or the last step and False.
     """
     below = steps[losses < threshold]
     return (int(below.iloc[0]), True) if len(below) else (int(steps.iloc[-1]), False)

@@ -14,14 +14,10 @@ SUMMARY = ["protocol", "operator", "metric", "n", "mean", "sd", "low", "high"]
 
 
 def measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """Makes the quantities of translation of which every run has one number.
+    """Makes, from observations, the quantities of translation of which every run has one number.
 
-    Args:
-        rows: observations.
-
-    Returns:
-        Rows without a condition: for every metric by epoch `final_METRIC`, of the last epoch of protocol and operator;
-        `peak_training_accuracy`; and what is measured once (BLEU; the error of a sequence task).
+    The rows have no condition: for every metric by epoch `final_METRIC`, of the last epoch of protocol and operator;
+    `peak_training_accuracy`; and what is measured once (BLEU; the error of a sequence task).
     """
     rows = rows[rows["stage"] == STAGE]
     by_epoch = with_epochs(rows)
@@ -58,8 +54,7 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
 def summaries(measured: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Summarises measurements of the stage translation and times per step (STEPS) over seeds or rounds.
 
-    Columns: SUMMARY. protocol: for the sequence tasks, the task. low and high: the t interval of the mean; NaN for a
-    single run.
+    Columns: SUMMARY. protocol: for sequence tasks, the task. low, high: the mean's t interval; NaN for a single run.
     """
     measured = measured[(measured["stage"] == STAGE) | measured["metric"].isin(STEPS)]
     names = measured["protocol"].where(measured["metric"] != "error", measured["task"])

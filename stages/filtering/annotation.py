@@ -23,13 +23,11 @@ MOST = 0.5  # share of short lines, or of characters that are no letters, above 
 
 
 def quality_warnings(text: str) -> tuple[str, ...]:
-    """Gives a text its quality warnings, by the rules of OSCAR's producer (oscar-project/ungoliant, src/transformers).
+    """Returns a text's quality warnings, by the rules of OSCAR's producer (oscar-project/ungoliant, src/transformers).
 
-    OSCAR's documentation calls a line of `short_sentences` short below 400 bytes; its records follow 100, as for header
-    and footer: these rules give the annotations of the 63 real records of OSCAR 22.01 that the tests read.
-
-    Returns:
-        Those of `tiny`, `short_sentences`, `header`, `footer`, `noisy` that apply, in this order.
+    They are those of `tiny`, `short_sentences`, `header`, `footer`, `noisy` that apply, in this order. OSCAR's
+    documentation calls a line of `short_sentences` short below 400 bytes; its records follow 100, as for header and
+    footer: these rules give the annotations of the 63 real records of OSCAR 22.01 that the tests read.
     """
     short = [len(line.encode()) < SHORT for line in text.split("\n")]
     edge = int(len(short) * EDGE)
@@ -87,12 +85,11 @@ def missing(document: Annotations) -> list[str]:
 
 
 class Annotator:
-    """Computes the metadata that documents lack.
+    """Computes the metadata that documents lack. ValueError when the model cannot be loaded.
 
     blocklists_folder: where `compile_lists` left its files, for categories. kenlm_model: path of the model that gives
     harmful_pp. quality_rules: whether warnings are computed. With None, or False, that kind of metadata stays unknown
     where it is missing. `unknown`: for each kind the number of documents of which it stayed unknown so far.
-    ValueError when the model cannot be loaded.
     """
 
     def __init__(self, blocklists_folder: str | None, kenlm_model: str | None, quality_rules: bool):

@@ -2,8 +2,7 @@
 
 A category is a folder with `domains` and `urls`, plain or compressed (.gz, .zst). An address has the categories of its
 host, of every parent domain, and of the address without its query, as in OSCAR 23.01 (oscar-project/ut1-rs). An entry
-is kept as a 64-bit hash and the number of its category, 9 bytes, in sorted, memory-mapped arrays: all processes of a
-machine share one copy.
+is a 64-bit hash and the number of its category, 9 bytes, in sorted, memory-mapped arrays that all processes share.
 """
 
 import hashlib
@@ -30,10 +29,7 @@ LONGEST_NAME = 253  # characters of a host's name, at most (RFC 1035, section 2.
 def folders(root: Path) -> dict[str, list[Path]]:
     """Finds the categories below a folder, sorted by name, and the files of each one's lists.
 
-    Folders that are links are left out: they are second names of a category.
-
-    Raises:
-        ValueError: there is no category, or there are more than CATEGORIES.
+    Links are left out: they are second names of a category. ValueError for no category, or more than CATEGORIES.
     """
     categories = {}
     for folder in sorted(root.iterdir()) if root.is_dir() else ():
@@ -55,18 +51,11 @@ def folders(root: Path) -> dict[str, list[Path]]:
 
 
 def compile_lists(settings: dict, folder: Path) -> dict:
-    """Job: compiles the lists of all categories for `Blocklist`.
+    """Job: compiles lists for `Blocklist`. settings: root, the folder of the lists.
 
-    Args:
-        settings: root, the folder of the lists.
-        folder: the job's own. It gets the entries' hashes, sorted (hashes.npy, uint64 [entries]), the number of each
-            one's category (numbers.npy, uint8 [entries]), and the categories by number (names.json).
-
-    Returns:
-        The number of different entries by category.
-
-    Raises:
-        ValueError: a line is no text in UTF-8, or a category has no entry, so that it would exclude nothing.
+    Leaves in `folder`, the job's own, the entries' hashes, sorted (hashes.npy, uint64 [entries]), the number of each
+    one's category (numbers.npy, uint8 [entries]), and the categories by number (names.json). Returns the number of
+    different entries by category. ValueError when a line is not UTF-8, or a category has no entry and excludes nothing.
     """
     categories = folders(Path(settings["root"]))
     parts = []

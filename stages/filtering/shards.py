@@ -86,15 +86,11 @@ def _tallies(fates: dict[tuple | None, list[int]]) -> list[list]:
 
 
 def select(kept: Path, target: Path, chosen: Iterable[int]) -> int:
-    """Copies lines of a shard of kept documents.
+    """Copies lines of a shard of kept documents; returns their number of bytes, without line feeds.
 
     Args:
-        kept: the shard.
-        target: the file to write.
+        kept, target: the shard, and the file to write.
         chosen: sorted numbers of the lines, from 0.
-
-    Returns:
-        The bytes of the lines, without line feeds.
     """
     size, previous = 0, -1
     lines = reading.lines(kept)
@@ -107,15 +103,9 @@ def select(kept: Path, target: Path, chosen: Iterable[int]) -> int:
 
 
 def sample(total: int, count: int, seed: int) -> np.ndarray:
-    """Draws numbers without replacement, all sets equally likely; memory grows with `count`, not with `total`.
+    """Draws `count` different numbers from [0, total), all sets equally likely, and returns them sorted, [count].
 
-    Args:
-        total: the numbers are from [0, total).
-        count: how many are drawn.
-        seed: of the draw.
-
-    Returns:
-        [count], sorted.
+    Memory grows with `count`, not with `total`.
     """
     random = np.random.default_rng(seed)
     left_out = count > total / 2  # then draws what is left out: the fewer are drawn, the fewer come twice

@@ -31,10 +31,7 @@ def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[Fine
 
     At the first size, the reference is also fine-tuned from the weights that its pre-training starts from, which shows
     what pre-training is worth. The observations of these runs name `baselines` as their stage, and no model is kept.
-
-    Args:
-        settings: all of params.yaml.
-        models: protocol, operator and size of each.
+    models: protocol, operator and size of each.
     """
     untrained = [
         (protocol, NOT_PRETRAINED, size)
@@ -75,16 +72,12 @@ def _predictions_table(run: FinetuningRun, folder: Path) -> pd.DataFrame:
 
 
 def described(run: FinetuningRun, rows: list[Observation], folder: Path, variant: dict) -> str:
-    """Writes the card of the model of one run.
+    """Writes the card of the model of one run, and returns it: the text of README.md.
 
     Args:
-        run: the run that trained the model.
-        rows: the observations of the run.
+        run, rows: the run that trained the model, and its observations.
         folder: where the model will stand.
         variant: the settings of the operator, as `Settings.variant` gives them.
-
-    Returns:
-        The text of README.md.
     """
     operator, task = rows[0].operator, run.task
     text = (
@@ -99,12 +92,8 @@ def described(run: FinetuningRun, rows: list[Observation], folder: Path, variant
 def outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[Iterable[Observation], dict]:
     """Writes the predictions of every protocol, operator and size, and the models that other stages test.
 
-    Args:
-        settings: all of params.yaml.
-        done: every run, model by model, with the folder and the result of its job.
-
-    Returns:
-        Every metric of every run, and for the record of the stage the sum of the seconds of training.
+    done: every run, model by model, with the folder and the result of its job. Returns every metric of every run, and
+    for the record of the stage the sum of the seconds of training.
     """
     with temporary_sibling(PREDICTIONS) as output:
         output.mkdir()

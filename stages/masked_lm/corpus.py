@@ -50,10 +50,8 @@ def batch_indices(seed: int, step: int, batch_size: int, sequences: int) -> np.n
     Every epoch is a new permutation of all sequences, and a batch may reach across the end of an epoch.
 
     Args:
-        seed: of the run.
-        step: number of the update, from 0.
-        batch_size: sequences of a batch.
-        sequences: number of training sequences.
+        seed, step: the run's seed, and the number of the update, from 0.
+        batch_size, sequences: numbers of sequences in a batch, and in the whole training split.
     """
     positions = step * batch_size + np.arange(batch_size)
     epochs = positions // sequences

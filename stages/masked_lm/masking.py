@@ -72,15 +72,12 @@ class MaskedLMLoss(nn.Module):
         self.model = model
 
     def forward(self, inputs: Tensor, positions: Tensor, targets: Tensor) -> Tensor:
-        """Sums the cross-entropy over the chosen tokens.
+        """Sums the cross-entropy over the chosen tokens, in nats, to a float32 scalar.
 
         Args:
             inputs: token ids [batch, n].
             positions: [k] of the chosen tokens in the flattened inputs.
             targets: ids [k]; IGNORED where a position does not count.
-
-        Returns:
-            The sum in nats, a float32 scalar.
         """
         hidden = self.model.bert(inputs).last_hidden_state.flatten(0, 1)
         logits = self.model.cls(hidden[positions])

@@ -51,7 +51,7 @@ def length(recipe: Pretraining, sequences: int) -> int:
 
 
 def sequence_length(recipe: Pretraining, step: int, steps: int, longest: int) -> int:
-    """Returns the length of the sequences that an update trains on: short ones first, where the recipe asks for that.
+    """Returns the length in tokens of the sequences of an update: short ones first, where the recipe asks for that.
 
     Attention over n tokens that is still uniform dilutes what one neighbour says to one part in n, so that a model
     learns to attend sooner from short sequences. Devlin et al. 2018 (appendix A.2) trained nine tenths of the steps on
@@ -64,9 +64,6 @@ def sequence_length(recipe: Pretraining, step: int, steps: int, longest: int) ->
         step: number of the update, from 0.
         steps: number of updates of the whole run.
         longest: tokens of a packed sequence, a multiple of the short length.
-
-    Returns:
-        The length in tokens.
     """
     warmup = recipe.sequence_length_warmup
     return warmup.length if warmup and step < round(warmup.share * steps) else longest

@@ -57,8 +57,7 @@ class Trainer:
     """The model of a run, its optimiser and its updates, in this process.
 
     Args:
-        run: what is trained.
-        corpus: the data.
+        run, corpus: what is trained, and the data.
         checkpoint: the file of the run's state. It is neither read nor written here; errors name it.
     """
 
@@ -80,10 +79,7 @@ class Trainer:
         return distributed.replicated(loss_of)
 
     def advance(self, step: int) -> tuple[float, int, float, float]:
-        """Makes one update.
-
-        Args:
-            step: number of the update, from 0.
+        """Makes the update whose number, from 0, is `step`.
 
         Returns:
             The loss summed over this process's masked tokens, in nats; the number of masked tokens of the whole batch,
@@ -122,8 +118,7 @@ def _backward(
 
     Args:
         loss_of: the loss, `Trainer._loss_of`.
-        inputs: masked token ids [batch, n], this process's share of the batch.
-        sequences: the ids before masking [batch, n].
+        inputs, sequences: token ids after and before masking, each [batch, n]; this process's share of the batch.
         chosen: which of them are predicted [batch, n], boolean.
         count: number of masked tokens of the whole batch, over all processes.
         recipe: of pre-training; its `micro_batch_size` and `precision` are used.

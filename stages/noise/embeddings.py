@@ -125,11 +125,9 @@ def noise(
     Args:
         model: a fine-tuned model.
         kind: the reading of the paper's words, one of those that `factor` lists.
-        place: where the noise enters, word_embeddings or embedding_output.
-        level: the strength of the noise, as a share of the norm.
-        norm: the average norm of the embeddings.
+        place, spared: as in `average_norm`.
+        level, norm: as in `factor`.
         seed: the noise seed.
-        spared: ids of the tokens that take no noise.
     """
     generator = torch.Generator(device()).manual_seed(seed)
     ignored = torch.tensor(spared, device=device())
@@ -148,7 +146,7 @@ def noise(
 
 
 def factor(G: Tensor, kind: str, level: float, norm: float) -> Tensor:
-    """Computes the factors by which standard Gaussian vectors are multiplied to be the noise.
+    """Computes the factors [..., 1], one per vector, by which standard Gaussian vectors are multiplied to be the noise.
 
     Args:
         G: [..., h], standard Gaussian vectors.
@@ -156,9 +154,6 @@ def factor(G: Tensor, kind: str, level: float, norm: float) -> Tensor:
             direction, of exactly the norm level x norm; unit, standard Gaussian noise times the level.
         level: the strength of the noise, as a share of the norm.
         norm: the average norm of the embeddings, which `unit` does not use.
-
-    Returns:
-        [..., 1], one factor for every vector.
     """
     if kind == "exact_norm":
         return level * norm / G.norm(dim=-1, keepdim=True)

@@ -38,10 +38,8 @@ def count(name: str, variant: dict, size: str, model: dict[str, int], deviation:
     """Counts one operator or variant at one size.
 
     Args:
-        name: of the operator or the variant.
-        variant: its settings, as Settings.variant returns them.
-        size: name of the size in `models`.
-        model: what `models` has for it.
+        name, variant: name of the operator or the variant, and its settings, as Settings.variant returns them.
+        size, model: name of the size in `models`, and what `models` has for it.
         deviation: standard deviation of a new weight.
 
     Returns:

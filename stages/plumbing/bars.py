@@ -12,11 +12,8 @@ LINE = "{desc}: {n_fmt} of {total_fmt}, {elapsed} so far, about {remaining} to g
 class Bar(tqdm):
     """tqdm's bar; where standard error is no terminal, a thread instead prints a line every EVERY seconds.
 
-    It prints even while the count stands still, so that a long step is seen to be at work.
-
-    Args:
-        arguments, options: passed to tqdm.
-        silent: whether nothing is printed at all, as in all but the first of several processes.
+    It prints even while the count stands still, so that a long step is seen to be at work. Nothing at all is printed
+    where `silent` is true, as in all but the first of several processes; the other arguments are passed to tqdm.
     """
 
     def __init__(self, *arguments, silent: bool = False, **options):

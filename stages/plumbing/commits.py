@@ -20,9 +20,7 @@ REMEDY = (
 
 @cache
 def commit(repository: str, revision: str, key: str, kind: str = "dataset") -> str:
-    """Finds the commit that a branch or tag names now.
-
-    A process asks once and keeps to the answer, so that all it reads is of one commit even if the branch moves.
+    """Finds the commit that a branch or tag names; a process asks once, so that all it reads is of one commit.
 
     Args:
         repository: a name on the hub, or a folder of the same layout.
@@ -90,10 +88,7 @@ def dataset(
 
 @contextmanager
 def explained(what: str) -> Iterator[None]:
-    """Turns what the hub's libraries raise in the body into one ValueError, which ends with a remedy.
-
-    what: the beginning of its message: the key of params.yaml and what this key names.
-    """
+    """Turns errors of the hub's libraries into a ValueError that begins with `what`: a key, and what the key names."""
     from datasets.exceptions import DatasetsError
     from huggingface_hub.errors import HTTPError  # of whichever HTTP library the hub's package uses
 

@@ -13,8 +13,7 @@ def require_listed(value: str, key: str, allowed: Collection[str], where: str) -
     Args:
         value: the name.
         key: the key of params.yaml, or the argument of the command line, that holds it.
-        allowed: the allowed names.
-        where: what lists the allowed names, for the message.
+        allowed, where: the allowed names, and what lists them, for the message.
 
     Raises:
         ValueError: the name is not allowed; the message lists the allowed ones and suggests the nearest.
@@ -33,8 +32,7 @@ def did_you_mean(given: str, allowed: Iterable[str]) -> str:
 def message(error: BaseException) -> str:
     """Returns the message of an error, with a remedy where memory or disk ran out or a file may not be written.
 
-    PyTorch's errors, and that of safetensors for a full disk, are recognised by name or message, because neither
-    library is loaded here.
+    PyTorch's errors, and that of safetensors for a full disk, are known by name or message: neither is loaded here.
     """
     # the thread that libraries start to load weights is refused where the memory of a process is limited
     refused = ("can't allocate memory", "can't start new thread")
@@ -52,10 +50,7 @@ def message(error: BaseException) -> str:
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Ends the program with a message and no traceback where the body raises what a user can mend, or is interrupted.
-
-    The exit status is 1, or 130 after an interrupt (Ctrl-C).
-    """
+    """Ends the program with a message, not a traceback: status 1 for an error that a user can mend, 130 for Ctrl-C."""
     try:
         yield
     except KeyboardInterrupt:

@@ -104,15 +104,12 @@ def delete(path: Path) -> None:
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Writes bytes, or text as UTF-8, to `path`, and makes the folders above it.
-
-    The content is on the disk before the name is, so that not even a crash of the machine leaves half a file.
-    """
+    """Writes bytes, or text as UTF-8, to `path`, and makes the folders above it."""
     data = content.encode() if isinstance(content, str) else content
     with temporary_sibling(path) as temporary, temporary.open("wb") as file:
         file.write(data)
         file.flush()
-        os.fsync(file.fileno())
+        os.fsync(file.fileno())  # on the disk before the name is, so that no crash of the machine leaves half a file
 
 
 def write_table(path: Path, frame: "pd.DataFrame") -> None:
@@ -132,11 +129,9 @@ def place(source: Path | str, target: Path | str) -> None:
 def read_once(number: int) -> Callable[[Callable], Callable]:
     """Returns a decorator that caches a function's results for as long as the files among its arguments do not change.
 
-    So the jobs of a worker share what they read. The arguments alone would not do as the key of the cache: the workers
-    of a cluster outlive a stage, and may serve several checkouts, in which one relative path names different files.
-
-    Args:
-        number: how many results are kept, those that were used last.
+    It keeps the `number` results that were used last, so that the jobs of a worker share what they read. The arguments
+    alone would not do as the key of the cache: the workers of a cluster outlive a stage, and may serve several
+    checkouts, in which one relative path names different files.
     """
 
     def keeping(function: Callable) -> Callable:

@@ -27,11 +27,7 @@ LIBRARIES = ("tokenizers", "torch", "transformers", "numpy", "scikit-learn", "sc
 def closure(source: Path) -> frozenset[Path]:
     """Finds the files of this repository that `source` imports, directly or through others, itself included.
 
-    Args:
-        source: a Python file of this repository.
-
-    Returns:
-        Python files, and for a module with a YAML file of the same name in its folder that file, as a part of it.
+    A YAML file that lies next to a module and has its name counts as a part of the module.
     """
     files, added = set(), {source.resolve()}
     while added:
@@ -69,9 +65,7 @@ def modules(source: Path) -> list[str]:
 def code_digest(source: Path, as_loaded: bool = False) -> str:
     """Computes one SHA-256 over the names and contents of the closure of `source`.
 
-    Args:
-        source: a Python file of this repository.
-        as_loaded: take every file as this process first hashed it, about when it imported it, and not as it is now.
+    as_loaded: take every file as this process first hashed it, about when it imported it, and not as it is now.
     """
     content = _first_digest if as_loaded else sha256
     hashed = hashlib.sha256()
@@ -87,11 +81,10 @@ _first_digest = cache(sha256)
 def of_jobs(function: Callable, jobs: Sequence[tuple[dict, tuple[Path, ...]]]) -> list[str]:
     """Computes the fingerprints of jobs that call one function.
 
-    An input counts by its content and by its path relative to the working directory.
-
     Args:
         function: the function that all jobs call.
-        jobs: for each job its settings (JSON), and its input files and folders.
+        jobs: for each job its settings (JSON), and its input files and folders. An input counts by its content and by
+            its path relative to the working directory.
 
     Returns:
         For each job, in their order, the first 32 hexadecimal digits of a SHA-256.
@@ -114,12 +107,7 @@ def of_jobs(function: Callable, jobs: Sequence[tuple[dict, tuple[Path, ...]]]) -
 def identity(function: Callable, as_loaded: bool = False) -> list:
     """Returns what decides the result of a function in addition to its arguments.
 
-    Args:
-        function: a function of this repository.
-        as_loaded: as in `code_digest`.
-
-    Returns:
-        The function's qualified name, the digest of its code, and the version of every one of LIBRARIES by name.
+    In order: its qualified name, its `code_digest`, which takes `as_loaded`, and the versions of LIBRARIES by name.
     """
     versions = {library: metadata.version(library) for library in LIBRARIES}
     return [function.__qualname__, code_digest(Path(inspect.getfile(function)), as_loaded), versions]

@@ -54,13 +54,8 @@ def take(gpus: tuple[str, ...]) -> FileLock:
     """Binds this worker process to the GPU that the fewest workers of this user hold, by CUDA_VISIBLE_DEVICES.
 
     It must come before any library is loaded that asks for a GPU, since the variable is read then, and only once.
-    Every worker locks a numbered place on its GPU; place 0 of every GPU is tried first, then place 1 of every GPU.
-
-    Args:
-        gpus: identifiers, as `visible` returns them; at least one.
-
-    Returns:
-        The lock on the place, which holds until the process ends.
+    Every worker locks a numbered place on its GPU; place 0 of every GPU is tried first, then place 1 of every GPU. The
+    lock is returned, and holds until the process ends. gpus: at least one identifier, as `visible` returns them.
     """
     folder = private_folder()
     for place, gpu in ((place, gpu) for place in count() for gpu in gpus):

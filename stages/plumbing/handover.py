@@ -131,11 +131,8 @@ def output_digests(stage: str, arguments: dict[str, str]) -> dict[str, str | Non
     """Computes the SHA-256 of every file that a stage has left, by the file's path; None for a link that leads nowhere.
 
     Left out are its record in data/runs, which will hold these digests, and finished jobs in data/results, which no
-    other stage reads and which have checksums of their own.
-
-    Args:
-        stage: its name in dvc.yaml; one that is not there has left nothing.
-        arguments: the values of its matrix, by name.
+    other stage reads and which have checksums of their own. A stage that is not in dvc.yaml has left nothing.
+    arguments: the values of the stage's matrix, by name.
     """
     outputs = paths(pipeline().get(stage, {"outs": []})["outs"], arguments)
     files = [file for path in outputs if not _below(path, (RUNS, RESULTS)) for file in _files(path)]
@@ -143,11 +140,8 @@ def output_digests(stage: str, arguments: dict[str, str]) -> dict[str, str | Non
 
 
 def seconds_taken(command: str) -> float:
-    """Returns how many seconds a command took, by its record; NaN where there is no record, or no time in it.
-
-    The record is JSON, as `require_inputs` has found before.
-    """
-    record = _record(command)
+    """Returns how many seconds a command took, by its record; NaN where there is no record, or no time in it."""
+    record = _record(command)  # which is JSON, as `require_inputs` has found before
     return json.loads(record.read_text()).get("seconds", nan) if record.exists() else nan
 
 

@@ -40,8 +40,7 @@ from stages.plumbing.files import RESULTS
 from stages.plumbing.run import Run
 
 FOLDER = Path("data/jobs")
-# Errors that a user can mend: the message says how, and no traceback is shown. Writing weights to a full disk raises a
-# SafetensorError.
+# Errors that a user can mend, shown without a traceback. Writing weights to a full disk raises a SafetensorError.
 MENDABLE = (ValueError, OSError, MemoryError, SafetensorError)
 OTHER_CODE = (
     "  its worker has loaded other code, or has other versions of libraries, than this checkout; restart the worker"
@@ -228,19 +227,14 @@ def _one(
     devices: tuple[str, ...] | None,
     identity: list | None,
 ) -> str | None:
-    """Does one job in a worker process, unless another has done it.
+    """Does one job in a worker process, unless another has done it; returns the text of an error, None if it is done.
 
     Args:
-        function: the job function.
-        job: the job to do.
-        folder: the job's folder, as an absolute path.
+        function, job, folder: the job function, the job to do, and the job's folder as an absolute path.
         directory: the working directory of the stage, to which all relative paths refer.
         devices: GPUs of which the worker takes one; empty for none; None where it is to look for those of its machine.
         identity: `fingerprints.identity` of the function where the jobs were planned, for a worker of a cluster, which
             may have loaded other code long before; None for a worker that this stage has started.
-
-    Returns:
-        The text of the error; None where the job is done.
     """
     if identity is not None and identity != fingerprints.identity(function, as_loaded=True):
         return OTHER_CODE

@@ -56,10 +56,9 @@ def complete(folder: Path, tokenizer: Path, length: int, card: str) -> None:
     """Adds the tokenizer, its configuration and the card to a folder that has weights and configuration.
 
     Args:
-        folder: the folder of the model.
+        folder, card: the folder of the model, and the text of its README.md.
         tokenizer: a tokenizer.json of the `tokenizers` library, with BERT's special tokens.
         length: the longest sequence of the model, in tokens.
-        card: the text of README.md.
     """
     place(tokenizer, folder / "tokenizer.json")
     settings = SPECIAL | {
@@ -80,19 +79,15 @@ def card(
     task: str,
     measured: dict[tuple[str, str, str], float],
 ) -> str:
-    """Renders a model card with metadata that the hub understands.
+    """Renders a model card, the text of README.md, with metadata that the hub understands.
 
     Args:
         folder: where the model will stand, as the example in the card names it.
-        title: the heading of the card.
-        text: what the model is, as Markdown.
+        title, text: the heading of the card, and what the model is, as Markdown.
         operator: the name of its operator in params.yaml.
         variant: what `Settings.variant` returns for this name, with the file and digest of a user's own operator.
         task: the hub's name of the task, such as `fill-mask`.
         measured: values by (name of the data, part of the data, metric); they are rounded to six decimals.
-
-    Returns:
-        The text of README.md.
     """
     from huggingface_hub import EvalResult, ModelCard, ModelCardData
 

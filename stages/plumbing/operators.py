@@ -35,13 +35,10 @@ class Description:
 
 
 def described(users_file: Path | None = None) -> dict[str, Description]:
-    """Reads the descriptions of all operators, those of this repository first.
+    """Reads the descriptions of all operators, by the operators' names, those of this repository first.
 
     Args:
         users_file: a file with operators of the user's own; None, or a file that does not exist, adds none.
-
-    Returns:
-        Descriptions by the name of the operator.
 
     Raises:
         ValueError: the file is no Python; an operator in it lacks an attribute of Description, has one of TEXTS that is
@@ -105,10 +102,8 @@ def _literals(node: ast.ClassDef) -> dict:
 def _inherited(label: str, classes: dict, below: tuple[str, ...] = ()) -> dict:
     """Returns the literals of a class and its bases, by name; the class precedes its bases, a base those listed later.
 
-    Args:
-        label: the name of the class; one that is not in `classes`, such as nn.Module, has no literals.
-        classes: the classes of all files, as `_classes` returns them.
-        below: the names of the classes that led here as to their base, from which a circle is seen.
+    A class that `classes` (of all files, as `_classes` returns them) lacks, such as nn.Module, has no literals.
+    below: the names of the classes that led here as to their base, from which a circle is seen.
     """
     bases, literals = classes.get(label, ([], {}))
     if label in below:

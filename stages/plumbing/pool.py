@@ -84,10 +84,7 @@ def in_processes(
 
 
 def begin_server(modules: list[str]) -> None:
-    """Starts the server of processes, which then imports `modules` while this process goes on.
-
-    A server that runs already stays as it is. On any system but Linux, nothing is done.
-    """
+    """Starts the server of processes, on Linux if none runs; it imports `modules` while this process goes on."""
     if sys.platform != "linux":
         return
     multiprocessing.get_context("forkserver").set_forkserver_preload([__name__, *modules])

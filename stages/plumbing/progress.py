@@ -46,14 +46,10 @@ _Lock.add_implicit_resolver(
 
 
 def finished(settings: Settings, *names: str) -> list[str]:
-    """Returns those of the named commands that are finished, in the given order.
+    """Returns those of the named commands (`pretraining@original-tiny`) that are finished, in the given order.
 
     dvc.lock has them with today's parameters, no other command has written an input since, and their outputs are there.
     Edited code and original data do not count here; `dvc status` compares them as well, and takes its time.
-
-    Args:
-        settings: of params.yaml.
-        names: the names of commands, as in dvc.lock: `corpus`, `pretraining@original-tiny`.
     """
     stages = yaml.load(LOCK.read_text(), _Lock)["stages"] if LOCK.exists() else {}
     present = settings.model_dump(mode="json", exclude_unset=True)
@@ -79,12 +75,7 @@ def _value(section: Any, key: str) -> Any:
 
 
 def report(settings: Settings, name: str) -> None:
-    """Prints how far the chain is when a command starts; nothing for one that is not in dvc.yaml.
-
-    Args:
-        settings: of params.yaml.
-        name: the command that starts, as DVC names it: `pretraining@original-tiny`.
-    """
+    """Prints how far the chain is when the command `name` (as DVC names it) starts; nothing for one not in dvc.yaml."""
     commands = handover.commands(settings)
     if name not in commands:
         return
@@ -121,7 +112,7 @@ def touch(path: Path, changed: Iterable[Path]) -> bool:
 
 
 def expected(commands: dict[str, Command], remaining: list[str]) -> dict[str, float]:
-    """Estimates the seconds of every command, corrected by what the commands that have ended took.
+    """Estimates the seconds of every command by name, ended ones too, corrected by what those that have ended took.
 
     The factor is the seconds taken over those expected, summed over the ended commands of the same stage. Where there
     are none, it is summed over all ended commands of the same kind, with BELIEVED added to both sums: the planner's
@@ -130,9 +121,6 @@ def expected(commands: dict[str, Command], remaining: list[str]) -> dict[str, fl
     Args:
         commands: those of dvc.yaml by name.
         remaining: the names of the commands that have not ended.
-
-    Returns:
-        Seconds by name, of ended commands, too.
     """
     planned = _plan()
     frame = pd.DataFrame(

@@ -26,9 +26,7 @@ def write(folder: Path, name: str, settings: dict, result: dict) -> None:
     These files become read-only: stages hand them on as hard links, and an edit of one would be an edit of all.
 
     Args:
-        folder: the folder of the job.
-        name: the name of the job.
-        settings: the settings that decide its result, as JSON.
+        folder, name, settings: of the job; the settings are those that decide its result, as JSON.
         result: what the job function has returned, JSON.
 
     Raises:

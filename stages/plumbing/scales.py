@@ -40,13 +40,9 @@ def _changes(
 ) -> Iterator[tuple[int, int, list[str]]]:
     """Finds every change that turns a section of laptop.yaml into that of another scale.
 
-    Args:
-        base, changes: the section in laptop.yaml and in the scale's file.
-        lines, changed: the lines of these files.
-
-    Yields:
-        The number of the first line of `lines` that is replaced, from 0, the number of the line after the last, and the
-        lines that take their place.
+    `base` and `changes` are the section in laptop.yaml and in the scale's file, whose lines are `lines` and `changed`.
+    Yields the number of the first line of `lines` that is replaced, from 0, the number of the line after the last, and
+    the lines that take their place.
     """
     sections = {key.value: (key.start_mark.line, value) for key, value in base.value}
     last = _end(base, lines)
@@ -79,11 +75,7 @@ def _end(node: yaml.Node, lines: list[str]) -> int:
 
 
 def write(scale: str, path: Path) -> str:
-    """Writes a scale as params.yaml, and reports what it replaced.
-
-    Args:
-        scale: one of `names()`.
-        path: the path of params.yaml. A file there is replaced.
+    """Writes a scale, one of `names()`, as params.yaml to `path`, and reports what it replaced there.
 
     Returns:
         A text that names the scale and, where a file was replaced, the file's scale and every key in which the file

@@ -171,13 +171,9 @@ class Settings(Record):
     def finetuned(
         self, operator: str | None = None, size: str | None = None, protocol: str | None = None
     ) -> list[tuple[str, str, str]]:
-        """Lists the models that are fine-tuned on GLUE.
+        """Lists (protocol, operator, size) of every model fine-tuned on GLUE, protocol by protocol, then size by size.
 
-        Args:
-            operator, size, protocol: only models of these are listed; None stands for all that params.yaml names.
-
-        Returns:
-            (protocol, operator, size) of each model, protocol by protocol, then size by size.
+        Only models of the given operator, size and protocol are listed; None stands for all that params.yaml names.
         """
         return [
             (recipe, *model)
@@ -210,10 +206,8 @@ def _keys(record: type[Record]) -> set[str]:
 
 
 def _problem(details: dict) -> str:
-    """Words one of pydantic's errors as a line: the key, what was given, what is allowed, and a hint if there is one.
-
-    pydantic marks a mistake in the name of a map's entry, not in its value, by `[key]` after the name.
-    """
+    """Words one of pydantic's errors as a line: the key, what was given, what is allowed, and perhaps a hint."""
+    # pydantic marks a mistake in the name of a map's entry, not in its value, by `[key]` after the name
     key = ".".join(str(part) for part in details["loc"] if part != "[key]") or "the file"
     match details["type"]:
         case "extra_forbidden":

@@ -118,10 +118,7 @@ class Translation(Record):
 
     @model_validator(mode="after")
     def _recipes_use_trained_operators_and_the_original(self):
-        """Checks the lists of operators of all recipes against `translation.operators`, and for the reference.
-
-        An operator that only a recipe names would never be trained; without `original` nothing would be compared.
-        """
+        """Checks that each recipe lists `original`, to compare with, and only operators that the stage trains."""
         places = {f"protocols.{name}": protocol for name, protocol in self.protocols.items()}
         for place, recipe in (places | {"sequence_tasks": self.sequence_tasks}).items():
             for operator in recipe.operators:

@@ -18,12 +18,7 @@ SEQUENCES = 32  # the first of the validation split; averages over them differ l
 
 
 class Probes:
-    """The probes of one run.
-
-    Args:
-        run: the run, whose initial weights are drawn once more from its seed.
-        corpus: the data, on whose first SEQUENCES validation sequences models are measured.
-    """
+    """The probes of one run, whose model is measured on the first SEQUENCES validation sequences of the corpus."""
 
     def __init__(self, run: PretrainingRun, corpus: Corpus):
         self._sequences = torch.from_numpy(corpus.validation[range(min(SEQUENCES, len(corpus.validation)))])

@@ -99,8 +99,7 @@ def publish(run: PretrainingRun, log: list[dict], source: Path, step: int, outpu
     """Copies a model out of the folder of its job, and adds tokenizer and card.
 
     Args:
-        run: the run that trained the model.
-        log: of the run, as `loop.train` returns it.
+        run, log: the run that trained the model, and its log, as `loop.train` returns it.
         source: the model's folder within the folder of the job.
         step: number of updates after which the model was saved.
         output: the folder to write, under a temporary name.

@@ -26,9 +26,8 @@ def train(run: TunedRun, tokenizer: Path, train: Path, kept: Path | None = None)
     """Trains a model to answer questions.
 
     Args:
-        run: names the weights to start from, the recipe (a QuestionAnswering) and the seed. Where the weights are those
-            of a model that answers questions already, the layer that finds the answers is trained further as well;
-            otherwise that layer starts anew.
+        run: names the weights to start from, the recipe (a QuestionAnswering) and the seed. The layer that finds the
+            answers starts anew, unless the weights are those of a model that answers questions already.
         tokenizer: the file of the tokenizer.
         train: the table of questions to train on.
         kept: the folder to save the model in, if it is to be saved.
@@ -53,7 +52,7 @@ def train(run: TunedRun, tokenizer: Path, train: Path, kept: Path | None = None)
 
 
 def answer(model, table: Path, tokenizer: Path, recipe: QuestionAnswering, unanswerable: bool) -> list[str]:
-    """Answers every question of a table.
+    """Answers every question of a table by a text as it stands in its context; an empty text stands for no answer.
 
     Args:
         model: a model that `train` has trained.
@@ -61,9 +60,6 @@ def answer(model, table: Path, tokenizer: Path, recipe: QuestionAnswering, unans
         tokenizer: the file of the tokenizer.
         recipe: gives the lengths of windows, questions and answers, the stride, the precision and `null_threshold`.
         unanswerable: whether a question may be left unanswered.
-
-    Returns:
-        One text for every question, as it stands in its context; empty for no answer.
     """
     windows = _encode(table, tokenizer, recipe)
     threshold = recipe.null_threshold if unanswerable else None
@@ -79,8 +75,7 @@ def chosen_answers(contexts: pd.Series, windows: Windows, best: np.ndarray, null
 
     Args:
         contexts: the context of every question, in the order in which `windows.questions` numbers them.
-        windows: the windows of all these questions.
-        best: what `score` gives for these windows.
+        windows, best: the windows of all these questions, and what `score` gives for them.
         null_threshold: a question is left unanswered where the score for no answer is higher than that of its span by
             more than this. The score for no answer is that of [CLS], the lowest of the question's windows. None: every
             question must be answered.
@@ -114,9 +109,7 @@ def score(model, windows: Windows, answer_length: int, precision: str) -> np.nda
     Returns:
         A structured array [windows]. score: the logits of the span's first and last token, added; minus infinity where
         the window holds no token of the context. first, last: these tokens, counted from the first token of the context
-        in the window; meaningless where the score is minus infinity. null: the same sum for [CLS], which stands for no
-        answer.
-
+        in the window; meaningless where the score is minus infinity. null: the same sum for [CLS], that is, no answer.
     """
     model.eval()
     best = np.empty(len(windows), dtype=[("score", "f4"), ("first", "i4"), ("last", "i4"), ("null", "f4")])
@@ -137,8 +130,7 @@ def best_span(
     All spans are looked at, not only those between the tokens that score highest as the first and as the last.
 
     Args:
-        starts: [b, n], the score of every token as the first of a span.
-        ends: [b, n], the score of every token as the last of a span.
+        starts, ends: [b, n], the score of every token as the first of a span, and as the last of one.
         allowed: [b, n] booleans, the tokens that may be the first or the last.
         longest: the greatest number of tokens that a span may have.
 

@@ -129,10 +129,8 @@ def _answers_table(run: AnsweringRun, predicted: list[str], questions: pd.DataFr
 def outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observation], dict]:
     """Writes the predicted answers of every operator and size.
 
-    done: every run with the folder and the result of its job, those on TriviaQA first, then model by model.
-
-    Returns:
-        Both metrics of every run on SQuAD, and for the record the sum of the seconds of training, TriviaQA included.
+    done: every run with the folder and the result of its job, those on TriviaQA first, then model by model. Returns
+    both metrics of every run on SQuAD, and for the record the sum of the seconds of training, TriviaQA included.
     """
     rows, tables = [], []
     for run, folder, _ in done:

@@ -90,15 +90,12 @@ def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: i
 
 
 def cuts(tokens: int, room: int, stride: int) -> Iterator[tuple[int, int]]:
-    """Cuts a context into windows, up to the first one that reaches its end.
+    """Yields the first token of each window of a context, from 0, and the one after its last, up to the context's end.
 
     Args:
         tokens: number of tokens of the context; with 0 of them it has one window, which is empty.
         room: number of tokens of the context that a window has room for.
-        stride: tokens by which a window begins after the one before.
-
-    Yields:
-        The first token of a window, from 0, and the one after its last.
+        stride: tokens by which a window begins after the one before; none begins after one that reaches the end.
     """
     start = 0
     while True:
@@ -113,8 +110,7 @@ def token_span(places: np.ndarray, start: int, end: int) -> tuple[int, int] | No
 
     Args:
         places: [tokens, 2], the characters at which each token begins and ends (exclusive) in the text, in order.
-        start: the first character of the part.
-        end: the character after the last of the part.
+        start, end: the first character of the part, and the one after its last.
 
     Returns:
         The first and the last of these tokens; None where there is none, as for white space and for signs that the

@@ -67,17 +67,9 @@ _encoder = msgspec.json.Encoder()
 
 
 def annotations(line: bytes) -> Annotations:
-    """Reads the metadata of a record.
+    """Reads the metadata of a record, a line of JSON; returns NO_ANNOTATIONS for a record that has none.
 
-    Args:
-        line: the record as a line of JSON.
-
-    Returns:
-        The metadata; NO_ANNOTATIONS for a record that has none.
-
-    Raises:
-        ValueError: the line is no OSCAR record. It is not UTF-8 or not JSON, has no content, or a field has the wrong
-            type.
+    ValueError when the line is no OSCAR record: it is not UTF-8 or JSON, lacks content, or has a field of a wrong type.
     """
     if not _is_utf8(line):
         raise ValueError("not UTF-8")

@@ -20,10 +20,7 @@ NOTHING = "no results released"
 def answer(summaries: pd.DataFrame, settings) -> Drawing:
     """Draws the figure of the first screen: the difference in GLUE score by operator and size, with what each saves.
 
-    Args:
-        summaries: of this run's counts and scores, as `inputs.summaries` reads them.
-        settings: of the run, whose own differences are drawn only where it is known that none of its scores is at
-            chance.
+    summaries: of `inputs.summaries`. This run's differences are drawn only if its scores are known not to be at chance.
     """
     rows = inputs.contrasts(quantity="score", at=GLUE_SCORE)
     if of_run(settings, summaries)["at_chance"] != 0:  # some are, or it is not known (None)

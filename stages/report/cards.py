@@ -41,8 +41,7 @@ def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict
         "size": size,
         "banner": sentence("banner", **facts),
         "model": settings.models[size],
-        # popped, as the card lists only what else the variant sets
-        "described": described(Path(settings.operators_file))[variant.pop("operator")],
+        "described": described(Path(settings.operators_file))[variant.pop("operator")],  # the card lists the rest
         "variant": variant,
         "counts": rows.set_index("metric")["mean"],
         "training": sentence("description", **facts),

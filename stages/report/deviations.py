@@ -1,7 +1,6 @@
-"""Every setting of this run next to what the papers have.
+"""Every setting of this run next to what the papers have; a key of which the schema says nothing is shown as such.
 
 The schema of params.yaml (stages/plumbing) says of every key where data/published/protocol.yaml holds its counterpart.
-A key of which the schema says nothing is shown as such: nothing is left out.
 """
 
 import re
@@ -40,8 +39,7 @@ def compare(params: dict, protocol: dict, source: str = "courtois2024", unknown:
     """Compares every setting that a source states, or leaves open although it needs one, with this run's.
 
     Args:
-        params: the settings as nested dictionaries.
-        protocol: the content of protocol.yaml.
+        params, protocol: the settings as nested dictionaries, and the content of protocol.yaml.
         source: a key of published.PAPERS.
         unknown: by the name of a rule of the filter, how many documents lack the metadata that the rule reads.
 
@@ -66,8 +64,7 @@ def compare(params: dict, protocol: dict, source: str = "courtois2024", unknown:
 def differing(compared: pd.DataFrame) -> str:
     """Says how many rows of `compare` differ, and out of how many, as in `14 of 60`.
 
-    The second number counts the rows for which the source, its code or the setup that it follows has a value. Settings
-    that the source leaves open, and settings without effect in this run, count in neither number.
+    Settings that the source leaves open, and settings without effect in this run, count in neither number.
     """
     same, different = (compared["verdict"].isin(verdicts).sum() for verdicts in zip(*VERDICTS.values(), strict=True))
     return f"{different} of {different + same}"
@@ -96,9 +93,8 @@ def stated_of(key: str, described: Key | None) -> dict[str, tuple[str, Stated]]:
 def _row(key: str, value: object, described: Key, source: str, params: dict, facts: dict, unknown: Mapping) -> dict:
     """Compares one setting with what a source has of it, and returns a row of COLUMNS.
 
-    key: of the setting, dotted as in `pretraining.steps`. value: what this run has. described: what the schema says of
-    the key. source: a key of published.PAPERS. params: all settings as nested dictionaries. facts: the source's part of
-    protocol.yaml. unknown: by the name of a rule of the filter, how many documents lack the metadata that it reads.
+    key: dotted, as in `pretraining.steps`. value: what this run has. described: what the schema says of the key.
+    facts: the source's part of protocol.yaml. source, params and unknown are those of `compare`.
     """
     place, stated = stated_of(key, described)[source]
     row = {"setting": _name(described, key, stated), "key": key, "paper": NOT_STATED, "code": ""}
@@ -110,8 +106,7 @@ def _row(key: str, value: object, described: Key, source: str, params: dict, fac
         value_there = stated.value if isinstance(reference, dict) else reference
         row["paper" if place == "stated" else "code"] = shown(value_there)
         row["verdict"] = same if _same(stated, value, reference, source, params) else different
-    # A rule that lets documents pass for want of metadata is not the rule that the source states, even with equal
-    # values. Only harmful_pp has a setting that drops such documents instead.
+    # A rule that lets documents without metadata pass is not the source's; only harmful_pp has a setting to drop them.
     dropped = described.rule == "harmful_pp" and params["filtering"]["missing_harmful_pp"] == "drop"
     if not dropped and (missing := unknown.get(described.rule, 0)):
         row |= {"run": f"{row['run']}; {missing:,} documents have no such metadata and pass", "verdict": DIFFERS}
@@ -123,8 +118,7 @@ def _row(key: str, value: object, described: Key, source: str, params: dict, fac
 def _fixed(entry: dict, facts: dict) -> dict:
     """Makes the row, of COLUMNS, for what no setting changes and this run does otherwise than the source.
 
-    entry: of deviations.yaml: `setting` (a name), `run` (what is done here), and `stated` or `released_code` (a place
-    in that part of `facts`, the source's part of protocol.yaml).
+    entry: `setting` (a name), `run` (what is done here), and as `stated` or `released_code` a place in that of `facts`.
     """
     place = "stated" if "stated" in entry else "released_code"
     row = {"setting": entry["setting"], "key": "", "paper": NOT_STATED, "code": "", "run": entry["run"]}
@@ -143,10 +137,7 @@ def _idle(key: str, described: Key, params: dict) -> str:
 
 
 def _same(stated: Stated, value: object, reference: object, source: str, params: dict) -> bool:
-    """Whether this run has a setting, and the keys that `stated.also` names, as the source has them.
-
-    reference: what the protocol has at `stated.place`; it counts only where `stated` itself names no value.
-    """
+    """Whether a setting, and those in `stated.also`, are as in the source: `stated.value` or, without it, `reference`."""
     others = [
         (other_value, stated_of(key, described)[source][1])
         for key, other_value, described in keys.walk(Settings, params)
@@ -195,8 +186,7 @@ def find(tree: dict, place: str, key: str) -> object:
     """Looks up the value, or the section as a dictionary, at a place of nested dictionaries.
 
     Args:
-        tree: the dictionaries.
-        place: names with full stops between, such as `pretraining.steps`.
+        tree, place: the dictionaries, and names with full stops between, such as `pretraining.steps`.
         key: the key of params.yaml that the message of an error names.
 
     Raises:

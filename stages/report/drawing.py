@@ -38,8 +38,7 @@ DASHED, CONSTANT = (0, (4, 3)), "constant answer"  # a stroke, and the name of a
 class Drawing(Shown):
     """A figure. alternative: what it shows, in words.
 
-    files: its bytes by format, `svg` and `pdf`. pieces: every panel as an SVG by itself, for pages of any width, and
-    the legend, if there is one, as the last.
+    files: its bytes by format, `svg` and `pdf`. pieces: every panel as an SVG by itself, and the legend, if any, last.
     """
 
     alternative: str
@@ -62,16 +61,12 @@ def style(operator: str) -> tuple:
 def panels(
     groups: list[tuple[str, pd.DataFrame]], draw: Callable[[Axes, pd.DataFrame], None], width: float, height: float
 ) -> dict:
-    """Draws one panel per group, and one legend.
+    """Draws a panel per group, and one legend; returns a dict of `files` (all panels together) and `pieces` of Drawing.
 
     Args:
         groups: (title, rows) of each panel.
         draw: draws the rows of a panel into its axes.
-        width: of a panel, in inches.
-        height: of a panel, in inches.
-
-    Returns:
-        `files`: all panels together, by format; `pieces`: every panel as an SVG by itself, and the legend as the last.
+        width, height: of a panel, in inches.
     """
     whole, handles = _figure(groups, draw, width, height)
     _add_legend(whole, handles, min(ROW, len(groups)))
@@ -98,15 +93,13 @@ def drawing(
     """Draws a figure with a panel for each group of rows.
 
     Args:
-        name: of its files.
-        title: of the figure.
+        name, title: the name of its files, and the title of the figure.
         stage: the stage of the pipeline whose numbers it shows.
         groups: (title, rows) of each panel; without any, the figure is empty.
         draw: draws the rows of a panel into its axes.
         describe: says in words, without a full stop, what a panel of these rows shows.
         size: width and height of a panel, in inches.
-        csv: the numbers drawn.
-        more: further fields of Drawing.
+        csv, more: the numbers drawn, and further fields of Drawing.
     """
     drawn = panels(groups, draw, *size) if groups else {"files": {}, "pieces": ()}
     words = " ".join(f"{label + ': ' if label else ''}{describe(rows)}." for label, rows in groups)
@@ -127,11 +120,9 @@ def curve(axes: Axes, rows: pd.DataFrame, operator: str, across: str = "step", *
     """Draws the mean over an operator's runs as a line, and where there are several, a band between their extremes.
 
     Args:
-        axes: to draw into.
+        axes, operator: where the line is drawn, and whose colour, stroke and name it has.
         rows: mean, minimum, maximum and n (the number of runs) by `across`.
-        operator: whose colour, stroke and name the line has.
-        across: the column of the horizontal axis.
-        look: further properties of the line.
+        across, look: the column of the horizontal axis, and further properties of the line.
     """
     colour, stroke = style(operator)
     if (rows["n"] > 1).any():

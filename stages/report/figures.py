@@ -60,10 +60,9 @@ def curves(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def dots(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws every run as a dot, and a bar at the operator's mean, in which every pre-training seed counts equally.
+    """Draws runs as dots, a column per pre-training seed, and a bar at the operator's mean, where seeds count equally.
 
-    frame: operator, pretraining_seed and score of every run, and constant, the score of a constant answer or NaN. The
-    dots of one pre-training seed stand one above the other.
+    frame: operator, pretraining_seed and score of every run, and constant, the score of a constant answer or NaN.
     """
     operators = list(dict.fromkeys(frame["operator"]))
     for place, operator in enumerate(operators):
@@ -85,10 +84,7 @@ def dots(axes: Axes, frame: pd.DataFrame) -> None:
 def bars(axes: Axes, frame: pd.DataFrame) -> None:
     """Draws horizontal bars with their values at their ends, grouped by label.
 
-    Args:
-        axes: to draw into.
-        frame: a row per bar, with `label`, `operator` and `value`; labels stand in the order of the rows. Where
-            `operator` is empty, the legend does not name it.
+    frame: a row per bar: `label` (in the order of the rows), `operator` (in the legend unless empty) and `value`.
     """
     labels = list(dict.fromkeys(frame["label"]))
     operators = list(dict.fromkeys(frame["operator"]))

@@ -22,12 +22,11 @@ SQUAD = "kowsher2025_naacl_table2_squad"
 
 @dataclass(frozen=True)
 class Entry:
-    """One verdict of a cell.
+    """One verdict of a cell. source: who found it, `counted` or one of the constants above. words: the verdict.
 
-    source: who found it, `counted` or one of the constants above. words: the verdict. tone: whether it speaks for the
-    operator (good) or against it (bad), decides nothing (open) or judges nothing (none). number: the number behind it
-    with its interval, as text; may be empty. place: the name of the table or figure that shows it. facts: values that
-    the template of the number, and those of sentences about the entry, may name.
+    tone: whether it speaks for the operator (good), against it (bad), decides nothing (open) or judges nothing (none).
+    number: the number behind it with its interval, as text; may be empty. place: the name of the table or figure that
+    shows it. facts: values that the template of the number, and those of sentences about the entry, may name.
     """
 
     source: str
@@ -44,9 +43,7 @@ def entry(quantity: str, finding: str, source: str, place: str, facts: dict) -> 
     Args:
         quantity: what was measured, as sentences.yaml names it.
         finding: what it shows; one that sentences.yaml does not have stands for itself and decides nothing.
-        source: who found it.
-        place: the name of the table or figure that shows it.
-        facts: what the template of the number names.
+        source, place, facts: the fields of Entry.
     """
     words, tone = content("sentences")["verdicts"][quantity].get(finding, (finding, "open"))
     return Entry(source, words, tone, sentence(f"{quantity}_number", **facts), place, facts)
@@ -55,13 +52,9 @@ def entry(quantity: str, finding: str, source: str, place: str, facts: dict) -> 
 def matrix(settings, summaries: pd.DataFrame) -> list[dict]:
     """Gathers what is known of every operator: of those that the layout describes, then of others in this run.
 
-    Args:
-        settings: of the run; most cells are about the last of its sizes.
-        summaries: of this run's counts and scores, as `inputs.summaries` reads them.
-
-    Returns:
-        A dict per operator: `operator` (its name for readers), `does` (a few words, or an empty text) and `cells`:
-        column of the layout's matrix -> entries, none where nothing was measured.
+    Returns a dict per operator: `operator` (its name for readers), `does` (a few words, or an empty text) and `cells`:
+    column of the layout's matrix -> entries, none where nothing was measured; most are about the last of the run's
+    sizes. summaries: of `inputs.summaries`.
     """
     compared, studies, size = inputs.contrasts(), inputs.studies(), settings.sizes[-1]
     losses = select(compared, quantity="loss", source="reproduced", size=size)
@@ -126,15 +119,11 @@ def _saved(operator: str, settings, summaries: pd.DataFrame) -> list[Entry]:
 
 
 def saving(summaries: pd.DataFrame, operator: str, size: str) -> float | None:
-    """Looks up the share of a masked-language model's parameters that an operator saves.
+    """Looks up the per cent of a masked-language model's parameters that an operator saves; None where not counted.
 
     Args:
         summaries: of this run's counts, as `inputs.summaries` reads them.
-        operator: by its key.
-        size: of the model.
-
-    Returns:
-        The share in per cent; None where it is not counted.
+        operator, size: the keys of the model.
     """
     shares = select(summaries, metric="saved_percent", operator=operator, size=size)["mean"]
     return float(shares.iloc[0]) if len(shares) else None
@@ -192,8 +181,7 @@ def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[d
 
     Args:
         settings: of the run.
-        summaries: of this run's counts and scores, as `inputs.summaries` reads them.
-        checks: the audit, as `inputs.audited` reads it.
+        summaries, checks: as `inputs.summaries` and `inputs.audited` read them.
 
     Returns:
         Dicts with `text` and `check`: the check of the audit that a sentence is about, or an empty text. Of the checks
@@ -212,11 +200,11 @@ def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[d
 def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
     """Gathers the facts of a run that its sentences name.
 
-    tuned: whether it has scores of fine-tuned models. strange: its models of sizes that no paper has. averaged: whether
-    it has GLUE scores. scores: how many of these, or else of columns, are judged. at_chance: how many of these are at
-    chance; None if unknown. chance_tasks: columns in which all are. untrained, pretrained: GLUE score, times 100, of
-    the original without and with pre-training, or None. beaten: GLUE score, a fraction, of words and their overlap
-    where it beats all operators, else None.
+    tuned: whether it has scores of fine-tuned models. strange: its models of sizes in no paper. averaged: whether it
+    has GLUE scores. scores: how many of these, or else of columns, are judged. at_chance: how many of them are; None if
+    unknown. chance_tasks: columns in which all are. untrained, pretrained: GLUE score, times 100, of the original
+    without and with pre-training, or None. beaten: GLUE score, a fraction, of words and their overlap where it beats
+    all operators, else None.
     """
     scores = select(summaries, metric="score", stage="finetuning", size=settings.sizes, operator=settings.operators)
     averages, columns = select(scores, evaluated_on=GLUE_SCORE), select(scores, evaluated_on=COLUMNS)

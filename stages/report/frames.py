@@ -57,12 +57,11 @@ def of_settings(source: str) -> str:
 
 
 def overview(settings: Settings) -> pd.DataFrame:
-    """Builds a row for every size, protocol and operator of the run; operators without any summary are left out.
+    """Builds a row per size, protocol and operator of the run that has any summary; what was not measured is NaN.
 
     Columns: MODEL; parameters and saved_percent; validation_loss and validation_loss_sd in nats; glue_score,
     glue_score_sd and words_and_overlap (a baseline's GLUE score), times 100; n, the units behind the score; at_chance;
     and of the comparison with the original's score, in points, estimate, low, high, detectable, verdict, direction.
-    What was not measured is NaN.
     """
     rows = select(inputs.summaries(), size=settings.sizes, operator=settings.operators)
     asked = pd.DataFrame(
@@ -97,10 +96,7 @@ def baselines(protocol: str) -> pd.DataFrame:
 
 
 def noise_measures(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
-    """Adds `at_chance`: for the measure `lost`, whether the model is at chance without noise; missing for the others.
-
-    measured, curves: the frames noise_measures and noise_curves of analysis, in which CURVE names a model under noise.
-    """
+    """Adds `at_chance`: for the measure `lost`, whether the model is at chance without noise; missing for others."""
     clean = select(curves, level=0)[[*CURVE, "at_chance"]]
     rows = measured.merge(clean, on=CURVE, how="left")
     return rows.assign(at_chance=rows["at_chance"].where(rows["measure"] == "lost"))
@@ -109,10 +105,9 @@ def noise_measures(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame
 def transfer(rows: pd.DataFrame) -> pd.DataFrame:
     """Adds rows to the frame `transfer` of analysis, whose metrics are fractions in the column `mean`.
 
-    Returns:
-        The rows; for each model and task trained on, a row of the metric `elsewhere`: the mean balanced accuracy over
-        the splits of other tasks (MNLI's mismatched split not counted); and rows of `accuracy` and `elsewhere` for two
-        answers without a model, whose names stand under `operator` and whose protocol, size and task are missing.
+    For each model and task trained on, a row of the metric `elsewhere`: the mean balanced accuracy over the splits of
+    other tasks (MNLI's mismatched split not counted). For two answers without a model, rows of `accuracy` and
+    `elsewhere`; their names stand under `operator`, and their protocol, size and task are missing.
     """
     away = (rows["task"] != rows["evaluated_on"].map(TASK_OF)) & (rows["evaluated_on"] != MISMATCHED)
     elsewhere = rows[(rows["metric"] == "balanced_accuracy") & away]
@@ -147,11 +142,10 @@ def noise_tests() -> pd.DataFrame:
 
 
 def corpus() -> pd.DataFrame:
-    """Selects the totals of the filter's ledger: what became of the documents.
+    """Selects the totals of the filter's ledger: documents read, kept, not selected and malformed, then those dropped.
 
-    First come the documents read, kept, not selected and malformed, then those dropped, a row per rule and reason, the
-    most frequent first. `documents` counts those that a reason was the first to drop, `all_documents` all to which it
-    applies; rows in which both are 0 are left out.
+    Those dropped have a row per rule and reason, the most frequent first. `documents` counts what a reason was first to
+    drop, `all_documents` all to which it applies; rows in which both are 0 are left out.
     """
     total = select(pd.read_csv(LEDGER), shard="total")
     dropped = select(total, fate="dropped").sort_values(["documents", "rule", "reason"], ascending=[False, True, True])

@@ -1,7 +1,6 @@
 """The pages of the report: each is one file that needs no network, and can be read without its script.
 
-Templates: reports/templates/*.html, style.css and tables.js. Everything that comes from data is escaped for HTML;
-inside the style sheet, for CSS.
+Templates: reports/templates/*.html, style.css and tables.js. All data is escaped: for HTML or, in style.css, for CSS.
 """
 
 from pathlib import Path

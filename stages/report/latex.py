@@ -99,9 +99,8 @@ def unbroken(text: str) -> str:
 def form(grid: Grid) -> str:
     """Decides how a table is set so that no letter is below 7 points: in the first of these forms that it fits.
 
-    Returns:
-        `plain`: as wide as its cells need. `paragraphs`: as wide as the line, with cells of several lines, on as many
-        pages as it needs. `turned`: by a quarter turn.
+    `plain`: as wide as its cells need. `paragraphs`: as wide as the line, with cells of several lines, on as many
+    pages as it needs. `turned`: by a quarter turn.
     """
     cells = _columns(grid)
     if not grid.long and sum(LARGE * max(map(len, column)) + WIDE_GAP for column in cells) < 1:

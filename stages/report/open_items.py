@@ -11,8 +11,7 @@ def unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
     """Lists what a source leaves open, and next to it what is done here.
 
     Args:
-        params: the settings as nested dictionaries.
-        protocol: the content of protocol.yaml.
+        params, protocol: the settings as nested dictionaries, and the content of protocol.yaml.
         source: a key of published.PAPERS.
 
     Returns:

@@ -20,8 +20,7 @@ CEILING = "accuracy_ceiling"
 def waiting(curves: pd.DataFrame) -> list[Drawing]:
     """Draws Kaplan-Meier curves of this run's operators, a panel for each milestone that runs reach at several steps.
 
-    A milestone has no panel where every operator has a single run, or where all runs reach it at one evaluation. The
-    list has one figure, or none where there is no panel.
+    Panels are those of `_differs_by_run`. The list has one figure, or none where there is no panel.
     """
     panels = select(curves, source="reproduced").groupby(["size", "milestone"], sort=False)
     run = panels.filter(_differs_by_run)

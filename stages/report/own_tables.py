@@ -22,8 +22,7 @@ def table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = N
     """Builds a table as its entry describes it; where its frame has no rows, one line says so.
 
     Args:
-        name: of the table, and of its files.
-        read: returns a frame by its name.
+        name, read: the name of the table and of its files; a function that returns a frame by its name.
         entry: what describes the table; by default the entry of its name in tables.yaml.
         facts: what its texts may name in addition to the fields of a row.
     """

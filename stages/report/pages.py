@@ -9,17 +9,14 @@ LEFT_OUT = {"id": "published_only", "title": "Published, with nothing of this ru
 
 
 def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], values: dict) -> list[dict]:
-    """Fills the pages with their sections.
+    """Fills the pages with their sections: the main page has what holds a number of this run or of released results.
 
-    On the main page stands what holds a number of this run or of released results. Of the rest, what the papers have
-    moves to the appendix, a later page, and what is ours is left out; so is a figure with nothing to draw, such as that
-    of a ledger without drops, and an empty section.
+    Of the rest, what the papers have moves to the appendix, a later page, and what is ours is left out; so is a figure
+    with nothing to draw, such as that of a ledger without drops, and an empty section.
 
     Args:
-        content: of sections.yaml.
-        grids: every table by name.
-        figures: every figure by name.
-        values: what the texts may name.
+        content, values: of sections.yaml, and what the texts may name.
+        grids, figures: every table and every figure, by name.
 
     Returns:
         The pages of `content`; of each section, `text` has its paragraphs and `shown` its tables and figures in order.
@@ -54,9 +51,7 @@ def not_run(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) 
     """Lists the tables and figures that this run did not measure, but for those of the stages analysis and report.
 
     Args:
-        content: of sections.yaml.
-        grids: every table by name.
-        figures: every figure by name.
+        content, grids, figures: those of `pages`.
     """
     sections = (section for page in content["pages"] for section in page["sections"])
     items = {item.name: item for section in sections for item in _shown(section, grids, figures)}

@@ -16,16 +16,11 @@ from stages.report.words import sentence
 
 CHANGED = "†"  # a cell that the paper's other edition prints otherwise
 CHANCE = "°"  # a score that is not above what a constant answer has
-# what can be set as a formula, with powers and indices
-FORMULA = re.compile(r"[\w()+\-/^=., ]+")
+FORMULA = re.compile(r"[\w()+\-/^=., ]+")  # what can be set as a formula, with powers and indices
 
 
 def published(rows: dict[str, list]) -> list[Line]:
-    """Gives what the paper prints: one line where all editions print the same, otherwise one per edition.
-
-    Args:
-        rows: the cells of a row by edition, the later one last.
-    """
+    """Gives a line per edition, or one where all print the same; rows: the cells of a row by edition, the later last."""
     texts = {edition: [cell.printed if cell else None for cell in row] for edition, row in rows.items()}
     same = len({tuple(map(str, line)) for line in texts.values()}) == 1
     shown = dict(list(rows.items())[-1:]) if same else rows

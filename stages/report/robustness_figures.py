@@ -35,8 +35,7 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
     """Draws a figure of noise for every protocol and size of a run, or one of the published numbers alone.
 
     Args:
-        curves: the frame noise_curves of analysis (robustness.curves), with scores and levels as fractions.
-        cells: of all published tables.
+        curves, cells: the frame noise_curves of analysis, with scores and levels as fractions; all published tables.
         constant: split -> accuracy of a constant answer, in per cent, on the data of this run.
     """
     curves = curves.assign(source="reproduced", **{name: 100 * curves[name] for name in ("mean", "minimum", "maximum")})
@@ -60,9 +59,7 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
 def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
     """Draws a figure of transfer for every protocol and size of a run, or one of the published numbers alone.
 
-    Args:
-        means: the frame transfer of analysis (robustness.transfer), with scores as fractions.
-        cells: of all published tables.
+    means: the frame transfer of analysis, with scores as fractions. cells: of all published tables.
     """
     means = means.assign(source="reproduced", mean=100 * means["mean"], trained=means["task"])
     printed = _printed(cells, TRANSFER)
@@ -105,8 +102,7 @@ def _drawing(
 ) -> Drawing:
     """Draws a figure of this run, or where `ends` are empty, of the published numbers alone.
 
-    name: a key of FIGURES. ends: of the name and of the title, as `_runs` returns them. height: of a panel, in inches.
-    facts: what the notes name. The other arguments are those of `drawing`.
+    name: a key of FIGURES. ends: as `_runs` returns them. height: of a panel, in inches. facts: what the notes name.
     """
     stage, table = FIGURES[name]
     table = specifications.load()[0][table]

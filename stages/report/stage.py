@@ -122,9 +122,7 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
     """Gathers what the templates are filled with: what all pages share, and the pages.
 
     Args:
-        settings: of the run.
-        grids: every table by name.
-        figures: every figure by name.
+        settings, grids, figures: those of the run, every table by name, and every figure by name.
     """
     layout, summaries = content("sections"), inputs.summaries()
     matrix = first_screen.matrix(settings, summaries)
@@ -168,9 +166,7 @@ def write(filled: dict, grids: dict[str, Grid], figures: dict[str, Drawing], set
 
     Args:
         filled: what the templates are filled with, as `context` returns it.
-        grids: every table by name.
-        figures: every figure by name.
-        settings: of the run.
+        grids, figures, settings: those of `context`.
     """
     tex = latex.environment(TEMPLATES)
     with temporary_sibling(REPORTS / "tables") as folder:

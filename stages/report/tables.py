@@ -1,7 +1,6 @@
-"""Tables as they are shown: groups of lines of values, with the CSV that stands next to them.
+"""Tables as they are shown, without HTML or LaTeX: groups of lines of values, with the CSV that stands next to them.
 
-Nothing here knows HTML or LaTeX. paper_tables.py makes those of the papers, verdicts.py those of claims and checks,
-own_tables.py all others.
+paper_tables.py makes those of the papers, verdicts.py those of claims and checks, own_tables.py all others.
 """
 
 import re
@@ -166,15 +165,11 @@ def spread(value: float, decimals: int) -> str:
 
 
 def interval(low: float, high: float, decimals: int) -> str:
-    """Formats an interval.
+    """Formats an interval, as in `1.20 to 3.40` or, without an upper end, `1.20 or more`; a dash where there is none.
 
     Args:
-        low: its lower end; NaN where there is no interval.
-        high: its upper end; infinite where it has none.
+        low, high: its ends; low is NaN where there is no interval, high is infinite where it has no upper end.
         decimals: of both.
-
-    Returns:
-        Text such as `1.20 to 3.40`, or `1.20 or more`; a dash where there is no interval.
     """
     if isnan(low):
         return MISSING
@@ -187,11 +182,10 @@ def probability(p: float) -> str:
 
 
 def csv_of(frame: pd.DataFrame) -> str:
-    """Writes a table as CSV.
+    """Writes a table as CSV, in which numbers stand as they are.
 
-    Returns:
-        Its text, in which a cell that a spreadsheet would take for a formula (`=...`, or words after a plus, a minus
-        or an @) begins with an apostrophe, the sign of spreadsheets for text. Numbers stand as they are.
+    A cell that a spreadsheet would take for a formula (`=...`, or words after a plus, a minus or an @) begins with an
+    apostrophe, the sign of spreadsheets for text.
     """
     return frame.map(_as_text).to_csv(index=False, lineterminator="\n")
 

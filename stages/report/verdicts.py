@@ -35,9 +35,7 @@ END = re.compile(r"(?<=\.)\s+(?=[A-Z])")  # between two sentences
 def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
     """Builds the table of claims with their judgements, each with the checks of the audit that it rests on.
 
-    Args:
-        ledger: the claims as analysis judged them, a row for each ledger that a claim belongs to.
-        checks: the audit, for the verdicts of the checks that are named.
+    ledger: the claims as analysis judged them, a row for each ledger that a claim belongs to. checks: the audit.
     """
     verdict_of = dict(zip(checks["check"], checks["verdict"], strict=True))
     rows = side_by_side(ledger)

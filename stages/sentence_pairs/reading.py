@@ -67,8 +67,7 @@ def from_hub(
     Args:
         repository: name of the dataset on the hub.
         configuration: one of its configurations; None where it has one only.
-        revision: commit of the repository.
-        split: name of the split.
+        revision, split: commit of the repository, and name of the split.
         languages: source and target.
 
     Yields:

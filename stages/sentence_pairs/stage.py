@@ -26,11 +26,7 @@ COLUMNS = ("protocol", "split", "fate", "reason", "pairs")  # fate: in, kept, dr
 
 
 def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[str, tuple[Texts, Counter]], str]:
-    """Reads and cleans the pairs of a protocol.
-
-    Args:
-        settings: name the data source.
-        protocol: one of translation.protocols.
+    """Reads the pairs of `protocol`, one of translation.protocols, from the data source of `settings`, and cleans them.
 
     Returns:
         By split, what `reading.cleaned` returns, less the training pairs that are also held out (`reading.apart`); and
@@ -79,16 +75,13 @@ def generated(limits: dict[str, int | None], seed: int) -> dict[str, Texts]:
 
 
 def encoded(texts: Texts, words: dict, positions: int, training: bool) -> tuple[Pairs, int]:
-    """Encodes the pairs of a split.
+    """Encodes the pairs of a split; returns their token ids, and the number of pairs with a side that is too long.
 
     Args:
         texts: the pairs.
         words: the tokenizer of each side, by its name in SIDES.
         positions: the largest number of tokens of a sentence.
         training: whether a pair with a longer side is dropped; otherwise that side is cut.
-
-    Returns:
-        Token ids, and the number of pairs with a longer side.
     """
     sides = [vocabulary.encode(words[side], [pair[place] for pair in texts]) for place, side in enumerate(SIDES)]
     pairs = [*zip(*sides, strict=True)]
@@ -103,15 +96,11 @@ def _cut(ids: np.ndarray, positions: int) -> np.ndarray:
 
 
 def prepare(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], str]:
-    """Prepares one protocol.
+    """Prepares one protocol; returns the lines of the ledger, which are tuples of COLUMNS, and what was read.
 
     Args:
         settings: the settings of the run.
-        name: name of the protocol.
-        folder: where its files go.
-
-    Returns:
-        The lines of the ledger, tuples of COLUMNS; and what was read.
+        name, folder: the name of the protocol, and where its files go.
 
     Raises:
         ValueError: no training pair fits into `positions`; or as in `texts_of`.

@@ -38,8 +38,7 @@ def find_file(folders: Iterable[Path], stem: str, suffix: str) -> Path | None:
 
     Args:
         folders: to look in.
-        stem: the file's name without suffix.
-        suffix: the suffix, such as .tsv; a subset has `.subset` before it.
+        stem, suffix: the file's name up to its suffix, and the suffix, such as .tsv; a subset has `.subset` between.
 
     Returns:
         The first file that is there, so the subset of one folder goes before the whole file of the next; or None.
@@ -73,11 +72,9 @@ def is_subset(path: Path) -> bool:
 
 
 def decoded(path: Path, form: type[T]) -> T:
-    """Reads a file of JSON; a byte order mark before it and blank lines around it do no harm.
+    """Reads a file of JSON as the type `form`, a msgspec.Struct; keys that the type does not name are passed over.
 
-    Args:
-        path: the file.
-        form: the type that its content has, a msgspec.Struct. Keys that the type does not name are passed over.
+    A byte order mark before the JSON and blank lines around it do no harm.
 
     Raises:
         ValueError: the file is cut short, is no JSON in UTF-8, or is of another form; the message names the place.

@@ -28,8 +28,7 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
 
     Args:
         root: the folder that has the folder of the task, in itself or in its folder `glue`.
-        task: a task of GLUE.
-        split: one of the task's.
+        task, split: a task of GLUE, and one of its splits.
 
     Raises:
         ValueError: there is no such file, or it has a fault; the message names the file, and the line at fault.
@@ -67,8 +66,7 @@ def read_hub(repository: str, revision: str, task: Task, split: Split) -> Exampl
     Args:
         repository: the dataset's name on the hub, or a folder of the same layout.
         revision: a commit, branch or tag.
-        task: a task of GLUE; its name is that of the configuration.
-        split: one of the task's.
+        task, split: a task of GLUE, whose name is that of the configuration, and one of its splits.
 
     Raises:
         ValueError: the dataset cannot be had, or has other classes than GLUE.

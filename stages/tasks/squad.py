@@ -58,8 +58,7 @@ def read_original(root: Path, name: str, split: str) -> Examples:
 
     Args:
         root: the folder that has the file, in itself or in its folder `squad`.
-        name: a key of VERSIONS, `squad1` or `squad2`.
-        split: a key of STEMS, `train` or `validation`.
+        name, split: a key of VERSIONS (`squad1` or `squad2`), and a key of STEMS (`train` or `validation`).
 
     Raises:
         ValueError: there is no such file, or it has a fault; the message names the file and the place in it.
@@ -78,8 +77,7 @@ def read_hub(repository: str, configuration: str | None, revision: str, name: st
         repository: the dataset's name on the hub, or a folder of the same layout.
         configuration: one of its configurations; None where it has one only.
         revision: a commit, branch or tag.
-        name: a key of VERSIONS, `squad1` or `squad2`.
-        split: a key of STEMS, `train` or `validation`.
+        name, split: a key of VERSIONS (`squad1` or `squad2`), and a key of STEMS (`train` or `validation`).
 
     Raises:
         ValueError: the dataset cannot be had, or a question has a fault.
@@ -95,15 +93,12 @@ def read_hub(repository: str, configuration: str | None, revision: str, name: st
 
 
 def as_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.DataFrame:
-    """Makes a frame of questions and checks it.
+    """Makes a frame of questions, as the module describes it, with one row per question, and checks it.
 
     Args:
         rows: (id, context, question, answers, starts, article) of every question.
         where: the file or dataset that they are from, for the message of an error.
         unanswerable: whether questions may have no answer.
-
-    Returns:
-        A frame as the module describes, one row a question.
 
     Raises:
         ValueError: there is no question; an id comes twice; an answer does not stand where its start says; or a
@@ -122,18 +117,12 @@ def as_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.DataFra
 
 
 def without_answer(questions: Examples, seed: list[int]) -> Examples:
-    """Makes a stand-in for SQuAD 2.0's training questions: one in MOVED of 1.1's questions loses its answer.
+    """Makes a stand-in for SQuAD 2.0's training questions: one in MOVED of 1.1's, drawn by `seed`, loses its answer.
 
     Such a question moves to the paragraph that does not hold its answers and has most words of the question, where a
     word that N paragraphs hold counts 1 / N. The paragraph is one of its own article or, where none qualifies there, of
-    the whole file. SQuAD 2.0's own were written by people (Rajpurkar, Jia and Liang 2018, section 2).
-
-    Args:
-        questions: the training questions of SQuAD 1.1.
-        seed: seeds the draw of the questions that lose their answer.
-
-    Returns:
-        All the questions in their order, marked as a subset.
+    the whole file. SQuAD 2.0's own were written by people (Rajpurkar, Jia and Liang 2018, section 2). All questions
+    stay in their order; the result is marked as a subset.
 
     Raises:
         ValueError: no paragraph is left for a question.

@@ -59,10 +59,7 @@ def build(folder: Path, settings: Settings) -> list[dict]:
 
 
 def majority_share(frame: pd.DataFrame, name: str) -> float | None:
-    """Returns the share of the most frequent class, or of the questions without an answer.
-
-    None for a regression, and where every question has an answer.
-    """
+    """The share of the most frequent class (None for a regression), or of questions without an answer (None for 0)."""
     if name in QUESTIONS:
         return float((frame["answers"].str.len() == 0).mean()) or None
     return float(frame["label"].value_counts(normalize=True).max()) if TASKS[name].labels else None
@@ -73,8 +70,7 @@ def read_glue(root: Path, name: str, split: Split, settings: Settings) -> Exampl
 
     Args:
         root: the folder of original files; not used where the source is the hub.
-        name: name of the task.
-        split: one of the task's.
+        name, split: the name of the task, and one of its splits.
         settings: the settings of params.yaml.
     """
     if settings.data.source == "hub":
@@ -88,8 +84,7 @@ def read_questions(root: Path, name: str, split: Split, settings: Settings) -> E
 
     Args:
         root: the folder of original files; not used where the source is the hub.
-        name: a name in QUESTIONS.
-        split: one of SPLITS.
+        name, split: a name in QUESTIONS, and one of SPLITS.
         settings: the settings of params.yaml.
     """
     section = settings.tasks.questions

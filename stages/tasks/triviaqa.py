@@ -123,10 +123,7 @@ def first_words(text: str, count: int) -> str:
 
 
 def first_alias(text: str, aliases: Iterable[str]) -> re.Match | None:
-    """Finds the first place where any alias stands as whole words, whatever their case; None where none does.
-
-    Of aliases that begin at the same place, the longest is matched.
-    """
+    """Finds the first alias in a text, as whole words in any case, and the longest that begins there; None without one."""
     ordered = sorted({alias.strip() for alias in aliases} - {""}, key=lambda alias: (-len(alias), alias))
     if not ordered:
         return None
@@ -134,14 +131,11 @@ def first_alias(text: str, aliases: Iterable[str]) -> re.Match | None:
 
 
 def _example(name: str, question: str, aliases: list[str], documents: Iterable[str], words: int) -> tuple | None:
-    """Returns the row of `as_rows` for a question, by its first document with an alias; None where no document has one.
-
-    The row: id, context, question, [answer], [start] and, as TriviaQA has no articles, the id once more.
-    """
+    """Returns the row of `as_rows` for a question, by its first document with an alias; None if no document has one."""
     for document in documents:
         context = first_words(document, words)
         if answer := first_alias(context, aliases):
-            return name, context, question, [answer[0]], [answer.start()], name
+            return name, context, question, [answer[0]], [answer.start()], name  # the id stands for an article
     return None
 
 

@@ -52,12 +52,9 @@ class Clock(TrainerCallback):
 
 
 def configured(size: dict[str, int], recipe: Training, **others: int) -> BertConfig:
-    """The configuration of stock BERT.
+    """The configuration of stock BERT, with the two rates of dropout of a recipe.
 
-    Args:
-        size: an entry of section `models` of params.yaml, as a dict.
-        recipe: gives the two rates of dropout.
-        others: further fields of BertConfig.
+    size: an entry of section `models` of params.yaml, as a dict. others: further fields of BertConfig.
     """
     dropout = {"hidden_dropout_prob": recipe.hidden_dropout, "attention_probs_dropout_prob": recipe.attention_dropout}
     return BertConfig(**configuration("original", **size, **dropout, **others).to_dict())
@@ -164,7 +161,7 @@ def examples_of(columns: dict[str, Sequence]) -> list[dict]:
 def trained(
     model: nn.Module, dataset: list[dict], collator, precision: str, batch_size: int, **schedule
 ) -> list[float]:
-    """Trains a model in place with Trainer.
+    """Trains a model in place with Trainer; returns the times in seconds at which the steps ended, as `Clock` has them.
 
     Args:
         model: is trained in place, on this process's device.
@@ -173,9 +170,6 @@ def trained(
         precision: float32 or bfloat16.
         batch_size: number of examples of a step.
         schedule: further TrainingArguments, such as max_steps.
-
-    Returns:
-        The times at which the steps ended, in seconds, as `Clock` has them.
     """
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:

@@ -65,11 +65,7 @@ def pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key
 
 
 def pretraining_rows(settings: Settings, size: str) -> tuple[list[Observation], dict[str, float]]:
-    """Times pre-training at one size.
-
-    Args:
-        settings: all of params.yaml.
-        size: a name in `models`.
+    """Times pre-training at one size, a name in `models`.
 
     Returns:
         A pair. First, rows of tokens_per_second and of share_of_peak: the floating-point operations per second that the

@@ -1,8 +1,7 @@
 """Encodes texts as a tokenizer does without special tokens, several times faster.
 
 BERT's normalizer and pre-tokenizer look at no character across a space or a line feed, so the ids of a text are those
-of its words, one after the other; and since words recur, their ids are remembered. A tokenizer of another kind encodes
-whole texts.
+of its words in turn; and since words recur, their ids are remembered. A tokenizer of another kind encodes whole texts.
 """
 
 import json

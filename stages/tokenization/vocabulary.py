@@ -129,14 +129,9 @@ def texts(shards: Iterable[Path]) -> Iterator[str]:
 
 
 def _characters(documents: Iterable[str], limit: int) -> tuple[list[str], list[str]]:
-    """Finds the alphabet that WordPiece starts from.
+    """Finds the alphabet that WordPiece starts from: ALWAYS and the `limit` most frequent characters of the documents.
 
-    Args:
-        documents: texts.
-        limit: how many of the most frequent characters it has; those of ALWAYS it has in any case.
-
-    Returns:
-        The alphabet, and those of it that continue words in the documents or are ALPHANUMERIC; both sorted.
+    Returns it and those of it that continue words in the documents or are ALPHANUMERIC; both lists are sorted.
     """
     normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
     frequencies, continuing = Counter(), set()

@@ -23,8 +23,7 @@ def save(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
 
     Args:
         path: the file.
-        model: its parameters are saved.
-        adamw: the optimiser of these parameters, whose state is saved.
+        model, adamw: a model, whose parameters are saved, and its optimiser, whose state is saved.
         run: the settings that decide the result, which JSON can hold.
         progress: how far the run is and what it has logged, which JSON can hold.
 
@@ -50,8 +49,7 @@ def load(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
 
     Args:
         path: the file.
-        model: its parameters are set to the saved ones.
-        adamw: the optimiser of these parameters, whose state is set to the saved one.
+        model, adamw: a model and its optimiser; parameters and state are set to the saved ones.
         run: the settings that the checkpoint must agree with, which JSON can hold.
 
     Returns:

@@ -115,8 +115,7 @@ def apply_gradients(model: nn.Module, adamw: torch.optim.AdamW, rate: float, cli
     """Updates the weights from the gradients, which are then deleted.
 
     Args:
-        model: what is trained.
-        adamw: its optimiser, as `optimiser` builds it.
+        model, adamw: what is trained, and its optimiser, as `optimiser` builds it.
         rate: learning rate, which every group of the optimiser takes times its `multiple`.
         clipping: the norm of all gradients together, to which a larger one is reduced.
         where: names the update in an error.

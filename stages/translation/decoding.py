@@ -50,14 +50,9 @@ def translate(
 
 
 def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
-    """Appends the most likely token to every prefix until END.
+    """Appends the most likely token to every prefix until END, by a model in evaluation mode.
 
-    Args:
-        model: in evaluation mode.
-        source: token ids [batch, n], padded with PAD.
-
-    Returns:
-        The token ids of each translation, without BEGIN and END.
+    source: token ids [batch, n], padded with PAD. Returns the token ids of each translation, without BEGIN and END.
     """
     memory, seen = model.encode(source)
     prefix = torch.full((len(source), 1), BEGIN, device=source.device)
@@ -78,8 +73,7 @@ def beam(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[l
     certain. A hypothesis that has not ended at the model's last position counts as it is.
 
     Args:
-        model: in evaluation mode.
-        source: token ids [batch, n], padded with PAD.
+        model, source: as in `greedy`.
         beams: number of living hypotheses of a sentence.
         alpha: the exponent of the length penalty.
 

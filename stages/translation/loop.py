@@ -23,11 +23,7 @@ from stages.translation.decoding import translate
 
 
 def train(run: TranslationRun, folder: Path) -> dict:
-    """Trains to the end, from the checkpoint in `folder` where there is one, and translates the scored split.
-
-    Args:
-        run: names the protocol of `translation`, the operator and the seed.
-        folder: the folder of the checkpoint, which is the job's own.
+    """Trains to the end, from the checkpoint in the job's `folder` where there is one; translates the scored split.
 
     Returns:
         log: for every epoch what `measured` returns. greedy and beam: lists of the translations of the split
@@ -70,8 +66,7 @@ def measured(epoch: int, counts: Counts, evaluated: Counts, positions: int) -> d
 
     Args:
         epoch: the number of the epoch, from 1.
-        counts: sums over the training batches, in training mode.
-        evaluated: sums over the held-out pairs.
+        counts, evaluated: sums over the training batches, in training mode, and over the held-out pairs.
         positions: the longest sequence of the model.
 
     Returns:

@@ -41,8 +41,7 @@ HELD_OUT_STEP = 2**31  # a step that no training reaches, for the seed of the he
 class SequenceModel(nn.Module):
     """Encoder layers of the translation model between an input layer of the task and a linear output.
 
-    Args:
-        run: a run on a sequence task; its operator attends, causally in the recurrence and to everything in the copy.
+    run: a run on a sequence task; its operator attends, causally in the recurrence and to everything in the copy.
     """
 
     def __init__(self, run: TranslationRun):
@@ -112,8 +111,7 @@ def drawn(task: str, number: int, positions: int, seed: int, step: int) -> tuple
 
     Args:
         task: recurrence or copy.
-        number: how many sequences are drawn.
-        positions: the length of each.
+        number, positions: how many sequences are drawn, and the length of each.
         seed: the seed of the run.
         step: the training step that they are for, or HELD_OUT_STEP.
 

@@ -87,11 +87,9 @@ def translations(run: TranslationRun, result: dict) -> pd.DataFrame:
 def outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[Observation], dict]:
     """Writes the translations of every operator.
 
-    done: every run, operator by operator, with the folder and the result of its job.
-
-    Returns:
-        The results of all runs as observations; and for the record `sacrebleu`, the signatures that say how BLEU was
-        computed, and `seconds_of_jobs`, the seconds of training for translation, without the sequence tasks.
+    done: every run, operator by operator, with the folder and the result of its job. Returns the results of all runs as
+    observations; and for the record `sacrebleu`, the signatures that say how BLEU was computed, and `seconds_of_jobs`,
+    the seconds of training for translation, without the sequence tasks.
     """
     translated = [(run, result) for run, _, result in done if run.task == TRANSLATION]
     with temporary_sibling(TRANSLATIONS) as output:

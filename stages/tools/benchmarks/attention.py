@@ -171,11 +171,8 @@ def naive_scores(module: SelfAttention, X: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _call(module: nn.Module, inputs: Tensor, precision: str, adamw: torch.optim.Optimizer | None = None) -> Callable:
-    """Returns a function that does a forward and a backward pass, and a step of the optimiser where there is one.
-
-    Hidden states as inputs get gradients, too, as within a model; token ids cannot have any.
-    """
-    inputs = inputs.clone().requires_grad_(inputs.is_floating_point())
+    """Returns a function that does a forward and a backward pass, and a step of the optimiser where there is one."""
+    inputs = inputs.clone().requires_grad_(inputs.is_floating_point())  # as in a model; token ids have none
 
     def call() -> None:
         with autocast(precision):

@@ -134,15 +134,12 @@ def compared(rates: dict[tuple[str, str], list[float]], unit: str, columns: dict
 
 
 def repacked_corpus(folder: Path, tokens: Path, length: int) -> Corpus:
-    """Cuts the packed tokens of a run into sequences of another length.
+    """Cuts the packed tokens of a run into sequences of another length, and returns their corpus.
 
     Args:
         folder: for the new sequences.
         tokens: data/tokens of the run.
         length: of the new sequences, in tokens.
-
-    Returns:
-        The corpus in `folder`.
     """
     index = packing.read_index(tokens)
     for split in index["splits"]:

@@ -156,15 +156,12 @@ def table(rows: pd.DataFrame) -> str:
 
 
 def remarks(settings: Settings, data: work.Amounts, rows: pd.DataFrame) -> list[str]:
-    """Says what the rows of the table rest on, and what they leave out.
+    """Says in sentences, as the items of a Markdown list, what the rows of the table rest on and leave out.
 
     Args:
         settings: of params.yaml.
         data: the amounts of data that the rows were computed from.
         rows: as `table` takes them.
-
-    Returns:
-        Sentences, as the items of a list in Markdown.
     """
     need, free = rows["bytes"].sum(), shutil.disk_usage(".").free
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"a CPU of {joblib.cpu_count()} cores"

@@ -68,12 +68,11 @@ Pass = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Amounts:
-    """How much data there is, or will be.
+    """How much data there is, or will be. lengths: mean tokens as in LENGTHS and, as `triviaqa`, of a context of TriviaQA.
 
     vocabulary_size: of data/tokens; before that is there, the largest that the settings allow. sequences: the number of
     packed sequences by split; empty before data/tokens is there. examples: their number by (task or set of questions,
-    split). lengths: mean tokens as in LENGTHS and, as `triviaqa`, of a context of TriviaQA. tasks: whether data/tasks
-    is there, so that `examples` were counted and not estimated.
+    split). tasks: whether data/tasks is there, so that `examples` were counted and not estimated.
     """
 
     vocabulary_size: int
@@ -186,12 +185,9 @@ def jobs(settings: Settings, data: Amounts) -> Iterator[tuple[str, str, Run | Si
 
 
 def _pretrained(settings: Settings, data: Amounts) -> list[Pass]:
-    """Returns the passes of pre-training: the warm-up of the length (no tokens without one), the rest, and validation.
-
-    The list is empty where the recipe counts epochs and the size of the corpus is not known yet.
-    """
+    """Returns the passes of pre-training: the warm-up of the length (no tokens without one), the rest, validation."""
     recipe, longest = settings.pretraining, settings.tokenization.sequence_length
-    if recipe.steps is None and not data.sequences:
+    if recipe.steps is None and not data.sequences:  # epochs of a corpus whose size is not known yet
         return []
     steps = masked_lm.length(recipe, data.sequences.get("train", 0))
     warmup, tokens = recipe.sequence_length_warmup, steps * recipe.batch_size * longest
@@ -219,13 +215,11 @@ def _predicted(data: Amounts, task: str, maximum_length: int, times: int = 1) ->
 
 
 def _answered(data: Amounts, run: AnsweringRun) -> list[Pass]:
-    """Returns the passes of training on a set of questions and, but for TriviaQA, of answering its validation split.
-
-    All questions and contexts are taken to have the mean length; a context is cut into windows.
-    """
+    """Returns the passes of training on a set of questions and, but for TriviaQA, of answering its validation split."""
     recipe = run.training
     before = min(data.lengths["question"], recipe.question_length) + SPECIAL
     context = data.lengths["triviaqa" if run.set == BEFORE else "context"]
+    # all questions and contexts are taken to have the mean length
     windows = list(cuts(round(context), math.floor(recipe.maximum_length - before), recipe.stride))
     length = before + mean(end - start for start, end in windows)
     train, validation = (data.examples[run.set, split] * len(windows) * length for split in ("train", "validation"))
