@@ -23,9 +23,9 @@ from stages.plumbing.settings import load_settings
 from stages.records import reading, records
 from stages.records.records import PlainDocument
 from stages.sequences import packing
-from stages.tokenization import encoding, vocabulary
 from stages.tokenization import stage as tokenization
 from stages.tokenization import streams as tokens
+from stages.tokenization import vocabulary
 from tests import toy_shards
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "dogs", "bark", "at", "night", "while", "rain", "falls"]
@@ -182,16 +182,16 @@ FRAGMENTS += ["[SEP]", "[sep]", "[MASK]", "Cat", "cats,", "東京", "\u200d", "�
 def test_encoding_by_words_gives_the_ids_of_the_tokenizer(texts):
     pieces = [*vocabulary.SPECIAL, *"abcdefghijklmnopqrstuvwxyz,.[]東ß", *(f"##{c}" for c in "aestx"), "cat"]
     tokenizer = vocabulary.word_pieces({piece: number for number, piece in enumerate(pieces)})
-    assert encoding.splits_at_spaces(tokenizer)
-    encode = encoding.Encoder(tokenizer)
+    assert tokens.splits_at_spaces(tokenizer)
+    encode = tokens.Encoder(tokenizer)
     for _ in range(2):
         found = [np.frombuffer(ids, packing.ITEM).tolist() for ids in encode(texts)]
         assert found == [tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
 
 
 def test_forgotten_words_are_learnt_again_and_long_ones_not_kept(monkeypatch, bert):
-    monkeypatch.setattr(encoding, "KNOWN_WORDS", 3)
-    encode = encoding.Encoder(bert)
+    monkeypatch.setattr(tokens, "KNOWN_WORDS", 3)
+    encode = tokens.Encoder(bert)
     for text in ("one two three four five", "six one " + "long" * 100, "two seven"):
         [ids] = encode([text])
         assert np.frombuffer(ids, packing.ITEM).tolist() == bert.encode(text, add_special_tokens=False).ids
@@ -201,13 +201,13 @@ def test_forgotten_words_are_learnt_again_and_long_ones_not_kept(monkeypatch, be
 def test_a_tokenizer_of_another_kind_encodes_whole_texts(bert):
     other = Tokenizer.from_str(bert.to_str())
     other.pre_tokenizer = pre_tokenizers.Metaspace()
-    assert not encoding.splits_at_spaces(other)
-    [ids] = encoding.Encoder(other)(["some words"])
+    assert not tokens.splits_at_spaces(other)
+    [ids] = tokens.Encoder(other)(["some words"])
     assert np.frombuffer(ids, packing.ITEM).tolist() == other.encode("some words", add_special_tokens=False).ids
     for token in ("new york", "new\nyork"):
         reaching = Tokenizer.from_str(bert.to_str())
         reaching.add_tokens([AddedToken(token, normalized=False)])
-        assert not encoding.splits_at_spaces(reaching)
+        assert not tokens.splits_at_spaces(reaching)
 
 
 @pytest.mark.parametrize(("count", "size"), [(25, 10), (20, 10), (9, 10)])

@@ -25,7 +25,7 @@ def findings() -> list[Finding]:
 
 
 def answers() -> Iterator[Finding]:
-    """Checks if averages of Table 2 (SQuAD) rank shared and standard as its cells do, and the gains that the text states.
+    """Checks if averages of Table 2 (SQuAD) rank shared and standard as its cells do, and the gains stated in the text.
 
     Metrics are in per cent.
     """

@@ -11,7 +11,7 @@ from stages.audit.printed import COURTOIS, EDITIONS, KOWSHER, TABLE3, numbers, t
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
 from stages.evidence.scores import COLUMNS
 
-# Gains of shared in section 2.6, by task: the other operator, its name in keys of data/published, the word before gains.
+# Gains of shared in section 2.6, by task: the other operator, its name in data/published, the word before the gain.
 TASK_GAINS = {
     "mrpc": ("original", "standard", "approximately"),
     "stsb": ("pairwise", "pairwise", "approximately"),

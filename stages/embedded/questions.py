@@ -45,7 +45,7 @@ def ask(event: Event, slot: str, wording: Wording) -> str:
 
 
 def answers(event: Event, asked: Event, slot: str) -> bool:
-    """Whether a statement answers a question: it must be positive, agree with all that is named, and have what is asked.
+    """Whether a statement answers a question: it is positive, agrees with all that is named, and has what is asked.
 
     Args:
         event: what is stated.

@@ -6,6 +6,8 @@ the mean of accuracy and F1, where the paper says accuracy, follows from the aut
 
 import pandas as pd
 
+from stages.benchmarks.glue import TASK_OF, TASKS
+
 COLUMNS = ("mrpc", "cola", "mnli_m", "mnli_mm", "qqp", "rte", "stsb", "qnli", "sst2")
 MISMATCHED = "mnli_mm"  # the second split of MNLI; where a task has one column, the first stands for it
 GLUE_SCORE = "glue_score"
@@ -13,13 +15,10 @@ MATCHED = "glue_matched"
 STAGES = ("finetuning", "convergence")
 RUN = ["stage", "protocol", "operator", "size", "condition", "pretraining_seed", "finetuning_seed"]
 
-_PLAIN = {column: ("accuracy",) for column in COLUMNS} | {
-    "cola": ("matthews_correlation",),
-    "stsb": ("pearson", "spearmanr"),
-}
+_ALL = {column: TASKS[TASK_OF[column]].metrics for column in COLUMNS}
 METRICS = {  # the raw metrics whose mean is a column, by protocol
-    "courtois2024": _PLAIN | {"mrpc": ("accuracy", "f1"), "qqp": ("accuracy", "f1")},
-    "kowsher2025": _PLAIN,  # the caption of their Table 1
+    "courtois2024": _ALL,
+    "kowsher2025": _ALL | {"mrpc": ("accuracy",), "qqp": ("accuracy",)},  # the caption of their Table 1
 }
 
 

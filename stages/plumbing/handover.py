@@ -108,7 +108,7 @@ def require_inputs(settings: Settings, stage: str, arguments: dict[str, str]) ->
             raise ValueError(f"{path}: not made yet; `dvc repro {target}` runs what comes before {stage}, and {stage}")
     records = {record: _recorded(record) for record in sorted(RUNS.glob("*.json"))}
     for command in dict.fromkeys(makers.values()):
-        record = _record(command)
+        record = record_of(command)
         left = {file: digest for file, digest in records.get(record, {}).items() if _below(file, inputs)}
         checked = [file for file in left if Path(file).exists() or _below(file, required)]
         for file, digest in digests(checked).items():
@@ -141,7 +141,7 @@ def output_digests(stage: str, arguments: dict[str, str]) -> dict[str, str | Non
 
 def seconds_taken(command: str) -> float:
     """Returns how many seconds a command took, by its record; NaN where there is no record, or no time in it."""
-    record = _record(command)  # which is JSON, as `require_inputs` has found before
+    record = record_of(command)  # which is JSON, as `require_inputs` has found before
     return json.loads(record.read_text()).get("seconds", nan) if record.exists() else nan
 
 
@@ -150,7 +150,7 @@ def _name(stage: str, arguments: dict[str, str]) -> str:
     return "@".join(filter(None, (stage, "-".join(arguments.values()))))
 
 
-def _record(command: str) -> Path:
+def record_of(command: str) -> Path:
     """The record of a command: data/runs/pretraining-original-tiny.json for `pretraining@original-tiny`."""
     return RUNS / f"{command.replace('@', '-')}.json"
 

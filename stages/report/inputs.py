@@ -47,8 +47,8 @@ def audited() -> pd.DataFrame:
 def studies() -> pd.DataFrame:
     """Reads what this repository's own studies found, each against the original; without what this very run found."""
     told, run = pd.read_csv(published.FOLDER / "studies.csv"), select(read("contrasts"), source="reproduced")
-    # equal to the last digit in the estimate and in the lower end: it is this run's
-    return told[~(told["estimate"].isin(run["estimate"]) & told["low"].isin(run["low"]))]
+    told_ends, run_ends = (pd.MultiIndex.from_frame(frame[["estimate", "low"]]) for frame in (told, run))
+    return told[~told_ends.isin(run_ends)]  # equal to the last digit in the estimate and in the lower end: this run's
 
 
 def task_statistics() -> pd.DataFrame:
@@ -79,8 +79,7 @@ def signatures() -> list[str]:
 
 def run_records(settings: Settings) -> list[dict]:
     """Reads the records in data/runs that this run consists of, in the order of the pipeline."""
-    names = [command.replace("@", "-") for command in handover.commands(settings)]  # as main names their records
-    return records(names)
+    return records(handover.record_of(command).stem for command in handover.commands(settings))
 
 
 def contrasts(**wanted: object) -> pd.DataFrame:

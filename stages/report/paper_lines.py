@@ -20,7 +20,7 @@ FORMULA = re.compile(r"[\w()+\-/^=., ]+")  # what can be set as a formula, with 
 
 
 def published(rows: dict[str, list]) -> list[Line]:
-    """Gives a line per edition, or one where all print the same; rows: the cells of a row by edition, the later last."""
+    """Gives a line per edition, or one where all print the same. rows: cells of a row by edition, the later last."""
     texts = {edition: [cell.printed if cell else None for cell in row] for edition, row in rows.items()}
     same = len({tuple(map(str, line)) for line in texts.values()}) == 1
     shown = dict(list(rows.items())[-1:]) if same else rows

@@ -123,7 +123,7 @@ def first_words(text: str, count: int) -> str:
 
 
 def first_alias(text: str, aliases: Iterable[str]) -> re.Match | None:
-    """Finds the first alias in a text, as whole words in any case, and the longest that begins there; None without one."""
+    """Finds the first alias in a text, as whole words in any case, the longest that begins there; None without one."""
     ordered = sorted({alias.strip() for alias in aliases} - {""}, key=lambda alias: (-len(alias), alias))
     if not ordered:
         return None
