@@ -137,7 +137,7 @@ def _idle(key: str, described: Key, params: dict) -> str:
 
 
 def _same(stated: Stated, value: object, reference: object, source: str, params: dict) -> bool:
-    """Whether a setting, and those in `stated.also`, are as the source has them: `stated.value`, or else `reference`."""
+    """Whether a setting, and those in `stated.also`, are as in the source: `stated.value`, or else `reference`."""
     others = [
         (other_value, stated_of(key, described)[source][1])
         for key, other_value, described in keys.walk(Settings, params)
