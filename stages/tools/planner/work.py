@@ -68,7 +68,7 @@ Pass = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Amounts:
-    """How much data there is, or will be. lengths: mean tokens, as in LENGTHS, and of a context of TriviaQA.
+    """How much data there is, or will be. lengths: mean tokens, as in LENGTHS; `triviaqa`: of its contexts.
 
     vocabulary_size: of data/tokens; before that is there, the largest that the settings allow. sequences: the number of
     packed sequences by split; empty before data/tokens is there. examples: their number by (task or set of questions,
