@@ -118,7 +118,7 @@ def _row(key: str, value: object, described: Key, source: str, params: dict, fac
 def _fixed(entry: dict, facts: dict) -> dict:
     """Makes the row, of COLUMNS, for what no setting changes and this run does otherwise than the source.
 
-    entry: `setting` (a name), `run` (what is done here), and as `stated` or `released_code` a place in that of `facts`.
+    entry: `setting` (a name), `run` (what is done here), `stated` or `released_code` (a place in that part of `facts`).
     """
     place = "stated" if "stated" in entry else "released_code"
     row = {"setting": entry["setting"], "key": "", "paper": NOT_STATED, "code": "", "run": entry["run"]}

@@ -53,8 +53,7 @@ def matrix(settings, summaries: pd.DataFrame) -> list[dict]:
     """Gathers what is known of every operator: of those that the layout describes, then of others in this run.
 
     Returns a dict per operator: `operator` (its name for readers), `does` (a few words, or an empty text) and `cells`:
-    column of the layout's matrix -> entries, none where nothing was measured; most are about the last of the run's
-    sizes. summaries: of `inputs.summaries`.
+    column of the layout's matrix -> entries, none where nothing was measured, most about the last size of the run.
     """
     compared, studies, size = inputs.contrasts(), inputs.studies(), settings.sizes[-1]
     losses = select(compared, quantity="loss", source="reproduced", size=size)
@@ -200,11 +199,11 @@ def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[d
 def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
     """Gathers the facts of a run that its sentences name.
 
-    tuned: whether it has scores of fine-tuned models. strange: its models of sizes in no paper. averaged: whether it
-    has GLUE scores. scores: how many of these, or else of columns, are judged. at_chance: how many of them are; None if
-    unknown. chance_tasks: columns in which all are. untrained, pretrained: GLUE score, times 100, of the original
-    without and with pre-training, or None. beaten: GLUE score, a fraction, of words and their overlap where it beats
-    all operators, else None.
+    tuned: whether it has scores of fine-tuned models. strange: its models of sizes that no paper has. averaged: whether
+    it has GLUE scores. scores: how many of these, or else of columns, are judged. at_chance: how many of these are at
+    chance; None if unknown. chance_tasks: columns in which all are. untrained, pretrained: GLUE score, times 100, of
+    the original without and with pre-training, or None. beaten: GLUE score, a fraction, of words and their overlap
+    where it beats all operators, else None.
     """
     scores = select(summaries, metric="score", stage="finetuning", size=settings.sizes, operator=settings.operators)
     averages, columns = select(scores, evaluated_on=GLUE_SCORE), select(scores, evaluated_on=COLUMNS)

@@ -37,7 +37,7 @@ def paper_table(tables: tuple[Table, ...], cells: pd.DataFrame, sizes: Iterable[
         sizes: those of this run; what was counted for sizes that neither this run nor the paper has is left out.
 
     Returns:
-        The table; that of both editions is named without the edition, and its CSV has a further column `edition`.
+        The table; that of both editions is named without the edition, and its CSV tells cells apart by `edition`.
     """
     merged, table = len(tables) > 1, tables[-1]
     labels = [EDITIONS[_edition(table.name)] if merged else "" for table in tables]
@@ -103,7 +103,7 @@ def _asked_for(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.Da
 
 
 def _wanted(keys: pd.Series, patterns: list[str], kept: pd.Series, sizes: set[str]) -> pd.Series:
-    """Marks keys [cells] that by these patterns (`{size}.{operator}`) have no size or one of `sizes`, or are `kept`."""
+    """Marks keys [cells] that by these patterns (`{size}.{operator}`) have no size, one of `sizes`, or any cell kept."""
     size_of = {key: next(filter(None, (_size(pattern, key) for pattern in patterns)), None) for key in keys.unique()}
     of_size = keys.map(lambda key: size_of[key] is None or size_of[key] in sizes)
     return of_size | keys.isin(keys[kept])
