@@ -73,10 +73,11 @@ def count(settings: dict, folder: Path) -> dict:
 
 
 def write_shard(settings: dict, folder: Path) -> dict:
-    """Job: makes a shard. settings: parts, a list of [path, first, last]: documents [first, last) of each file.
+    """Job: makes one shard from parts of one or several files.
 
-    Counts from 0; `last` None is the file's end. Leaves shard.jsonl.zst in `folder`, the job's own. Returns the number
-    of its `documents`, and `origins`, a list of (line, file, source_line) as in records/origins.py.
+    settings: parts, a list of [path, first, last]: documents [first, last) of each file, counted from 0; `last` None
+    means up to its end. Leaves shard.jsonl.zst in `folder`, the job's own. Returns the number of its `documents`, and
+    `origins`, a list of (line, file, source_line) as in records/origins.py.
     """
     documents, origins = 0, []
     with (

@@ -29,7 +29,7 @@ LONGEST_NAME = 253  # characters of a host's name, at most (RFC 1035, section 2.
 def folders(root: Path) -> dict[str, list[Path]]:
     """Finds the categories below a folder, sorted by name, and the files of each one's lists.
 
-    Links are left out: they are second names of a category. ValueError for no category, or more than CATEGORIES.
+    Linked folders, second names of a category, are left out. ValueError for no category, or more than CATEGORIES.
     """
     categories = {}
     for folder in sorted(root.iterdir()) if root.is_dir() else ():

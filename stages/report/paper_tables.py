@@ -103,7 +103,7 @@ def _asked_for(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.Da
 
 
 def _wanted(keys: pd.Series, patterns: list[str], kept: pd.Series, sizes: set[str]) -> pd.Series:
-    """Marks keys [cells] that by these patterns (`{size}.{operator}`) have no size, one of `sizes`, or any cell kept."""
+    """Marks keys [cells] that by patterns (`{size}.{operator}`) have no size, one of `sizes`, or any cell kept."""
     size_of = {key: next(filter(None, (_size(pattern, key) for pattern in patterns)), None) for key in keys.unique()}
     of_size = keys.map(lambda key: size_of[key] is None or size_of[key] in sizes)
     return of_size | keys.isin(keys[kept])
