@@ -68,7 +68,7 @@ def write_triviaqa(folder: Path, train_questions: int, validation_questions: int
     Args:
         folder: gets triviaqa/qa/{wikipedia,web}-{train,dev}.json and triviaqa/evidence/{wikipedia,web}/*.txt.
         train_questions, validation_questions: the number of questions in train and in dev, half of them in each part.
-            Their evidence holds the answer; for every UNFOUND of a part, one whose evidence does not is added.
+            Their evidence holds the answer; for every UNFOUND of a part, one whose evidence does not hold it is added.
         seed: equal seeds give equal bytes.
     """
     for split, number in (("train", train_questions), ("dev", validation_questions)):
