@@ -12,10 +12,7 @@ from stages.plumbing.errors import clear_errors
 
 
 def parser(study: ModuleType, folder: str) -> argparse.ArgumentParser:
-    """Returns the parser of a study's command line, whose help is the docstring of its module.
-
-    study: a module study.py. folder: the help text of the only argument, the folder of the study.
-    """
+    """Returns a parser whose help is the docstring of `study`; `folder` is the help text of its argument, a path."""
     command = argparse.ArgumentParser(
         f"python -m {study.__package__}",
         description=study.__doc__,
@@ -33,9 +30,6 @@ def judge(study: ModuleType) -> None:
 
 
 def read(folder: Path) -> tuple[dict, pd.DataFrame]:
-    """Reads what a study judges: the content of params.yaml in `folder`, and the rows of all of its observations.
-
-    The files are those of the folder `observations`, .csv or compressed (.csv.gz).
-    """
+    """Reads the content of params.yaml in `folder`, and the rows of all files, .csv or .csv.gz, in its observations."""
     files = sorted((folder / "observations").glob("*.csv*"))
     return read_yaml(folder / "params.yaml"), observations.read(files)

@@ -41,10 +41,7 @@ SELECTION_SEED = 21  # seed of the runs that choose every arm's own rate, and se
 
 
 def main(folder: Path) -> None:
-    """Judges the runs of a folder and writes what they show.
-
-    Args:
-        folder: has params.yaml and observations, gets the rest.
+    """Judges the runs of a folder, which has params.yaml and observations, and writes what they show into it.
 
     Raises:
         ValueError: a file is missing or damaged, or no run of the original is there.
@@ -83,11 +80,8 @@ def _at_rate(params: dict, runs: pd.DataFrame) -> pd.DataFrame:
 def at_own_rates(rates: pd.DataFrame) -> pd.DataFrame:
     """Selects the runs of every arm at its own learning rate, at which its run of SELECTION_SEED ends lowest.
 
-    Args:
-        rates: runs at all rates, as `outcomes` returns them, with their `learning_rate`.
-
-    Returns:
-        The rows of all other seeds at that rate; for an arm without such seeds there, no row.
+    rates: runs at all rates, as `outcomes` returns them, with their `learning_rate`. Returns the rows of all other
+    seeds at the own rate of their arm; for an arm without such seeds there, no row.
     """
     selecting = rates["seed"] == SELECTION_SEED
     tried = rates[selecting & (rates["outcome"] == LOSS)]
@@ -96,10 +90,7 @@ def at_own_rates(rates: pd.DataFrame) -> pd.DataFrame:
 
 
 def outcomes(losses: pd.DataFrame) -> pd.DataFrame:
-    """Determines when every run leaves the plateau, and where it ends.
-
-    Args:
-        losses: validation losses as `convergence.validation_loss` returns them.
+    """Determines when every run leaves the plateau, and where it ends, from rows of `convergence.validation_loss`.
 
     Returns:
         One row for each run and outcome: `arm`, `seed`, `outcome`, `value` (the first evaluation below a threshold, in

@@ -86,9 +86,8 @@ def main(folder: Path, root: Path | None, workers: int | None) -> None:
 def leaving(losses: pd.DataFrame) -> pd.DataFrame:
     """Finds when every run has left the plateau, from rows of COLUMNS.
 
-    Returns:
-        A row for every run: corpus, length, seed, step (the first evaluation with a validation loss below the corpus'
-        threshold; the last step where there is none), reached (whether there is one) and final_loss in nats.
+    Returns a row for every run: corpus, length, seed, step (the first evaluation with a validation loss below the
+    corpus' threshold; the last step where there is none), reached (whether there is one) and final_loss in nats.
     """
     thresholds = {corpus.name: corpus.threshold for corpus in CORPORA}
     rows = []
@@ -119,10 +118,7 @@ def figure(losses: pd.DataFrame) -> str:
 
 
 def _losses(corpus: Corpus, folder: Path, root: Path | None, workers: int | None) -> Iterator[tuple]:
-    """Trains the runs of a corpus as far as that is not done, and yields rows of COLUMNS, one per evaluation.
-
-    The stages work in FOLDER/work/SCALE, where params.yaml and my_operators.py stand as they do in a checkout.
-    """
+    """Trains a corpus' missing runs, in FOLDER/work/SCALE as in a checkout; yields a row of COLUMNS per evaluation."""
     work, operators = folder / "work" / corpus.scale, Path("my_operators.py").read_text(encoding="utf-8")
     write_atomically(work / "params.yaml", yaml.safe_dump(_params(corpus, root)))
     write_atomically(work / "my_operators.py", operators)
@@ -168,11 +164,8 @@ def _runs(corpus: Corpus, settings: Settings, length: int) -> Iterator[Cut]:
 
 
 def _pretrain(run: Cut, folder: Path) -> dict:
-    """Job: trains one run on sequences of its length, in `folder`, the job's own, and returns what `train` does.
-
-    The import, which loads torch, is left to the worker.
-    """
-    from stages.pretraining.loop import train
+    """Job: trains one run on sequences of its length, in `folder`, the job's own, and returns what `train` does."""
+    from stages.pretraining.loop import train  # imported here because it loads torch, which only workers need
 
     return train(run, _cut(run.length), folder, folder / "live.csv")
 

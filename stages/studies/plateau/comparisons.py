@@ -70,16 +70,13 @@ def tests(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:
 
 
 def _with_rates(sources: pd.DataFrame, rated: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Compares arms whose scores have a learning rate of their own with their operator without one, and with original.
-
-    The factor is the size, of which there is one.
-    """
+    """Compares arms whose scores have their own learning rate with the same operator without one, and with original."""
     families = []
     for (arm, operator), runs in rated.groupby(["arm", "operator"], sort=False):
         for reference in dict.fromkeys((operator, "original")):
             other = sources[sources["operator"] == reference]
             pair = pd.concat([runs.assign(arm=arm), other.assign(arm=reference)])
-            families.append(compared("rate", pair, "arm", reference, "size", confidence))
+            families.append(compared("rate", pair, "arm", reference, "size", confidence))  # there is only one size
     return pd.concat(families) if families else pd.DataFrame()
 
 
@@ -100,11 +97,9 @@ def compared(
 
     Args:
         question: the name of the family.
-        runs: as for `tests`.
-        arm: the column whose values are compared.
-        reference: the value that all others are compared with.
+        runs, confidence: as for `tests`.
+        arm, reference: the column whose values are compared, and the value that all others are compared with.
         factor: the column whose values are held equal.
-        confidence: of the intervals, from 0 to 1.
 
     Returns:
         One row per comparison: TESTS, NaN in what `judged` adds, and `error`, that of the difference, in steps.

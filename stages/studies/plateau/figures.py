@@ -22,15 +22,12 @@ PROBES = {
 
 
 def drawings(arms: pd.DataFrame, waiting: pd.DataFrame, probes: pd.DataFrame) -> list[Drawing]:
-    """Draws all figures of the study.
+    """Draws plateau_time, plateau_waiting (a panel per operator) and plateau_probes (a panel per probe and spread).
 
     Args:
         arms: columns `study.ARMS`, of one size.
         waiting: Kaplan-Meier curves of these arms, columns `study.ARM` and `survival.CURVE`.
         probes: columns `study.LINES`; without rows there is no figure of them.
-
-    Returns:
-        plateau_time, plateau_waiting (a panel per operator) and plateau_probes (a panel per probe and spread).
     """
     waiting = waiting.merge(arms[["arm", "horizon"]], on="arm")
     by_operator = [(names.operator(operator), rows) for operator, rows in waiting.groupby("operator", sort=False)]
@@ -63,10 +60,7 @@ def _times(arms: pd.DataFrame) -> str:
 
 
 def time_to_leave(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws a line per operator over its scaled arms, and a mark with its interval for each of its arms.
-
-    Arms none of whose runs leave have hollow marks above the last step. frame: columns `study.ARMS`.
-    """
+    """Draws, from columns `study.ARMS`, a line per operator over its scaled arms, and a mark and interval per arm."""
     operators, last = list(dict.fromkeys(frame["operator"])), frame["horizon"].max()
     axes.axhline(last, color=INK, linewidth=0.6, linestyle=":")
     for place, operator in enumerate(operators):
@@ -78,7 +72,7 @@ def time_to_leave(axes: Axes, frame: pd.DataFrame) -> None:
         axes.plot(scaled["spread"] * shift, line, color=colour, linestyle=stroke, linewidth=1.2)
         for row in arms.itertuples():
             x, look = row.spread * shift, {"color": colour, "markersize": 5, "linestyle": "none"}
-            if row.never == row.runs:  # a column of marks above the last step, one an operator
+            if row.never == row.runs:  # hollow marks in a column above the last step, one per operator
                 above = last * (1.03 + 0.03 * place + (0.015 if row.kind == RATE else 0))
                 axes.plot(x, above, marker=MARKERS[row.kind], markerfacecolor="none", **look)
                 continue

@@ -45,10 +45,7 @@ OPENINGS = {  # beginnings of the page's answers, by question; the first is the 
 
 
 def main(folder: Path) -> None:
-    """Judges the runs of a folder and writes its tables, figures and page.
-
-    Args:
-        folder: has params.yaml and observations, gets the rest.
+    """Judges the runs of a folder, which has params.yaml and observations, and writes its tables, figures and page.
 
     Raises:
         ValueError: a file is missing, or the settings have no arms of given spreads, or several sizes.
@@ -71,11 +68,7 @@ def main(folder: Path) -> None:
 
 
 def study(rows: pd.DataFrame, params: dict) -> dict[str, pd.DataFrame]:
-    """Computes all of the study.
-
-    Args:
-        rows: observations, those of the stages `parameters` and `pretraining` among them.
-        params: the content of params.yaml.
+    """Computes the study from observations of the stages `parameters` and `pretraining`, and params.yaml's content.
 
     Returns:
         Frames by name, with their columns: `arms` (ARMS), `waiting` (ARM and survival.CURVE), `tests`

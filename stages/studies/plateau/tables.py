@@ -18,15 +18,11 @@ def words() -> dict[str, dict]:
 
 
 def comparisons(tests: pd.DataFrame, confidence: float, alpha: float) -> tuple[Grid, Grid]:
-    """Makes the tables of comparisons: averaged over what is held equal, and at each single spread and operator.
+    """Makes plateau_tests, averaged over what is held equal, and plateau_places, at each single spread and operator.
 
     Args:
         tests: as `comparisons.tests` returns them.
-        confidence: of their intervals, in (0, 1).
-        alpha: the level at which they were judged.
-
-    Returns:
-        plateau_tests, the averages, and plateau_places, the single places.
+        confidence, alpha: of their intervals, in (0, 1), and the level at which they were judged.
     """
     averages = tests["place"] == ""
     read = {"averages": tests[averages], "places": tests[~averages]}.__getitem__
