@@ -145,7 +145,8 @@ def _released(tests: list[dict], released: pd.DataFrame, scope: Scope) -> list[d
     """The row of what the released results say; none where they have no such measurement.
 
     Their values decide a claim about the printed numbers themselves, which no new run can test, but none about an
-    operator, as every operator has one pre-training run there.
+    operator, as every operator has one pre-training run there. tests: of one claim, as claim_rules.yaml has them;
+    `run: false` marks those that no new run can make. released: measurements of the released results.
     """
     outcome = evaluate(tests, released, scope.confidence, scope.alpha, single=True)
     if outcome.verdict == NOT_TESTED:

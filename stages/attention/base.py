@@ -190,8 +190,8 @@ class SelfAttention(nn.Module):
     # the computation
 
     def queries_keys_values(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
-        """Returns Q [batch, n, h] from X, and K and V [batch, m, h] from `memory`, in self-attention X itself."""
-        if memory is X:
+        """Returns Q [batch, n, h] from X, times `diagonal`, and K and V [batch, m, h] from `memory`, which may be X."""
+        if memory is X:  # in one call, so that a layer with two roles is computed once
             Q, K, V = self._projected(X, *self.roles)
         else:
             [Q], (K, V) = self._projected(X, self.roles[0]), self._projected(memory, *self.roles[1:])

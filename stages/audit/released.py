@@ -66,7 +66,10 @@ def scores(raw: pd.DataFrame) -> Iterator[Finding]:
 
 
 def copied(raw: pd.DataFrame) -> Iterator[Finding]:
-    """Checks whether the cells that Kowsher et al. copied from Table 3, and call accuracy, are released accuracies."""
+    """Checks whether cells of Table 3 that Kowsher et al. copied, and call accuracy, are released accuracies.
+
+    Of MRPC and QQP, which GLUE scores by accuracy and F1. A cell counts as copied where both tables print the same.
+    """
     table, cells = numbers(TABLE3), numbers("kowsher2024_arxiv_table1_glue")
     for task in ("mrpc", "qqp"):
         rows = [f"base.{operator}" for operator in COURTOIS]

@@ -63,7 +63,10 @@ def configured(run: TranslationRun) -> OperatorConfig:
 
 
 def attention(run: TranslationRun) -> Attention:
-    """Builds one attention sublayer with the operator of a run; OverParameters attends as Original does."""
+    """Builds one attention sublayer with the operator of a run and an output projection of its own.
+
+    OverParameters replaces the feed-forward networks alone, so it attends as Original does.
+    """
     return Attention(configured(run).self_attention(output=True), run.training.dropout)
 
 

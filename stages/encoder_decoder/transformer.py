@@ -64,6 +64,7 @@ class EncoderLayer(nn.Module):
         self.attention, self.feed_forward = attention, feed_forward
 
     def forward(self, X: Tensor, mask: Tensor) -> Tensor:
+        """[batch, n, h] from X [batch, n, h]. mask: True = seen, broadcasts to [batch, heads, n, n]."""
         return self.feed_forward(self.attention(X, mask))
 
 

@@ -251,8 +251,8 @@ def _one(
                 result = function(job.settings, folder)
                 if not rank():
                     results.write(folder, job.name, job.content, result)
-    except Exception as error:  # reported with all the others by `run`; what gets a remedy can be mended, too
-        text = message(error)
+    except Exception as error:  # `run` reports it with all others: without a traceback where a user can mend it
+        text = message(error)  # which appends a remedy to what it knows one for
         return f"  {text}" if isinstance(error, MENDABLE) or text != str(error) else traceback.format_exc()
     finally:
         _free_memory()

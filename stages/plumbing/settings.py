@@ -162,10 +162,10 @@ class Settings(Record):
     def pretrained(self, operator: str | None = None, size: str | None = None) -> list[tuple[str, str]]:
         """(operator, size) of every pre-trained model, size by size; only those of the operator or size, if given."""
         return [
-            (name, width)
-            for width in self.sizes
-            for name in self.operators
-            if operator in (None, name) and size in (None, width)
+            (one, at_size)
+            for at_size in self.sizes
+            for one in self.operators
+            if operator in (None, one) and size in (None, at_size)
         ]
 
     def finetuned(

@@ -149,6 +149,7 @@ def best_span(
 
 
 def _encode(table: Path, tokenizer: Path, recipe: QuestionAnswering) -> Windows:
+    """Tokenises a table of questions (a Parquet file) into windows of the lengths, in tokens, that a recipe sets."""
     return encode(table, tokenizer, recipe.maximum_length, recipe.question_length, recipe.stride)
 
 

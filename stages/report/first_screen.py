@@ -183,8 +183,8 @@ def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[d
         summaries, checks: as `inputs.summaries` and `inputs.audited` read them.
 
     Returns:
-        Dicts with `text` and `check`: the check of the audit that a sentence is about, or an empty text. Of the checks
-        that the layout lists by weight, the first that fail are named, in words and with their arithmetic.
+        Dicts with `text` and `check`: the check of the audit that a sentence is about, or an empty text. A sentence
+        whose template says nothing is left out. Of the checks that the layout lists by weight, the first that fail.
     """
     facts = of_run(settings, summaries)
     texts = [sentence(name, **facts) for name in ("description", "cannot", "floor")]

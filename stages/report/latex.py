@@ -53,6 +53,7 @@ ESCAPES = {
 RUNS = 3  # of pdflatex, until the contents and the widths of long tables have settled
 # GAP, LETTER, LARGE and WIDE_GAP are shares of the width of the line.
 GAP = 0.013  # space around a column of a table of 7 points
+FILLED = 0.98  # of the line, that columns of paragraphs take together: rounded widths must not run over it
 SHARE = 0.65  # columns of paragraphs grow with this power of their mean length
 LETTER, CAPITAL = 0.0088, 0.3  # a letter of 7 points; by how much a capital is wider, in letters
 LARGE, WIDE_GAP = 0.0098, 0.025  # a letter, and the space around a column, in a table of 9 points
@@ -109,11 +110,14 @@ def form(grid: Grid) -> str:
 
 
 def paragraphs(grid: Grid) -> list[Latex]:
-    """Returns LaTeX column types: room for the longest word, the rest by mean length of cells; numbers flush right."""
+    """Returns a LaTeX column type for each column of a table whose cells are paragraphs; numbers are flush right.
+
+    Widths are shares of the line: room for the longest word, and of the rest a part by the mean length of the cells.
+    """
     cells = _columns(grid)
     least = list(map(_narrowest, cells))
     weight = [(sum(map(len, column)) / len(column)) ** SHARE for column in cells]
-    free = 0.98 - GAP * len(cells) - sum(least)
+    free = FILLED - GAP * len(cells) - sum(least)
     widths = [low + free * part / sum(weight) for low, part in zip(least, weight, strict=True)]
     sides = ["raggedright"] * (len(cells) - len(grid.kinds))
     sides += ["raggedleft" if kind == "number" else "raggedright" for kind in grid.kinds]

@@ -18,9 +18,10 @@ CEILING = "accuracy_ceiling"
 
 
 def waiting(curves: pd.DataFrame) -> list[Drawing]:
-    """Draws Kaplan-Meier curves of this run's operators, a panel for each milestone that runs reach at several steps.
+    """Draws Kaplan-Meier curves of this run's operators, a panel for each size and milestone: one figure, or none.
 
-    Panels are those of `_differs_by_run`. The list has one figure, or none where there is no panel.
+    curves: a row for each point, as analysis leaves them in `waiting`. A panel is left out where every operator has a
+    single run, or all runs reach the milestone at one evaluation.
     """
     panels = select(curves, source="reproduced").groupby(["size", "milestone"], sort=False)
     run = panels.filter(_differs_by_run)

@@ -35,7 +35,8 @@ class Pretraining:
         return clocked(lambda: [self._step() for _ in range(steps)]) / steps
 
     def _step(self) -> None:
-        self.trainer.advance(self.done % self.trainer.steps)  # begins anew where more steps are timed than a run has
+        # after the last update of a run comes the first again, its batch and rate, with the weights as they are
+        self.trainer.advance(self.done % self.trainer.steps)
         self.done += 1
 
 

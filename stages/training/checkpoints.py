@@ -88,7 +88,10 @@ def _digest(tensors: dict[str, torch.Tensor], state: dict[str, str]) -> str:
 
 
 def clear(folder: Path) -> None:
-    """Deletes the temporary files and folders that a killed process left in a job's folder and its checkpoints/."""
+    """Deletes what a killed process left half-written in a job's folder and its checkpoints/: names with a dot before.
+
+    The caller holds the lock of the job, so that nobody is writing them.
+    """
     for temporary in (*folder.glob(".*"), *folder.glob("checkpoints/.*")):
         if temporary.is_dir():
             shutil.rmtree(temporary)
