@@ -6,8 +6,8 @@ from fractions import Fraction
 import pandas as pd
 import pytest
 
-from stages.audit import checks as audit
 from stages.audit import described
+from stages.audit import stage as audit
 from stages.audit.closed_formulas import bert
 from stages.audit.findings import NOTE, excludes, possible
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, TRUNCATED, judge

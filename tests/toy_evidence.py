@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from stages.audit import checks as audit
+from stages.audit import stage as audit
 from stages.evidence import cells, measurements, released, specifications
 from stages.plumbing.settings import load_settings
 

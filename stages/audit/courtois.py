@@ -52,7 +52,7 @@ def shares() -> Iterator[Finding]:
 
 def bold() -> Iterator[Finding]:
     """Checks that Table 3 prints the best score of every column, and no other, in bold."""
-    table, marked = numbers(TABLE3), numbers(TABLE3, "bold").cells
+    table, marked = numbers(TABLE3), numbers(TABLE3, "bold")
     for size in SIZES:
         wrong = []
         for column in (GLUE_SCORE, *COLUMNS):
@@ -74,14 +74,14 @@ def statements() -> Iterator[Finding]:
         ratio = estimate.spreads(sd["pairwise"], sd["original"], (SEEDS - 1,) * 2, 0.95)
         equal = 2 * min(ratio.p_above(1.0), ratio.p_below(1.0))
         gain, drop = score["pairwise"] - score["original"], score["original"] - score["symmetric"]
-        yield finding("C.GAIN.{size}", judge(text.text("both_sizes", "glue_gain"), gain), size=size, gain=gain)
-        yield finding("C.DROP.{size}", judge(text.text("both_sizes", "glue_drop"), drop), size=size, gain=-drop)
+        yield finding("C.GAIN.{size}", judge(text["both_sizes", "glue_gain"], gain), size=size, gain=gain)
+        yield finding("C.DROP.{size}", judge(text["both_sizes", "glue_drop"], drop), size=size, gain=-drop)
         yield note("C.TTEST.{size}", size=size, t=apart.value / apart.error, p=apart.p, equal=equal)
         if size == "base":
             yield whether("C.STD.base", sd["symmetric"] < sd["original"] > sd["pairwise"], **sd)
         else:
             yield note("C.STD.small", **sd)
-    printed, repeated = table.text("base.pairwise", GLUE_SCORE), text.text("base.pairwise", "glue_score_sect52")
+    printed, repeated = table["base.pairwise", GLUE_SCORE], text["base.pairwise", "glue_score_sect52"]
     yield whether("C.TEXT.7939", printed == repeated, repeated=repeated, printed=printed)
 
 
@@ -100,4 +100,4 @@ def training() -> Iterator[Finding]:
     yield note("C.STEPS.plateau", pairwise=slow / fast[0], symmetric=slow / fast[1])
     slow, fast = (text.value(f"base.{o}", "steps_to_95pct") for o in ("original", "pairwise"))
     yield note("C.STEPS.glue", ratio=slow / fast)
-    yield compare("C.95", text.text("base.all", "glue_95pct_threshold"), Fraction(95 * 79, 100))
+    yield compare("C.95", text["base.all", "glue_95pct_threshold"], Fraction(95 * 79, 100))

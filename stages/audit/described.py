@@ -13,21 +13,22 @@ from stages.audit.findings import BEST, NOTE, Finding, chance, compared, exclude
 from stages.audit.printed import EDITIONS, numbers
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
 
-PATH = Path(__file__).with_name("checks.yaml")
-
 
 @cache
 def content() -> dict:
     """Returns what checks.yaml holds; the comments in the file describe its sections and keys."""
-    return yaml.safe_load(PATH.read_text(encoding="utf-8"))
+    return yaml.safe_load(Path(__file__).with_name("checks.yaml").read_text(encoding="utf-8"))
 
 
 def findings() -> list[Finding]:
     """Makes all checks of checks.yaml: its readings, then counts, averages, and GRIM by column and by printed value."""
-    checks = content()
+    checks, readings = content(), []
+    for entry in checks["readings"]:
+        because = f"{entry['because']} (read: {entry['where']})"
+        readings.append(Finding(entry["check"], entry["statement"], entry["verdict"], because, by="reading"))
     kinds = ((_count, checks["counts"]), (_average, checks["averages"]), (_joined, checks["grim"]["joined"]))
     return [
-        *map(_reading, checks["readings"]),
+        *readings,
         *(make(check) for make, entries in kinds for entry in entries for check in expanded(entry)),
         *(finding for entry in checks["grim"]["values"] for finding in _printed_means(entry)),
     ]
@@ -47,11 +48,6 @@ def expanded(entry: dict) -> Iterator[dict]:
         yield entry | fields | texts
 
 
-def _reading(entry: dict) -> Finding:
-    because = f"{entry['because']} (read: {entry['where']})"
-    return Finding(entry["check"], entry["statement"], entry["verdict"], because, by="reading")
-
-
 def _compared(entry: dict, text: str, exact: Fraction, more: str = "") -> Finding:
     """Judges a printed number, `text`, by the exact one; `more` is added to the arithmetic."""
     return Finding(entry["check"], entry["statement"], judge(text, exact), compared(text, exact) + more)
@@ -59,7 +55,7 @@ def _compared(entry: dict, text: str, exact: Fraction, more: str = "") -> Findin
 
 def _count(entry: dict) -> Finding:
     """Checks a printed count of parameters or, with `saved`, the printed per cent that an operator saves of it."""
-    text = numbers(entry["table"]).text(entry["row"], entry["column"])
+    text = numbers(entry["table"])[entry["row"], entry["column"]]
     counted = getattr(bert(entry["operator"], entry["size"]), entry["count"])
     if entry.get("saved"):
         whole = getattr(bert("original", entry["size"]), entry["count"])
@@ -81,8 +77,8 @@ def mean(cells: dict[str, Fraction], definition: str) -> Fraction:
 def _average(entry: dict) -> Finding:
     """Checks a printed average by the definitions that its entry names; of several, the most favourable counts."""
     table = numbers(entry["table"])
-    cells = {column: Fraction(text) for (row, column), text in table.cells.items() if row == entry["row"]}
-    text = table.text(entry["row"], entry["column"])
+    cells = {column: Fraction(text) for (row, column), text in table.items() if row == entry["row"]}
+    text = table[entry["row"], entry["column"]]
     means = {name: mean(cells, name) for name in entry["by"]}
     if len(means) == 1:
         beside = entry.get("beside")
@@ -97,7 +93,7 @@ def _average(entry: dict) -> Finding:
 def _joined(entry: dict) -> Finding:
     """Checks by GRIM whether all cells of a column can be means of `runs` runs; a note where GRIM excludes nothing."""
     table, n, runs = numbers(entry["table"]), entry["examples"], entry["runs"]
-    passed = sum(possible(table.text(row, entry["column"]), n, runs) == HOLDS for row in entry["rows"])
+    passed = sum(possible(table[row, entry["column"]], n, runs) == HOLDS for row in entry["rows"])
     arithmetic = f"{passed} of {len(entry['rows'])}; {100 * chance(n, runs):.0f} % of arbitrary values would pass"
     verdict = NOTE if not excludes(n, runs) else HOLDS if passed == len(entry["rows"]) else FAILS
     return Finding(entry["check"], entry["statement"], verdict, arithmetic)
@@ -112,7 +108,7 @@ def _printed_means(entry: dict) -> Iterator[Finding]:
     for column in entry["each"]["column"]:
         n, seen = content()["grim"]["examples"][column], {}
         for edition, operator in product(entry["editions"], entry["operators"]):
-            text = numbers(entry["table"].format(paper=EDITIONS[edition])).text(f"base.{operator}", column)
+            text = numbers(entry["table"].format(paper=EDITIONS[edition]))[f"base.{operator}", column]
             seen.setdefault(text, []).append(f"{edition} {operator}")
         for text, who in seen.items():
             one, five = (possible(text, n, runs) for runs in entry["runs"])

@@ -10,7 +10,7 @@ from scipy import stats
 
 from stages.audit.described import content
 from stages.audit.findings import NOTE, Finding, compare, finding, note, whether
-from stages.audit.printed import EDITIONS, Numbers, numbers, table
+from stages.audit.printed import EDITIONS, numbers, table
 from stages.benchmarks.glue import COLUMN_OF
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
 
@@ -27,7 +27,7 @@ def findings() -> list[Finding]:
 def answers() -> Iterator[Finding]:
     """Checks if averages of Table 2 (SQuAD) rank shared and standard as its cells do, and the gains stated in the text.
 
-    Metrics are in per cent.
+    Metrics are in per cent. A gain that the text states for no cell gives a note.
     """
     for edition in EDITIONS:
         cells, text = table(edition, "table2_squad"), table(edition, "text_and_figure_numbers")
@@ -40,22 +40,17 @@ def answers() -> Iterator[Finding]:
             same = (printed > 0) == (one + two > 0)
             yield whether("{edition}.SQUAD.sign.{kind}.{metric}", same, printed=printed, cells=(one + two) / 2, **place)
         for name, kind, metric in product(("squad1", "squad2"), ("single", "triviaqa"), ("em", "f1")):
-            yield _text_gain(edition, cells, text, name, kind, metric)
-
-
-def _text_gain(edition: str, cells: Numbers, text: Numbers, name: str, kind: str, metric: str) -> Finding:
-    """Checks the gain of shared over standard that the text states for a cell of Table 2; a note if it states none."""
-    column, sign = (f"{metric}_gain", 1) if edition == "K24" else (f"{metric}_drop", -1)  # K25 states drops
-    key = f"{name}_trivia" if kind == "triviaqa" else name, column
-    gain = cells.value(f"base.shared.{kind}", f"{name}_{metric}")
-    gain -= cells.value(f"base.original.{kind}", f"{name}_{metric}")
-    verdict, mentioned, claimed = NOTE, " (not mentioned there)", ""
-    if key in text.cells:
-        verdict, mentioned = judge(text.text(*key), sign * gain), ""
-        claimed = f"claimed {float(sign * text.value(*key)):+.2f}, cells "
-    place = {"edition": edition, "kind": kind, "name": name, "metric": metric}
-    check = "{edition}.SQUADTEXT.{kind}.{name}_{metric}"
-    return finding(check, verdict, mentioned=mentioned, claimed=claimed, gain=gain, **place)
+            column, sign = (f"{metric}_gain", 1) if edition == "K24" else (f"{metric}_drop", -1)  # K25 states drops
+            key = f"{name}_trivia" if kind == "triviaqa" else name, column
+            gain = cells.value(f"base.shared.{kind}", f"{name}_{metric}")
+            gain -= cells.value(f"base.original.{kind}", f"{name}_{metric}")
+            verdict, mentioned, claimed = NOTE, " (not mentioned there)", ""
+            if key in text:
+                verdict, mentioned = judge(text[key], sign * gain), ""
+                claimed = f"claimed {float(sign * text.value(*key)):+.2f}, cells "
+            place = {"edition": edition, "kind": kind, "name": name, "metric": metric}
+            check = "{edition}.SQUADTEXT.{kind}.{name}_{metric}"
+            yield finding(check, verdict, mentioned=mentioned, claimed=claimed, gain=gain, **place)
 
 
 def noise() -> Iterator[Finding]:
@@ -75,7 +70,7 @@ def noise() -> Iterator[Finding]:
         yield whether("{edition}.NOISE.zero.{task}", same, edition=edition, task=task, pairs=shown)
     cells, text = table("K24", "table5_noise"), table("K24", "text_and_figure_numbers")
     for (name, operator), level in product((("standard", "original"), ("shared", "shared")), (0, 40)):
-        quoted, printed = text.text("noise", f"{name}_{level}"), cells.text(f"noise_{level}", f"mnli.{operator}")
+        quoted, printed = text["noise", f"{name}_{level}"], cells[f"noise_{level}", f"mnli.{operator}"]
         place = {"operator": operator, "level": level}
         yield whether("K.NOISE.text.{quoted}", quoted == printed, quoted=quoted, printed=printed, **place)
     yield note("K.NOISE.definition", norm=math.sqrt(768))
@@ -86,8 +81,8 @@ def transfer() -> Iterator[Finding]:
     for edition in EDITIONS:
         cells, glue = table(edition, "table6_cross_domain"), table(edition, "table1_glue")
         for domain, operator in product(DOMAINS, ARMS):
-            diagonal = cells.text(f"row_{domain}", f"col_{domain}.{operator}")
-            table1 = glue.text(f"base.{operator}", COLUMN_OF[domain])
+            diagonal = cells[f"row_{domain}", f"col_{domain}.{operator}"]
+            table1 = glue[f"base.{operator}", COLUMN_OF[domain]]
             place = {"edition": edition, "domain": domain, "operator": operator}
             place |= {"diagonal": diagonal, "table1": table1}
             yield whether("{edition}.DIAG.{domain}.{operator}", diagonal == table1, **place)
@@ -121,8 +116,8 @@ def times() -> Iterator[Finding]:
     """Checks the savings of time that text and Figure 3 state, and what the text says of steps, words and tokens."""
     text = table("K24", "text_and_figure_numbers")
     slow, fast = text.value("time.cola", "standard_seconds"), text.value("time.cola", "shared_seconds")
-    yield compare("K.TIME.cola", text.text("time.cola", "time_reduction"), 100 * (1 - fast / slow))
-    yield compare("K.TIME.cola.speed", text.text("time.cola", "speedup"), 100 * (slow / fast - 1), "approximately")
+    yield compare("K.TIME.cola", text["time.cola", "time_reduction"], 100 * (1 - fast / slow))
+    yield compare("K.TIME.cola.speed", text["time.cola", "speedup"], 100 * (slow / fast - 1), "approximately")
     tasks = ("cola", "mnli", "mrpc", "qnli", "rte", "qqp")
     saved = {task: int(text.value(f"time.{task}", "time_reduction")) for task in tasks}
     centre = {"mean": mean(saved.values()), "median": median(saved.values())}
@@ -166,7 +161,7 @@ def descriptions() -> Iterator[Finding]:
         if n is not None
     }
     for place, n in pairs.items():
-        text = sizes.text(*place)
+        text = sizes[place]
         exact = Fraction(n, 1000 if text.endswith("k") else 1)
         wrong += [" ".join(place)] if judge(text.rstrip("k"), exact) == FAILS else []
     yield whether("K.DATASTATS", not wrong, compared=len(pairs), wrong=", ".join(wrong) or "none")

@@ -16,7 +16,6 @@ from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge
 
 NOTE = "informative"
 BEST = (HOLDS, TRUNCATED, FAILS)  # the verdicts of `judge`, the most favourable first
-PATH = Path(__file__).with_name("statements.yaml")
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Finding:
 
 @cache
 def _statements() -> dict[str, list[str]]:
-    return yaml.safe_load(PATH.read_text(encoding="utf-8"))
+    return yaml.safe_load(Path(__file__).with_name("statements.yaml").read_text(encoding="utf-8"))
 
 
 def finding(check: str, verdict: str, **values: object) -> Finding:

@@ -43,9 +43,9 @@ def means(edition: str, operator: str, cola: Fraction | None = None) -> dict[str
 def averages() -> Iterator[Finding]:
     """Notes for symmetric and pairwise what the arXiv average is with the CoLA cell that Courtois et al. print."""
     for operator in ("symmetric", "pairwise"):
-        cola = numbers(TABLE3).text(f"base.{operator}", "cola")
+        cola = numbers(TABLE3)[f"base.{operator}", "cola"]
         exact = means("K24", operator, Fraction(cola))["without MNLI-mm"]
-        text = table("K24", "table1_glue").text(f"base.{operator}", "average")
+        text = table("K24", "table1_glue")[f"base.{operator}", "average"]
         yield note("K24.AVG.{operator}.orig", operator=operator, compared=compared(text, exact), cola=cola)
 
 
@@ -57,7 +57,7 @@ def gains() -> Iterator[Finding]:
     of the other operator's score. Then follow notes on the best cells, the best mean, and how far shared leads.
     """
     for edition, (other, name) in product(EDITIONS, (("original", "standard"), ("symmetric",) * 2, ("pairwise",) * 2)):
-        text = table(edition, "text_and_figure_numbers").text("glue", f"gain_vs_{name}")
+        text = table(edition, "text_and_figure_numbers")["glue", f"gain_vs_{name}"]
         shared, reference = means(edition, "shared"), means(edition, other)
         exact = {key: shared[key] - reference[key] for key in shared}
         shown = ", ".join(f"{key} {float(gain):+.3f}" for key, gain in exact.items())
@@ -65,7 +65,7 @@ def gains() -> Iterator[Finding]:
         values = {"edition": edition, "other": other, "claimed": Fraction(text), "gains": shown}
         yield finding("{edition}.GAIN.{other}", verdict, **values)
     for edition, (task, (other, name, word)) in product(EDITIONS, TASK_GAINS.items()):
-        text = table(edition, "text_and_figure_numbers").text(f"glue.{task}", f"gain_vs_{name}")
+        text = table(edition, "text_and_figure_numbers")[f"glue.{task}", f"gain_vs_{name}"]
         cells = table(edition, "table1_glue")
         shared, reference = cells.value("base.shared", task), cells.value(f"base.{other}", task)
         points, relative = shared - reference, 100 * (shared / reference - 1)
@@ -86,8 +86,8 @@ def swapped() -> Iterator[Finding]:
     """
     cells, misplaced = table("K25", "table1_glue"), []
     for task, (other, name, _) in TASK_GAINS.items():
-        text = table("K25", "text_and_figure_numbers").text(f"glue.{task}", f"gain_vs_{name}")
-        pairs = {c: (cells.text("base.shared", c), cells.text(f"base.{other}", c)) for c in COLUMNS}
+        text = table("K25", "text_and_figure_numbers")[f"glue.{task}", f"gain_vs_{name}"]
+        pairs = {c: (cells["base.shared", c], cells[f"base.{other}", c]) for c in COLUMNS}
         moves = {column: Fraction(shared) - Fraction(reference) for column, (shared, reference) in pairs.items()}
         others = [column for column, move in moves.items() if move == Fraction(text) and moves[task] != move]
         misplaced += [f"{text} for {task} over {other} is {column}: {' - '.join(pairs[column])}" for column in others]
@@ -117,10 +117,10 @@ def origins() -> Iterator[Finding]:
     source = numbers(TABLE3)
     for edition in EDITIONS:
         cells = table(edition, "table1_glue")
-        pairs = {(o, c): (source.text(f"base.{o}", c), cells.text(f"base.{o}", c)) for o in COURTOIS for c in COLUMNS}
+        pairs = {(o, c): (source[f"base.{o}", c], cells[f"base.{o}", c]) for o in COURTOIS for c in COLUMNS}
         changed = [f"{o} {c} {a} to {b}" for (o, c), (a, b) in pairs.items() if a != b]
         yield note("{edition}.SOURCE", edition=edition, equal=27 - len(changed), changed="; ".join(changed))
-    same = sum(source.text("base.original", c) == table("K25", "table1_glue").text("base.original", c) for c in COLUMNS)
+    same = sum(source["base.original", c] == table("K25", "table1_glue")["base.original", c] for c in COLUMNS)
     yield whether("K.SOURCE.standard", not same, same=same)  # by section 2.4, this row is that of Devlin et al.
 
 
@@ -128,7 +128,7 @@ def editions() -> Iterator[Finding]:
     """Notes by table which cells changed from arXiv to NAACL, and how many, averages left aside, by whole points."""
     moves = []
     for name in ("table1_glue", "table2_squad", "table4_model_parameters", "table5_noise", "table6_cross_domain"):
-        one, other = (table(edition, name).cells for edition in EDITIONS)
+        one, other = (table(edition, name) for edition in EDITIONS)
         changed = {key: Fraction(other[key]) - Fraction(text) for key, text in one.items() if other[key] != text}
         shown = "; ".join(f"{row} {column} {float(move):+.2f}" for (row, column), move in changed.items())
         number = name.removeprefix("table")[0]
@@ -146,21 +146,21 @@ def stale() -> Iterator[Finding]:
     nine = means("K25", "pairwise")["all nine columns"]
     gain = means("K25", "shared")["all nine columns"] - nine
     cells, text = table("K25", "table1_glue"), table("K25", "text_and_figure_numbers")
-    average = cells.text("base.pairwise", "average")
+    average = cells["base.pairwise", "average"]
     yield whether("K25.STALE.t1avg", judge(average, nine) == HOLDS, average=average, exact=nine)
-    yield whether("K25.STALE.gain089", judge(text.text("glue", "gain_vs_pairwise"), gain) == HOLDS, gain=gain)
-    diagonal = table("K25", "table6_cross_domain").text("row_qnli", "col_qnli.shared")
-    table1 = cells.text("base.shared", "qnli")
+    yield whether("K25.STALE.gain089", judge(text["glue", "gain_vs_pairwise"], gain) == HOLDS, gain=gain)
+    diagonal = table("K25", "table6_cross_domain")["row_qnli", "col_qnli.shared"]
+    table1 = cells["base.shared", "qnli"]
     yield whether("K25.STALE.t6qnli", diagonal == table1, diagonal=diagonal, table1=table1)
     noise = table("K25", "table5_noise")
-    clean, noisy = (noise.text(f"noise_{level}", "sst2.shared") for level in (0, 10))
+    clean, noisy = (noise[f"noise_{level}", "sst2.shared"] for level in (0, 10))
     standard = [noise.value(f"noise_{level}", "sst2.original") for level in range(0, 45, 5)]
     rises = any(more > less for less, more in pairwise(standard))  # then a rise alone tells nothing of a stale cell
     verdict = HOLDS if Fraction(noisy) <= Fraction(clean) else NOT_DECIDED if rises else FAILS
     more = "; the standard column rises under noise, too, so a rise decides nothing" if rises else ""
     yield finding("K25.STALE.t5sst2", verdict, clean=clean, noisy=noisy, more=more)
     answers, row = table("K25", "table2_squad"), "base.original.single"
-    printed = [answers.text(row, f"avg_{metric}") for metric in ("em", "f1")]
+    printed = [answers[row, f"avg_{metric}"] for metric in ("em", "f1")]
     exact = [(answers.value(row, f"squad1_{m}") + answers.value(row, f"squad2_{m}")) / 2 for m in ("em", "f1")]
     holds = all(judge(a, b) == HOLDS for a, b in zip(printed, exact, strict=True))
     shown = " and ".join(f"{float(value):.2f}" for value in exact)
@@ -169,7 +169,8 @@ def stale() -> Iterator[Finding]:
 
 def under_noise() -> Iterator[Finding]:
     """Notes how many noisy SST-2 cells of Table 5 can be an accuracy on 872 examples (GRIM), of one run or of five."""
-    for edition, cells in ((edition, table(edition, "table5_noise")) for edition in EDITIONS):
-        texts = [cells.text(f"noise_{level}", f"sst2.{o}") for level in range(5, 45, 5) for o in ("original", "shared")]
+    for edition in EDITIONS:
+        cells = table(edition, "table5_noise")
+        texts = [cells[f"noise_{level}", f"sst2.{o}"] for level in range(5, 45, 5) for o in ("original", "shared")]
         single, five = (sum(possible(text, 872, runs) == HOLDS for text in texts) for runs in (1, 5))
         yield note("{edition}.GRIM.noise.sst2", edition=edition, single=single, five=five)

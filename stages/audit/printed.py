@@ -1,6 +1,5 @@
 """The printed tables as the audit reads them: exact numbers by row and column, and both editions of Kowsher et al."""
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
@@ -13,19 +12,12 @@ TABLE3 = "courtois2024_table3_glue"
 TEXT = "courtois2024_text_and_figure_numbers"
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """The cells of one table by row and column key: numbers as text of the printed digits, without commas and units."""
-
-    cells: dict[tuple[str, str], str]
-
-    def text(self, row: str, column: str) -> str:
-        """The number of a cell as text, with the digits that are printed. KeyError for a cell that holds none."""
-        return self.cells[row, column]
+class Numbers(dict[tuple[str, str], str]):
+    """The cells of one table by row and column key: the printed digits as text, without commas and units."""
 
     def value(self, row: str, column: str) -> Fraction:
-        """The exact value of what `text` returns."""
-        return Fraction(self.cells[row, column])
+        """The exact value of a cell."""
+        return Fraction(self[row, column])
 
 
 @cache

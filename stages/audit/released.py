@@ -45,15 +45,15 @@ def scores(raw: pd.DataFrame) -> Iterator[Finding]:
     table, spread = numbers(TABLE3), numbers(TABLE3, "std")
     rows = [f"{size}.{operator}" for size in SIZES for operator in COURTOIS]
     values = {(row, column): _values(raw, row, column) for row in rows for column in (*COLUMNS, GLUE_SCORE)}
-    equal = {place: _gives(table.text(*place), runs.mean()) for place, runs in values.items()}
+    equal = {place: _gives(table[place], runs.mean()) for place, runs in values.items()}
     tasks = sum(equal[row, column] for row in rows for column in COLUMNS)
     yield whether("C.REL.T3", tasks == 54, equal=tasks)  # six rows of nine columns
     whole = [(row, GLUE_SCORE) for row in rows]
-    both = [equal[place] and _gives(spread.text(*place), values[place].std()) for place in whole]
+    both = [equal[place] and _gives(spread[place], values[place].std()) for place in whole]
     yield whether("C.REL.GLUE", all(both), equal=sum(both))
     accuracy = {row: _values(raw, row, "qqp", "raw_accuracy").mean() for row in rows}
-    shown = "; ".join(f"{row} {accuracy[row]:.2f} (printed {table.text(row, 'qqp')})" for row in rows)
-    yield whether("C.REL.QQP", all(_gives(table.text(row, "qqp"), accuracy[row]) for row in rows), accuracies=shown)
+    shown = "; ".join(f"{row} {accuracy[row]:.2f} (printed {table[row, 'qqp']})" for row in rows)
+    yield whether("C.REL.QQP", all(_gives(table[row, "qqp"], accuracy[row]) for row in rows), accuracies=shown)
     for size in SIZES:
         one, other = (values[f"{size}.{operator}", GLUE_SCORE].to_numpy() for operator in ("pairwise", "original"))
         apart, by_seed = (test(one, other, 0.95) for test in (estimate.welch, estimate.paired))
@@ -73,7 +73,7 @@ def copied(raw: pd.DataFrame) -> Iterator[Finding]:
     table, cells = numbers(TABLE3), numbers("kowsher2024_arxiv_table1_glue")
     for task in ("mrpc", "qqp"):
         rows = [f"base.{operator}" for operator in COURTOIS]
-        texts = {row: cells.text(row, task) for row in rows if table.text(row, task) == cells.text(row, task)}
+        texts = {row: cells[row, task] for row in rows if table[row, task] == cells[row, task]}
         accuracy = {row: _values(raw, row, task, "raw_accuracy").mean() for row in texts}
         shown = "; ".join(f"{row} {text}, accuracy alone {accuracy[row]:.2f}" for row, text in texts.items())
         holds = all(_gives(text, accuracy[row]) for row, text in texts.items())
@@ -95,7 +95,7 @@ def curves(raw: pd.DataFrame) -> Iterator[Finding]:
     original, symmetric = (steps["small", operator, "2.5"] for operator in COURTOIS[:2])
     yield whether("C.REL.FIG2.small", symmetric < original, symmetric=symmetric, original=original)
     losses = {size: ", ".join(f"{operator} {late[size, operator]:.3f}" for operator in COURTOIS) for size in SIZES}
-    gap = numbers(TEXT).text("base.symmetric", "final_eval_loss_gap")
+    gap = numbers(TEXT)["base.symmetric", "final_eval_loss_gap"]
     above = _gives(gap, late["base", "symmetric"] - late["base", "original"])
     level = _gives("0.0", late["base", "pairwise"] - late["base", "original"])
     yield whether("C.REL.FINAL.base", above and level, losses=losses["base"])
@@ -117,7 +117,7 @@ def _checkpoints(raw: pd.DataFrame) -> Iterator[Finding]:
     """Checks Figure 3: GLUE scores of base models that were fine-tuned, from one seed, from 18 checkpoints."""
     table = 100 * scores_by_step(raw).pivot(index="step", columns="operator", values="value").sort_index()
     for operator in ("pairwise", "original"):
-        text = numbers(TEXT).text(f"base.{operator}", "steps_to_95pct")
+        text = numbers(TEXT)[f"base.{operator}", "steps_to_95pct"]
         step = _measured(raw, "steps_to_95_percent", "base", operator)
         # the checkpoints between which the step was interpolated
         around = {"after": table.index[table.index < step].max(), "before": table.index[table.index >= step].min()}
