@@ -83,6 +83,17 @@ def test_the_average_norm_is_that_of_the_embeddings_which_take_noise(place):
 
 
 @pytest.mark.parametrize("place", ["word_embeddings", "embedding_output"])
+def test_padding_does_not_change_the_average_norm(place):
+    model, examples = model_of(), examples_of()
+    single = [Encoded((ids,), (types,), np.zeros(1)) for ids, types in zip(examples.ids, examples.types, strict=True)]
+    norms = [noise.average_norm(model, one, place, (PAD, CLS, SEP)) for one in single]
+    weights = [length - 2 for length in examples.lengths]  # without [CLS] and [SEP]
+    assert noise.average_norm(model, examples, place, (PAD, CLS, SEP)) == pytest.approx(
+        np.average(norms, weights=weights)
+    )
+
+
+@pytest.mark.parametrize("place", ["word_embeddings", "embedding_output"])
 def test_padding_and_spared_tokens_stay_clean(place):
     ids, difference = added(model_of(), place, "exact_norm", 0.5, 2.0, seed=1, spared=(PAD, CLS, SEP))
     hit = difference.norm(dim=-1) > 1e-6

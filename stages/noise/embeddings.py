@@ -17,11 +17,13 @@ import pandas as pd
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from stages.attention.bert import OperatorBertForSequenceClassification
 from stages.classification.training import EVALUATION_BATCH, Encoded, predict
 from stages.noise.text import perturbed
 from stages.plumbing.testing_sections import Noise
+from stages.training.batches import sorted_batches
 from stages.training.optimisation import device
 
 
@@ -41,7 +43,9 @@ def predictions_under_noise(
         By `noise=LEVEL`, such as `noise=0.1`, one array of predictions [examples] for every noise seed; at level 0
         only one, the predictions without noise.
     """
-    spared = spared_ids(tokenizer, setting.special_tokens)
+    words = Tokenizer.from_file(str(tokenizer))
+    names = ("[PAD]",) if setting.special_tokens else ("[PAD]", "[CLS]", "[SEP]")
+    spared = tuple(words.token_to_id(name) for name in names)  # the tokens that take no noise
     norm, result = average_norm(model, examples, setting.place, spared), {}
     for level in setting.levels:
         by_seed = result[f"noise={level:g}"] = []
@@ -70,13 +74,6 @@ def predictions_under_text_noise(
     return result
 
 
-def spared_ids(tokenizer: Path, special_tokens: bool) -> tuple[int, ...]:
-    """Returns the ids of the tokens that take no noise: [PAD] and, unless `special_tokens` is true, [CLS] and [SEP]."""
-    words = Tokenizer.from_file(str(tokenizer))
-    names = ("[PAD]",) if special_tokens else ("[PAD]", "[CLS]", "[SEP]")
-    return tuple(words.token_to_id(name) for name in names)
-
-
 def noised_module(model: nn.Module, place: str) -> nn.Module:
     """Returns the module whose output takes the noise. place: word_embeddings or embedding_output (all embeddings)."""
     embeddings = model.bert.embeddings
@@ -91,13 +88,13 @@ def average_norm(model: nn.Module, examples: Encoded, place: str, spared: tuple[
         model: a fine-tuned model, in evaluation mode: dropout would change the norms.
         examples: the examples whose tokens are averaged over.
         place: where the noise enters, word_embeddings or embedding_output.
-        spared: ids of the tokens that take no noise.
+        spared: ids of the tokens that take no noise, 0 among them, that of [PAD].
     """
     ignored = torch.tensor(spared, device=device())
     total, count = 0.0, 0
-    for rows in _of_one_length(examples):
+    for rows in sorted_batches(examples.lengths, EVALUATION_BATCH):
         ids, types = (
-            torch.from_numpy(np.stack([column[i] for i in rows])).to(device())
+            pad_sequence([torch.from_numpy(column[i]) for i in rows], batch_first=True).to(device())
             for column in (examples.ids, examples.types)
         )
         module = noised_module(model, place)
@@ -106,14 +103,6 @@ def average_norm(model: nn.Module, examples: Encoded, place: str, spared: tuple[
         total += vectors.norm(dim=-1)[noised].sum(dtype=torch.float64).item()
         count += int(noised.sum())
     return total / count
-
-
-def _of_one_length(examples: Encoded) -> Iterator[np.ndarray]:
-    """Yields the indices of batches of examples of equal length, which need no padding, EVALUATION_BATCH at most."""
-    lengths = np.array(examples.lengths)
-    for length in np.unique(lengths):
-        rows = np.flatnonzero(lengths == length)
-        yield from np.split(rows, range(EVALUATION_BATCH, len(rows), EVALUATION_BATCH))
 
 
 @contextmanager

@@ -4,10 +4,9 @@ It is not in the papers, which add noise to embeddings; it answers what noise of
 """
 
 import random
+from string import ascii_lowercase
 
 import pandas as pd
-
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def perturbed(frame: pd.DataFrame, kind: str, level: float, seed: int) -> pd.DataFrame:
@@ -46,7 +45,7 @@ def _typos(text: str, level: float, draw: random.Random) -> str:
             result += [*characters[i + 1 : i + 2], character]
             i += 1
         elif fate == 3:
-            result.append(draw.choice(LETTERS))
+            result.append(draw.choice(ascii_lowercase))
         i += 1
     return "".join(result) if "".join(result).strip() else text
 
