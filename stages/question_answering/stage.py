@@ -105,40 +105,23 @@ def _run(
     return AnsweringRun(**fields, pretraining_seed=pretraining_seed, seed=seed, training=section)
 
 
-def measured(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -> list[Observation]:
-    """Computes exact match and F1 of one run.
-
-    Args:
-        run: a run on SQuAD.
-        predicted: one answer per question; the empty text stands for none.
-        questions: in the same order; the column `answers` holds the list of right answers to each, empty for none.
-    """
-    return [
-        run.observed(run.set, metric, value, len(predicted))
-        for metric, value in scores(predicted, questions["answers"]).items()
-    ]
-
-
-def _answers_table(run: AnsweringRun, predicted: list[str], questions: pd.DataFrame) -> pd.DataFrame:
-    """Makes one row of every predicted answer of a run; the arguments are those of `measured`."""
-    columns = {"task": run.task, "evaluated_on": run.set}
-    columns |= {"pretraining_seed": run.pretraining_seed, "finetuning_seed": run.seed}
-    return pd.DataFrame(columns | {"example_id": questions["example_id"], "prediction": predicted})
-
-
 def outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observation], dict]:
     """Writes the predicted answers of every operator and size.
 
     done: every run with the folder and the result of its job, those on TriviaQA first, then model by model. Returns
-    both metrics of every run on SQuAD, and for the record the sum of the seconds of training, TriviaQA included.
+    exact match and F1 of every run on SQuAD, and for the record the sum of the seconds of training, TriviaQA included.
     """
     rows, tables = [], []
     for run, folder, _ in done:
         if run.set != BEFORE:
             predicted = json.loads((folder / "answers.json").read_text())
             questions = pd.read_parquet(TASK_FOLDER / run.set / "validation.parquet", columns=["example_id", "answers"])
-            rows += measured(run, predicted, questions)
-            tables.append((f"{run.operator}-{run.size}", _answers_table(run, predicted, questions)))
+            found = scores(predicted, questions["answers"])
+            rows += [run.observed(run.set, metric, value, len(predicted)) for metric, value in found.items()]
+            columns = {"task": run.task, "evaluated_on": run.set}
+            columns |= {"pretraining_seed": run.pretraining_seed, "finetuning_seed": run.seed}
+            columns |= {"example_id": questions["example_id"], "prediction": predicted}
+            tables.append((f"{run.operator}-{run.size}", pd.DataFrame(columns)))
     with temporary_sibling(ANSWERS) as output:
         output.mkdir()
         for name, group in groupby(tables, key=lambda table: table[0]):

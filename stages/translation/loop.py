@@ -11,7 +11,6 @@ import pandas as pd
 from sacrebleu.metrics import BLEU
 
 from stages.encoder_decoder import pairs as sentence_pairs
-from stages.encoder_decoder.pairs import Pairs
 from stages.encoder_decoder.run import TranslationRun
 from stages.encoder_decoder.steps import Counts, advance, built, held_out
 from stages.encoder_decoder.transformer import Transformer
@@ -40,25 +39,18 @@ def train(run: TranslationRun, folder: Path) -> dict:
         progress = checkpoints.load(path, model, adam, run.content) or progress
     pairs, validation = (sentence_pairs.load(run.data / f"{split}.safetensors") for split in ("train", "validation"))
     while progress["epoch"] < recipe.epochs:
-        started = time.perf_counter()
-        counts, step = _epoch(model, adam, progress, pairs, run)
+        started, counts = time.perf_counter(), Counts()
+        epoch, step = progress["epoch"] + 1, progress["step"]
+        order = list(batches(pairs.lengths, recipe.batch_size, derived_seed(run.seed, ORDER, progress["epoch"])))
+        for indices in Bar(order, f"{run.name}, epoch {epoch} of {recipe.epochs}", unit="batch", leave=False):
+            counts += advance(model, adam, step, pairs, indices, run)
+            step += 1
         seconds = progress["seconds"] + time.perf_counter() - started
         evaluated = held_out(model, validation, recipe.precision)
-        log = [*progress["log"], measured(progress["epoch"] + 1, counts, evaluated, recipe.positions)]
-        progress = {"epoch": progress["epoch"] + 1, "step": step, "log": log, "seconds": seconds}
+        log = [*progress["log"], measured(epoch, counts, evaluated, recipe.positions)]
+        progress = {"epoch": epoch, "step": step, "log": log, "seconds": seconds}
         checkpoints.save(path, model, adam, run.content, progress)
     return {"log": progress["log"], "seconds": progress["seconds"]} | _translated(model, run)
-
-
-def _epoch(model: Transformer, adam, progress: dict, pairs: Pairs, run: TranslationRun) -> tuple[Counts, int]:
-    """Trains one epoch after `progress`; returns the Counts of the epoch and the updates since the training began."""
-    counts, step = Counts(), progress["step"]
-    order = list(batches(pairs.lengths, run.training.batch_size, derived_seed(run.seed, ORDER, progress["epoch"])))
-    name = f"{run.name}, epoch {progress['epoch'] + 1} of {run.training.epochs}"
-    for indices in Bar(order, name, unit="batch", leave=False):
-        counts += advance(model, adam, step, pairs, indices, run)
-        step += 1
-    return counts, step
 
 
 def measured(epoch: int, counts: Counts, evaluated: Counts, positions: int) -> dict:

@@ -85,7 +85,10 @@ def train(run: TranslationRun) -> dict:
     model.eval()
     with torch.no_grad():
         inputs, expected = drawn(run.task, HELD_OUT, recipe.positions, seed, HELD_OUT_STEP)
-        return {"error": error_of(model(inputs), expected)}
+        outputs = model(inputs)
+        if run.task == "recurrence":
+            return {"error": (loss_of(outputs, expected).sqrt() / expected[:, FIRST:].std()).item()}
+        return {"error": (outputs.argmax(-1) != expected).float().mean().item()}
 
 
 def loss_of(outputs: Tensor, expected: Tensor) -> Tensor:
@@ -97,13 +100,6 @@ def loss_of(outputs: Tensor, expected: Tensor) -> Tensor:
     if outputs.shape == expected.shape:
         return functional.mse_loss(outputs[:, FIRST:], expected[:, FIRST:])
     return functional.cross_entropy(outputs, expected)
-
-
-def error_of(outputs: Tensor, expected: Tensor) -> float:
-    """The error as the module defines it, of values in the recurrence, of classes in the copy; shapes as `loss_of`."""
-    if outputs.shape == expected.shape:
-        return (loss_of(outputs, expected).sqrt() / expected[:, FIRST:].std()).item()
-    return (outputs.argmax(-1) != expected).float().mean().item()
 
 
 def drawn(task: str, number: int, positions: int, seed: int, step: int) -> tuple[Tensor, Tensor]:

@@ -19,7 +19,6 @@ from stages.plumbing.observations import Observation
 from stages.plumbing.settings import Settings
 
 BY_EPOCH = ("training_loss", "training_accuracy", "accuracy_ceiling", "accuracy", "perplexity")
-OF_HELD_OUT = ("accuracy", "perplexity")
 SEARCHES = ("greedy", "beam")
 TASKS = ("recurrence", "copy")
 SEQUENCES = "sequences"  # what observations name as the size of models on sequence tasks
@@ -62,7 +61,7 @@ def rows(run: TranslationRun, result: dict) -> list[Observation]:
             condition=f"epoch={entry['epoch']}",
             metric=metric,
             value=entry[metric],
-            n=entry["tokens"] if metric in OF_HELD_OUT else None,
+            n=entry["tokens"] if metric in ("accuracy", "perplexity") else None,  # both of held-out pairs
             **shared,
         )
         for entry in result["log"]
@@ -75,17 +74,8 @@ def rows(run: TranslationRun, result: dict) -> list[Observation]:
     return [*by_epoch, *scores]
 
 
-def translations(run: TranslationRun, result: dict) -> pd.DataFrame:
-    """Makes one row of every translation of a run, by search and by `example`, the number of the sentence from 0."""
-    frames = [
-        pd.DataFrame({"search": name, "example": range(len(result[name])), "translation": result[name]})
-        for name in SEARCHES
-    ]
-    return pd.concat(frames).assign(protocol=run.size, seed=run.seed)
-
-
 def outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Writes the translations of every operator.
+    """Writes the translations of every operator, by run, search and `example`, the number of the sentence from 0.
 
     done: every run, operator by operator, with the folder and the result of its job. Returns the results of all runs as
     observations; and for the record `sacrebleu`, the signatures that say how BLEU was computed, and `seconds_of_jobs`,
@@ -95,7 +85,10 @@ def outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[Observa
     with temporary_sibling(TRANSLATIONS) as output:
         output.mkdir()
         for name, of_operator in groupby(translated, key=lambda job: job[0].operator):
-            frames = [translations(run, result) for run, result in of_operator]
+            frames = []
+            for (run, result), search in product(of_operator, SEARCHES):
+                columns = {"search": search, "example": range(len(result[search])), "translation": result[search]}
+                frames.append(pd.DataFrame(columns | {"protocol": run.size, "seed": run.seed}))
             pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
     signatures = {result["signature"] for _, result in translated}
     seconds = round(sum(result["seconds"] for _, result in translated), 1)
