@@ -155,15 +155,13 @@ class SelfAttention(nn.Module):
             spread = self.source_spread(deviation)
             if spread is None or not self.score_factors:
                 raise ValueError(f"{self.name}: score_spread needs the operator's `source_spread` and `score_factors`")
-            self._scale_scores(self.score_spread / spread)
+            # each of the k parameters that the scores are proportional to takes the k-th root of their factor
+            root = (self.score_spread / spread) ** (1 / len(self.score_factors))
+            for name in dict.fromkeys(self.score_factors):  # once where it is named twice: the scores contain it twice
+                self.get_parameter(name).mul_(root)
 
     def initialise_parameters(self) -> None:
         """Initialises the parameters that no Linear layer holds, as `start` says; here there are none."""
-
-    def _scale_scores(self, factor: float) -> None:
-        """Scales the first scores by `factor`, and so each of the k parameters in `score_factors` by its k-th root."""
-        for name in dict.fromkeys(self.score_factors):  # once where it is named twice: the scores contain it twice
-            self.get_parameter(name).mul_(factor ** (1 / len(self.score_factors)))
 
     def first_spread(self, deviation: float) -> float | None:
         """Returns the standard deviation of the first scores: `score_spread`, or `source_spread` where that is None."""

@@ -121,9 +121,7 @@ def _card(text: str, target: Path, own: bool) -> str:
 
 
 @torch.no_grad()
-def to_stock_bert(
-    model: OperatorBertModel | WithOperator,
-) -> PreTrainedModel:
+def to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrainedModel:
     """Builds an ordinary Hugging Face model with equal outputs (to 1e-5 in float32), in evaluation mode.
 
     It has as many parameters as a model with the operator Original: it is for compatibility and saves no memory. STOCK

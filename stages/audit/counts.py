@@ -19,21 +19,10 @@ def parameters() -> Iterator[Finding]:
     """Checks the counts of whole models, and finds out which model the printed count of shared belongs to."""
     original, shared = bert("original", "base"), bert("shared", "base")
     yield note("K.PARAM.seqcls", counted=shared.classifier)
-    heads = _heads()
-    hits = [name for name, count in heads.items() if count == PRINTED]
-    yield note("K.PARAM.search", combinations=len(heads), hits="; ".join(hits))
-    printed = "12.94"  # per cent saved against original in Table 4
-    yield compare("K.PARAM.pct", printed, 100 * (1 - Fraction(PRINTED, original.masked_lm)))
-    models = 100 * (1 - shared.masked_lm / original.masked_lm)  # as of classifiers: with the same head on both sides
-    yield note("K.PARAM.pct_like", models=models, classifiers=100 * (1 - shared.classifier / original.classifier))
-
-
-def _heads() -> dict[str, int]:
-    """Counts the parameters of shared at BERT-base with every likely head, with and without bias, by name in words."""
-    counts = {}
+    counts = {}  # of shared with every likely head, with and without bias, by name in words
     for bias in (True, False):
-        shared = bert("shared", "base", bias)
-        pooler, masked = H * H + H, shared.masked_lm - shared.encoder
+        model = bert("shared", "base", bias)
+        pooler, masked = H * H + H, model.masked_lm - model.encoder
         heads = {
             "encoder": 0,
             "pooler": pooler,
@@ -44,8 +33,13 @@ def _heads() -> dict[str, int]:
             "question answering": 2 * H + 2,
         } | {f"classifier of {labels} label(s)": pooler + labels * (H + 1) for labels in range(1, 11)}
         kind = f"shared projection {'with' if bias else 'without'} bias"
-        counts |= {f"{name}, {kind}": shared.encoder + n for name, n in heads.items()}
-    return counts
+        counts |= {f"{name}, {kind}": model.encoder + n for name, n in heads.items()}
+    hits = [name for name, count in counts.items() if count == PRINTED]
+    yield note("K.PARAM.search", combinations=len(counts), hits="; ".join(hits))
+    printed = "12.94"  # per cent saved against original in Table 4
+    yield compare("K.PARAM.pct", printed, 100 * (1 - Fraction(PRINTED, original.masked_lm)))
+    models = 100 * (1 - shared.masked_lm / original.masked_lm)  # as of classifiers: with the same head on both sides
+    yield note("K.PARAM.pct_like", models=models, classifiers=100 * (1 - shared.classifier / original.classifier))
 
 
 def projections() -> Iterator[Finding]:

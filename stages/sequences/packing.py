@@ -15,11 +15,10 @@ from stages.plumbing.files import sha256, temporary_sibling
 
 INDEX = "index.json"
 ITEM = np.dtype("<u2")
-SHARD_BYTES = 1 << 28
 REMEDY = "delete data/tokens and run `dvc repro tokenization`"
 
 
-def pack(streams: Iterable[Path], folder: Path, sequence_length: int, shard_bytes: int = SHARD_BYTES) -> dict:
+def pack(streams: Iterable[Path], folder: Path, sequence_length: int, shard_bytes: int = 1 << 28) -> dict:
     """Cuts the concatenation of token files into shards `folder`/part_N.bin.
 
     Args:
@@ -61,8 +60,15 @@ class Sequences:
         if split not in index["splits"]:
             raise ValueError(f"{folder / INDEX}: no split {split}, only {', '.join(index['splits'])}; {REMEDY}")
         self.sequence_length: int = index["sequence_length"]
-        self._folder, self._shards = folder, index["splits"][split]["shards"]
-        self._parts = [self._open(shard) for shard in self._shards]
+        self._shards, self._parts = index["splits"][split]["shards"], []
+        for shard in self._shards:
+            path, shape = folder / shard["name"], (shard["sequences"], self.sequence_length)
+            expected = shape[0] * shape[1] * ITEM.itemsize
+            size = path.stat().st_size if path.exists() else None
+            if size != expected:
+                state = "missing" if size is None else f"{size} bytes"
+                raise ValueError(f"{path}: {state}, {INDEX} says {expected} bytes; {REMEDY}")
+            self._parts.append(np.memmap(path, dtype=ITEM, mode="r", shape=shape))
         self._ends = np.cumsum([shard["sequences"] for shard in self._shards], dtype=np.int64)
 
     def __len__(self) -> int:
@@ -80,17 +86,6 @@ class Sequences:
             first = self._ends[number] - self._shards[number]["sequences"]
             result[of_shard] = self._parts[number][indices[of_shard] - first]
         return result
-
-    def _open(self, shard: dict) -> np.ndarray:
-        """Maps a shard, uint16 [sequences, sequence_length]. shard: its entry in the index."""
-        path = self._folder / shard["name"]
-        shape = (shard["sequences"], self.sequence_length)
-        expected = shape[0] * shape[1] * ITEM.itemsize
-        size = path.stat().st_size if path.exists() else None
-        if size != expected:
-            state = "missing" if size is None else f"{size} bytes"
-            raise ValueError(f"{path}: {state}, {INDEX} says {expected} bytes; {REMEDY}")
-        return np.memmap(path, dtype=ITEM, mode="r", shape=shape)
 
 
 def read_index(folder: Path) -> dict:
