@@ -37,7 +37,6 @@ STOCK = {
     OperatorBertForSequenceClassification: BertForSequenceClassification,
     OperatorBertForQuestionAnswering: BertForQuestionAnswering,
 }
-COPIED = ("tokenizer.json", "tokenizer_config.json", "README.md")  # in addition to configuration and weights
 
 
 def main(arguments: list[str]) -> None:
@@ -80,7 +79,7 @@ def export(source: Path, target: Path, own: bool) -> None:
         _save_with_code(model, target)
     else:
         to_stock_bert(model).save_pretrained(target)
-    for name in COPIED:
+    for name in ("tokenizer.json", "tokenizer_config.json", "README.md"):
         if (source / name).exists():
             shutil.copyfile(source / name, target / name)
     card = target / "README.md"

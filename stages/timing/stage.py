@@ -30,7 +30,6 @@ from stages.training import machine
 from stages.training.machine import interleaved
 
 PRECISIONS = ("float32", "bfloat16")
-EMULATED = 0.25  # share of float32's speed below which bfloat16 is emulated, and no use to train in
 OURS = ""  # in place of the precision of stock BERT
 
 Key = tuple[str, str]  # an operator, and the precision in which stock BERT is trained; OURS for our training
@@ -39,7 +38,7 @@ Key = tuple[str, str]  # an operator, and the precision in which stock BERT is t
 @cache
 def precisions() -> tuple[str, ...]:
     """Returns the precisions to time stock BERT in; where bfloat16 is emulated, an epoch in it would take minutes."""
-    fast = machine.peak("bfloat16") > EMULATED * machine.peak("float32")
+    fast = machine.peak("bfloat16") > 0.25 * machine.peak("float32")  # slower, it is emulated
     return PRECISIONS if fast else PRECISIONS[:1]
 
 

@@ -33,7 +33,6 @@ RULES = {
     "missing_harmful_pp": "drop",
     "quality_warnings": "drop",
 }
-NO_ANNOTATION = {"blocklists_folder": None, "kenlm_model": None, "quality_rules": False}
 KEPT_SHARE = 1 / 8  # of the generated documents, what passes the filter
 SEQUENCE_LENGTH = 512
 SYLLABLES = ("ba", "con", "de", "er", "fi", "gen", "ing", "la", "men", "no", "or", "per", "re", "st", "ti", "un")
@@ -83,7 +82,8 @@ def cpu_seconds(call: Callable[[], object]) -> float:
 def filtering_ways(folder: Path) -> dict[str, Callable[[], object]]:
     """Returns the ways of filtering folder/shard.jsonl.zst, by name. ValueError unless they keep the same documents."""
     shard, plain = folder / "shard.jsonl.zst", folder / "plain.jsonl.zst"
-    settings = {"shard": str(shard), "rules": RULES, "annotation": NO_ANNOTATION}
+    annotation = {"blocklists_folder": None, "kenlm_model": None, "quality_rules": False}  # none is made
+    settings = {"shard": str(shard), "rules": RULES, "annotation": annotation}
     filter_plainly(shard, plain)
     shards.filter_shard(settings, folder)
     theirs, ours = ([*map(json.loads, reading.lines(path))] for path in (plain, folder / shards.KEPT))
