@@ -166,6 +166,15 @@ def test_a_transferred_accuracy_is_at_chance_where_always_yes_or_always_no_does_
     assert baselines.add_baselines(elsewhere, known)["most_frequent"].tolist() == pytest.approx([(0.665 + 0.5) / 2])
 
 
+def test_a_constant_yes_or_no_on_other_tasks_is_known_without_any_fitted_baseline():
+    away = observed({("mnli_m", "majority_accuracy"): 0.665, ("qnli", "majority_accuracy"): 0.5}, "original")
+    known = baselines.without_model(baselines.references(away.assign(stage="cross_domain", task="qqp"), 0.95))
+    asked = pd.DataFrame({"metric": ["accuracy"], "evaluated_on": "mnli_m", "task": "qqp", "value": 0.6})
+    found = baselines.add_baselines(asked.assign(stage="cross_domain", protocol="p"), known)
+    assert (found["most_frequent"].item(), found["at_chance"].item()) == (pytest.approx(0.665), True)
+    assert baselines.references(away.iloc[:0], 0.95).empty
+
+
 def test_a_score_is_at_chance_unless_it_is_above_the_interval_of_the_most_frequent_answer():
     rows = pd.concat([observed({("rte", "accuracy"): 0.5}), observed({("rte", "accuracy"): 0.7}, "words_and_overlap")])
     known = baselines.without_model(baselines.references(rows, 0.95))

@@ -117,3 +117,11 @@ def test_predictions_of_other_examples_are_an_error():
     labels["sst2"].index = [f"x{name}" for name in labels["sst2"].index]
     with pytest.raises(ValueError, match="sst2 of original: predictions are not of the examples"):
         multibootstrap.against_original(frame, labels, 100, 1, 0.95)
+
+
+def test_columns_that_the_original_lacks_are_left_out_and_the_others_compared():
+    frame, labels = predictions({"original": 0.9, "shared": 0.6}, examples=60)
+    labels = dict.fromkeys(("rte", "sst2", "mrpc"), labels["sst2"])
+    more = [frame[frame["operator"] == "shared"].assign(evaluated_on=column) for column in ("mrpc", "rte")]
+    found = multibootstrap.against_original(pd.concat([*more, frame]), labels, 20, 1, 0.95)
+    assert found[["operator", "column"]].to_numpy().tolist() == [["shared", "sst2"]]

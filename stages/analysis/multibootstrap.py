@@ -9,7 +9,7 @@ It needs several pre-training seeds: its 95 % intervals cover about 67 % with tw
 nothing is returned below FEWEST.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -36,9 +36,9 @@ def against_original(
         confidence: of the percentile intervals.
 
     Returns:
-        RESULT, one row for every operator but the original and every column that it has predictions for, and for
-        GLUE_SCORE, their mean, if it has all. estimate, low, high: operator minus original, in points. share_above: of
-        resamples, those above zero. pretraining, runs: the operator's numbers of pre-training seeds and of runs.
+        RESULT, one row for every operator but the original and every column that both have predictions for, and for
+        GLUE_SCORE, their mean, if both have all. estimate, low, high: operator minus original, in points. share_above:
+        of resamples, those above zero. pretraining, runs: the operator's numbers of pre-training seeds and of runs.
         Operators with fewer than FEWEST pre-training seeds have no row; if the original has fewer, none has.
 
     Raises:
@@ -49,16 +49,14 @@ def against_original(
     for (protocol, size), rows in predictions[seeds >= FEWEST].groupby(KEYS, sort=False):
         columns = [column for column in COLUMNS if column in set(rows["evaluated_on"])]
         scores = _resampled_scores(rows, columns, labels, METRICS[protocol], resamples, seed)
-        for operator in rows["operator"].drop_duplicates():
-            if operator == REFERENCE or (REFERENCE, columns[0]) not in scores:
-                continue
+        for operator in rows.loc[rows["operator"] != REFERENCE, "operator"].drop_duplicates():
             runs = rows.loc[rows["operator"] == operator, ["pretraining_seed", "finetuning_seed"]].drop_duplicates()
             arm = {"protocol": protocol, "size": size, "operator": operator}
             arm |= {"pretraining": runs["pretraining_seed"].nunique(), "runs": len(runs)}
             by_column = {
                 column: 100 * (scores[operator, column] - scores[REFERENCE, column])
                 for column in columns
-                if (operator, column) in scores
+                if {(operator, column), (REFERENCE, column)} <= scores.keys()
             }
             if len(by_column) == len(COLUMNS):
                 by_column = {GLUE_SCORE: np.mean([*by_column.values()], axis=0)} | by_column
@@ -88,7 +86,7 @@ def _resampled_scores(
     """
     scores = {}
     for place, column in enumerate(columns):
-        truth = labels[column].to_numpy(float)
+        truth, n = labels[column].to_numpy(float), len(labels[column])
         for operator, runs in rows[rows["evaluated_on"] == column].groupby("operator", sort=False):
             table = runs.pivot(index=["pretraining_seed", "finetuning_seed"], columns="example_id", values="prediction")
             values = table.reindex(columns=labels[column].index).to_numpy(float)
@@ -99,24 +97,16 @@ def _resampled_scores(
             examples = np.random.default_rng([seed, place])  # the same examples for every operator
             drawn = sorted({int(name) for name in table.index.get_level_values(0)})  # equal seeds, equal draws
             seeds = seed_weights(table.index, resamples, np.random.default_rng([seed, *drawn]))
-            score = _score(metrics[column], values, truth, np.ones((1, len(truth))))
-            parts = [
-                (_score(metrics[column], values, truth, weights) * seeds[chunk].T).sum(axis=0)
-                for chunk, weights in _example_weights(len(truth), resamples, examples)
-            ]
-            scores[operator, column] = np.concatenate([[seed_mean_weights(table.index) @ score[:, 0]], *parts])
+            score = _score(metrics[column], values, truth, np.ones((1, n)))
+            parts = [[seed_mean_weights(table.index) @ score[:, 0]]]
+            step = max(1, CHUNK // n)
+            for start in range(0, resamples, step):
+                chunk = seeds[start : start + step].T
+                # how often a resample has each example: n draws of n with replacement are one multinomial draw
+                weights = examples.multinomial(n, np.full(n, 1 / n), size=chunk.shape[1]).astype(float)
+                parts.append((_score(metrics[column], values, truth, weights) * chunk).sum(axis=0))
+            scores[operator, column] = np.concatenate(parts)
     return scores
-
-
-def _example_weights(n: int, resamples: int, generator: np.random.Generator) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yields, for every chunk of resamples, its slice of them, and how often each has each of n examples [chunk, n].
-
-    To draw n of n examples with replacement is one multinomial draw of these numbers.
-    """
-    step = max(1, CHUNK // n)
-    for start in range(0, resamples, step):
-        count = min(step, resamples - start)
-        yield slice(start, start + count), generator.multinomial(n, np.full(n, 1 / n), size=count).astype(float)
 
 
 def seed_mean_weights(runs: pd.MultiIndex) -> np.ndarray:

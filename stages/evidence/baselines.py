@@ -87,17 +87,16 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         empty text. low and high: the ends of the interval; NaN for every operator but MOST_FREQUENT.
     """
     away = _transferred(rows, confidence)
-    rows = _one_row_each(rows[rows["stage"] == STAGE])
+    rows = rows[rows["stage"] == STAGE]
     if rows.empty:
-        return pd.DataFrame(columns=list(COLUMNS))
+        return away
+    # one row for every baseline, protocol, column and metric; where it was trained, with the mean over seeds
+    keys = ["operator", "protocol", "evaluated_on", "metric"]
+    rows = rows.assign(value=rows.groupby(keys, dropna=False)["value"].transform("mean")).drop_duplicates(keys)
     answers = rows["evaluated_on"].str.startswith("squad")
     kinds = rows["metric"].mask(answers, "exact_match")
     raw = _with_ends(rows, kinds, confidence).rename(columns={"protocol": "recipe"}).assign(protocol=None)
-    frames = [
-        raw[raw["recipe"].isna()],
-        away,
-        _mean(away, tuple(set(away["evaluated_on"]) - {scores.MISMATCHED}), "").assign(metric=ELSEWHERE),
-    ]
+    frames = [raw[raw["recipe"].isna()], away]
     for metric, answered in raw[answers].groupby("metric", sort=False):
         frames.append(_mean(answered, ("squad1", "squad2"), "squad").assign(metric=metric))
     for protocol, wanted in scores.METRICS.items():
@@ -113,17 +112,14 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     return pd.concat([frame.reindex(columns=list(COLUMNS)) for frame in frames if len(frame)], ignore_index=True)
 
 
-def _one_row_each(rows: pd.DataFrame) -> pd.DataFrame:
-    """Keeps one row for every baseline, protocol, column and metric; where it was trained, with the mean over seeds."""
-    keys = ["operator", "protocol", "evaluated_on", "metric"]
-    return rows.assign(value=rows.groupby(keys, dropna=False)["value"].transform("mean")).drop_duplicates(keys)
-
-
 def _transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Returns the accuracy of a constant answer, the more frequent of yes and no, on each split of `cross_domain`."""
+    """Returns TRANSFERRED of the more frequent of yes and no on each split of `cross_domain`, and their ELSEWHERE."""
     splits = rows[(rows["stage"] == "cross_domain") & (rows["metric"] == "majority_accuracy")]
     splits = splits.drop_duplicates("evaluated_on").assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED)
-    return _with_ends(splits, pd.Series("accuracy", splits.index), confidence)[list(COLUMNS)]
+    away = _with_ends(splits, pd.Series("accuracy", splits.index), confidence)
+    mean = _mean(away, tuple(set(away["evaluated_on"]) - {scores.MISMATCHED}), "").assign(metric=ELSEWHERE)
+    frames = [frame.reindex(columns=list(COLUMNS)) for frame in (away, mean) if len(frame)]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
 
 
 def _with_ends(rows: pd.DataFrame, metrics: pd.Series, confidence: float) -> pd.DataFrame:
@@ -156,17 +152,13 @@ def score_of(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float,
         The value of the baseline and the upper end of its interval, fractions; NaN for whichever is not known.
     """
     metric = str(score["metric"]).removeprefix("raw_")
-    metric = TRANSFERRED if _elsewhere(score) else "accuracy" if metric in ACCURACIES else metric
+    metric = "accuracy" if metric in ACCURACIES else metric
+    if score.get("stage") == "cross_domain" and score["metric"] == "accuracy":
+        # on another task than its own, a model's classes become yes and no
+        metric = metric if score.get("task") == TASK_OF.get(str(score["evaluated_on"])) else TRANSFERRED
     protocol = score["protocol"] if metric == "score" else ""
     evaluated_on = "" if metric == ELSEWHERE else score["evaluated_on"]
     return baselines.get((name, protocol, evaluated_on, metric), (nan, nan))
-
-
-def _elsewhere(score: Mapping) -> bool:
-    """Whether a score is the accuracy of a model on a task other than the one that it was fine-tuned on."""
-    if score.get("stage") != "cross_domain" or score["metric"] != "accuracy":
-        return False
-    return score.get("task") != TASK_OF.get(str(score["evaluated_on"]))
 
 
 def baselines_of(score: Mapping, baselines: WithoutModel) -> dict[str, float]:
