@@ -103,6 +103,17 @@ def test_the_tables_of_the_examples_follow_from_their_observations(example, tmp_
         assert own.read_bytes() == there.read_bytes()
 
 
+def test_the_remark_of_the_deep_study_has_the_p_values_of_errors_by_seed_and_arm(monkeypatch):
+    remark = yaml.safe_load(scales.read("plateau_deep"))["report"]["remark"]
+    params, rows = study.read(ROOT / "reports/examples/plateau_deep")
+    by_seed = hazards.ratio
+    cluster = {"seed": lambda both: both["seed"].astype(str) + both["of_term"].astype(str)}
+    monkeypatch.setattr(hazards, "ratio", lambda both, *others: by_seed(both.assign(**cluster), *others))
+    tests = study.study(rows, params)["tests"].query("question == 'operator' and place == ''").set_index("term")
+    assert f"times differed (p = {tests.loc['pairwise', 'p_holm']:.3f})" in " ".join(remark.split())
+    assert f"hazard ratio did not (p = {tests.loc['pairwise', 'hazard_p_holm']:.3f})" in " ".join(remark.split())
+
+
 def runs(effects: dict[str, float], seeds: int = 6, spread: float = 40.0, last: float = END, seed: int = 0):
     """Runs of operators at three spreads; effects: steps that all runs of an operator take longer."""
     generator = np.random.default_rng(seed)
