@@ -164,7 +164,7 @@ def test_combined_columns_are_means_of_their_metrics():
     )
     result = scores.column_scores(rows).set_index("evaluated_on")["value"]
     assert result.to_dict() == pytest.approx({"mrpc": 0.7, "stsb": 0.2, "rte": 0.5})
-    assert scores.glue_scores(scores.column_scores(rows)).empty
+    assert scores.mean_scores(scores.column_scores(rows)).empty
 
 
 def test_a_missing_metric_is_an_error_that_names_the_run():

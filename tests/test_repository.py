@@ -10,7 +10,7 @@ import yaml
 
 from stages.attention import counts
 from stages.evidence.estimate import between
-from stages.evidence.scores import COLUMNS, column_scores, glue_scores
+from stages.evidence.scores import COLUMNS, GLUE_SCORE, column_scores, mean_scores
 from stages.plumbing import observations
 
 ROOT = Path(__file__).parents[1]
@@ -244,7 +244,8 @@ def test_the_findings_take_further_numbers_of_the_studies_from_their_tables():
     assert whole["paired"].all() and set(whole["n"]) == {3} and "three pairs of equal seeds" in page
     assert set(whole["tests"]) == {5} and "Holm's correction for five comparisons" in page
     rows = observations.read(sorted((files.parent / "observations").glob("finetuning*.csv")))
-    rows = glue_scores(column_scores(rows.assign(stage="finetuning"))).set_index("operator")
+    rows = mean_scores(column_scores(rows.assign(stage="finetuning")))
+    rows = rows[rows["evaluated_on"] == GLUE_SCORE].set_index("operator")
     untrained = rows.loc["original"], rows.loc["not_pretrained"]
     gain = between(*untrained, confidence=0.95)
     gains = "{:.1f} points more ({:.1f} to {:.1f})".format(*(100 * x for x in (gain.value, gain.low, gain.high)))

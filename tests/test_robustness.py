@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from stages.analysis import contrasts, robustness
-from stages.evidence import baselines, cells, measurements, published
+from stages.evidence import baselines, cells, derived, measurements, published
 from stages.report import frames, own_tables
 from stages.report import robustness_figures as figures
 from stages.report.drawing import inline
@@ -20,9 +20,10 @@ TABLES = [
 
 def observed(curves: dict[str, dict[str, float]], seeds=((1, 1), (1, 2), (2, 1), (2, 2)), spread=0.0) -> pd.DataFrame:
     """Noise rows: operator -> condition -> accuracy; run k adds k * spread."""
-    of_all = {"stage": "noise", "protocol": "p", "size": "tiny", "evaluated_on": "sst2", "metric": "accuracy"}
+    of_all = {"stage": "noise", "protocol": "p", "size": "tiny", "task": None, "evaluated_on": "sst2"}
     return pd.DataFrame(
         of_all
+        | {"metric": "accuracy"}
         | {"operator": operator, "condition": condition, "pretraining_seed": p, "finetuning_seed": f}
         | {"value": value + k * spread}
         for operator, conditions in curves.items()
@@ -42,30 +43,25 @@ def table(name: str, **read: pd.DataFrame):
     return own_tables.table(name, read.__getitem__, fewest=3, strongest=0.4)
 
 
-def contrasted(levels: pd.DataFrame) -> pd.DataFrame:
-    """What noise takes more than from original, with the fields of its curves. levels: of `robustness.levels`."""
-    levels = levels[(levels["kind"] == "noise") | (levels["level"] > 0)]
-    levels = levels.assign(condition=levels["kind"] + "=" + levels["level"].astype(str))
-    measured = pd.DataFrame(columns=measurements.FIELDS)
-    rows = contrasts.quantities(levels, measured, CONSTANT)
-    found = contrasts.table({"reproduced": rows}, 0.95, 0.05, {}).rename(
+def contrasted(rows: pd.DataFrame) -> pd.DataFrame:
+    """What noise takes more than from original, with the fields of its curves. rows: observations."""
+    compared = contrasts.quantities(rows, pd.DataFrame(columns=measurements.FIELDS), CONSTANT)
+    found = contrasts.table({"reproduced": compared}, 0.95, 0.05, {}).rename(
         columns={"arm": "operator", "at": "evaluated_on"}
     )
     return found.assign(kind=found["quantity"].str.removeprefix("lost_"))
 
 
 def noise_tables(rows: pd.DataFrame):
-    """The tables of noise and of what it takes. rows: of `robustness.levels`."""
-    measures = robustness.measures(rows)
-    read = {"noise_curves": curves_of(rows), "noise_tests": contrasted(rows)}
-    read["noise_measures"] = frames.noise_measures(robustness.summaries(measures, 0.95), read["noise_curves"])
+    """The tables of noise and of what it takes. rows: observations."""
+    read = robustness.tables(rows, CONSTANT, 0.95) | {"noise_tests": contrasted(rows)}
+    read["noise_measures"] = frames.noise_measures(read["noise_measures"], read["noise_curves"])
     return table("noise", **read), table("noise_lost", **read)
 
 
-def curves_of(levels: pd.DataFrame) -> pd.DataFrame:
-    """The curves as the stage analysis writes them, each score beside that of the constant answer."""
-    curves = robustness.curves(levels, 0.95).assign(metric="accuracy")
-    return baselines.add_baselines(curves, CONSTANT, "mean").drop(columns="metric")
+def measures(rows: pd.DataFrame) -> pd.DataFrame:
+    """What every run loses to noise, and the area and slope of its curve. rows: observations."""
+    return derived.curve_measures(robustness.levels(rows), [*robustness.CURVE, *robustness.RUN])
 
 
 def test_the_clean_score_is_level_zero_of_every_kind_of_noise():
@@ -75,7 +71,7 @@ def test_the_clean_score_is_level_zero_of_every_kind_of_noise():
 
 
 def test_a_straight_line_has_its_loss_area_and_slope():
-    made = robustness.measures(robustness.levels(observed({"original": LINE})))
+    made = measures(observed({"original": LINE}))
     values = made.groupby("measure")["value"].mean()
     assert values["lost"] == pytest.approx(0.2)
     assert values["area"] == pytest.approx(0.8)
@@ -86,7 +82,7 @@ def test_a_straight_line_has_its_loss_area_and_slope():
 def test_tables_and_claims_summarise_noise_by_one_definition():
     bent = {"noise=0": 0.9, "noise=0.1": 0.5, "noise=0.4": 0.4}
     rows = observed({"original": bent}).assign(protocol="kowsher2025", task="sst2")
-    table = robustness.measures(robustness.levels(rows)).groupby("measure")["value"].first()
+    table = measures(rows).groupby("measure")["value"].first()
     claimed = measurements.measurements(rows).set_index("metric")["value"]
     assert claimed["accuracy_lost"].tolist() == pytest.approx([table["lost"]] * 4)
     assert claimed["accuracy_under_noise"].tolist() == pytest.approx([table["area"]] * 4)
@@ -102,7 +98,7 @@ def test_what_is_lost_is_compared_and_not_what_the_clean_score_tells_already():
     higher = {key: value + 0.01 for key, value in LINE.items()}
     steeper = LINE | {"noise=0.4": LINE["noise=0.4"] - 0.02}
     noisy = {"original": LINE, "shared": higher, "pairwise": steeper}
-    rows = robustness.levels(observed(noisy, seeds=[(p, 1) for p in range(3)], spread=0.02))
+    rows = observed(noisy, seeds=[(p, 1) for p in range(3)], spread=0.02)
     tests = contrasted(rows).set_index("operator")
     np.testing.assert_allclose(tests.loc[["shared", "pairwise"], "estimate"], [0.0, 2.0], atol=1e-10)
     assert tests["low"].isna().all()  # all runs of an operator lose the same: no spread to test with
@@ -114,7 +110,7 @@ def test_holm_adjusts_over_operators_and_splits():
     generator = np.random.default_rng(0)
     rows = observed({"original": LINE, "shared": LINE, "pairwise": LINE}, seeds=[(p, 1) for p in range(6)])
     rows["value"] += generator.normal(0, 0.01, len(rows)) + 0.02 * (rows["operator"] == "shared")
-    tests = contrasted(robustness.levels(rows))
+    tests = contrasted(rows)
     assert set(tests["unit_of_inference"]) == {"pre-training seeds"}
     assert (tests["p_holm"] >= tests["p"]).all()
     assert tests["p_holm"].min() == pytest.approx(2 * tests["p"].min())
@@ -124,7 +120,6 @@ def test_fine_tuning_seeds_of_one_checkpoint_test_no_operator():
     rows = observed({"original": LINE, "shared": {key: value + 0.1 for key, value in LINE.items()}})
     rows = rows[rows["pretraining_seed"] == 1]
     rows["value"] += np.random.default_rng(0).normal(0, 0.001, len(rows))
-    rows = robustness.levels(rows)
     tests = contrasted(rows)
     assert set(tests["verdict"]) == {"one checkpoint per arm"} and tests["p"].isna().all()
     grid, _ = noise_tables(rows)
@@ -137,14 +132,14 @@ def test_transfer_and_probes_are_summarised_by_their_own_keys():
     rows = observed({"original": LINE})
     transfer = rows.assign(stage="cross_domain", task="mnli", evaluated_on="qqp", condition=None)
     probed = rows.assign(condition="layer=1", metric="self_weight")
-    [cell] = robustness.transfer(transfer, 0.95).to_dict("records")
+    [cell] = robustness.tables(transfer, {}, 0.95)["transfer"].to_dict("records")
     assert (cell["task"], cell["evaluated_on"], cell["runs"]) == ("mnli", "qqp", 12)
-    [probe] = robustness.probes(pd.concat([rows, probed]), 0.95).to_dict("records")
+    [probe] = robustness.tables(pd.concat([rows, probed]), {}, 0.95)["probes"].to_dict("records")
     assert (probe["condition"], probe["metric"]) == ("layer=1", "self_weight")
 
 
 def test_the_tables_of_the_report_show_every_level_split_and_probe():
-    rows = robustness.levels(observed({"original": LINE, "shared": LINE | {"typos=0.4": 0.6}}, spread=0.01))
+    rows = observed({"original": LINE, "shared": LINE | {"typos=0.4": 0.6}}, spread=0.01)
     grid, _ = noise_tables(rows)
     headings = [heading.label.replace("\N{NO-BREAK SPACE}", " ") for heading in grid.headings]
     assert headings[2:6] == ["0 %", "20 %", "40 %", "Lost"]
@@ -154,7 +149,7 @@ def test_the_tables_of_the_report_show_every_level_split_and_probe():
     more = [
         transfer.assign(metric=name, value=v) for name, v in (("balanced_accuracy", 0.6), ("majority_accuracy", 0.5))
     ]
-    cells = robustness.transfer(pd.concat([transfer, *more]), 0.95)
+    cells = robustness.tables(pd.concat([transfer, *more]), {}, 0.95)["transfer"]
     grid = table("transfer", transfer=frames.transfer(cells))
     assert [(group.label, *(value.text for value in group.lines[0].values)) for group in grid.groups] == [
         ("BERT-tiny original", "MNLI", "80.0", "60.0"),
@@ -162,13 +157,13 @@ def test_the_tables_of_the_report_show_every_level_split_and_probe():
         ("chance", "–", "50.0", "50.0"),
     ]
     probed = observed({"shared": {"layer=1": 0.25}}).assign(metric="self_weight")
-    [group] = table("probes", probes=robustness.probes(probed, 0.95)).groups
+    [group] = table("probes", probes=robustness.tables(probed, {}, 0.95)["probes"]).groups
     assert [value.text for value in group.lines[0].values] == ["SST-2", "layer 1", "0.250"]
 
 
 def test_accuracies_at_chance_are_marked_and_so_is_what_a_model_at_chance_loses():
     falls, low = LINE | {"noise=0.4": 0.54}, {"noise=0": 0.52, "noise=0.2": 0.51, "noise=0.4": 0.5}
-    rows = robustness.levels(observed({"original": falls, "shared": low}))
+    rows = observed({"original": falls, "shared": low})
     assert contrasted(rows)["verdict"].tolist() == [baselines.AT_CHANCE]  # of which one has little to lose
     grid, lost = noise_tables(rows)
     shown = [[value.text for value in group.lines[0].values][2:6] for group in grid.groups]
@@ -178,9 +173,10 @@ def test_accuracies_at_chance_are_marked_and_so_is_what_a_model_at_chance_loses(
 
 def test_without_rows_there_are_tables_without_rows():
     nothing = observed({"original": LINE}).assign(task="sst2").iloc[:0]
-    for frame in (robustness.transfer(nothing, 0.95), robustness.probes(nothing, 0.95)):
+    summarised = robustness.tables(nothing, {}, 0.95)
+    for frame in (summarised["transfer"], summarised["probes"]):
         assert frame.empty and "mean" in frame.columns
-    for grid in noise_tables(robustness.levels(nothing)):
+    for grid in noise_tables(nothing):
         assert [line.note for group in grid.groups for line in group.lines] == ["not run at this scale"]
 
 
@@ -254,9 +250,9 @@ def test_a_score_of_transfer_has_the_margin_of_the_task_that_it_is_measured_on(m
 
 def drawn(rows: pd.DataFrame):
     """The figures of noise and of transfer."""
-    frame = all_filled(rows)
-    curves = robustness.curves(robustness.levels(rows), 0.95)
-    return figures.noise(curves, frame, {"mnli_m": 35.0}), figures.transfer(robustness.transfer(rows, 0.95), frame)
+    frame, summarised = all_filled(rows), robustness.tables(rows, {}, 0.95)
+    noisy = figures.noise(summarised["noise_curves"], frame, {"mnli_m": 35.0})
+    return noisy, figures.transfer(summarised["transfer"], frame)
 
 
 def test_noise_is_drawn_by_task_and_kind_with_the_published_numbers_beside():

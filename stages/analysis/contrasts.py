@@ -15,7 +15,7 @@ import pandas as pd
 import yaml
 
 from stages.analysis import robustness
-from stages.evidence import baselines, convergence, power, scores, survival
+from stages.evidence import baselines, convergence, derived, power, scores, survival
 from stages.evidence.derived import matching
 from stages.evidence.estimate import between, welch
 from stages.evidence.statistics import FEWEST, INCONCLUSIVE, TOO_FEW, holm, too_few, units, verdict
@@ -71,7 +71,7 @@ def noise_losses(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> p
     levels = robustness.levels(rows)
     keys = [*robustness.CURVE, *robustness.RUN]
     clean = baselines.add_baselines(levels[levels["level"] == 0], without_model).rename(columns={"value": "score"})
-    measures = robustness.measures(levels)
+    measures = derived.curve_measures(levels, keys)
     taken = measures[measures["measure"] == "lost"].merge(clean[[*keys, "score", "most_frequent_high"]], on=keys)
     return taken.assign(
         quantity=LOST + taken["kind"], at=taken["evaluated_on"], stage="noise", value=100 * taken["value"]

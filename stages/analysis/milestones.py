@@ -40,11 +40,6 @@ def table(measured: pd.DataFrame, curves: pd.DataFrame, confidence: float) -> pd
     return pd.concat([means, ends], axis=1)[COLUMNS]
 
 
-def waiting(measured: pd.DataFrame) -> pd.DataFrame:
-    """Kaplan-Meier curves of every size, milestone and operator: the share of runs that have not got there."""
-    return survival.curves(convergence.milestone_events(measured), ["size", "milestone", "operator"])
-
-
 def bracket(evaluated: np.ndarray, values: np.ndarray) -> tuple[int, int]:
     """The last evaluation before the lowest of `values`, 0 without one, and the first that is not before the highest.
 

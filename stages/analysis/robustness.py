@@ -7,7 +7,7 @@ is compared with `original` in contrasts.py: the score under noise would repeat 
 
 import pandas as pd
 
-from stages.evidence import noise, statistics
+from stages.evidence import baselines, derived, statistics
 
 CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
 RUN = ["pretraining_seed", "finetuning_seed"]
@@ -23,30 +23,22 @@ def levels(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([rows, *others], ignore_index=True)
 
 
-def curves(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Summarises the score (fields of `Summary`) for every curve (CURVE) and level. rows: as `levels` returns them."""
-    return statistics.summaries(rows, [*CURVE, "level"], confidence)
+def tables(rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence: float) -> dict[str, pd.DataFrame]:
+    """Summarises noise, transfer between tasks, and probes over the runs: tables by the name of their file.
 
-
-def measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """Computes the numbers of `noise.summary`, one per row, for every curve and run. rows: as `levels` returns them."""
-    return noise.measures(rows, [*CURVE, *RUN])
-
-
-def summaries(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Summarises each measure over the runs, for every curve. rows: as `measures` returns them."""
-    return statistics.summaries(rows, [*CURVE, "measure"], confidence)
-
-
-def transfer(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Summarises every metric of the stage `cross_domain` by operator, task trained on and split tested on."""
-    keys = ["protocol", "size", "operator", "task", "evaluated_on", "metric"]
-    return statistics.summaries(rows[rows["stage"] == "cross_domain"], keys, confidence)
-
-
-def probes(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Summarises every probe of the stage `noise` by operator, split and `condition`: `layer=NUMBER`, or `model`."""
-    rows = rows[(rows["stage"] == "noise") & rows["condition"].str.match(r"(layer=\d+|model)$", na=False)]
-    return statistics.summaries(
-        rows, ["protocol", "size", "operator", "evaluated_on", "condition", "metric"], confidence
-    )
+    Args:
+        rows: observations.
+        without_model: the scores of answers without a model, as `baselines.without_model` returns them.
+        confidence: of the intervals.
+    """
+    noisy, transferred = levels(rows), rows[rows["stage"] == "cross_domain"]
+    probed = rows[(rows["stage"] == "noise") & rows["condition"].str.match(r"(layer=\d+|model)$", na=False)]
+    place = ["protocol", "size", "operator"]
+    curves = statistics.summaries(noisy, [*CURVE, "level"], confidence).assign(metric="accuracy")
+    measures = derived.curve_measures(noisy, [*CURVE, *RUN])
+    return {
+        "noise_curves": baselines.add_baselines(curves, without_model, "mean").drop(columns="metric"),
+        "noise_measures": statistics.summaries(measures, [*CURVE, "measure"], confidence),
+        "transfer": statistics.summaries(transferred, [*place, "task", "evaluated_on", "metric"], confidence),
+        "probes": statistics.summaries(probed, [*place, "evaluated_on", "condition", "metric"], confidence),
+    }

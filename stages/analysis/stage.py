@@ -14,7 +14,6 @@ from stages.analysis import (
     claim_scope,
     claims,
     contrasts,
-    figure_numbers,
     inputs,
     milestones,
     multibootstrap,
@@ -30,6 +29,7 @@ from stages.evidence import (
     released,
     scores,
     specifications,
+    survival,
     translation,
 )
 from stages.evidence import measurements as quantities
@@ -39,6 +39,7 @@ from stages.plumbing.settings import Settings
 
 METRICS = REPORTS / "metrics.json"
 PLOTS = REPORTS / "plots"
+WAITING = ["size", "milestone", "operator"]  # the columns that tell curves of waiting runs apart
 TUNED = {"metric": "score", "stage": "finetuning"}
 RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed", "finetuning_seed", "value"]
 
@@ -48,26 +49,6 @@ def bootstrap(settings: Settings) -> pd.DataFrame:
     frame, options = inputs.predictions(settings), settings.analysis
     truth = inputs.labels(sorted(frame["evaluated_on"].unique()))
     return multibootstrap.against_original(frame, truth, options.resamples, options.seed, options.confidence)
-
-
-def robustness_tables(
-    rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence: float
-) -> dict[str, pd.DataFrame]:
-    """Makes the statistics of noise, transfer and probes: tables by the name of their file.
-
-    Args:
-        rows: observations.
-        without_model: the scores of answers without a model, as `baselines.without_model` returns them.
-        confidence: of the intervals.
-    """
-    levels = robustness.levels(rows)
-    curves = robustness.curves(levels, confidence).assign(metric="accuracy")
-    return {
-        "noise_curves": baselines.add_baselines(curves, without_model, "mean").drop(columns="metric"),
-        "noise_measures": robustness.summaries(robustness.measures(levels), confidence),
-        "transfer": robustness.transfer(rows, confidence),
-        "probes": robustness.probes(rows, confidence),
-    }
 
 
 def ledger_of_claims(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame, settings: Settings) -> pd.DataFrame:
@@ -183,10 +164,12 @@ def main(settings: Settings) -> dict:
         "milestones": with_source(
             milestones.table(run, run_curves, options.confidence), milestones.table(raw, raw_curves, options.confidence)
         ),
-        "waiting": with_source(milestones.waiting(run), milestones.waiting(raw)),
-        "curves": pd.concat([with_source(run_curves, raw_curves), figure_numbers.published_curve()]),
-        "bars": figure_numbers.time_saved(run),
-        **robustness_tables(rows, without_model, options.confidence),
+        "waiting": with_source(
+            *(survival.curves(convergence.milestone_events(measured), WAITING) for measured in (run, raw))
+        ),
+        "curves": pd.concat([with_source(run_curves, raw_curves), published.shared_curve()]),
+        "bars": published.times_saved(run),
+        **robustness.tables(rows, without_model, options.confidence),
         "speed": derived.time_summaries(rows),
         "translation": translation.summaries(run, options.confidence),
         "translation_curves": translation.curves(rows),

@@ -106,8 +106,7 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         ]
         groups = raw[part_of].groupby(["operator", "evaluated_on"], sort=False)
         columns = groups[["metric", "value", "low", "high"]].apply(_column).reset_index()
-        matched = tuple(column for column in scores.COLUMNS if column != scores.MISMATCHED)
-        means = (_mean(columns, scores.COLUMNS, scores.GLUE_SCORE), _mean(columns, matched, scores.MATCHED))
+        means = (_mean(columns, names, name) for name, names in scores.MEANS.items())
         frames.append(pd.concat([columns, *means]).assign(protocol=protocol, metric="score"))
     return pd.concat([frame.reindex(columns=list(COLUMNS)) for frame in frames if len(frame)], ignore_index=True)
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from stages.benchmarks.glue import TASK_OF
-from stages.evidence import noise as curve_of_noise
 from stages.evidence.scores import MISMATCHED
 from stages.plumbing.settings import REFERENCE
 
@@ -24,7 +23,7 @@ SAVINGS = {  # new metric: (the operator's count, the count of the original that
     "block_saved_percent": ("attention_block_parameters", "attention_block_parameters"),
 }
 LOUDEST = 0.4  # of the mean norm of embeddings: the strongest noise of Kowsher et al.
-NOISE = {"lost": "accuracy_lost", "area": "accuracy_under_noise"}  # metrics by their names in noise.summary
+NOISE = {"lost": "accuracy_lost", "area": "accuracy_under_noise"}  # metrics by their names in curve_measures
 REFERENCES = (REFERENCE, "symmetric", "pairwise")
 QA_TASKS = {"squad1": "single", "squad2": "single", "squad1_triviaqa": "triviaqa", "squad2_triviaqa": "triviaqa"}
 STOCK = r"implementation=trainer precision=(\w+) round=\d+"  # condition of the times of stock BERT
@@ -104,15 +103,37 @@ def question_answering(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([rows[FIELDS], whole[FIELDS]])
 
 
-def noise(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the stage `noise` whose noise is on the embeddings (`noise=0.05`), and not in the text."""
-    return rows[(rows["stage"] == "noise") & rows["condition"].str.match(r"noise=[\d.]+$", na=False)]
+def curve_measures(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Summarises every curve of scores under rising noise: the one definition, for tables and for claims.
+
+    Args:
+        rows: one row per score, with columns `level` (of the noise) and `value`.
+        keys: the columns that the rows of one curve agree in, those of its run among them.
+
+    Returns:
+        `keys`, `measure` and `value`: three rows for every curve of two levels or more. lost: the score at the lowest
+        level minus that at the highest. area: the mean score over the range of levels, by trapezoids, as
+        data/published/claims.yaml asks for. slope: of the least-squares line, score per unit of level.
+    """
+    numbers = []
+    for values, curve in rows.groupby(keys, dropna=False, sort=False):
+        if len(curve) < 2:
+            continue
+        levels, scores = curve["level"].to_numpy(float), curve["value"].to_numpy(float)
+        order = np.argsort(levels)
+        x, y = levels[order], scores[order]
+        numbers += [
+            (*values, "lost", y[0] - y[-1]),
+            (*values, "area", np.trapezoid(y, x) / (x[-1] - x[0])),
+            (*values, "slope", np.polyfit(x, y, 1)[0]),
+        ]
+    return pd.DataFrame(numbers, columns=[*keys, "measure", "value"])
 
 
 def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
     """The accuracy that a run loses from no noise to LOUDEST, and its mean accuracy over that range; metrics: NOISE.
 
-    rows: as `noise` returns them. A run without a row at both ends of the range is left out.
+    rows: of noise on the embeddings (`noise=0.05`). A run without a row at both ends of the range is left out.
     """
     rows = rows[rows["metric"] == "accuracy"]
     rows = rows.assign(level=rows["condition"].str.removeprefix("noise=").astype(float))
@@ -120,7 +141,7 @@ def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[rows["level"] <= LOUDEST]
     level = rows.groupby(keys, dropna=False)["level"]
     rows = rows[(level.transform("min") == 0) & (level.transform("max") == LOUDEST)]
-    measures = curve_of_noise.measures(rows, keys)
+    measures = curve_measures(rows, keys)
     measures = measures.assign(metric=measures["measure"].map(NOISE)).dropna(subset="metric")
     return measures.reindex(columns=FIELDS).assign(condition=None)
 
@@ -148,11 +169,6 @@ def time_measures(rows: pd.DataFrame) -> pd.DataFrame:
     steps = steps[steps["operator"] != REFERENCE]
     longer = steps.assign(metric="longer_step_percent", value=100 * (steps["value"] / steps["reference"] - 1))
     return pd.concat([shorter, faster, longer])[FIELDS]
-
-
-def our_times(rows: pd.DataFrame) -> pd.DataFrame:
-    """The times of our operators, without those of stock BERT. condition: the round, in which all are timed in turn."""
-    return rows[(rows["stage"] == "timing") & rows["condition"].str.fullmatch(r"round=\d+").fillna(False)]
 
 
 def time_summaries(rows: pd.DataFrame) -> pd.DataFrame:

@@ -16,10 +16,12 @@ def measurements(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.reindex(columns=FIELDS).astype(dict.fromkeys(derived.TEXTS, "str"))
     counts = rows[rows["stage"].isin(("parameters", "tasks"))]
     columns = scores.column_scores(rows)
-    whole = pd.concat([scores.glue_scores(columns), scores.matched_scores(columns)])
+    whole = scores.mean_scores(columns)
     raw = rows[(rows["stage"] == "finetuning") & rows["evaluated_on"].isin(scores.COLUMNS)]
     answers = derived.question_answering(rows)
-    noise, times = derived.noise(rows), derived.our_times(rows)
+    # noise on the embeddings, and not in the text; times of our operators, by round, and not of stock BERT
+    noise = rows[(rows["stage"] == "noise") & rows["condition"].str.match(r"noise=[\d.]+$", na=False)]
+    times = rows[(rows["stage"] == "timing") & rows["condition"].str.fullmatch(r"round=\d+").fillna(False)]
     transfer = rows[rows["stage"] == "cross_domain"]
     parts = [
         counts,

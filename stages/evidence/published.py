@@ -17,6 +17,7 @@ PAPERS = {  # by their keys in protocol.yaml
     "aop": "Attention over parameters, draft section",
 }
 EDITIONS = {"kowsher2024_arxiv": "arXiv 2024", "kowsher2025_naacl": "NAACL 2025"}  # of Kowsher et al., by table prefix
+FIGURES = "kowsher2025_naacl_text_and_figure_numbers"  # of Kowsher et al.; the same in both editions
 PLACE, NUMBERS = ("row", "row_key", "column", "column_key"), ("value", "std")  # columns of a cell's place and numbers
 COLUMNS = ("cell_id", "source", "table", *PLACE, "printed", *NUMBERS, "unit", "bold")
 
@@ -51,3 +52,30 @@ def claims() -> list[dict]:
 def protocol() -> dict:
     """protocol.yaml: by source, what its text states and what it leaves open."""
     return yaml.safe_load((FOLDER / "protocol.yaml").read_text(encoding="utf-8"))
+
+
+def shared_curve() -> pd.DataFrame:
+    """Both ends of the loss curve of `shared` in Figure 2 of Kowsher et al., in the form of `convergence.curves`."""
+    numbers = table(FIGURES).set_index(["row_key", "column_key"])["value"]
+    loss = [numbers["pretrain", "initial_loss"], numbers["pretrain", "final_loss"]]
+    steps = [0, int(numbers["pretrain", "steps"])]
+    frame = pd.DataFrame({"step": steps, "mean": loss, "minimum": loss, "maximum": loss})
+    return frame.assign(source="published", quantity="loss", operator="shared", size="base", n=1)
+
+
+def times_saved(run: pd.DataFrame) -> pd.DataFrame:
+    """Per cent of an epoch's time that an operator saves against the original, by task.
+
+    As Figure 3 of Kowsher et al. prints it, and as this run measured it, where it did. Columns: source, quantity,
+    operator, size, label (the task), value, and n, the rounds whose mean a value of this run is; NaN for printed ones.
+    """
+    numbers = table(FIGURES)
+    printed = numbers[numbers["column_key"] == "time_reduction"]
+    tasks = printed["row_key"].str.removeprefix("time.")
+    printed = printed.assign(label=tasks, operator="shared", size="base", source="published")
+    timed = run[run["metric"] == "time_saved_percent"].rename(columns={"task": "label"})
+    rounds = timed.groupby(["operator", "size", "label"], sort=False)["value"]
+    means = rounds.agg(value="mean", n="size").reset_index().assign(source="reproduced")
+    frames = [printed, means] if len(means) else [printed]
+    columns = ["source", "quantity", "operator", "size", "label", "value", "n"]
+    return pd.concat(frames).assign(quantity="time_saved_percent").reindex(columns=columns)

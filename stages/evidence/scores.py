@@ -11,7 +11,10 @@ from stages.benchmarks.glue import TASK_OF, TASKS
 COLUMNS = ("mrpc", "cola", "mnli_m", "mnli_mm", "qqp", "rte", "stsb", "qnli", "sst2")
 MISMATCHED = "mnli_mm"  # the second split of MNLI; where a task has one column, the first stands for it
 GLUE_SCORE = "glue_score"
-MATCHED = "glue_matched"
+MEANS = {  # the second is of one split of MNLI alone, which fits the averages of Kowsher et al., arXiv, Table 1
+    GLUE_SCORE: COLUMNS,
+    "glue_matched": tuple(column for column in COLUMNS if column != MISMATCHED),
+}
 STAGES = ("finetuning", "convergence")
 RUN = ["stage", "protocol", "operator", "size", "condition", "pretraining_seed", "finetuning_seed"]
 
@@ -53,18 +56,12 @@ def column_scores(rows: pd.DataFrame) -> pd.DataFrame:
     return scores[[*keys, "value"]].assign(metric="score")
 
 
-def glue_scores(scores: pd.DataFrame) -> pd.DataFrame:
-    """The mean of the nine columns for every run that has all nine; the same columns as `column_scores`."""
-    return _mean(scores, len(COLUMNS), GLUE_SCORE)
-
-
-def matched_scores(scores: pd.DataFrame) -> pd.DataFrame:
-    """The mean of eight columns, of MNLI the matched one, which fits the averages of Kowsher et al., arXiv, Table 1."""
-    return _mean(scores[scores["evaluated_on"] != MISMATCHED], len(COLUMNS) - 1, MATCHED)
-
-
-def _mean(scores: pd.DataFrame, needed: int, name: str) -> pd.DataFrame:
-    """The mean score of every run that has `needed` columns, as the column `name`."""
-    groups = scores.groupby(RUN, dropna=False, sort=False)
-    means = groups.agg(value=("value", "mean"), columns=("evaluated_on", "nunique")).reset_index()
-    return means[means["columns"] == needed].drop(columns="columns").assign(metric="score", evaluated_on=name)
+def mean_scores(columns: pd.DataFrame) -> pd.DataFrame:
+    """The means of columns (MEANS) for every run that has all of them, in the form of `column_scores`."""
+    frames = []
+    for name, wanted in MEANS.items():
+        groups = columns[columns["evaluated_on"].isin(wanted)].groupby(RUN, dropna=False, sort=False)
+        means = groups.agg(value=("value", "mean"), columns=("evaluated_on", "nunique")).reset_index()
+        means = means[means["columns"] == len(wanted)].drop(columns="columns")
+        frames.append(means.assign(metric="score", evaluated_on=name))
+    return pd.concat(frames)
