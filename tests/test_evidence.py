@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stages.analysis import contrasts, milestones
+from stages.analysis import contrasts
 from stages.evidence import (
     cells,
     convergence,
@@ -291,7 +291,7 @@ def test_question_answering_fills_table_2_of_kowsher_and_the_gains_of_its_text()
 def test_the_released_checkpoints_reach_95_percent_between_the_checkpoints_that_are_interpolated():
     rows = released.checkpoints()
     measured = measurements.measurements(rows)
-    reached = milestones.table(measured, convergence.curves(rows, measured), 0.95)
+    reached = convergence.milestones(measured, convergence.curves(rows, measured), 0.95)
     reached = reached[reached["milestone"] == "steps_to_95_percent"].set_index("operator")
     assert reached.loc["original", "mean"] == pytest.approx(65_507, abs=20)
     assert tuple(reached.loc["original", ["after", "before"]]) == (50_000, 75_000)
@@ -311,6 +311,6 @@ def test_the_late_loss_is_the_mean_of_ten_evaluations_that_all_lie_in_the_second
 
 def test_a_milestone_lies_between_the_evaluations_around_all_its_runs():
     evaluated = np.array([100, 200, 300, 400])
-    assert milestones.bracket(evaluated, np.array([150.0, 260.0])) == (100, 300)
-    assert milestones.bracket(evaluated, np.array([200.0])) == (100, 200)
-    assert milestones.bracket(evaluated, np.array([100.0])) == (0, 100)
+    assert convergence.bracket(evaluated, np.array([150.0, 260.0])) == (100, 300)
+    assert convergence.bracket(evaluated, np.array([200.0])) == (100, 200)
+    assert convergence.bracket(evaluated, np.array([100.0])) == (0, 100)

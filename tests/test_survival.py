@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stages.analysis import contrasts, milestones
+from stages.analysis import contrasts
 from stages.evidence import convergence, measurements, power, survival
 
 END = 1000.0
@@ -124,6 +124,6 @@ def test_runs_that_do_not_leave_the_plateau_are_events_that_never_came():
     found = convergence.events(measured).set_index(["milestone", "pretraining_seed"])
     assert found.loc[("plateau_end_step", 0), ["step", "reached"]].tolist() == [100, True]
     assert found.loc[("plateau_end_step", 1), ["step", "reached"]].tolist() == [220, False]
-    table = milestones.table(measured, convergence.curves(rows, measured), 0.95).set_index("milestone")
+    table = convergence.milestones(measured, convergence.curves(rows, measured), 0.95).set_index("milestone")
     assert table.loc["plateau_end_step", ["mean", "never", "runs"]].tolist() == [160, 1, 2]
     assert table.loc["loss=5", "never"] == 1 and "loss=2" not in table.index

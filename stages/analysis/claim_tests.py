@@ -162,14 +162,11 @@ def _reading(places: Sequence[Place], verdict: str, alpha: float) -> str:
         return AS_CLAIMED
     if verdict != FAILS:
         return UNDECIDED
-    opposite = np.array([_p_opposite(place) for place in places])
+    # two-sided p that an effect has the sign opposite to the claimed one; NaN without a direction or a test
+    opposite = np.full(len(places), np.nan)
+    for number, place in enumerate(places):
+        test, effect = place.test, place.estimate
+        if test["test"] in ("difference", "spread") and effect.tested and ("above" in test) != ("below" in test):
+            null = 1.0 if test.get("ratio") or test["test"] == "spread" else 0.0
+            opposite[number] = min(1.0, 2 * (effect.p_below(null) if "above" in test else effect.p_above(null)))
     return OPPOSITE if _shown_somewhere(places, opposite, alpha) else NOT_AS_CLAIMED
-
-
-def _p_opposite(place: Place) -> float:
-    """Two-sided p that an effect has the sign opposite to the claimed one; NaN without a direction or a test."""
-    test, effect = place.test, place.estimate
-    if test["test"] not in ("difference", "spread") or not effect.tested or ("above" in test) == ("below" in test):
-        return np.nan
-    null = 1.0 if test.get("ratio") or test["test"] == "spread" else 0.0
-    return min(1.0, 2 * (effect.p_below(null) if "above" in test else effect.p_above(null)))

@@ -6,7 +6,6 @@ from pathlib import Path
 import pandas as pd
 
 from stages.analysis import multibootstrap
-from stages.benchmarks.glue import TASKS, validation_tables
 from stages.evidence import scores
 from stages.plumbing import handover, observations
 from stages.plumbing.files import PREDICTIONS, STATISTICS
@@ -36,7 +35,11 @@ def observed(settings: Settings) -> pd.DataFrame:
         parts += [observations.read(_paths(["baselines"])), tuned]
     rest = observations.read(path for path in _paths(further()) if path.exists())
     order = {"by": "operator", "key": lambda names: names.map(settings.operators.index), "kind": "stable"}
-    parts += [_asked(rest, settings).sort_values(**order), translated(settings), task_sizes()]
+    # translation, and its times by `timing`, for its own operators and protocols
+    translated = observations.read(path for path in _paths(("translation", "timing")) if path.exists())
+    translated = translated[translated["protocol"].isin((*settings.translation.protocols, "sequences"))]
+    translated = translated[translated["operator"].isin(settings.translation.operators)]
+    parts += [_asked(rest, settings).sort_values(**order), translated, task_sizes()]
     return pd.concat([part for part in parts if len(part)], ignore_index=True)
 
 
@@ -64,13 +67,6 @@ def _asked(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
     ]
 
 
-def translated(settings: Settings) -> pd.DataFrame:
-    """Observations of translation, and of its times by `timing`, for its operators and protocols; none if left out."""
-    rows = observations.read(path for path in _paths(("translation", "timing")) if path.exists())
-    asked = rows["protocol"].isin((*settings.translation.protocols, "sequences"))
-    return rows[asked & rows["operator"].isin(settings.translation.operators)]
-
-
 def task_sizes() -> pd.DataFrame:
     """The number of examples that the data source holds, as observations: by task, with the split as condition."""
     frame = pd.read_csv(STATISTICS)
@@ -92,9 +88,3 @@ def predictions(settings: Settings) -> pd.DataFrame:
     if not frames:
         return pd.DataFrame(columns=["evaluated_on", *multibootstrap.KEYS, "operator", "pretraining_seed"])
     return pd.concat(frames, ignore_index=True)
-
-
-def labels(columns: list[str]) -> dict[str, pd.Series]:
-    """Reads the true labels of some columns of the papers' tables: by column, a series of labels by `example_id`."""
-    tables = {column: table for task in TASKS for column, table in validation_tables(task).items()}
-    return {column: pd.read_parquet(tables[column]).set_index("example_id")["label"] for column in columns}

@@ -15,11 +15,11 @@ from stages.analysis import (
     claims,
     contrasts,
     inputs,
-    milestones,
     multibootstrap,
     robustness,
 )
 from stages.analysis.contrasts import RELEASED, REPRODUCED
+from stages.benchmarks.glue import TASKS, validation_tables
 from stages.evidence import (
     baselines,
     cells,
@@ -47,7 +47,9 @@ RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed
 def bootstrap(settings: Settings) -> pd.DataFrame:
     """Resamples seeds and examples of the kept predictions, as `multibootstrap.against_original` says."""
     frame, options = inputs.predictions(settings), settings.analysis
-    truth = inputs.labels(sorted(frame["evaluated_on"].unique()))
+    labelled = {column: table for task in TASKS for column, table in validation_tables(task).items()}
+    columns = sorted(frame["evaluated_on"].unique())
+    truth = {column: pd.read_parquet(labelled[column]).set_index("example_id")["label"] for column in columns}
     return multibootstrap.against_original(frame, truth, options.resamples, options.seed, options.confidence)
 
 
@@ -162,7 +164,8 @@ def main(settings: Settings) -> dict:
         "runs": with_source(*(derived.matching(measured, TUNED)[RUN_COLUMNS] for measured in (run, raw))),
         "summaries": means,
         "milestones": with_source(
-            milestones.table(run, run_curves, options.confidence), milestones.table(raw, raw_curves, options.confidence)
+            convergence.milestones(run, run_curves, options.confidence),
+            convergence.milestones(raw, raw_curves, options.confidence),
         ),
         "waiting": with_source(
             *(survival.curves(convergence.milestone_events(measured), WAITING) for measured in (run, raw))

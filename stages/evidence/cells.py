@@ -206,8 +206,9 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
         cell |= {"printed": printed.printed, "published": printed.value, "published_sd": printed.std}
     if column.select is None or row.select is None:
         return cell
-    scale = column.scale if row.scale is None else row.scale
-    released, run = (_measured(frame, row.select | column.select, scale) for frame in (evidence.released, evidence.run))
+    select, scale = row.select | column.select, column.scale if row.scale is None else row.scale
+    released, run = (selected(frame, select) for frame in (evidence.released, evidence.run))
+    released, run = (rows.assign(value=rows["value"] * scale) for rows in (released, run))
     if len(released):
         summary = summarise(released, evidence.options.confidence)
         cell |= {"released": summary.mean, "released_sd": summary.sd, "released_n": summary.n}
@@ -221,7 +222,7 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
     chance = baselines.at_chance(summary.mean, scale * without_model["most_frequent_high"])
     margin = None
     if column.margin is not None:
-        margin = evidence.options.margins[column.margin.format(**row.select | column.select)]
+        margin = evidence.options.margins[column.margin.format(**select)]
     cell |= {
         "most_frequent": scale * without_model["most_frequent"],
         "words_and_overlap": scale * without_model["words_and_overlap"],
@@ -237,8 +238,3 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
         "status": "reproduced",
     }
     return cell | cell_verdicts.of_cell(printed, run, margin, evidence.comparable, chance)
-
-
-def _measured(measurements: pd.DataFrame, select: dict[str, str], scale: float) -> pd.DataFrame:
-    rows = selected(measurements, select)
-    return rows.assign(value=rows["value"] * scale)

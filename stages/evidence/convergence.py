@@ -134,6 +134,43 @@ def milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
     return every[every.groupby(["size", "milestone"])["reached"].transform("any").astype(bool)]
 
 
+def milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """Estimates when each operator reaches each milestone.
+
+    Args:
+        measured: measurements, among them those of `events`.
+        by_step: as `curves` returns them, for the steps of the evaluations.
+        confidence: of the intervals.
+
+    Returns:
+        One row for every size, operator and milestone that at least one run of that size reaches, with survival.MEANS,
+        `after` and `before`. mean, sd, low, high: of the times restricted to the step `horizon`, over pre-training
+        seeds; of `runs` runs, `never` do not get there before they end. A milestone lies between two evaluations:
+        after, before: as `bracket` returns them for the runs that do get there, missing where none does.
+    """
+    reaching = milestone_events(measured)
+    means = survival.restricted_means(reaching, ["size", "milestone"], confidence)
+    ends = []
+    for row in means.itertuples():
+        place = {"size": row.size, "operator": row.operator}
+        arrivals = matching(reaching, place | {"milestone": row.milestone, "reached": True})
+        quantity = "loss" if row.milestone.startswith(("loss=", "plateau")) else "glue_score"
+        evaluated = np.sort(matching(by_step, place | {"quantity": quantity})["step"].to_numpy())
+        steps = arrivals["step"].to_numpy(float)
+        ends.append(bracket(evaluated, steps) if len(steps) else (np.nan, np.nan))
+    ends = pd.DataFrame(ends, columns=["after", "before"], dtype="Int64")
+    return pd.concat([means, ends], axis=1)[["size", "operator", "milestone", *survival.MEANS, "after", "before"]]
+
+
+def bracket(evaluated: np.ndarray, values: np.ndarray) -> tuple[int, int]:
+    """The last evaluation before the lowest of `values`, 0 without one, and the first that is not before the highest.
+
+    evaluated: steps, in increasing order. values: steps [runs], none of them beyond the last evaluation.
+    """
+    earlier = evaluated[evaluated < values.min()]
+    return int(earlier[-1]) if len(earlier) else 0, int(evaluated[np.searchsorted(evaluated, values.max())])
+
+
 def selected(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
     """Selects measurements by their fields, as `matching` does, and adds `reached`, False where a time is censored.
 
@@ -163,33 +200,20 @@ def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
     measures, keys = [], [*RUN, "finetuning_seed"]
     for values, run in rows.groupby(keys, sort=False, dropna=False):
         fields = {"stage": "convergence"} | dict(zip(keys, values, strict=True))
-        final, common_target = run["value"].iloc[-1], common.get(fields["size"])
-        targets = {"steps_to_95_percent_of_own": final, "steps_to_95_percent": common_target}
+        step, value = run["step"].to_numpy(float), run["value"].to_numpy(float)
+        targets = {"steps_to_95_percent_of_own": value[-1], "steps_to_95_percent": common.get(fields["size"])}
         for metric, target in targets.items():
-            if target is not None:
-                measures.append(fields | _reaching(metric, *crossing(run["step"], run["value"], SHARE * target)))
-        drops = float(np.maximum(-np.diff(run["value"]), 0).sum())
+            if target is None:
+                continue
+            above, reaches = np.flatnonzero(value >= SHARE * target), step[-1]
+            if len(above):
+                # between the first evaluation not below the target and the one before, or at the first of all
+                around = slice(max(above[0] - 1, 0), above[0] + 1)
+                reaches = np.interp(SHARE * target, value[around], step[around])
+            measures.append(fields | _reaching(metric, reaches, len(above) > 0))
+        drops = float(np.maximum(-np.diff(value), 0).sum())
         measures.append(fields | {"metric": "summed_drops", "value": drops})
     return pd.DataFrame(measures, columns=FIELDS)
-
-
-def crossing(step: pd.Series, value: pd.Series, target: float) -> tuple[float, bool]:
-    """Interpolates the step at which a rising curve first reaches a target.
-
-    Args:
-        step: [evaluations], increasing.
-        value: at these steps [evaluations].
-        target: in the unit of the values.
-
-    Returns:
-        The step, between the first evaluation not below the target and the one before, and True; or the last and False.
-    """
-    step, value = step.to_numpy(float), value.to_numpy(float)
-    above = np.flatnonzero(value >= target)
-    if not len(above):
-        return float(step[-1]), False
-    around = slice(max(above[0] - 1, 0), above[0] + 1)  # the first evaluation alone where that is above already
-    return float(np.interp(target, value[around], step[around])), True
 
 
 def curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:

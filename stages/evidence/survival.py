@@ -12,7 +12,6 @@ a number that is printed for it is not judged.
 Kaplan-Meier curves are those of statsmodels.
 """
 
-import numpy as np
 import pandas as pd
 from statsmodels.duration.survfunc import SurvfuncRight
 
@@ -38,11 +37,6 @@ def horizon(events: pd.DataFrame) -> float:
     """The last step up to which all runs are known: the end of the shortest that never got there, or the last event."""
     never = events.loc[~events["reached"], "step"]
     return float(never.min() if len(never) else events["step"].max())
-
-
-def restricted(events: pd.DataFrame, until: float) -> np.ndarray:
-    """The time [runs] that each run spends before its event, up to the horizon `until`."""
-    return np.minimum(events["step"].to_numpy(float), until)
 
 
 def restrict_times(arms: list[pd.DataFrame]) -> tuple[list[pd.DataFrame], float]:
@@ -84,6 +78,6 @@ def restricted_means(events: pd.DataFrame, by: list[str], confidence: float, arm
     for keys, group in events.groupby(by, sort=False):
         until = horizon(group)
         for name, runs in group.groupby(arm, sort=False):
-            interval = mean_interval(restricted(runs, until), confidence)
+            interval = mean_interval(runs["step"].clip(upper=until).to_numpy(float), confidence)
             means.append((*keys, name, *interval, len(runs), int((~runs["reached"]).sum()), until))
     return pd.DataFrame(means, columns=[*by, arm, *MEANS])

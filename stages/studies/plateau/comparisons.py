@@ -113,7 +113,7 @@ def compared(
         if both.empty:
             continue
         until = survival.horizon(both)
-        both = both.assign(waited=survival.restricted(both, until))
+        both = both.assign(waited=both["step"].clip(upper=until))
         steps, loss = (_difference(both, column, factor, confidence) for column in ("waited", "loss"))
         means = _difference(both[both[factor].isin(telling)], "waited", factor, confidence)
         sides = both.groupby("of_term")["reached"]
