@@ -1,24 +1,53 @@
-"""The figures of the study of the plateau: time to leave by spread, waiting curves, and probes along training."""
+"""The tables and figures of the study of the plateau. words.yaml says what stands in them and beside them."""
 
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from stages.report import names
+from stages.plumbing.documents import read_yaml
+from stages.report import names, own_tables
 from stages.report.drawing import INK, WIDTH, Drawing, curve, drawing, steps_axis, style
+from stages.report.tables import Grid
 from stages.studies.plateau.comparisons import RATE, SCALED, SOURCE
-from stages.studies.plateau.tables import departed, words
 
 MARKERS = {SCALED: "o", SOURCE: "D", RATE: "s"}
 STROKES = ((0, (1, 1.5)), (0, (3, 1.5)), "dashdot", "dashed", "solid")  # lines by spread: that of the widest is solid
 APART = 1.05  # factor between operators on the axis of spreads, so that intervals stand side by side
-PROBES = {
+PROBES = {  # by metric
     "score_spread": "Spread of the scores",
     "attention_entropy": "Entropy, share of uniform",
     "self_weight": "Weight on itself",
 }
+
+
+@cache
+def words() -> dict[str, dict]:
+    """Reads words.yaml: title and notes of every table and figure, and columns of every table, by name."""
+    return read_yaml(Path(__file__).with_name("words.yaml"))
+
+
+def grids(tests: pd.DataFrame, arms: pd.DataFrame, confidence: float, alpha: float) -> list[Grid]:
+    """Makes plateau_tests, averaged over what is held equal, plateau_places, at single ones, and plateau_arms.
+
+    Args:
+        tests: as `comparisons.tests` returns them.
+        arms: columns `study.ARMS`: when each leaves, how many of its runs do, and where it ends.
+        confidence, alpha: of the intervals of `tests`, in (0, 1), and the level at which they were judged.
+    """
+    averages = tests["place"] == ""
+    read = {"averages": tests[averages], "places": tests[~averages], "arms": arms}.__getitem__
+    facts = {"confidence": f"{confidence:.0%}", "alpha": f"{alpha:g}", "scaled": SCALED, "departed": departed}
+    shown = ("plateau_tests", "plateau_places", "plateau_arms")
+    return [own_tables.table(name, read, words()[name], **facts) for name in shown]
+
+
+def departed(never: int, runs: int) -> str:
+    """Says how many of all runs left the plateau, as in `3 of 5`."""
+    return f"{runs - never} of {runs}"
 
 
 def drawings(arms: pd.DataFrame, waiting: pd.DataFrame, probes: pd.DataFrame) -> list[Drawing]:

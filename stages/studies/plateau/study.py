@@ -24,15 +24,14 @@ from stages.report import drawing, html
 from stages.report.tables import csv_of
 from stages.report.words import TEMPLATES
 from stages.studies.command import read
-from stages.studies.plateau import comparisons, figures, tables
+from stages.studies.plateau import comparisons, figures
 from stages.studies.plateau.comparisons import LATER, RATE, SCALED, SOONER, SOURCE
 
 LEVEL = 2.5  # nats: half way between the plateau and the final loss of the best arm of a pilot of one other seed
 OTHER = "other start"  # a kind of arms that the study shows and does not compare
-PROBES = ("score_spread", "attention_entropy", "self_weight")  # metrics
 ARM = ["size", "arm", "operator", "kind", "spread"]
 ARMS = [*ARM, *survival.MEANS, "loss", "loss_sd", "moved"]  # times in steps, final losses in nats, a text
-LINES = [*ARM, "metric", "step", "mean", "minimum", "maximum", "n"]  # `metric`: one of PROBES; n: runs
+LINES = [*ARM, "metric", "step", "mean", "minimum", "maximum", "n"]  # `metric`: one of figures.PROBES; n: runs
 AUTHORS_RANGE = 0.02  # standard deviation of every new weight, in the code that Courtois et al. released
 ENOUGH = 0.9  # share of the runs of the best arm that must leave the plateau; below it, the runs are too short
 OPENINGS = {  # beginnings of the page's answers, by question; the first is the main test
@@ -54,7 +53,7 @@ def main(folder: Path) -> None:
     frames = {name: stored(frame) for name, frame in study(rows, params).items()}
     frames["tests"] = frames["tests"].fillna({"place": ""})
     options = params["analysis"]["confidence"], params["analysis"]["alpha"]
-    grids = [*tables.comparisons(frames["tests"], *options), tables.arms(frames["arms"])]
+    grids = figures.grids(frames["tests"], frames["arms"], *options)
     drawings = figures.drawings(frames["arms"], frames["waiting"], frames["probes"])
     with temporary_sibling(folder / "tables") as new:
         for grid in grids:
@@ -63,7 +62,7 @@ def main(folder: Path) -> None:
     page = html.environment(Path(__file__).parent, TEMPLATES).get_template("page.html")
     values = {"params": params, "level": LEVEL, "theirs": AUTHORS_RANGE, "authors": authors(), "openings": OPENINGS}
     values |= {"undecided": why_undecided(frames["arms"], frames["tests"]), "answers": answers(frames["tests"])}
-    values |= {"tables": grids, "figures": drawings, "departed": tables.departed}
+    values |= {"tables": grids, "figures": drawings, "departed": figures.departed}
     write_atomically(folder / "report.html", page.render(values))
 
 
@@ -84,11 +83,12 @@ def study(rows: pd.DataFrame, params: dict) -> dict[str, pd.DataFrame]:
         raise ValueError("operators: none is a variant with a `score_spread`; the scale `plateau` has a study of them")
     confidence, alpha = params["analysis"]["confidence"], params["analysis"]["alpha"]
     runs = arms.merge(departures(rows), on=["size", "arm"])
+    probes = bands(_by_step(rows[rows["metric"].isin([*figures.PROBES])]), ["size", "arm", "metric", "step"])
     return {
         "arms": _summarised(runs, rows, confidence),
         "waiting": survival.curves(runs, ARM),
         "tests": comparisons.tests(runs, confidence, alpha).assign(size=params["sizes"][0]),
-        "probes": _probe_bands(rows, arms),
+        "probes": arms.merge(probes, on=["size", "arm"])[LINES],
     }
 
 
@@ -155,12 +155,6 @@ def _by_step(rows: pd.DataFrame) -> pd.DataFrame:
     return convergence.with_steps(rows[rows["stage"] == "pretraining"].rename(columns={"operator": "arm"}))
 
 
-def _probe_bands(rows: pd.DataFrame, arms: pd.DataFrame) -> pd.DataFrame:
-    """Computes mean, minimum and maximum over seeds of each of PROBES, by arm and step. Columns: LINES."""
-    rows = _by_step(rows[rows["metric"].isin(PROBES)])
-    return arms.merge(bands(rows, ["size", "arm", "metric", "step"]), on=["size", "arm"])[LINES]
-
-
 def authors() -> dict[str, float]:
     """Finds the step at which each released run of BERT-base leaves its plateau, by operator; by the report's rule."""
     steps = measurements(released.validation_loss())
@@ -172,7 +166,7 @@ def why_undecided(arms: pd.DataFrame, tests: pd.DataFrame) -> str:
     """Says why the study decides nothing, as a clause; an empty text where it can decide something."""
     best = arms.sort_values(["never", "mean"]).iloc[0]
     if 1 - best["never"] / best["runs"] < ENOUGH:
-        return f"even in its best arm only {tables.departed(best['never'], best['runs'])} runs leave the plateau"
+        return f"even in its best arm only {figures.departed(best['never'], best['runs'])} runs leave the plateau"
     main = tests[(tests["question"] == "operator") & (tests["place"] == "")]
     return "its comparisons of operators have no interval" if main["low"].isna().all() else ""
 
