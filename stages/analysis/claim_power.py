@@ -10,14 +10,10 @@ SHARE, SPREAD, RATIO = "share", "spread", "ratio"  # kinds of answers; or the na
 
 
 def of_place(place: Place, alpha: float) -> dict:
-    """Computes the power of the test in one place, whose estimate has an interval.
+    """Computes the power of the test, at level alpha, in one place of a claim, whose estimate has an interval.
 
     For a claimed effect, an equivalence of equal operators and the middle of a claimed range, this is the share of
     repetitions that would show them (kind SHARE); otherwise the smallest effect that OFTEN of them would show.
-
-    Args:
-        place: of a claim.
-        alpha: the level of the test.
 
     Returns:
         effect: a true value in the unit of the claim, or the margin of an equivalence. share: of the repetitions, those

@@ -30,9 +30,8 @@ class Scope:
 def differing_keys(sources: Mapping[str, dict], protocols: Mapping[str, dict]) -> dict[str, list[tuple]]:
     """Lists, by protocol of translation, (key, value here, value of the source) of each key in which these differ.
 
-    Args:
-        sources: what a protocol must have for the claims of its source to be tested, as claim_rules.yaml lists it.
-        protocols: the protocols of this run, as in params.yaml.
+    sources: what a protocol must have for the claims of its source to be tested, as claim_rules.yaml lists it.
+    protocols: those of this run, as in params.yaml.
     """
     return {
         name: [(key, protocol[key], value) for key, value in sources[name].items() if protocol[key] != value]

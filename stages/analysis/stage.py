@@ -39,7 +39,6 @@ from stages.plumbing.settings import Settings
 
 METRICS = REPORTS / "metrics.json"
 PLOTS = REPORTS / "plots"
-WAITING = ["size", "milestone", "operator"]  # the columns that tell curves of waiting runs apart
 TUNED = {"metric": "score", "stage": "finetuning"}
 RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed", "finetuning_seed", "value"]
 
@@ -155,6 +154,7 @@ def main(settings: Settings) -> dict:
     comparable = not settings.data.generated
     evidence = cells.Evidence(run, raw, settings.operators, settings.sizes, options, comparable, without_model)
     ledger = ledger_of_claims(run_with_baselines, raw, pd.read_csv(AUDIT, keep_default_na=False), settings)
+    arms = ["size", "milestone", "operator"]  # of curves of the runs that wait
     tables = {
         "cells": pd.concat([cells.fill(table, evidence) for table in specifications.load()[0].values()]),
         "baselines": references,
@@ -167,9 +167,7 @@ def main(settings: Settings) -> dict:
             convergence.milestones(run, run_curves, options.confidence),
             convergence.milestones(raw, raw_curves, options.confidence),
         ),
-        "waiting": with_source(
-            *(survival.curves(convergence.milestone_events(measured), WAITING) for measured in (run, raw))
-        ),
+        "waiting": with_source(*(survival.curves(convergence.milestone_events(of), arms) for of in (run, raw))),
         "curves": pd.concat([with_source(run_curves, raw_curves), published.shared_curve()]),
         "bars": published.times_saved(run),
         **robustness.tables(rows, without_model, options.confidence),

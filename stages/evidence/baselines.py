@@ -75,7 +75,7 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Collects the scores of all baselines in every form in which models are scored.
 
     Args:
-        rows: observations; those of the stage `baselines` are used.
+        rows: observations; those of the stages `baselines` and `cross_domain` are used.
         confidence: of the intervals.
 
     Returns:

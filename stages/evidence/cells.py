@@ -66,9 +66,8 @@ def fill(table: Table, evidence: Evidence) -> pd.DataFrame:
     measures the cell. Raises ValueError for a published cell that the specification has no row or column for, and for
     an entry of a list that has no published cell.
     """
-    run, released = (matching(frame, table.select) for frame in (evidence.run, evidence.released))
-    released = released if not table.released else matching(evidence.released, table.select | table.released)
-    evidence = replace(evidence, run=run, released=released)
+    released = matching(evidence.released, table.select | table.released)
+    evidence = replace(evidence, run=matching(evidence.run, table.select), released=released)
     make = _list if table.is_list else _matrix
     cells = pd.DataFrame(make(table, published.table(table.name), evidence), columns=list(TYPES))
     frame = cell_verdicts.of_families(cells, table.is_list, evidence.options.alpha).astype(TYPES)

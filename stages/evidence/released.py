@@ -27,8 +27,7 @@ def checkpoints() -> pd.DataFrame:
 
     They are observations, the values as fractions; `condition` has the step of the checkpoint (`step=NUMBER`).
     """
-    frame = pd.read_csv(FOLDER / "courtois2024_glue_by_checkpoint.csv")
-    return _scores(frame, "convergence")
+    return _scores(pd.read_csv(FOLDER / "courtois2024_glue_by_checkpoint.csv"), "convergence")
 
 
 def _scores(frame: pd.DataFrame, stage: str) -> pd.DataFrame:

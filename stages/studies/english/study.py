@@ -188,30 +188,26 @@ def figure(losses: pd.DataFrame, runs: pd.DataFrame) -> bytes:
     ]
     groups.append((f"Steps until the loss is below {THRESHOLD:g} nats", times))
 
-    def draw(axes: Axes, frame: pd.DataFrame) -> None:  # losses have no column `reached`
-        (_times if "reached" in frame else _curves)(axes, frame)
-
-    return panels(groups, draw, 4.4, 3.0)["files"]["svg"]
+    return panels(groups, _panel, 4.4, 3.0)["files"]["svg"]
 
 
-def _curves(axes: Axes, losses: pd.DataFrame) -> None:
-    """Draws one line per arm, the mean over its runs, with a band from the lowest run to the highest."""
-    for operator, runs in losses.groupby("operator", sort=False):
-        curve(axes, bands(runs, ["step"]), operator)
-    axes.axhline(THRESHOLD, color=INK, linewidth=0.6, linestyle=":")
-    axes.set_ylim(top=7)
-    steps_axis(axes)
+def _panel(axes: Axes, frame: pd.DataFrame) -> None:
+    """Draws a line per arm, the mean over its runs, with a band from the lowest run to the highest.
 
-
-def _times(axes: Axes, times: pd.DataFrame) -> None:
-    """Draws one dot per run, in a row for each operator; hollow where the run never leaves the plateau."""
-    arms = list(times["arm"].unique())
-    for place, arm in enumerate(arms):
-        colour, _ = style(arm)
-        for row in times[times["arm"] == arm].itertuples():
-            face = colour if row.reached else "none"
-            axes.plot(row.value, place, marker="o", markersize=5, color=colour, markerfacecolor=face)
-    axes.set_yticks(range(len(arms)), [names.operator(arm) for arm in arms])
-    axes.invert_yaxis()
-    axes.set_xlim(left=0)
+    Of times, which have a column `reached`: one dot per run, in a row for each arm; hollow where it never leaves.
+    """
+    if "reached" in frame:
+        arms = list(frame["arm"].unique())
+        for row in frame.itertuples():
+            colour, _ = style(row.arm)
+            look = {"marker": "o", "markersize": 5, "color": colour}
+            axes.plot(row.value, arms.index(row.arm), markerfacecolor=colour if row.reached else "none", **look)
+        axes.set_yticks(range(len(arms)), [names.operator(arm) for arm in arms])
+        axes.invert_yaxis()
+        axes.set_xlim(left=0)
+    else:
+        for operator, runs in frame.groupby("operator", sort=False):
+            curve(axes, bands(runs, ["step"]), operator)
+        axes.axhline(THRESHOLD, color=INK, linewidth=0.6, linestyle=":")
+        axes.set_ylim(top=7)
     steps_axis(axes)
