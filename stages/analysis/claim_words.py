@@ -1,20 +1,23 @@
-"""What a judgement of a claim rests on, in the words of claim_words.yaml, whose templates say everything in English."""
+"""What a judgement of a claim rests on, and the power of its tests, in the words of claim_words.yaml's templates."""
 
 from collections.abc import Sequence
 from functools import cache
+from math import exp, isinf, log, sqrt
 from pathlib import Path
 
 import jinja2
 import yaml
 
-from stages.analysis import claim_power
+from stages.analysis.claim_estimates import bounds
 from stages.analysis.claim_tests import Outcome, Place
+from stages.evidence import power as powers
 from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.estimate import Estimate
 from stages.evidence.statistics import FEWEST
 from stages.evidence.translation import model
 
 PATH = Path(__file__).with_name("claim_words.yaml")
+SHARE, SPREAD, RATIO = "share", "spread", "ratio"  # kinds of answers of `power_of_place`; or the name of a metric
 
 
 @cache
@@ -64,7 +67,7 @@ def power(places: Sequence[Place], alpha: float) -> str:
     kinds: dict[str, list[tuple[float, str]]] = {}
     for place in places:
         if place.estimate.has_interval:
-            of_place = claim_power.of_place(place, alpha)
+            of_place = power_of_place(place, alpha)
             sentence = say("power_of_place", place=place, estimate=place.estimate, power=of_place)
             kinds.setdefault(of_place["kind"], []).append((of_place["certainty"], sentence))
     smallest = [min(place.estimate.n, default=1) for place in places if not place.estimate.has_interval]
@@ -75,6 +78,44 @@ def power(places: Sequence[Place], alpha: float) -> str:
         single=sum(n < 2 for n in smallest),
         equal=sum(n > 1 for n in smallest),
     )
+
+
+def power_of_place(place: Place, alpha: float) -> dict:
+    """Computes the power of the test, at level alpha, in one place of a claim, whose estimate has an interval.
+
+    For a claimed effect, an equivalence of equal operators and the middle of a claimed range, this is the share of
+    repetitions that would show them (kind SHARE); otherwise the smallest effect that OFTEN of them would show.
+
+    Returns:
+        effect: a true value in the unit of the claim, or the margin of an equivalence. share: of the repetitions, those
+        in which it would be shown. bound: what it would be shown to lie beyond; None for a range or a spread, and where
+        the bound is no effect (0, or a ratio of 1). kind: SHARE, SPREAD, RATIO or, for smallest differences and means,
+        the metric. certainty: ranks places of one kind; the lowest one is the least certain of an answer.
+    """
+    test, estimate = place.test, place.estimate
+    low, high = bounds(test)
+    scale = log if estimate.log else float
+    if test["test"] == "spread":
+        smallest = powers.smallest_spread(estimate.freedom, alpha)
+        return {"kind": SPREAD, "certainty": smallest, "effect": smallest, "share": powers.OFTEN, "bound": None}
+    distribution = estimate.error, estimate.freedom
+    if "within" in test:
+        share = powers.inside(high, high, *distribution, alpha)
+        return {"kind": SHARE, "certainty": share, "effect": high, "share": share, "bound": None}
+    if not isinf(low) and not isinf(high):
+        middle = sqrt(low * high) if estimate.log else (low + high) / 2
+        ends = scale(middle) - scale(low), scale(high) - scale(middle)
+        share = powers.inside(*ends, *distribution, alpha / 2)
+        return {"kind": SHARE, "certainty": share, "effect": middle, "share": share, "bound": None}
+    bound = low if isinf(high) else high
+    beyond = {"bound": None if bound == (1 if estimate.log else 0) else bound}
+    if "size" in test:
+        share = powers.direction(abs(scale(test["size"]) - scale(bound)), *distribution, alpha)
+        return beyond | {"kind": SHARE, "certainty": share, "effect": test["size"], "share": share}
+    reach = powers.smallest_effect(*distribution, alpha) * (1 if isinf(high) else -1)
+    effect = exp(log(bound) + reach) if estimate.log else bound + reach
+    kind = RATIO if estimate.log else place.select.get("metric")
+    return beyond | {"kind": kind, "certainty": -abs(reach), "effect": effect, "share": powers.OFTEN}
 
 
 def _entries(record: dict, *keys: str) -> list[str]:

@@ -120,16 +120,10 @@ def validation_tables(task: str) -> dict[str, Path]:
 
 
 def positive_classes(mapping: CrossDomain) -> dict[str, set[int]]:
-    """The classes that say that two texts mean the same.
+    """The classes that say that two texts mean the same: their indices among the task's labels, by task.
 
-    Args:
-        mapping: the section `cross_domain` of params.yaml.
-
-    Returns:
-        Their indices among the task's labels, by task of `mapping.tasks`.
-
-    Raises:
-        ValueError: of a task, a label is chosen that it does not have, or all of its labels are.
+    mapping: the section `cross_domain` of params.yaml. Raises ValueError where a label is chosen that its task does not
+    have, or all labels of a task are.
     """
     result = {}
     for task in mapping.tasks:

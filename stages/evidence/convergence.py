@@ -86,15 +86,11 @@ def plateau(step: np.ndarray, loss: np.ndarray) -> tuple[int, int | None] | None
     at the next one from which it falls by more; losses are running medians of five. The definition counts evaluations
     and no steps, so that it is the same for runs of every length and learning rate.
 
-    Args:
-        step: [evaluations], increasing.
-        loss: [evaluations], nats.
-
-    Returns:
-        The two steps, the second None where the run does not leave its plateau. A run that falls fast to its end, but
-        not below the highest of LEVELS, may have its plateau still before it, which then begins at the last step and is
-        not left. None in place of both steps where there is no plateau: the run has fewer than twelve evaluations, or
-        its loss is below the highest of LEVELS where it first falls slowly or, if it never does, at the end.
+    step, loss: [evaluations], in increasing order of steps; in nats. Returns the two steps, the second None where the
+    run does not leave its plateau. A run that falls fast to its end, but not below the highest of LEVELS, may have its
+    plateau still before it, which then begins at the last step and is not left. None in place of both steps where there
+    is no plateau: the run has fewer than twelve evaluations, or its loss is below the highest of LEVELS where it first
+    falls slowly or, if it never does, at the end.
     """
     if len(step) < SHORTEST:
         return None

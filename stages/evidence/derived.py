@@ -106,14 +106,10 @@ def question_answering(rows: pd.DataFrame) -> pd.DataFrame:
 def curve_measures(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Summarises every curve of scores under rising noise: the one definition, for tables and for claims.
 
-    Args:
-        rows: one row per score, with columns `level` (of the noise) and `value`.
-        keys: the columns that the rows of one curve agree in, those of its run among them.
-
-    Returns:
-        `keys`, `measure` and `value`: three rows for every curve of two levels or more. lost: the score at the lowest
-        level minus that at the highest. area: the mean score over the range of levels, by trapezoids, as
-        data/published/claims.yaml asks for. slope: of the least-squares line, score per unit of level.
+    rows: one per score, with columns `level` (of the noise) and `value`. keys: the columns that the rows of one curve
+    agree in, those of its run among them. Returns `keys`, `measure` and `value`: three rows for every curve of two
+    levels or more. lost: the score at the lowest level minus that at the highest. area: the mean score over the range
+    of levels, by trapezoids, as data/published/claims.yaml asks for. slope: of the least-squares line, score per level.
     """
     numbers = []
     for values, curve in rows.groupby(keys, dropna=False, sort=False):

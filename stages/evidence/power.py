@@ -61,9 +61,8 @@ def smallest_effect(error: float, freedom: float, alpha: float) -> float:
 def smallest_effects(family: pd.DataFrame, alpha: float) -> list[float]:
     """Computes the effect that each test of a family finds in 80 % of repetitions, at the first step of Holm's method.
 
-    Args:
-        family: a row for each test: `p` (NaN for one that is not made, and is no member), `error` and `freedom`.
-        alpha: of all tests of the family together; the first step divides it by the number of members.
+    family: a row for each test: `p` (NaN for one that is not made, and is no member), `error` and `freedom`. alpha: of
+    all tests of the family together; the first step divides it by the number of members.
     """
     first_step = alpha / max(family["p"].notna().sum(), 1)
     return [smallest_effect(row.error, row.freedom, first_step) for row in family.itertuples()]

@@ -18,8 +18,8 @@ PAPERS = {  # by their keys in protocol.yaml
 }
 EDITIONS = {"kowsher2024_arxiv": "arXiv 2024", "kowsher2025_naacl": "NAACL 2025"}  # of Kowsher et al., by table prefix
 FIGURES = "kowsher2025_naacl_text_and_figure_numbers"  # of Kowsher et al.; the same in both editions
-PLACE, NUMBERS = ("row", "row_key", "column", "column_key"), ("value", "std")  # columns of a cell's place and numbers
-COLUMNS = ("cell_id", "source", "table", *PLACE, "printed", *NUMBERS, "unit", "bold")
+NUMBERS = ("value", "std")
+COLUMNS = ("cell_id", "source", "table", "row", "row_key", "column", "column_key", "printed", *NUMBERS, "unit", "bold")
 
 
 def table(name: str) -> pd.DataFrame:
