@@ -59,22 +59,16 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
     tuned = tuned.assign(quantity=SCORE, at=tuned["evaluated_on"], score=points["value"], **points)
     losses = measured[measured["metric"] == "final_validation_loss"].assign(quantity=LOSS, at=FINAL_LOSS)
     steps = convergence.milestone_events(measured).rename(columns={"milestone": "at", "step": "value"})
-    parts = [tuned, losses, noise_losses(rows, without_model), steps.assign(quantity=STEPS, stage="pretraining")]
+    # what the strongest noise of each kind takes, in points; `score`, a fraction, is without noise
+    levels, curve = robustness.levels(rows), [*robustness.CURVE, *robustness.RUN]
+    clean = baselines.add_baselines(levels[levels["level"] == 0], without_model).rename(columns={"value": "score"})
+    lost = derived.curve_measures(levels, curve).query("measure == 'lost'")
+    lost = lost.merge(clean[[*curve, "score", "most_frequent_high"]], on=curve)
+    lost = lost.assign(quantity=LOST + lost["kind"], at=lost["evaluated_on"], stage="noise", value=100 * lost["value"])
+    parts = [tuned, losses, lost, steps.assign(quantity=STEPS, stage="pretraining")]
     names = [name for name in (*KEYS, *RUN, "score", "most_frequent_high") if name != "source"]
     return pd.concat([part.reindex(columns=names).astype(object) for part in parts if len(part)] or [tuned]).astype(
         dict.fromkeys(("value", "score", "most_frequent_high"), float)
-    )
-
-
-def noise_losses(rows: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
-    """Rows of `quantities`: points lost to the strongest noise of each kind; `score`, a fraction, is without noise."""
-    levels = robustness.levels(rows)
-    keys = [*robustness.CURVE, *robustness.RUN]
-    clean = baselines.add_baselines(levels[levels["level"] == 0], without_model).rename(columns={"value": "score"})
-    measures = derived.curve_measures(levels, keys)
-    taken = measures[measures["measure"] == "lost"].merge(clean[[*keys, "score", "most_frequent_high"]], on=keys)
-    return taken.assign(
-        quantity=LOST + taken["kind"], at=taken["evaluated_on"], stage="noise", value=100 * taken["value"]
     )
 
 
