@@ -7,12 +7,14 @@ login`). The hub's libraries are imported inside functions: they load slowly, an
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from stages.corpus import sources
 from stages.plumbing.commits import explained, named
 from stages.plumbing.files import place
+from stages.plumbing.sections import CorpusHub
 from stages.records import records
 
 KEY = "corpus.hub.files"  # of params.yaml, for messages of errors
@@ -85,47 +87,36 @@ def write_shard(settings: dict, folder: Path) -> dict:
     return result | {"origins": [(line, name, source_line) for line, _, source_line in result["origins"]]}
 
 
-def file_records(repository: str, revision: str, names: list[str]) -> Iterator[bytes]:
-    """Yields the records of some files, as sources.file_records does, with one file at a time on the disk.
+def stream(dataset: CorpusHub) -> Iterator[bytes]:
+    """Yields the documents of a dataset as OSCAR records, each one line of JSON without its line feed.
 
-    Args:
-        repository, revision: as in `fetched`.
-        names: the files' paths in the repository.
+    They are those of its `files`, of which one at a time is on the disk, or, where this is None, its rows.
     """
-    for name in names:
-        with fetched(repository, revision, name) as file:
+    if dataset.files is None:
+        yield from _rows(dataset)
+        return
+    for name in file_names(dataset.repository, dataset.revision, dataset.files):
+        with fetched(dataset.repository, dataset.revision, name) as file:
             yield from sources.file_records(file)
 
 
-def _streamed(rows: Iterator[dict], what: str) -> Iterator[dict]:
-    """Yields the rows of a stream; a failure to read one is a ValueError. what: key and dataset, for the message."""
-    while True:
-        with explained(what):
-            row = next(rows, None)
-        if row is None:
-            return
-        yield row
-
-
-def row_records(repository: str, configuration: str | None, revision: str) -> Iterator[bytes]:
-    """Streams the rows of the split `train` as OSCAR records, each one line of JSON without its line feed.
+def _rows(dataset: CorpusHub) -> Iterator[bytes]:
+    """Streams the rows of the split `train` as OSCAR records. ValueError when they cannot be had, or one has no text.
 
     The text is the column `content`, or else `text`. Where `metadata` or `meta` holds a dictionary, METADATA and the
     WARC headers are taken over; any other row becomes a plain document, with its `url` and `id` if it has them.
-
-    Args:
-        repository, revision: the name on the hub and a commit, or a folder of the same layout.
-        configuration: one of the dataset's; None where it has only one.
-
-    Raises:
-        ValueError: the dataset cannot be loaded, or a row has no text.
     """
     import datasets
 
+    repository, configuration, revision = dataset.repository, dataset.configuration, dataset.revision
     what = f"corpus.hub: {repository} ({configuration}, {revision})"
     with explained(what):
-        rows = datasets.load_dataset(repository, configuration, split="train", streaming=True, revision=revision)
-    for number, row in enumerate(_streamed(iter(rows), what)):
+        rows = iter(datasets.load_dataset(repository, configuration, split="train", streaming=True, revision=revision))
+    for number in count():
+        with explained(what):  # of reading alone; an error below says itself what is wrong
+            row = next(rows, None)
+        if row is None:
+            return
         text = row.get("content", row.get("text"))
         if not isinstance(text, str):
             raise ValueError(

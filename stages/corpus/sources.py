@@ -154,21 +154,15 @@ def _holds_oscar(path: Path) -> bool:
 
 
 def _texts(path: Path) -> Iterator[str]:
-    return _articles(path) if form(path) == ".raw" else _paragraphs(path)
-
-
-def _paragraphs(path: Path) -> Iterator[str]:
-    """Yields the documents of a .txt file: the lines between blank lines, joined by line feeds."""
-    for blank, lines in groupby(reading.texts(path), key=lambda line: not line.strip()):
-        if not blank:
-            yield "\n".join(lines)
-
-
-def _articles(path: Path) -> Iterator[str]:
-    """Yields the articles of a .raw file, from heading to heading; one within a paragraph is a formula."""
+    """Yields the documents of a .txt file, the lines between blank lines, or the articles of a .raw file."""
+    if form(path) == ".txt":
+        for blank, lines in groupby(reading.texts(path), key=lambda line: not line.strip()):
+            if not blank:
+                yield "\n".join(lines)
+        return
     article: list[str] = []
     for line in reading.texts(path):
-        if HEADING.fullmatch(line) and article and not article[-1]:
+        if HEADING.fullmatch(line) and article and not article[-1]:  # within a paragraph, it is a formula
             if any(article):
                 yield "\n".join(article).strip()
             article = []

@@ -14,7 +14,6 @@ from stages.corpus import hub, sources
 from stages.embedded.corpus import write_corpus
 from stages.plumbing import commits, jobs
 from stages.plumbing.files import CORPUS, place, temporary_sibling
-from stages.plumbing.sections import CorpusHub
 from stages.plumbing.settings import Settings
 from stages.records import origins, reading
 
@@ -59,7 +58,12 @@ def write_files(folder: Path, settings: Settings) -> None:
         raise ValueError(f"corpus.files: no document in the {len(files)} files below {root}; name others")
     writing = []
     for number, (first, last) in enumerate(_ranges(total, corpus.shards), 1):
-        parts = list(_parts_of(files, counts, first, last))
+        parts, before = [], 0  # before: how many documents stand in the files before this one
+        for path, count in zip(files, counts, strict=True):
+            start, stop = max(first - before, 0), min(last - before, count)
+            if start < stop:
+                parts.append([str(path), start, stop])
+            before += count
         inputs = tuple(Path(path) for path, _, _ in parts)
         writing.append(jobs.Job(f"part_{number}", {"parts": parts}, inputs))
     _place_shards(folder, jobs.run(sources.write_shard, writing, stage="corpus", workers=settings.workers))
@@ -87,7 +91,7 @@ def write_hub(folder: Path, settings: Settings) -> list[str]:
     ]
     names = [commits.named(dataset.repository, dataset.revision) for dataset in pinned]
     if corpus.documents is not None:
-        _write_stream(folder, chain.from_iterable(map(_hub_records, pinned)), corpus.documents, corpus.shards)
+        _write_stream(folder, chain.from_iterable(map(hub.stream, pinned)), corpus.documents, corpus.shards)
         return names
     if rows := [dataset.repository for dataset in pinned if dataset.files is None]:
         raise ValueError(
@@ -102,14 +106,6 @@ def write_hub(folder: Path, settings: Settings) -> list[str]:
             fetching.append(jobs.Job(name, source, (local,) if local.exists() else ()))
     _place_shards(folder, jobs.run(hub.write_shard, fetching, stage="corpus", workers=settings.workers))
     return names
-
-
-def _hub_records(dataset: CorpusHub) -> Iterator[bytes]:
-    """Yields the documents of a hub dataset as OSCAR records: those of its `files` or, where this is None, its rows."""
-    if dataset.files is None:
-        return hub.row_records(dataset.repository, dataset.configuration, dataset.revision)
-    names = hub.file_names(dataset.repository, dataset.revision, dataset.files)
-    return hub.file_records(dataset.repository, dataset.revision, names)
 
 
 def _write_stream(folder: Path, rows: Iterator[bytes], documents: int, shards: int) -> None:
@@ -128,16 +124,3 @@ def _ranges(total: int, parts: int) -> list[tuple[int, int]]:
     parts = min(parts, total)
     bounds = [total * i // parts for i in range(parts + 1)]
     return list(pairwise(bounds))
-
-
-def _parts_of(files: list[Path], counts: list[int], first: int, last: int) -> Iterator[list]:
-    """Yields the parts of a shard, [path, first, last]: documents [first, last) of a file, counted from 0 within it.
-
-    counts: how many documents each file holds. The shard has documents [first, last), counted through all files.
-    """
-    offset = 0
-    for path, count in zip(files, counts, strict=True):
-        start, stop = max(first - offset, 0), min(last - offset, count)
-        if start < stop:
-            yield [str(path), start, stop]
-        offset += count
