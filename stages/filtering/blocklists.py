@@ -10,6 +10,7 @@ import ipaddress
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -114,15 +115,10 @@ def normalised(address: str) -> tuple[str, str]:
     address = re.split(r"[?#]", address, maxsplit=1)[0]
     authority, slash, path = address.partition("/")
     host = PORT.sub("", authority.rpartition("@")[2]).strip("[]").rstrip(".").lower()
-    return _ascii(host), (slash + path).rstrip("/")
-
-
-def _ascii(host: str) -> str:
-    """Returns an international name in its ASCII form (IDNA 2003); others, and what has no such form, as they are."""
-    try:
-        return host if host.isascii() else unquote(host).encode("idna").decode()
-    except UnicodeError:
-        return host
+    if not host.isascii():
+        with suppress(UnicodeError):  # a name that has no ASCII form stays as it is
+            host = unquote(host).encode("idna").decode()  # IDNA 2003
+    return host, (slash + path).rstrip("/")
 
 
 def _is_ip(host: str) -> bool:

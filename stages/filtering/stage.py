@@ -8,7 +8,6 @@ malformed than filtering.malformed_share.
 """
 
 import csv
-from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
 from pathlib import Path
 
@@ -118,7 +117,16 @@ def _place_selected(
     """
     # rows begin with fate, rule, reason, documents
     kept = [sum(row[3] for row in result["rows"] if row[0] == "kept") for _, result in results]
-    rows, choices = [], _chosen_of(kept, settings)
+    total = sum(kept)
+    limit = total if settings.documents is None else min(settings.documents, total)
+    # for each shard, the sorted numbers, from 0, of those of its kept documents that are selected
+    if settings.selection == "first" or limit == total:
+        # shards before this one have end - number documents; this one gives what is left of the limit, or all it has
+        ends = accumulate(kept)
+        choices = [range(min(max(limit - end + number, 0), number)) for end, number in zip(ends, kept, strict=True)]
+    else:
+        choices = reading.by_shard(sample(total, limit, settings.seed), kept)
+    rows = []
     for shard, (filtered, result), number, chosen in zip(shards, results, kept, choices, strict=True):
         selected = None  # as many as were kept
         if len(chosen) == number:
@@ -128,20 +136,6 @@ def _place_selected(
             selected = (len(chosen), size)
         rows += shard_rows(shard.name, result["rows"], selected)
     return rows
-
-
-def _chosen_of(kept: list[int], settings: Filtering) -> Iterator[Sequence[int]]:
-    """Yields for each shard which of its kept documents are selected: their sorted numbers, from 0.
-
-    kept: the number of kept documents of each shard. Keys: filtering.documents, .selection and, for a sample, .seed.
-    """
-    total = sum(kept)
-    limit = total if settings.documents is None else min(settings.documents, total)
-    if settings.selection == "first" or limit == total:
-        # shards before this one have end - number documents; this one gives what is left of the limit, or all it has
-        ends = accumulate(kept)
-        return (range(min(max(limit - end + number, 0), number)) for end, number in zip(ends, kept, strict=True))
-    return reading.by_shard(sample(total, limit, settings.seed), kept)
 
 
 def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
