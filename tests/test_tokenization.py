@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Tokenizer, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, normalizers, pre_tokenizers
 
 from stages.corpus import sources
 from stages.plumbing.model_folders import SPECIAL
@@ -333,6 +333,7 @@ def test_a_vocabulary_file_gives_its_lines_in_order():
         ),
         (["{", '"vocab": 1', "}"], r"vocab\.txt: no line \[PAD\]"),
         ([*vocabulary.SPECIAL, "", "cat"], r"vocab\.txt, line 6: blank"),
+        ([*vocabulary.SPECIAL, "a", "B"], r"vocab\.txt: the piece 'B' is of a cased vocabulary"),
         ([], r"vocab\.txt, line 1: blank"),
         ([*vocabulary.SPECIAL, "\udce9"], r"vocab\.txt, line 6: not UTF-8"),  # é in Latin-1
         (["[PAD]", "\udced\udca0\udc80"], r"vocab\.txt, line 2: not UTF-8"),  # half of a surrogate pair
@@ -379,6 +380,16 @@ def test_a_tokenizer_in_the_layout_of_the_hub_gives_the_same_ids(bert):
     text = "Señor Müller's 東京 trip cost $3,000."
     assert loaded.encode(text).ids == bert.encode(text).ids
     assert vocabulary.special_ids(loaded) == vocabulary.special_ids(bert)
+
+
+def test_a_cased_tokenizer_in_the_layout_of_the_hub_keeps_capitals_apart():
+    from transformers import PreTrainedTokenizerFast
+
+    cased = vocabulary.word_pieces({piece: i for i, piece in enumerate([*vocabulary.SPECIAL, "cat", "Cat"])})
+    cased.normalizer = normalizers.BertNormalizer(lowercase=False)
+    PreTrainedTokenizerFast(tokenizer_object=cased, **SPECIAL).save_pretrained("model")
+    loaded, _ = vocabulary.from_hub("model", "main")
+    assert tokens.splits_at_spaces(loaded) and loaded.encode("Cat cat").ids == [2, 6, 5, 3]
 
 
 def test_a_vocabulary_of_the_hub_is_read_at_one_commit_which_is_given(monkeypatch):

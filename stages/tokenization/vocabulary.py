@@ -1,7 +1,8 @@
 """Tokenizers: WordPiece trained on the filtered documents, made from a vocabulary file, or from the hub.
 
 All are `tokenizers.Tokenizer` objects. Those made here have BERT's normalizer (lower case) and pre-tokenizer, and
-encode a pair as [CLS] A [SEP] B [SEP]; one of the hub is taken as it is, if it has the tokens in SPECIAL.
+encode a pair as [CLS] A [SEP] B [SEP]; one of the hub is taken as it is, cased or not, if it has the tokens in SPECIAL:
+nothing behind it looks at capitals.
 """
 
 import string
@@ -72,6 +73,11 @@ def from_file(path: Path) -> Tokenizer:
         raise ValueError(f"{path}: the piece {double!r} stands in several of {len(pieces)} lines; delete the others")
     if missing := [token for token in SPECIAL if token not in vocabulary]:
         raise ValueError(f"{path}: no line {', '.join(missing)}; a BERT vocabulary has all of {', '.join(SPECIAL)}")
+    if capitals := [letter for letter in string.ascii_uppercase if letter in vocabulary]:
+        raise ValueError(
+            f"{path}: the piece {capitals[0]!r} is of a cased vocabulary, but text is put in lower case here; give an "
+            "uncased one, or the name of a cased model of the hub"
+        )
     return word_pieces(vocabulary)
 
 
