@@ -268,9 +268,7 @@ def prepared(tmp_path, monkeypatch) -> None:
     """A folder as stage sentence_pairs leaves it."""
     monkeypatch.chdir(tmp_path)
     folder, texts = run_of().data, language.pairs(60, seed=1)
-    words = vocabulary.train(texts[:40], TRAINING["vocabulary_size"], shared=False)
-    folder.mkdir(parents=True)
-    vocabulary.save(words, folder)
+    words = vocabulary.train(texts[:40], TRAINING["vocabulary_size"], False, folder)
     for split, part in {"train": texts[:40], "validation": texts[40:50], "test": texts[50:]}.items():
         sides = [vocabulary.encode(words[side], [p[i] for p in part]) for i, side in enumerate(("source", "target"))]
         Pairs(*map(tuple, sides)).save(folder / f"{split}.safetensors")

@@ -40,23 +40,18 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
                 f"{path}: no such file; translation.protocols.*.files names pairs below data.root ({root})"
             )
     if len(paths) == 1:
-        yield from _of_table(paths[0], languages)
+        lines = reading.lines(paths[0])
+        header = [column.strip() for column in next(lines, b"").decode(errors="replace").split("\t")]
+        places = reading.places(paths[0], header, languages, "name the columns by their languages")
+        for line in lines:
+            cells = line.split(b"\t")
+            yield tuple(cells[place] if len(cells) == len(header) else None for place in places)
         return
     numbers = [sum(1 for _ in reading.lines(path)) for path in paths]
     if numbers[0] != numbers[1]:
         counts = " and ".join(f"{path} has {number:,}" for path, number in zip(paths, numbers, strict=True))
         raise ValueError(f"{counts} lines; line N of one must translate line N of the other: mend the files")
     yield from zip(*map(reading.lines, paths), strict=True)
-
-
-def _of_table(path: Path, languages: tuple[str, str]) -> Iterator[Sides]:
-    """Yields the cells of the languages' columns; the columns are found by the first line of the table."""
-    lines = reading.lines(path)
-    header = [column.strip() for column in next(lines, b"").decode(errors="replace").split("\t")]
-    places = reading.places(path, header, languages, "name the columns by their languages")
-    for line in lines:
-        cells = line.split(b"\t")
-        yield tuple(cells[place] if len(cells) == len(header) else None for place in places)
 
 
 def from_hub(

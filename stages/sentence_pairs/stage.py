@@ -74,22 +74,6 @@ def generated(limits: dict[str, int | None], seed: int) -> dict[str, Texts]:
     return {split: [next(drawn) for _ in range(number)] for split, number in limits.items()}
 
 
-def encoded(texts: Texts, words: dict, positions: int, training: bool) -> tuple[Pairs, int]:
-    """Encodes the pairs of a split; returns their token ids, and the number of pairs with a side that is too long.
-
-    Args:
-        texts: the pairs.
-        words: the tokenizer of each side, by its name in SIDES.
-        positions: the largest number of tokens of a sentence.
-        training: whether a pair with a longer side is dropped; otherwise that side is cut.
-    """
-    sides = [vocabulary.encode(words[side], [pair[place] for pair in texts]) for place, side in enumerate(SIDES)]
-    pairs = [*zip(*sides, strict=True)]
-    short = [pair for pair in pairs if max(map(len, pair)) <= positions]
-    kept = short if training else [tuple(_cut(ids, positions) for ids in pair) for pair in pairs]
-    return Pairs(*(tuple(pair[place] for pair in kept) for place in range(2))), len(pairs) - len(short)
-
-
 def _cut(ids: np.ndarray, positions: int) -> np.ndarray:
     """Cuts a sentence of more than `positions` tokens to that many, the last of them END; leaves others as they are."""
     return ids if len(ids) <= positions else np.append(ids[: positions - 1], END)
@@ -107,21 +91,25 @@ def prepare(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], s
     """
     protocol = settings.translation.protocols[name]
     splits, read = texts_of(settings, protocol)
-    words = vocabulary.train(splits["train"][0], protocol.vocabulary_size, protocol.vocabulary == "shared")
-    vocabulary.save(words, folder)
+    words = vocabulary.train(splits["train"][0], protocol.vocabulary_size, protocol.vocabulary == "shared", folder)
     lines = []
     for split, (texts, fates) in splits.items():
         training = split == "train"
-        pairs, long = encoded(texts, words, protocol.positions, training)
-        if not len(pairs):
+        sides = [vocabulary.encode(words[side], [pair[place] for pair in texts]) for place, side in enumerate(SIDES)]
+        pairs = [*zip(*sides, strict=True)]
+        kept = [pair for pair in pairs if max(map(len, pair)) <= protocol.positions]
+        long = len(pairs) - len(kept)
+        if not training:
+            kept = [tuple(_cut(ids, protocol.positions) for ids in pair) for pair in pairs]
+        if not kept:
             raise ValueError(
                 f"translation.protocols.{name}.positions: {protocol.positions}: every training pair is longer"
             )
-        pairs.save(folder / f"{split}.safetensors")
+        Pairs(*zip(*kept, strict=True)).save(folder / f"{split}.safetensors")
         if not training:
             pd.DataFrame(texts, columns=list(SIDES)).to_parquet(folder / f"{split}.parquet", index=False)
         lines.append((name, split, "in", "", fates.pop("in")))
-        lines.append((name, split, "kept", "", len(pairs)))
+        lines.append((name, split, "kept", "", len(kept)))
         lines += [(name, split, "dropped", reason, number) for reason, number in sorted(fates.items())]
         lines.append((name, split, "dropped" if training else "cut", "over_long", long))
     return lines, read

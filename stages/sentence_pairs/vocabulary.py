@@ -1,7 +1,6 @@
 """Sub-words of sentence pairs: byte-pair encoding, trained on the training sentences of a protocol."""
 
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +18,17 @@ def trained(sentences: list[str], size: int) -> Tokenizer:
 
     A word includes the space before it, as SPACE, and punctuation is split off, so that decoding restores the sentence.
     The same sentences make the same vocabulary in any process: of equally rare characters, the library would choose by
-    the order of a hash table, so they are chosen here.
+    the order of a hash table, so they are chosen here, those of lower codes first.
     """
     words = Tokenizer(models.BPE(unk_token=SPECIAL[UNKNOWN]))
     words.normalizer = normalizers.NFC()
     words.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation()])
     words.decoder = decoders.Metaspace()
-    characters = _commonest(map(words.normalizer.normalize_str, sentences), min(ALPHABET, size - len(SPECIAL)))
+    frequencies = Counter()
+    for sentence in sentences:
+        frequencies.update(SPACE + words.normalizer.normalize_str(sentence).replace(" ", SPACE))  # as Metaspace does
+    commonest = sorted(frequencies, key=lambda character: (-frequencies[character], character))
+    characters = commonest[: min(ALPHABET, size - len(SPECIAL))]
     trainer = trainers.BpeTrainer(
         vocab_size=size,
         special_tokens=list(SPECIAL),
@@ -37,35 +40,24 @@ def trained(sentences: list[str], size: int) -> Tokenizer:
     return words
 
 
-def _commonest(sentences: Iterable[str], number: int) -> list[str]:
-    """Returns the commonest characters, with SPACE where Metaspace puts it; of equally common ones, the lower codes."""
-    frequencies = Counter()
-    for sentence in sentences:
-        frequencies.update(SPACE + sentence.replace(" ", SPACE))
-    return sorted(frequencies, key=lambda character: (-frequencies[character], character))[:number]
-
-
-def train(pairs: list[tuple[str, str]], size: int, shared: bool) -> dict[str, Tokenizer]:
-    """Trains the vocabularies of sentence pairs.
+def train(pairs: list[tuple[str, str]], size: int, shared: bool, folder: Path) -> dict[str, Tokenizer]:
+    """Trains the vocabularies of sentence pairs, and writes them as source.json and target.json.
 
     Args:
         pairs: (source, target) of every training pair.
         size: the largest number of tokens of a vocabulary.
         shared: whether one vocabulary is trained on the sentences of both sides.
+        folder: gets the files.
 
     Returns:
         The tokenizer of each side, by its name in SIDES; one and the same where `shared`.
     """
     source, target = zip(*pairs, strict=True)
-    if shared:
-        return dict.fromkeys(SIDES, trained([*source, *target], size))
-    return dict(zip(SIDES, (trained(source, size), trained(target, size)), strict=True))
-
-
-def save(words: dict[str, Tokenizer], folder: Path) -> None:
-    """Writes source.json and target.json into a folder."""
+    both = [trained([*source, *target], size)] * 2 if shared else [trained(source, size), trained(target, size)]
+    words = dict(zip(SIDES, both, strict=True))
     for side, tokenizer in words.items():
         write_atomically(folder / f"{side}.json", tokenizer.to_str())
+    return words
 
 
 def encode(words: Tokenizer, sentences: list[str]) -> list[np.ndarray]:

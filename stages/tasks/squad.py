@@ -7,7 +7,7 @@ empty for an unanswerable question.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,7 +67,18 @@ def read_original(root: Path, name: str, split: str) -> Examples:
     if stem == "train-v2.0":
         remedy += "; `tasks.questions.squad2_training: derived` makes it of 1.1's"
     path = require_file([root / "squad", root], stem, ".json", f"{name}, split {split}", remedy)
-    return Examples(as_rows(_questions(path), str(path), name == "squad2"), path.name, is_subset(path))
+    rows = []
+    for article in decoded(path, File).data:
+        for paragraph in article.paragraphs:
+            for question in paragraph.qas:
+                answers = [] if question.is_impossible else question.answers  # whatever stands there
+                if not answers and question.is_impossible is False:
+                    raise ValueError(
+                        f"{path}, question {question.id}: neither an answer nor is_impossible: true; mend the file"
+                    )
+                spans = [answer.text for answer in answers], [answer.answer_start for answer in answers]
+                rows.append((question.id, paragraph.context, question.question, *spans, article.title))
+    return Examples(as_rows(rows, str(path), name == "squad2"), path.name, is_subset(path))
 
 
 def read_hub(repository: str, configuration: str | None, revision: str, name: str, split: str) -> Examples:
@@ -153,20 +164,6 @@ def _elsewhere(row: dict, contexts: list[str], texts: dict[str, str]) -> list[st
     answers = [f" {normalised(answer)} " for answer in row["answers"]]
     others = [context for context in contexts if context != row["context"]]
     return [context for context in others if not any(answer in texts[context] for answer in answers)]
-
-
-def _questions(path: Path) -> Iterator[tuple]:
-    """Yields the questions of an original file as `as_rows` takes them; impossible ones have no answers."""
-    for article in decoded(path, File).data:
-        for paragraph in article.paragraphs:
-            for question in paragraph.qas:
-                answers = [] if question.is_impossible else question.answers
-                if not answers and question.is_impossible is False:
-                    raise ValueError(
-                        f"{path}, question {question.id}: neither an answer nor is_impossible: true; mend the file"
-                    )
-                spans = [answer.text for answer in answers], [answer.answer_start for answer in answers]
-                yield question.id, paragraph.context, question.question, *spans, article.title
 
 
 def _fault(row, unanswerable: bool) -> str | None:

@@ -39,7 +39,7 @@ def build(folder: Path, settings: Settings) -> list[dict]:
         root = folder / "source"
         _generate(root, settings)
     for name in (*tasks.names, *tasks.questions.names):
-        read, section = (read_questions, tasks.questions) if name in QUESTIONS else (read_glue, tasks)
+        section = tasks.questions if name in QUESTIONS else tasks
         (folder / name).mkdir()
         for number, split in enumerate(SPLITS if name in QUESTIONS else TASKS[name].splits):
             examples = read(root, name, split, settings)
@@ -65,39 +65,29 @@ def majority_share(frame: pd.DataFrame, name: str) -> float | None:
     return float(frame["label"].value_counts(normalize=True).max()) if TASKS[name].labels else None
 
 
-def read_glue(root: Path, name: str, split: Split, settings: Settings) -> Examples:
-    """Reads a split of a GLUE task from the data source.
+def read(root: Path, name: str, split: Split, settings: Settings) -> Examples:
+    """Reads a split of a task from the data source; for SQuAD 2.0's training split, a stand-in if so set.
 
     Args:
         root: the folder of original files; not used where the source is the hub.
         name, split: the name of the task, and one of its splits.
         settings: the settings of params.yaml.
     """
-    if settings.data.source == "hub":
-        hub = settings.tasks.hub
-        return glue.read_hub(hub.repository, hub.revision, TASKS[name], split)
-    return glue.read_original(root, TASKS[name], split)
-
-
-def read_questions(root: Path, name: str, split: Split, settings: Settings) -> Examples:
-    """Reads a split of SQuAD or TriviaQA from the data source; for SQuAD 2.0's training split, a stand-in if so set.
-
-    Args:
-        root: the folder of original files; not used where the source is the hub.
-        name, split: a name in QUESTIONS, and one of SPLITS.
-        settings: the settings of params.yaml.
-    """
-    section = settings.tasks.questions
-    if name == "squad2" and split.name == "train" and section.squad2_training == "derived":
-        return squad.without_answer(read_questions(root, "squad1", split, settings), [settings.tasks.seed])
-    if settings.data.source == "hub":
-        hub = section.hub[name]
+    tasks, questions, from_hub = settings.tasks, settings.tasks.questions, settings.data.source == "hub"
+    if name == "squad2" and split.name == "train" and questions.squad2_training == "derived":
+        return squad.without_answer(read(root, "squad1", split, settings), [tasks.seed])
+    if name in TASKS:
+        if from_hub:
+            return glue.read_hub(tasks.hub.repository, tasks.hub.revision, TASKS[name], split)
+        return glue.read_original(root, TASKS[name], split)
+    if from_hub:
+        hub = questions.hub[name]
         where = (hub.repository, hub.configuration, hub.revision)
         if name == "triviaqa":
-            return triviaqa.read_hub(*where, split.name, section.triviaqa_words)
+            return triviaqa.read_hub(*where, split.name, questions.triviaqa_words)
         return squad.read_hub(*where, name, split.name)
     if name == "triviaqa":
-        return triviaqa.read_original(root, split.name, section.triviaqa_words)
+        return triviaqa.read_original(root, split.name, questions.triviaqa_words)
     return squad.read_original(root, name, split.name)
 
 

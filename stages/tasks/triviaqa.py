@@ -108,7 +108,12 @@ def _with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool)
         again += name in examples
         if not examples.get(name):
             examples.pop(name, None)  # so that the question stands where its answer is found
-            examples[name] = _example(name, question, aliases, documents, words)
+            examples[name] = None
+            for document in documents:
+                context = first_words(document, words)
+                if answer := first_alias(context, aliases):  # the id, here the last, stands for SQuAD's article
+                    examples[name] = (name, context, question, [answer[0]], [answer.start()], name)
+                    break
     kept = list(filter(None, examples.values()))
     without = len(examples) - len(kept)
     counts = {f"no answer in the first {words} words of a document": without, "in both parts": again}
@@ -128,15 +133,6 @@ def first_alias(text: str, aliases: Iterable[str]) -> re.Match | None:
     if not ordered:
         return None
     return re.search(rf"(?<!\w)(?:{'|'.join(map(re.escape, ordered))})(?!\w)", text, re.IGNORECASE)
-
-
-def _example(name: str, question: str, aliases: list[str], documents: Iterable[str], words: int) -> tuple | None:
-    """Returns the row of `as_rows` for a question, by its first document with an alias; None if no document has one."""
-    for document in documents:
-        context = first_words(document, words)
-        if answer := first_alias(context, aliases):
-            return name, context, question, [answer[0]], [answer.start()], name  # the id stands for an article
-    return None
 
 
 def _entries(path: Path, evidence: Path) -> Iterator[tuple]:
