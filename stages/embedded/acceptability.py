@@ -50,7 +50,14 @@ def elaborate(rng: Random, scene: Scene) -> list[Word]:
     if not wording.passive and not event.agent.named and rng.random() < 0.1:
         end = _subject(words) + 1
         words = [*words[:end], *_modifier(rng, scene, event.agent), *words[end:]]
-    return _with_adverbs(rng, words, event.tense)
+    if rng.random() < 0.3 and Word("be", "B") not in words:  # a future passive gets no adverb before the verb
+        finite = max(position for position, word in enumerate(words) if word.role in "VX")  # after any "who owns"
+        verb = finite + (words[finite].role == "X") + (words[finite + 1].role == "T")
+        return [*words[:verb], Word(rng.choice(ADVERBS), "W"), *words[verb:]]
+    if rng.random() < 0.3:
+        time = Word(TIMES[event.tense], "W")  # at one end, which is the last where a place comes first
+        return [*words, time] if words[0].role == "P" or rng.random() < 0.5 else [time, Word(",", "C"), *words]
+    return words
 
 
 def broken_rules(words: list[Word]) -> set[str]:
@@ -65,11 +72,14 @@ def broken_rules(words: list[Word]) -> set[str]:
     texts = {role: {word.text for word in words if word.role in role} for role in ("VX", "B", "E")}
     singular = words[_subject(words)].text not in SINGULAR
     times = {TIME_WORDS[word.text] for word in words if word.text in TIME_WORDS}
+    finite = [word.text for word in words if word.role in "VX"][-1]  # an earlier one is of a modifier
+    present = finite in OTHER_FINITE and finite not in ("was", "were")
+    tense = "future" if finite == "will" else "present" if present else "past"
     broken = {
         "agreement": any((text in SINGULAR_FINITE) != singular for text in texts["VX"] & OTHER_FINITE.keys()),
         "determiner": not _determiners_agree(words),
         "form": not (texts["B"] <= {*VERBS, "be"} and texts["E"] <= {*PARTICIPLE.values()}),
-        "tense": bool(times) and times != {_tense(words)},
+        "tense": bool(times) and times != {tense},
     }
     return {rule for rule, applies in broken.items() if applies}
 
@@ -114,21 +124,6 @@ def _modifier(rng: Random, scene: Scene, agent: Thing) -> list[Word]:
     return [Word("who", "R"), *verb, *say_thing(thing)]
 
 
-def _with_adverbs(rng: Random, words: list[Word], tense: str) -> list[Word]:
-    """Adds to some sentences an adverb before the main verb, and to others the tense's time word at one end.
-
-    A sentence that begins with a place gets the time word at its end. A future passive gets no adverb before the verb.
-    """
-    if rng.random() < 0.3 and Word("be", "B") not in words:
-        finite = max(position for position, word in enumerate(words) if word.role in "VX")  # after any "who owns"
-        verb = finite + (words[finite].role == "X") + (words[finite + 1].role == "T")
-        words = [*words[:verb], Word(rng.choice(ADVERBS), "W"), *words[verb:]]
-    elif rng.random() < 0.3:
-        time = Word(TIMES[tense], "W")
-        words = [*words, time] if words[0].role == "P" or rng.random() < 0.5 else [time, Word(",", "C"), *words]
-    return words
-
-
 def _subject(words: list[Word]) -> int:
     """The position of the subject's noun or name: the first of the sentence, or the first after its comma."""
     start = next((position + 1 for position, word in enumerate(words) if word.role == "C"), 0)
@@ -143,14 +138,6 @@ def _determiners_agree(words: list[Word]) -> bool:
             if (noun in SINGULAR) == DETERMINER_IS_SINGULAR[word.text]:
                 return False
     return True
-
-
-def _tense(words: list[Word]) -> str:
-    """Reads the tense, `past`, `present` or `future`, from the last finite verb: an earlier one is of a modifier."""
-    finite = [word.text for word in words if word.role in "VX"][-1]
-    if finite == "will":
-        return "future"
-    return "present" if finite in OTHER_FINITE and finite not in ("was", "were") else "past"
 
 
 def _changes(words: list[Word], rule: str) -> list[list[Word]]:

@@ -38,12 +38,7 @@ class Question:
     aliases: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Passage:
-    """Two or three sentences, and the questions on them."""
-
-    text: str
-    questions: tuple[Question, ...]
+Passage = tuple[str, list[Question]]  # two or three sentences, and the questions on them
 
 
 def write_squad(folder: Path, train_questions: int, validation_questions: int, seed: int) -> None:
@@ -72,14 +67,23 @@ def write_triviaqa(folder: Path, train_questions: int, validation_questions: int
         seed: equal seeds give equal bytes.
     """
     for split, number in (("train", train_questions), ("dev", validation_questions)):
-        for part, count in (("wikipedia", number - number // 2), ("web", number // 2)):
+        parts = (("wikipedia", "EntityPages", number - number // 2), ("web", "SearchResults", number // 2))
+        for part, pages, count in parts:
             rng = Random(f"{seed} triviaqa {part} {split}")
             passages = [*_draw_passages(rng, count, 0.0), *_draw_passages(rng, count // UNFOUND, 1.0)]
-            pairs = [(passage, question) for passage in passages for question in passage.questions]
-            content = json.dumps(_as_triviaqa(pairs, part, split), sort_keys=True)
-            write_atomically(folder / "triviaqa" / "qa" / f"{part}-{split}.json", content)
-            for name, (passage, _) in enumerate(pairs):
-                write_atomically(folder / "triviaqa" / "evidence" / part / f"{split}_{name}.txt", passage.text + "\n")
+            pairs = [(text, question) for text, questions in passages for question in questions]
+            data = []
+            for place, (text, question) in enumerate(pairs):
+                name = f"{split}_{place}.txt"
+                aliases = list(question.aliases) or ["nobody"]  # if it has no answer: a word that no passage holds
+                entry = {"QuestionId": f"{part}_{split}_{place}", "Question": question.text}
+                entry |= {"Answer": {"Value": aliases[0], "Aliases": aliases}, "EntityPages": [], "SearchResults": []}
+                entry[pages] = [{"Filename": name, "Title": f"Document {place}"}]
+                data.append(entry)
+                write_atomically(folder / "triviaqa" / "evidence" / part / name, text + "\n")
+            content = {"Data": data, "Domain": part.capitalize(), "VerifiedEval": False, "Version": 1.0}
+            path = folder / "triviaqa" / "qa" / f"{part}-{split}.json"
+            write_atomically(path, json.dumps(content, sort_keys=True))
 
 
 def _draw_passages(rng: Random, number: int, unanswerable: float) -> list[Passage]:
@@ -98,38 +102,25 @@ def _draw_passage(rng: Random, lacking: list[bool]) -> Passage:
         statements = [(*pair, sentence(*pair)) for pair in zip(events, wordings, strict=True)]
         questions = [_question(rng, scene, statements, unanswerable) for unanswerable in lacking]
         if all(questions) and len({question.text for question in questions}) == len(questions):
-            return Passage(" ".join(line for *_, line in statements), tuple(questions))
+            return " ".join(line for *_, line in statements), questions
 
 
 def _as_squad(passages: list[Passage], version: str, split: str) -> dict:
     """Returns the content of a file of SQuAD, `version` 1.1 or 2.0, `split` train or dev."""
     paragraphs = []
-    for number, passage in enumerate(passages):
+    for number, (text, questions) in enumerate(passages):
         entries = []
-        for place, question in enumerate(passage.questions):
+        for place, question in enumerate(questions):
             entry = {"id": f"{split}-{number}-{place}", "question": question.text, "answers": _gold(question, split)}
             if version == "2.0":
                 entry["is_impossible"] = not question.answer
             entries.append(entry)
-        paragraphs.append({"context": passage.text, "qas": entries})
+        paragraphs.append({"context": text, "qas": entries})
     articles = [
         {"title": f"Article {first // ARTICLE + 1}", "paragraphs": paragraphs[first : first + ARTICLE]}
         for first in range(0, len(paragraphs), ARTICLE)
     ]
     return {"version": version, "data": articles}
-
-
-def _as_triviaqa(pairs: list[tuple[Passage, Question]], part: str, split: str) -> dict:
-    """Returns the content of a file of TriviaQA; question number N has one document, SPLIT_N.txt."""
-    pages = {"wikipedia": "EntityPages", "web": "SearchResults"}
-    data = []
-    for number, (_, question) in enumerate(pairs):
-        aliases = list(question.aliases) or ["nobody"]  # if it has no answer: a word that no passage holds
-        entry = {"QuestionId": f"{part}_{split}_{number}", "Question": question.text}
-        entry |= {"Answer": {"Value": aliases[0], "Aliases": aliases}, "EntityPages": [], "SearchResults": []}
-        entry[pages[part]] = [{"Filename": f"{split}_{number}.txt", "Title": f"Document {number}"}]
-        data.append(entry)
-    return {"Data": data, "Domain": part.capitalize(), "VerifiedEval": False, "Version": 1.0}
 
 
 def _question(rng: Random, scene: Scene, statements: list[Statement], unanswerable: bool) -> Question | None:

@@ -17,7 +17,6 @@ from stages.embedded import defects
 from stages.plumbing.compression import zstd
 from stages.plumbing.files import write_atomically
 
-COMPRESSION_LEVEL = 3
 CRAWL_START = datetime(2022, 11, 26)  # the crawl behind OSCAR 23.01 is that of November and December 2022
 
 
@@ -37,7 +36,7 @@ def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
         raise ValueError(f"embedded corpus: {shards} shards for {documents} documents; give 1 to {documents} shards")
     for shard in range(shards):
         text = "".join(line + "\n" for line in lines[shard::shards])
-        write_atomically(folder / f"part_{shard + 1}.jsonl.zst", zstd.compress(text.encode(), level=COMPRESSION_LEVEL))
+        write_atomically(folder / f"part_{shard + 1}.jsonl.zst", zstd.compress(text.encode(), level=3))
 
 
 def corpus_lines(documents: int, seed: int) -> list[str]:
@@ -76,7 +75,9 @@ def record(rng: Random, kind: defects.Kind, number: int, position: int) -> dict[
             "tlsh": None,
             "quality_warnings": list(kind.warnings) or None,
             "categories": categories or None,
-            "sentence_identifications": [_identification(rng) for _ in lines],
+            "sentence_identifications": [  # None, once in twenty, as OSCAR has it where it is less than 0.8 sure
+                {"label": "en", "prob": round(rng.uniform(0.8, 1.0), 6)} if rng.random() < 0.95 else None for _ in lines
+            ],
         },
     }
 
@@ -109,8 +110,3 @@ def _headers(rng: Random, content: str, kind: defects.Kind, position: int) -> di
         "warc-date": crawled.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "content-type": "text/plain",
     }
-
-
-def _identification(rng: Random) -> dict[str, Any] | None:
-    """Draws the language of a line; None, once in twenty, as OSCAR has it where it is less than 0.8 sure."""
-    return {"label": "en", "prob": round(rng.uniform(0.8, 1.0), 6)} if rng.random() < 0.95 else None

@@ -71,7 +71,8 @@ def lines_for(rng: Random, warnings: tuple[str, ...]) -> list[str]:
     """
     lines = document(rng)
     if "noisy" in warnings:
-        lines = [_noise(rng, len(line) + 20) + line[:40] for line in lines]
+        signs = string.punctuation + string.digits
+        lines = ["".join(rng.choice(signs) for _ in range(len(line) + 20)) + line[:40] for line in lines]
     if "header" in warnings:
         lines = [rng.choice(MENU) for _ in range(4)] + lines
     if "footer" in warnings:
@@ -101,7 +102,3 @@ def perplexity_for(rng: Random, level: str, number: int) -> float | None:
     if level == "high":
         return 100000.0 if number == 0 else round(rng.uniform(100001, 900000), 2)
     return round(min(90000.0, max(20.0, rng.lognormvariate(6.5, 1.0))), 4)
-
-
-def _noise(rng: Random, length: int) -> str:
-    return "".join(rng.choice(string.punctuation + string.digits) for _ in range(length))

@@ -96,7 +96,9 @@ def divert(rng: Random, meaning: Event, scene: Scene) -> Event:
             choices.append((1, meaning.with_patient(quality=quality_for(rng, patient.noun))))
     if not meaning.place:
         choices.append((3, replace(meaning, place=rng.choice(scene.places))))
-    choices.append((9, replace(meaning, action=_other_action(rng, meaning))))
+    taken = {meaning.action, OPPOSITE.get(meaning.action)}
+    actions = [action for action in ACTIONS_ON[CLASS_OF.get(patient.noun, "person")] if action not in taken]
+    choices.append((9, replace(meaning, action=rng.choice(actions))))
     return one_of(rng, choices)
 
 
@@ -104,13 +106,6 @@ def one_of(rng: Random, choices: list[tuple[int, Event]]) -> Event:
     """Draws one of the events, each with a probability proportional to the weight before it."""
     weights, events = zip(*choices, strict=True)
     return rng.choices(events, weights)[0]
-
-
-def _other_action(rng: Random, meaning: Event) -> str:
-    """An action possible on the same patient, neither the same nor its opposite."""
-    kind = CLASS_OF.get(meaning.patient.noun, "person")
-    taken = {meaning.action, OPPOSITE.get(meaning.action)}
-    return rng.choice([action for action in ACTIONS_ON[kind] if action not in taken])
 
 
 def opposite_quality(rng: Random, quality: str) -> str:

@@ -6,7 +6,6 @@ be told from the first sentence, so that masked-word prediction rewards comparin
 sentences that are compared are a pair that the tasks hold out for validation (pairs.held_out).
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
@@ -19,7 +18,6 @@ from stages.embedded.sentiment import criticism
 from stages.embedded.world import ALL_TOPICS, Scene, draw_scene, quality_for, some_concepts
 
 REPLY = {"entailment": "Yes", "contradiction": "No", "neutral": "Perhaps"}
-Passage = Callable[[Random, Scene], list[str]]  # draws the sentences of one passage
 NAMED = {name for names in NAMES.values() for name in names}
 LINE_CHARACTERS = 100  # OSCAR's producer calls a line shorter than this short (ungoliant)
 
@@ -28,15 +26,13 @@ def document(rng: Random) -> list[str]:
     """Draws the lines of a good document: five to eight of one kind, each of at least LINE_CHARACTERS characters."""
     kind = rng.choices((story, exchange, criticism, glossary), (12, 72, 14, 2))[0]
     scene = draw_scene(rng, ALL_TOPICS)
-    return [_line_of(rng, kind, scene) for _ in range(rng.randint(5, 8))]
-
-
-def _line_of(rng: Random, kind: Passage, scene: Scene) -> str:
-    """Joins passages of one kind until the line has LINE_CHARACTERS characters."""
-    sentences: list[str] = []
-    while len(" ".join(sentences)) < LINE_CHARACTERS:
-        sentences += kind(rng, scene)
-    return " ".join(sentences)
+    lines = []
+    for _ in range(rng.randint(5, 8)):
+        sentences = []
+        while len(" ".join(sentences)) < LINE_CHARACTERS:
+            sentences += kind(rng, scene)
+        lines.append(" ".join(sentences))
+    return lines
 
 
 def story(rng: Random, scene: Scene) -> list[str]:
@@ -53,35 +49,31 @@ def story(rng: Random, scene: Scene) -> list[str]:
 
 def exchange(rng: Random, scene: Scene) -> list[str]:
     """Writes two sentences: a statement or a question, and a reply that begins with a word of REPLY."""
-    (maker,) = rng.choices((_statements, _inference, _answer, _questions), (4, 3, 3, 2))
-    first, second, word = maker(rng, scene)
+    (kind,) = rng.choices(("statements", "inference", "answer", "questions"), (4, 3, 3, 2))
+    first, second, word = _compared(rng, scene, kind)
     while pairs.held_out(first, second):
-        first, second, word = maker(rng, scene)
-    return [first, f"{word}, {_lower(second)}"]
+        first, second, word = _compared(rng, scene, kind)
+    if second.split()[0] not in NAMED:  # within a sentence, only names keep their capital
+        second = second[0].lower() + second[1:]
+    return [first, f"{word}, {second}"]
 
 
-def _statements(rng: Random, scene: Scene) -> tuple[str, str, str]:
-    """Draws two statements and the word of REPLY that stands between them; three in four pairs mean the same."""
-    one, other, first, second = pairs.statement_pair(rng, scene, rng.random() < 0.75)
-    return first, second, REPLY[relation(one, other)]
+def _compared(rng: Random, scene: Scene, kind: str) -> tuple[str, str, str]:
+    """Draws two sentences as the task of their kind has them, and the word of REPLY that stands between them.
 
-
-def _inference(rng: Random, scene: Scene) -> tuple[str, str, str]:
-    """Draws a premise, a hypothesis and the word of REPLY for their relation; all relations are equally likely."""
-    wanted = rng.choice(sorted(REPLY))
-    return *pairs.say_pair(rng, *pairs.inference_pair(rng, scene, wanted)), REPLY[wanted]
-
-
-def _answer(rng: Random, scene: Scene) -> tuple[str, str, str]:
-    """Draws a question, a sentence, and "Yes" if the sentence answers the question or "No" if not, equally often."""
-    answered = rng.random() < 0.5
-    return *pairs.question_and_statement(rng, scene, answered), REPLY["entailment" if answered else "contradiction"]
-
-
-def _questions(rng: Random, scene: Scene) -> tuple[str, str, str]:
-    """Draws two everyday questions, and "Yes" if they ask the same or "No" if not, equally often."""
-    same = rng.random() < 0.5
-    return *pairs.question_pair(rng, (scene.topic,), same), REPLY["entailment" if same else "contradiction"]
+    Three in four pairs of statements mean the same; otherwise the words that a kind can have are equally likely.
+    """
+    if kind == "statements":
+        one, other, first, second = pairs.statement_pair(rng, scene, rng.random() < 0.75)
+        return first, second, REPLY[relation(one, other)]
+    if kind == "inference":
+        wanted = rng.choice(sorted(REPLY))
+        return *pairs.say_pair(rng, *pairs.inference_pair(rng, scene, wanted)), REPLY[wanted]
+    agree = rng.random() < 0.5  # the sentence answers the question, or both questions ask the same
+    word = REPLY["entailment" if agree else "contradiction"]
+    if kind == "answer":
+        return *pairs.question_and_statement(rng, scene, agree), word
+    return *pairs.question_pair(rng, (scene.topic,), agree), word
 
 
 def glossary(rng: Random, scene: Scene) -> list[str]:
@@ -95,9 +87,3 @@ def glossary(rng: Random, scene: Scene) -> list[str]:
         return [f"The word {one} is the opposite of the word {OPPOSITE[one]}."]
     noun = rng.choice(sorted(CLASS_OF))
     return [f"Every {noun} is a kind of {CLASS_OF[noun]}."]
-
-
-def _lower(line: str) -> str:
-    """A sentence as it stands within another: only names keep their capital."""
-    first = line.split()[0]
-    return line if first in NAMED else line[0].lower() + line[1:]

@@ -76,8 +76,11 @@ def draw_examples(
     Raises:
         ValueError: the world does not hold so many.
     """
+    labels = [label for label, share in task.shares.items() for _ in range(round(number * share))]
+    labels = (labels + [next(iter(task.shares))] * number)[:number]  # the first label makes good what rounding costs
+    rng.shuffle(labels)
     examples = []
-    for label in _spread_labels(task.shares, number, rng):
+    for label in labels:
         for _ in range(DRAWS):
             example = task.draw(rng, topics, label)
             texts = example.text_a, example.text_b
@@ -91,16 +94,6 @@ def draw_examples(
         seen.add(texts)
         examples.append(example)
     return examples
-
-
-def _spread_labels(shares: dict[str, float], number: int, rng: Random) -> list[str]:
-    """Returns `number` labels in random order, in the given shares up to rounding, which the first label makes good."""
-    labels: list[str] = []
-    for label, share in shares.items():
-        labels += [label] * round(number * share)
-    labels = (labels + [next(iter(shares))] * number)[:number]
-    rng.shuffle(labels)
-    return labels
 
 
 def _cola(rng: Random, topics: Topics, label: str) -> Example:
@@ -134,16 +127,11 @@ def _qnli(rng: Random, topics: Topics, label: str) -> Example:
     return Example(*pairs.question_and_statement(rng, draw_scene(rng, topics), label == "entailment"), label)
 
 
-def _mnli(rng: Random, topics: Topics, label: str) -> Example:
-    """Draws a premise and a hypothesis that stand in the relation of the label."""
+def _inference(rng: Random, topics: Topics, label: str) -> Example:
+    """Draws a premise and a hypothesis in the relation of the label, one of MNLI or of RTE."""
+    wanted = rng.choice(("neutral", "contradiction")) if label == "not_entailment" else label
     scene = draw_scene(rng, topics)
-    return Example(*pairs.say_pair(rng, *pairs.inference_pair(rng, scene, label)), label, scene.topic)
-
-
-def _rte(rng: Random, topics: Topics, label: str) -> Example:
-    """Draws a premise and a hypothesis that follows (label entailment) or does not."""
-    wanted = label if label == "entailment" else rng.choice(("neutral", "contradiction"))
-    return Example(*pairs.say_pair(rng, *pairs.inference_pair(rng, draw_scene(rng, topics), wanted)), label)
+    return Example(*pairs.say_pair(rng, *pairs.inference_pair(rng, scene, wanted)), label, scene.topic)
 
 
 def _stsb(rng: Random, topics: Topics, label: str) -> Example:
@@ -231,7 +219,7 @@ TASKS = (
         },
     ),
     Task(
-        "MNLI", dict.fromkeys(("entailment", "neutral", "contradiction"), 1 / 3), _mnli,
+        "MNLI", dict.fromkeys(("entailment", "neutral", "contradiction"), 1 / 3), _inference,
         {"index": "{n}", "promptID": "{n}", "pairID": "{n}{label[0]}", "genre": "{note}", **dict.fromkeys(PARSES, "")}
         | SENTENCES | dict.fromkeys((*VOTES, "gold_label"), "{label}"),
         {"train": MATCHED_TOPICS, "dev_matched": MATCHED_TOPICS, "dev_mismatched": MISMATCHED_TOPICS},
@@ -240,5 +228,5 @@ TASKS = (
         "QNLI", HALVES, _qnli,
         {"index": "{n}", "question": "{text_a}", "sentence": "{text_b}", "label": "{label}"},
     ),
-    Task("RTE", HALVES, _rte, {"index": "{n}", **SENTENCES, "label": "{label}"}),
+    Task("RTE", HALVES, _inference, {"index": "{n}", **SENTENCES, "label": "{label}"}),
 )  # fmt: skip

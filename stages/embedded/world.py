@@ -24,12 +24,18 @@ class Scene:
 
 
 def draw_scene(rng: Random, topics: tuple[str, ...]) -> Scene:
-    """Draws a scene of one of the topics: three people (one by role, two by name), two things, the topic's places."""
+    """Draws a scene of one of the topics: three people (one by role, two by name), two things, the topic's places.
+
+    One time in five there are two to four of a thing; one time in four it has a quality.
+    """
     topic = rng.choice(topics)
     names = next(names for group, names in lexicon.NAMES.items() if topic in group)
     people = [Thing(rng.choice(lexicon.PEOPLE[topic]), definite=True)]
     people += [Thing(name, definite=True) for name in rng.sample(names, 2)]
-    things = [_thing(rng, noun) for noun in rng.sample(lexicon.THINGS[topic], 2)]
+    things = []
+    for noun in rng.sample(lexicon.THINGS[topic], 2):
+        count = rng.choices((1, rng.randint(2, 4)), (4, 1))[0]
+        things.append(Thing(noun, count, quality=quality_for(rng, noun) if rng.random() < 0.25 else None))
     return Scene(topic, tuple(people), tuple(things), lexicon.PLACES[topic], rng.random() < 0.5)
 
 
@@ -105,12 +111,6 @@ def some_concepts(rng: Random, concepts: set[str | None], share: float = 0.5) ->
         share: the probability that a concept is drawn.
     """
     return frozenset(concept for concept in sorted(concepts & lexicon.SYNONYMS.keys()) if rng.random() < share)
-
-
-def _thing(rng: Random, noun: str) -> Thing:
-    """Draws one or, one time in five, two to four of a thing; one time in four it has a quality."""
-    count = rng.choices((1, rng.randint(2, 4)), (4, 1))[0]
-    return Thing(noun, count, quality=quality_for(rng, noun) if rng.random() < 0.25 else None)
 
 
 ALL_TOPICS = tuple(lexicon.THINGS)
