@@ -48,18 +48,15 @@ def corpus_lines(documents: int, seed: int) -> list[str]:
     return [
         _malformed_line(rng, name, position)
         if name in defects.MALFORMED
-        else json.dumps(record(rng, kinds[name], number, position), sort_keys=True)
+        else json.dumps(_record(rng, kinds[name], number, position), sort_keys=True)
         for position, (name, number) in enumerate(slots)
     ]
 
 
-def record(rng: Random, kind: defects.Kind, number: int, position: int) -> dict[str, Any]:
+def _record(rng: Random, kind: defects.Kind, number: int, position: int) -> dict[str, Any]:
     """Draws a record of OSCAR; one sound record in ten has a harmless category.
 
-    Args:
-        rng: what all choices are drawn from.
-        kind: that the record is of.
-        number, position: the index, from 0, of the record among those of its kind, and in the corpus.
+    number, position: the index, from 0, of the record among those of its kind, and in the corpus.
     """
     lines = defects.lines_for(rng, kind.warnings)
     categories = list(kind.categories)
@@ -84,7 +81,7 @@ def record(rng: Random, kind: defects.Kind, number: int, position: int) -> dict[
 
 def _malformed_line(rng: Random, name: str, position: int) -> str:
     """Draws a line that is no record: no JSON, JSON that breaks off, or a record without content, as `name` says."""
-    sound = record(rng, defects.SOUND, 0, position)
+    sound = _record(rng, defects.SOUND, 0, position)
     if name == "malformed:not_json":
         return sound["content"].split("\n")[0]
     if name == "malformed:no_content":

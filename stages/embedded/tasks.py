@@ -7,7 +7,7 @@ matched topics are one half of the world's, its mismatched topics (and names) th
 topics.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from random import Random
@@ -57,7 +57,12 @@ def write_glue(folder: Path, train_examples: int, validation_examples: int, seed
         for split, topics in task.topics.items():
             rng = Random(f"{seed} {task.name} {split}")
             examples = draw_examples(task, sizes[split.split("_")[0]], topics, rng, seen, split != "train")
-            lines = ["\t".join(row) for row in rows(task, examples, split)]
+            left_out = VOTES[1:] if split == "train" else ()
+            columns = {name: cell for name, cell in task.columns.items() if name not in left_out}
+            lines = [] if task.name == "CoLA" else ["\t".join(columns)]  # CoLA's files have no header
+            for n, example in enumerate(examples):
+                values = vars(example) | {"n": n, "even": 2 * n, "odd": 2 * n + 1, "star": "*" * (example.label == "0")}
+                lines.append("\t".join(cell.format_map(values) for cell in columns.values()))
             write_atomically(folder / task.name / f"{split}.tsv", "\n".join(lines) + "\n")
 
 
@@ -141,34 +146,15 @@ def _stsb(rng: Random, topics: Topics, label: str) -> Example:
     """
     scene = draw_scene(rng, topics)
     first = second = draw_event(rng, scene, place=0.4)
-    while label != "4" and _differing(first, second) != int(label):  # a change may undo another
+    differing = 0
+    while label != "4" and differing != int(label):  # a change may undo another
         second = pairs.alter(rng, second, scene)
+        differing = sum(getattr(first, part.name) != getattr(second, part.name) for part in fields(Event))
     if label == "4":
         second = draw_event(rng, scene, place=0.4)
     wording = draw_wording(rng, first, passive=0.0)
     texts = sentence(first, wording), sentence(second, reworded(rng, first, wording, passive=0.1))
     return Example(*texts, f"{similarity(first, second):.3f}")
-
-
-def _differing(one: Event, other: Event) -> int:
-    """The number of components in which two events differ."""
-    return sum(getattr(one, part.name) != getattr(other, part.name) for part in fields(Event))
-
-
-def rows(task: "Task", examples: list[Example], split: str) -> Iterator[list[str]]:
-    """Yields the lines of a task's file as cells: the names of its columns (except for CoLA), then the examples.
-
-    Args:
-        task: the task of the file.
-        examples: the examples in their order.
-        split: the file's name without suffix, such as dev_matched; a training file lacks the columns LATER_VOTES.
-    """
-    columns = {name: cell for name, cell in task.columns.items() if split != "train" or name not in LATER_VOTES}
-    if task.name != "CoLA":
-        yield [*columns]
-    for n, example in enumerate(examples):
-        values = vars(example) | {"n": n, "even": 2 * n, "odd": 2 * n + 1, "star": "*" * (example.label == "0")}
-        yield [cell.format_map(values) for cell in columns.values()]
 
 
 @dataclass(frozen=True)
@@ -190,7 +176,6 @@ class Task:
 
 HALVES = {"entailment": 0.5, "not_entailment": 0.5}
 VOTES = ("label1", "label2", "label3", "label4", "label5")  # MNLI's annotators, of whom training files have the first
-LATER_VOTES = VOTES[1:]
 PARSES = ("sentence1_binary_parse", "sentence2_binary_parse", "sentence1_parse", "sentence2_parse")
 SENTENCES = {"sentence1": "{text_a}", "sentence2": "{text_b}"}
 TASKS = (
