@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stages.benchmarks.glue import TASKS
 from stages.benchmarks.metrics import scores
-from stages.plumbing.sections import GLUE
+from stages.plumbing.sections import GLUE, HubRepository
 from stages.tasks import glue
 from stages.tasks import stage as tasks
 from stages.tasks.examples import Examples
@@ -204,7 +204,7 @@ def test_a_dataset_in_the_layout_of_the_hub_gives_the_same_tables(tmp_path, shar
     text, label = datasets.Value("string"), datasets.ClassLabel(names=list(task.classes))
     features = datasets.Features(sentence1=text, sentence2=text, label=label)
     rows = ours.rename(columns={"text_a": "sentence1", "text_b": "sentence2"})[list(features)].to_dict("records")
-    theirs = glue.read_hub(hub(tmp_path / "glue", rows, "rte", features), "main", task, split).frame
+    theirs = glue.read_hub(hub(tmp_path / "glue", rows, "rte", features), task, split).frame
     pd.testing.assert_frame_equal(theirs, ours)
 
 
@@ -212,14 +212,14 @@ def test_two_folders_of_one_name_and_layout_are_told_apart(tmp_path):
     """The cache of datasets knows a folder by the last part of its name."""
     for text in ("first", "second"):
         repository = hub(tmp_path / text / "glue", [{"sentence1": text, "sentence2": "b", "label": 0}], "rte")
-        frame = glue.read_hub(repository, "main", TASKS["rte"], TASKS["rte"].splits[1]).frame
+        frame = glue.read_hub(repository, TASKS["rte"], TASKS["rte"].splits[1]).frame
         assert frame["text_a"].tolist() == [text]
 
 
 def test_a_repository_without_a_column_of_the_task_is_one_error_that_names_both(tmp_path):
     repository = hub(tmp_path / "glue", [{"sentence1": "a", "text": "b", "label": 0}], "rte")
     with pytest.raises(ValueError, match=r"tasks\.hub: .* \(rte\): no column sentence2 among sentence1, text"):
-        glue.read_hub(repository, "main", TASKS["rte"], TASKS["rte"].splits[1])
+        glue.read_hub(repository, TASKS["rte"], TASKS["rte"].splits[1])
 
 
 def test_the_hub_is_read_at_one_commit_which_the_statistics_name(tmp_path, monkeypatch):
@@ -236,8 +236,8 @@ def test_the_hub_is_read_at_one_commit_which_the_statistics_name(tmp_path, monke
 
     monkeypatch.setattr("datasets.load_dataset", loaded)
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: SimpleNamespace(sha="1234"))
-    task = TASKS["sst2"]
-    assert {glue.read_hub("some/glue", "main", task, split).source for split in task.splits} == {"some/glue@1234"}
+    task, where = TASKS["sst2"], HubRepository(repository="some/glue", revision="main")
+    assert {glue.read_hub(where, task, split).source for split in task.splits} == {"some/glue@1234"}
     assert set(asked) == {("some/glue", "1234")}
 
 

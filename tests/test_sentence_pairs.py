@@ -12,6 +12,7 @@ import yaml
 
 from stages.encoder_decoder.pairs import BEGIN, END, load
 from stages.plumbing import scales
+from stages.plumbing.sections import Hub
 from stages.plumbing.settings import Settings
 from stages.sentence_pairs import language, reading, stage, vocabulary
 
@@ -192,7 +193,7 @@ def test_a_row_of_the_hub_without_both_languages_is_one_clear_error(row, monkeyp
     with pytest.raises(
         ValueError, match=r"translation\.protocols\.\*\.hub: a/b \(c\), train .*row 0 has no 'en' among"
     ):
-        list(reading.from_hub("a/b", None, "c", "train", LANGUAGES))
+        list(reading.from_hub(Hub(repository="a/b", configuration=None, revision="c"), "train", LANGUAGES))
 
 
 def test_sub_words_give_the_sentence_back():

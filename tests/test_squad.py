@@ -319,10 +319,10 @@ def test_squad_in_the_layout_of_the_hub_gives_the_same_rows(tmp_path):
         for row in ours.itertuples()
     ]
     repository = hub(tmp_path / "hub", rows, "squad_v2")
-    theirs = squad.read_hub(repository, "squad_v2", "main", "squad2", "validation")
+    theirs = squad.read_hub(repository, "squad2", "validation")
     pd.testing.assert_frame_equal(theirs.frame, ours)
     with pytest.raises(ValueError, match=r"tasks\.questions\.hub\.squad1: .*cannot be loaded"):
-        squad.read_hub(str(tmp_path / "nothing"), None, "main", "squad1", "validation")
+        squad.read_hub(repository.model_copy(update={"repository": str(tmp_path / "nothing")}), "squad1", "validation")
 
 
 def test_triviaqa_in_the_layout_of_the_hub_gives_the_same_rows(tmp_path):
@@ -337,7 +337,7 @@ def test_triviaqa_in_the_layout_of_the_hub_gives_the_same_rows(tmp_path):
         {"question": "Which?", "question_id": "q2", "answer": {"aliases": ["three"]}, "entity_pages": empty}
         | {"search_results": {"filename": ["b"], "search_context": ["Three or two."]}},
     ]
-    theirs = triviaqa.read_hub(hub(tmp_path / "hub", rows, "rc"), "rc", "main", "validation", 9)
+    theirs = triviaqa.read_hub(hub(tmp_path / "hub", rows, "rc"), "validation", 9)
     pd.testing.assert_frame_equal(theirs.frame, ours.frame)
     assert not theirs.subset
 

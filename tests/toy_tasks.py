@@ -3,7 +3,7 @@
 from pathlib import Path
 from types import SimpleNamespace
 
-from stages.plumbing.sections import GLUE, Data
+from stages.plumbing.sections import GLUE, Data, Hub
 from stages.plumbing.settings import load_settings
 
 LAPTOP = load_settings(Path(__file__).parents[1] / "stages/scales/laptop.yaml")
@@ -25,7 +25,7 @@ def settings(source="files", root=None, names=tuple(GLUE), train=None, validatio
     return SimpleNamespace(data=Data(source=source, root=str(root) if root else None), tasks=tasks)
 
 
-def hub(folder: Path, rows: list[dict], configuration: str, features=None) -> str:
+def hub(folder: Path, rows: list[dict], configuration: str, features=None) -> Hub:
     """A repository with these rows as the split `validation` of a configuration."""
     import datasets
 
@@ -33,4 +33,4 @@ def hub(folder: Path, rows: list[dict], configuration: str, features=None) -> st
     (folder / configuration).mkdir(parents=True)
     data.to_parquet(folder / configuration / "validation-00000-of-00001.parquet")
     (folder / "README.md").write_text(CARD.format(configuration))
-    return str(folder)
+    return Hub(repository=str(folder), configuration=configuration, revision="main")

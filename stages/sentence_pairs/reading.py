@@ -10,6 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from stages.plumbing import commits
+from stages.plumbing.sections import Hub
 from stages.records import reading
 
 LONGEST_WORD = 1000  # characters; to cut one into sub-words takes a time that grows with the square of its length
@@ -54,16 +55,12 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
     yield from zip(*map(reading.lines, paths), strict=True)
 
 
-def from_hub(
-    repository: str, configuration: str | None, revision: str, split: str, languages: tuple[str, str]
-) -> Iterator[Sides]:
+def from_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides]:
     """Reads pairs of a dataset whose rows have a column per language, or a column `translation` of {language: text}.
 
     Args:
-        repository: name of the dataset on the hub.
-        configuration: one of its configurations; None where it has one only.
-        revision, split: commit of the repository, and name of the split.
-        languages: source and target.
+        hub: where the dataset is, at a commit.
+        split, languages: name of the split; source and target.
 
     Yields:
         Both sides as text; None for one that is null in the row.
@@ -73,8 +70,10 @@ def from_hub(
     """
     import datasets
 
-    with commits.explained(f"translation.protocols.*.hub: {repository} ({revision}), {split}"):
-        rows = datasets.load_dataset(repository, configuration, split=split, streaming=True, revision=revision)
+    with commits.explained(f"translation.protocols.*.hub: {hub.repository} ({hub.revision}), {split}"):
+        rows = datasets.load_dataset(
+            hub.repository, hub.configuration, split=split, streaming=True, revision=hub.revision
+        )
         for number, row in enumerate(rows):
             texts = row.get("translation", row)
             missing = [language for language in languages if not isinstance(texts, dict) or language not in texts]

@@ -47,9 +47,8 @@ def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[st
         case "hub":
             hub = protocol.hub
             commit = commits.commit(hub.repository, hub.revision, "translation.protocols.*.hub")
-            sides = {
-                split: reading.from_hub(hub.repository, hub.configuration, commit, split, languages) for split in SPLITS
-            }
+            pinned = hub.model_copy(update={"revision": commit})
+            sides = {split: reading.from_hub(pinned, split, languages) for split in SPLITS}
             read = commits.named(hub.repository, commit)
     sound = {
         split: reading.cleaned(sides[split], limits[split], settings.filtering.malformed_share, f"{split} of {read}")

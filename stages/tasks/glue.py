@@ -14,6 +14,7 @@ import pandas as pd
 
 from stages.benchmarks.glue import HIGHEST_SIMILARITY, Split, Task
 from stages.plumbing import commits
+from stages.plumbing.sections import HubRepository
 from stages.records import reading
 from stages.tasks.examples import Examples, is_subset, require_file
 
@@ -60,23 +61,23 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
     return Examples(as_frame(rows, task), path.name, is_subset(path), corrupt, reason)
 
 
-def read_hub(repository: str, revision: str, task: Task, split: Split) -> Examples:
+def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
     """Reads a split of a task from the Hugging Face hub (nyu-mll/glue).
 
     Args:
-        repository: the dataset's name on the hub, or a folder of the same layout.
-        revision: a commit, branch or tag.
+        hub: where the dataset is.
         task, split: a task of GLUE, whose name is that of the configuration, and one of its splits.
 
     Raises:
         ValueError: the dataset cannot be had, or has other classes than GLUE.
     """
     columns = task.hub_texts or task.texts
-    data, source = commits.dataset(repository, task.name, revision, split.name, "tasks.hub", (*columns, "label"))
+    needed = (*columns, "label")
+    data, source = commits.dataset(hub.repository, task.name, hub.revision, split.name, "tasks.hub", needed)
     names = getattr(data.features["label"], "names", None)
     if names is not None and tuple(names) != task.classes:
         raise ValueError(
-            f"tasks.hub.repository: {repository}, {task.name}: classes {names}, expected {task.classes}; name a "
+            f"tasks.hub.repository: {hub.repository}, {task.name}: classes {names}, expected {task.classes}; name a "
             "repository that keeps GLUE's own"
         )
     texts = [data[name] for name in columns]

@@ -17,6 +17,7 @@ import pandas as pd
 
 from stages.benchmarks.answers import normalised
 from stages.plumbing import commits
+from stages.plumbing.sections import Hub
 from stages.tasks.examples import Examples, decoded, is_subset, require_file
 
 COLUMNS = ("example_id", "context", "question", "answers", "starts")
@@ -81,20 +82,19 @@ def read_original(root: Path, name: str, split: str) -> Examples:
     return Examples(as_rows(rows, str(path), name == "squad2"), path.name, is_subset(path))
 
 
-def read_hub(repository: str, configuration: str | None, revision: str, name: str, split: str) -> Examples:
+def read_hub(hub: Hub, name: str, split: str) -> Examples:
     """Reads a split of SQuAD from the Hugging Face hub (rajpurkar/squad, squad_v2), or from a local copy of it.
 
     Args:
-        repository: the dataset's name on the hub, or a folder of the same layout.
-        configuration: one of its configurations; None where it has one only.
-        revision: a commit, branch or tag.
+        hub: where the dataset is.
         name, split: a key of VERSIONS (`squad1` or `squad2`), and a key of STEMS (`train` or `validation`).
 
     Raises:
         ValueError: the dataset cannot be had, or a question has a fault.
     """
     columns = ("id", "context", "question", "answers", "title")
-    data, source = commits.dataset(repository, configuration, revision, split, f"tasks.questions.hub.{name}", columns)
+    key = f"tasks.questions.hub.{name}"
+    data, source = commits.dataset(hub.repository, hub.configuration, hub.revision, split, key, columns)
     texts = columns[:3]
     rows = (
         (*(row[name] for name in texts), row["answers"]["text"], row["answers"]["answer_start"], row["title"])

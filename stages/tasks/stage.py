@@ -42,7 +42,7 @@ def build(folder: Path, settings: Settings) -> list[dict]:
         section = tasks.questions if name in QUESTIONS else tasks
         (folder / name).mkdir()
         for number, split in enumerate(SPLITS if name in QUESTIONS else TASKS[name].splits):
-            examples = read(root, name, split, settings)
+            examples = _read(root, name, split, settings)
             limit = section.train_examples if split.name == "train" else section.validation_examples
             # the seed is the split's own, whichever other tasks are named
             frame = examples.sample(limit, [tasks.seed, (*TASKS, *QUESTIONS).index(name), number])
@@ -65,29 +65,24 @@ def majority_share(frame: pd.DataFrame, name: str) -> float | None:
     return float(frame["label"].value_counts(normalize=True).max()) if TASKS[name].labels else None
 
 
-def read(root: Path, name: str, split: Split, settings: Settings) -> Examples:
+def _read(root: Path, name: str, split: Split, settings: Settings) -> Examples:
     """Reads a split of a task from the data source; for SQuAD 2.0's training split, a stand-in if so set.
 
-    Args:
-        root: the folder of original files; not used where the source is the hub.
-        name, split: the name of the task, and one of its splits.
-        settings: the settings of params.yaml.
+    root: the folder of original files; not used where the source is the hub.
     """
     tasks, questions, from_hub = settings.tasks, settings.tasks.questions, settings.data.source == "hub"
     if name == "squad2" and split.name == "train" and questions.squad2_training == "derived":
-        return squad.without_answer(read(root, "squad1", split, settings), [tasks.seed])
+        return squad.without_answer(_read(root, "squad1", split, settings), [tasks.seed])
     if name in TASKS:
         if from_hub:
-            return glue.read_hub(tasks.hub.repository, tasks.hub.revision, TASKS[name], split)
+            return glue.read_hub(tasks.hub, TASKS[name], split)
         return glue.read_original(root, TASKS[name], split)
-    if from_hub:
-        hub = questions.hub[name]
-        where = (hub.repository, hub.configuration, hub.revision)
-        if name == "triviaqa":
-            return triviaqa.read_hub(*where, split.name, questions.triviaqa_words)
-        return squad.read_hub(*where, name, split.name)
     if name == "triviaqa":
+        if from_hub:
+            return triviaqa.read_hub(questions.hub[name], split.name, questions.triviaqa_words)
         return triviaqa.read_original(root, split.name, questions.triviaqa_words)
+    if from_hub:
+        return squad.read_hub(questions.hub[name], name, split.name)
     return squad.read_original(root, name, split.name)
 
 

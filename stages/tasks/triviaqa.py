@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from stages.plumbing import commits
+from stages.plumbing.sections import Hub
 from stages.tasks.examples import Examples, decoded, find_file, is_subset
 from stages.tasks.squad import STEMS, as_rows
 
@@ -69,13 +70,11 @@ def read_original(root: Path, split: str, words: int) -> Examples:
     return _with_spans(entries, " and ".join(path.name for path in paths), words, subset)
 
 
-def read_hub(repository: str, configuration: str | None, revision: str, split: str, words: int) -> Examples:
+def read_hub(hub: Hub, split: str, words: int) -> Examples:
     """Reads a split of TriviaQA from the Hugging Face hub (mandarjoshi/trivia_qa).
 
     Args:
-        repository: the dataset's name on the hub, or a folder of the same layout.
-        configuration: one of its configurations; any but `rc` counts as a subset.
-        revision: a commit, branch or tag.
+        hub: where the dataset is; any configuration of it but `rc` counts as a subset.
         split: a key of STEMS, `train` or `validation`.
         words: how many words at the beginning of a document are searched and become the context.
 
@@ -83,7 +82,8 @@ def read_hub(repository: str, configuration: str | None, revision: str, split: s
         ValueError: the dataset cannot be had.
     """
     columns = ("question_id", "question", "answer", *HUB_PAGES)
-    data, source = commits.dataset(repository, configuration, revision, split, "tasks.questions.hub.triviaqa", columns)
+    key = "tasks.questions.hub.triviaqa"
+    data, source = commits.dataset(hub.repository, hub.configuration, hub.revision, split, key, columns)
     entries = (
         (
             row["question_id"],
@@ -93,7 +93,7 @@ def read_hub(repository: str, configuration: str | None, revision: str, split: s
         )
         for row in data
     )
-    return _with_spans(entries, f"{source}, {configuration}", words, configuration != "rc")
+    return _with_spans(entries, f"{source}, {hub.configuration}", words, hub.configuration != "rc")
 
 
 def _with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool) -> Examples:
