@@ -48,17 +48,12 @@ def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
 
 
 @contextmanager
-def fetched(repository: str, revision: str, name: str, above: Path | None = None) -> Iterator[Path]:
+def _fetched(repository: str, revision: str, name: str, above: Path | None = None) -> Iterator[Path]:
     """Yields the path of a temporary file that holds a file of a repository while the body of the `with` runs.
 
-    Args:
-        repository, revision: the name on the hub and a commit; or a folder of the same layout, with any revision.
-        name: the file's path in the repository.
-        above: the folder below which the temporary file lies; None for the system's own.
-
-    Raises:
-        ValueError: the file cannot be fetched; or the body has raised one, whose message then names the file as the
-            repository does.
+    The first three arguments are as in `file_names`, with one name. above: the folder below which the temporary file
+    lies; None for the system's own. ValueError when the file cannot be fetched, or the body has raised one, whose
+    message then names the file as the repository does.
     """
     with TemporaryDirectory(dir=above) as folder:
         target = Path(folder) / Path(name).name
@@ -76,12 +71,12 @@ def fetched(repository: str, revision: str, name: str, above: Path | None = None
 
 
 def write_shard(settings: dict, folder: Path) -> dict:
-    """Job: makes a shard of one file. settings: the first three arguments of `fetched`.
+    """Job: makes a shard of one file. settings: the first three arguments of `_fetched`.
 
     Leaves and returns what sources.write_shard does; `origins` names the file REPOSITORY@COMMIT/NAME, or FOLDER/NAME.
     """
     repository, revision = settings["repository"], settings["revision"]
-    with fetched(repository, revision, settings["name"], folder) as file:
+    with _fetched(repository, revision, settings["name"], folder) as file:
         result = sources.write_shard({"parts": [[str(file), 0, None]]}, folder)
     name = f"{named(repository, revision)}/{settings['name']}"
     return result | {"origins": [(line, name, source_line) for line, _, source_line in result["origins"]]}
@@ -96,7 +91,7 @@ def stream(dataset: CorpusHub) -> Iterator[bytes]:
         yield from _rows(dataset)
         return
     for name in file_names(dataset.repository, dataset.revision, dataset.files):
-        with fetched(dataset.repository, dataset.revision, name) as file:
+        with _fetched(dataset.repository, dataset.revision, name) as file:
             yield from sources.file_records(file)
 
 

@@ -111,7 +111,11 @@ def _as_squad(passages: list[Passage], version: str, split: str) -> dict:
     for number, (text, questions) in enumerate(passages):
         entries = []
         for place, question in enumerate(questions):
-            entry = {"id": f"{split}-{number}-{place}", "question": question.text, "answers": _gold(question, split)}
+            gold = [{"text": question.answer, "answer_start": question.start}] if question.answer else []
+            article, _, rest = question.answer.partition(" ")
+            if split == "dev" and rest:  # also the answer without its article
+                gold.append({"text": rest, "answer_start": question.start + len(article) + 1})
+            entry = {"id": f"{split}-{number}-{place}", "question": question.text, "answers": gold}
             if version == "2.0":
                 entry["is_impossible"] = not question.answer
             entries.append(entry)
@@ -161,14 +165,3 @@ def _answer(event: Event, slot: str, wording: Wording) -> tuple[str, tuple[str, 
     who = slot == "who"
     words = say_thing(event.agent, wording) if who else say_place(event.place, wording)[1:]
     return " ".join(word.text for word in words), names_of(event.agent.noun if who else event.place)
-
-
-def _gold(question: Question, split: str) -> list[dict]:
-    """The gold answers in SQuAD's form, none if unanswerable; in split dev, also the answer without its article."""
-    if not question.answer:
-        return []
-    gold = [{"text": question.answer, "answer_start": question.start}]
-    article, _, rest = question.answer.partition(" ")
-    if split == "dev" and rest:
-        gold.append({"text": rest, "answer_start": question.start + len(article) + 1})
-    return gold

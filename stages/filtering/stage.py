@@ -70,7 +70,7 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
     _gather_malformed([job_folder for job_folder, _ in results], origins.read(corpus), folder / MALFORMED)
     ledger = with_total(_place_selected(shards, results, folder, settings))
     write_table(folder / LEDGER.name, ledger)
-    check(ledger, folder / MALFORMED, settings)
+    _check(ledger, folder / MALFORMED, settings)
     unknown = {name: sum(result["unknown"][name] for _, result in results) for name in REMEDIES}
     for name, number in unknown.items():  # a rule never passes over documents in silence
         if number:
@@ -153,16 +153,11 @@ def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origi
                     writer.writerow((*(place or (shard, line)), reason))
 
 
-def check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
+def _check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
     """Checks that the corpus consists of OSCAR records, and that some are kept.
 
-    Args:
-        ledger: the rows of all shards and of their total.
-        malformed: the CSV of malformed lines, the first of which the message of an error shows.
-        settings: the section `filtering` of params.yaml.
-
-    Raises:
-        ValueError: too many lines are malformed, all documents are dropped for want of a perplexity, or none is kept.
+    malformed: the CSV of malformed lines, the first of which an error shows. ValueError when too many lines are
+    malformed, all documents are dropped for want of a perplexity, or none is kept.
     """
     share = settings.malformed_share
     total = ledger[ledger["shard"] == TOTAL]

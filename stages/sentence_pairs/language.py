@@ -52,32 +52,26 @@ class Phrase:
 
 
 def pairs(number: int, seed: int) -> list[tuple[str, str]]:
-    """Draws `number` sentence pairs (source, target), all of them different."""
+    """Draws `number` sentence pairs (source, target), all different, with spaces between words and full stop."""
     rng, seen = Random(f"{seed} sentence pairs"), {}
     while len(seen) < number:
-        source, target = _pair(rng)
-        seen[source] = target
+        subject, thing = _phrase(rng, names=True), _phrase(rng)
+        verb = rng.choice(sorted(VERBS))
+        preposition = rng.choice(sorted(PREPOSITIONS)) if rng.random() < 0.4 else None
+        place = _phrase(rng, names=preposition == "with", simple=True)
+        adverb = rng.choice(sorted(ADVERBS)) if rng.random() < 0.3 else None
+        spoken = verb if subject.plural else VERBS[verb][0]
+        source = [*subject.source(), spoken, *thing.source()]
+        target = [*subject.target(), *thing.target(case="n")]
+        if preposition:
+            source += [preposition, *place.source()]
+            target += [*place.target(), PREPOSITIONS[preposition]]
+        target.append(VERBS[verb][1] + ("u" if subject.plural else "e") + subject.gender)
+        if adverb:
+            source.append(adverb)
+            target.insert(0, ADVERBS[adverb])
+        seen[f"{' '.join(source)} ."] = f"{' '.join(target)} ."
     return list(seen.items())
-
-
-def _pair(rng: Random) -> tuple[str, str]:
-    """Draws a sentence of the source language and its translation, with spaces between words and full stop."""
-    subject, thing = _phrase(rng, names=True), _phrase(rng)
-    verb = rng.choice(sorted(VERBS))
-    preposition = rng.choice(sorted(PREPOSITIONS)) if rng.random() < 0.4 else None
-    place = _phrase(rng, names=preposition == "with", simple=True)
-    adverb = rng.choice(sorted(ADVERBS)) if rng.random() < 0.3 else None
-    spoken = verb if subject.plural else VERBS[verb][0]
-    source = [*subject.source(), spoken, *thing.source()]
-    target = [*subject.target(), *thing.target(case="n")]
-    if preposition:
-        source += [preposition, *place.source()]
-        target += [*place.target(), PREPOSITIONS[preposition]]
-    target.append(VERBS[verb][1] + ("u" if subject.plural else "e") + subject.gender)
-    if adverb:
-        source.append(adverb)
-        target.insert(0, ADVERBS[adverb])
-    return f"{' '.join(source)} .", f"{' '.join(target)} ."
 
 
 def _phrase(rng: Random, names: bool = False, simple: bool = False) -> Phrase:

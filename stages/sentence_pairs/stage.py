@@ -78,15 +78,10 @@ def _cut(ids: np.ndarray, positions: int) -> np.ndarray:
     return ids if len(ids) <= positions else np.append(ids[: positions - 1], END)
 
 
-def prepare(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], str]:
-    """Prepares one protocol; returns the lines of the ledger, which are tuples of COLUMNS, and what was read.
+def _prepare(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], str]:
+    """Prepares the protocol of a name; returns the lines of the ledger, tuples of COLUMNS, and what was read.
 
-    Args:
-        settings: the settings of the run.
-        name, folder: the name of the protocol, and where its files go.
-
-    Raises:
-        ValueError: no training pair fits into `positions`; or as in `texts_of`.
+    folder: gets the files. ValueError when no training pair fits into `positions`, or as in `texts_of`.
     """
     protocol = settings.translation.protocols[name]
     splits, read = texts_of(settings, protocol)
@@ -118,7 +113,7 @@ def main(settings: Settings) -> dict:
     """Prepares every protocol; returns what was read, for the record of the run."""
     with temporary_sibling(SENTENCE_PAIRS) as output:
         output.mkdir()
-        prepared = [prepare(settings, name, output / name) for name in settings.translation.protocols]
+        prepared = [_prepare(settings, name, output / name) for name in settings.translation.protocols]
         lines = [line for ledger, _ in prepared for line in ledger]
         write_table(output / "ledger.csv", pd.DataFrame(lines, columns=list(COLUMNS)))
     return {"read": [read for _, read in prepared]}

@@ -110,7 +110,7 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
     unknown = tokenizer.token_to_id("[UNK]")
     with (folder / "train.bin").open("wb") as train, (folder / "validation.bin").open("wb") as held_out:
         files = {"train": train, "validation": held_out}
-        for split, ids, documents in encoded(Path(settings["shard"]), tokenizer, validation):
+        for split, ids, documents in _encoded(Path(settings["shard"]), tokenizer, validation):
             count, file = counts[split], files[split]
             file.write(ids.data)  # `ids.tofile` does not say of a full disk that it is full
             count["documents"] += documents
@@ -132,16 +132,10 @@ def _shorten(file: BinaryIO, tokens: int) -> int:
     return extra // ITEM.itemsize
 
 
-def encoded(shard: Path, tokenizer: Tokenizer, validation: set[int]) -> Iterator[tuple[str, np.ndarray, int]]:
-    """Encodes the documents of a shard, in batches.
+def _encoded(shard: Path, tokenizer: Tokenizer, validation: set[int]) -> Iterator[tuple[str, np.ndarray, int]]:
+    """Encodes the documents of a shard, in batches; those in `validation` (numbers, from 0) are held out.
 
-    Args:
-        shard: the file of filtered documents.
-        tokenizer: one that has [CLS] and [SEP].
-        validation: the numbers, from 0, of the documents that are held out.
-
-    Yields:
-        For each batch: split, ids [tokens], and how many documents end in it; those of a split in the shard's order.
+    Yields split, ids [tokens], and how many documents end in the batch; those of a split in the shard's order.
     """
     first, last = (np.array(tokenizer.token_to_id(name), ITEM).tobytes() for name in ("[CLS]", "[SEP]"))
     encode = Encoder(tokenizer)
