@@ -87,22 +87,22 @@ def write_triviaqa(folder: Path, train_questions: int, validation_questions: int
 
 
 def _draw_passages(rng: Random, number: int, unanswerable: float) -> list[Passage]:
-    """Draws passages with `number` questions in all, of which the share `unanswerable`, in [0, 1], has no answer."""
+    """Draws passages with `number` questions in all, of which the share `unanswerable`, in [0, 1], has no answer.
+
+    No two questions on a passage are worded the same.
+    """
     lacking = [i < round(number * unanswerable) for i in range(number)]
     rng.shuffle(lacking)
-    return [_draw_passage(rng, lacking[first : first + QUESTIONS]) for first in range(0, number, QUESTIONS)]
-
-
-def _draw_passage(rng: Random, lacking: list[bool]) -> Passage:
-    """Draws a passage with one question per entry of `lacking` (True: without an answer), no two worded the same."""
-    while True:
+    passages: list[Passage] = []
+    while wanted := lacking[len(passages) * QUESTIONS :][:QUESTIONS]:  # of the next passage: whether there is no answer
         scene = draw_scene(rng, ALL_TOPICS)
         events = [draw_event(rng, scene, place=0.5, social=0.3) for _ in range(rng.randint(*SENTENCES))]
         wordings = [draw_wording(rng, event, passive=0.1) for event in events]
         statements = [(*pair, sentence(*pair)) for pair in zip(events, wordings, strict=True)]
-        questions = [_question(rng, scene, statements, unanswerable) for unanswerable in lacking]
+        questions = [_question(rng, scene, statements, without_answer) for without_answer in wanted]
         if all(questions) and len({question.text for question in questions}) == len(questions):
-            return " ".join(line for *_, line in statements), questions
+            passages.append((" ".join(line for *_, line in statements), questions))
+    return passages
 
 
 def _as_squad(passages: list[Passage], version: str, split: str) -> dict:
