@@ -20,6 +20,7 @@ from stages.plumbing import commits
 from stages.plumbing.sections import Hub
 from stages.tasks.examples import Examples, decoded, is_subset, require_file
 
+COLUMNS = ("example_id", "context", "question", "answers", "starts")
 VERSIONS = {"squad1": "v1.1", "squad2": "v2.0"}
 STEMS = {"train": "train", "validation": "dev"}
 MOVED = 3  # one in so many questions of the stand-in has no answer; of SQuAD 2.0's training questions 43,498 of 130,319
@@ -114,7 +115,7 @@ def as_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.DataFra
         ValueError: there is no question; an id comes twice; an answer does not stand where its start says; or a
             question has no answer although `unanswerable` is false. The message names the question.
     """
-    frame = pd.DataFrame(list(rows), columns=["example_id", "context", "question", "answers", "starts", "article"])
+    frame = pd.DataFrame(list(rows), columns=[*COLUMNS, "article"])
     if frame.empty:
         raise ValueError(f"{where}: no question; fetch the file again")
     for row in frame.itertuples():
