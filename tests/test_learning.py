@@ -12,7 +12,8 @@ from stages.attention.bert import OperatorBertForMaskedLM, OperatorBertForSequen
 from stages.attention.configuration import configuration
 from stages.attention.operators import OPERATORS
 from stages.classification import training as finetuning
-from stages.masked_lm.masking import MaskedLMLoss, mask_tokens, sparse_targets
+from stages.masked_lm.corpus import Corpus
+from stages.masked_lm.masking import MaskedLMLoss, sparse_targets
 from stages.training.batches import batches, sorted_batches
 from stages.training.optimisation import apply_gradients, linear_rate, optimiser, stepped_rate
 from tests.toy import LENGTH, SPECIAL, TOY, VOCABULARY, pretrained, tuned, word_tokenizer
@@ -24,8 +25,8 @@ def masked(shape=(400, 100), share=0.15):
     sequences = torch.randint(5, VOCABULARY, shape)
     sequences[:, 0] = SPECIAL["[CLS]"]
     special = torch.tensor([SPECIAL["[CLS]"], SPECIAL["[SEP]"]])
-    generator = torch.Generator().manual_seed(3)
-    return sequences, *mask_tokens(sequences, share, VOCABULARY, special, SPECIAL["[MASK]"], generator)
+    corpus = Corpus(None, None, VOCABULARY, SPECIAL["[MASK]"], special)
+    return sequences, *corpus.masked(sequences, share, torch.Generator().manual_seed(3))
 
 
 def test_the_stated_share_is_chosen_and_split_80_10_10():

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from stages.classification.runs import ModelRun
 from stages.plumbing.files import FINETUNED, TASK_FOLDER, TOKENIZER
-from stages.plumbing.jobs import Job
+from stages.plumbing.run import Job
 from stages.plumbing.settings import Settings
 
 

@@ -14,9 +14,8 @@ from pydantic import SkipValidation
 from stages.benchmarks.glue import TASKS, validation_tables
 from stages.benchmarks.metrics import scores
 from stages.plumbing.files import TASK_FOLDER, TOKENIZER, read_once, write_atomically
-from stages.plumbing.jobs import Job
 from stages.plumbing.observations import Observation
-from stages.plumbing.run import Run
+from stages.plumbing.run import Job, Run
 from stages.plumbing.training_sections import Finetuning
 
 

@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 from pydantic import SkipValidation
 
 from stages.plumbing.files import SENTENCE_PAIRS
-from stages.plumbing.jobs import Job
-from stages.plumbing.run import Run
+from stages.plumbing.run import Job, Run
 from stages.plumbing.translation_sections import Layers
 
 TRANSLATION = "translation"  # the task that is no sequence task

@@ -1,4 +1,4 @@
-"""The packed corpus, and its batches, whose order is a function of the seed and the step alone."""
+"""The packed corpus, its batches, whose order is a function of the seed and the step alone, and their masks."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stages.masked_lm.masking import mask_tokens
 from stages.sequences.packing import Sequences, read_index
 from stages.training.optimisation import ORDER, derived_seed
 
@@ -40,8 +39,27 @@ class Corpus:
         )
 
     def masked(self, sequences: Tensor, share: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Calls `mask_tokens` on sequences [batch, n] with the ids of this corpus, and returns its result."""
-        return mask_tokens(sequences, share, self.vocabulary_size, self.special, self.mask_id, generator)
+        """Chooses tokens to predict, and hides them.
+
+        Of the tokens that are not special, a share (15 % in BERT) is chosen by independent coin flips; of the chosen
+        tokens, 80 % become [MASK], 10 % a random token, special ones included, and 10 % stay (Devlin et al. 2018,
+        section 3.1). All is drawn afresh for every batch, as Courtois et al.'s code does.
+
+        Args:
+            sequences: token ids [batch, n], int64, on the CPU.
+            share: probability with which a token is chosen, in [0, 1].
+            generator: gives all random numbers; it is advanced.
+
+        Returns:
+            The ids [batch, n] that the model is to see, and which tokens were chosen [batch, n], boolean.
+        """
+        uniform = torch.rand(sequences.shape, generator=generator)
+        chosen = (uniform < share) & ~torch.isin(sequences, self.special)
+        fate = torch.rand(sequences.shape, generator=generator)
+        random_tokens = torch.randint(self.vocabulary_size, sequences.shape, generator=generator)
+        inputs = torch.where(chosen & (fate < 0.8), self.mask_id, sequences)
+        inputs = torch.where(chosen & (fate >= 0.9), random_tokens, inputs)
+        return inputs, chosen
 
 
 def batch_indices(seed: int, step: int, batch_size: int, sequences: int) -> np.ndarray:

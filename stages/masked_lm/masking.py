@@ -1,9 +1,4 @@
-"""The masked-LM objective: which tokens are hidden, and the loss at those tokens alone.
-
-Of the tokens that are not special, a share (15 % in BERT) is chosen by independent coin flips; of the chosen tokens,
-80 % become [MASK], 10 % a random token, and 10 % stay (Devlin et al. 2018, section 3.1). All is drawn afresh for every
-batch, as Courtois et al.'s code does.
-"""
+"""The masked-LM loss, at the chosen tokens alone."""
 
 import torch
 from torch import Tensor, nn
@@ -11,36 +6,6 @@ from torch.nn import functional
 
 IGNORED = -100  # target of a padding position
 ROWS = 16  # rows of logits over BERT's vocabulary that fit into a core's cache
-
-
-def mask_tokens(
-    sequences: Tensor,
-    share: float,
-    vocabulary_size: int,
-    special: Tensor,
-    mask_id: int,
-    generator: torch.Generator,
-) -> tuple[Tensor, Tensor]:
-    """Chooses tokens to predict, and hides them.
-
-    Args:
-        sequences: token ids [batch, n], int64, on the CPU.
-        share: probability with which a token is chosen, in [0, 1].
-        vocabulary_size: number of ids, among all of which random tokens are drawn, special ones included.
-        special: ids that are never chosen, [CLS] and [SEP] among them.
-        mask_id: id of [MASK].
-        generator: gives all random numbers; it is advanced.
-
-    Returns:
-        The ids [batch, n] that the model is to see, and which tokens were chosen [batch, n], boolean.
-    """
-    uniform = torch.rand(sequences.shape, generator=generator)
-    chosen = (uniform < share) & ~torch.isin(sequences, special)
-    fate = torch.rand(sequences.shape, generator=generator)
-    random_tokens = torch.randint(vocabulary_size, sequences.shape, generator=generator)
-    inputs = torch.where(chosen & (fate < 0.8), mask_id, sequences)
-    inputs = torch.where(chosen & (fate >= 0.9), random_tokens, inputs)
-    return inputs, chosen
 
 
 def sparse_targets(sequences: Tensor, chosen: Tensor, multiple: int = 1) -> tuple[Tensor, Tensor]:

@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 from pydantic import SkipValidation
 
 from stages.plumbing.files import TOKENS
-from stages.plumbing.jobs import Job
-from stages.plumbing.run import Run
+from stages.plumbing.run import Job, Run
 from stages.plumbing.training_sections import Model, Pretraining
 
 
@@ -31,9 +30,13 @@ class PretrainingRun(Run):
         return f"{self.operator}-{self.size} seed {self.seed}"
 
     @property
+    def places(self) -> dict[int, str]:
+        """Where in the folder of its job the run leaves the models of `leaves`, by their steps."""
+        return {step: f"checkpoints/step-{step}" for step in self.leaves}
+
+    @property
     def job(self) -> Job:
-        """The job of this run: it reads data/tokens, and leaves a model for every step in `leaves`."""
-        return Job(self.name, self, (TOKENS,), tuple(f"checkpoints/step-{step}" for step in self.leaves))
+        return Job(self.name, self, (TOKENS,), tuple(self.places.values()))
 
 
 def length(recipe: Pretraining, sequences: int) -> int:

@@ -56,6 +56,9 @@ def built(run: PretrainingRun, vocabulary_size: int) -> OperatorBertForMaskedLM:
 class Trainer:
     """The model of a run, its optimiser and its updates, in this process.
 
+    settings: what a checkpoint must agree with: the content of the run, and the number of processes. Each process draws
+    dropout of its own, so that their number decides the result, too.
+
     Args:
         run, corpus: what is trained, and the data.
         checkpoint: the file of the run's state. It is neither read nor written here; errors name it.
@@ -63,7 +66,8 @@ class Trainer:
 
     def __init__(self, run: PretrainingRun, corpus: Corpus, checkpoint: Path):
         recipe = run.training
-        self.run, self.corpus, self._checkpoint = run, corpus, checkpoint
+        self.run, self.corpus, self.checkpoint = run, corpus, checkpoint
+        self.settings = run.content | {"processes": processes()}
         self.steps = length(recipe, len(corpus.train))
         self.model = built(run, corpus.vocabulary_size).to(device())
         self.adamw = optimiser(self.model, recipe.betas, recipe.epsilon, recipe.weight_decay)
@@ -91,59 +95,52 @@ class Trainer:
         recipe, seed, corpus = self.run.training, self.run.seed, self.corpus
         indices = batch_indices(seed, step, recipe.batch_size, len(corpus.train))
         sequences = torch.from_numpy(corpus.train[indices])
-        longest = sequences.shape[1]
         # blocks of a packed sequence in place of the sequence: at every length an update sees the same number of tokens
-        sequences = sequences.view(-1, sequence_length(recipe, step, self.steps, longest))
+        sequences = sequences.view(-1, sequence_length(recipe, step, self.steps, sequences.shape[1]))
         generator = torch.Generator().manual_seed(derived_seed(seed, MASKING, step))
         inputs, chosen = corpus.masked(sequences, recipe.mask_probability, generator)
         count = _at_least_one(int(chosen.sum()), f"step {step + 1}", "pretraining.batch_size")
         seed_torch(seed, DROPOUT, step * processes() + rank())  # one for every process, as parts of a batch differ
         self.model.train()
-        parts = (distributed.share(T) for T in (inputs, sequences, chosen))
-        total = _backward(self._loss_of, *parts, count, recipe, longest)
+        total = self._backward(*(distributed.share(T) for T in (inputs, sequences, chosen)), count)
         rate = linear_rate(step, self.steps, recipe.warmup_steps, recipe.learning_rate)
         last = step - step % recipe.checkpoint_interval
-        saved = f"step {last} in {self._checkpoint}" if last else "none"
+        saved = f"step {last} in {self.checkpoint}" if last else "none"
         where = (
             f"pre-training {self.run.name}, step {step + 1} (training sequences {', '.join(map(str, indices))}; "
             f"last good checkpoint: {saved}): loss {total / count}"
         )
         return total, count, apply_gradients(self.model, self.adamw, rate, recipe.gradient_clipping, where), rate
 
+    def _backward(self, inputs: Tensor, sequences: Tensor, chosen: Tensor, count: int) -> float:
+        """Adds the gradient of the mean loss of a batch to the parameters' `grad`, one micro-batch after another.
 
-def _backward(
-    loss_of, inputs: Tensor, sequences: Tensor, chosen: Tensor, count: int, recipe: Pretraining, longest: int
-) -> float:
-    """Adds the gradient of the mean loss of a batch to the parameters' `grad`, one micro-batch after another.
+        Args:
+            inputs, sequences: token ids after and before masking, each [batch, n]; this process's share of the batch.
+            chosen: which of them are predicted [batch, n], boolean.
+            count: number of masked tokens of the whole batch, over all processes.
 
-    Args:
-        loss_of: the loss, `Trainer._loss_of`.
-        inputs, sequences: token ids after and before masking, each [batch, n]; this process's share of the batch.
-        chosen: which of them are predicted [batch, n], boolean.
-        count: number of masked tokens of the whole batch, over all processes.
-        recipe: of pre-training; its `micro_batch_size` and `precision` are used.
-        longest: tokens of a packed sequence.
-
-    Returns:
-        The loss summed over this process's masked tokens, in nats.
-    """
-    size = max(len(inputs), 1)  # a small batch may leave a process no row
-    if recipe.micro_batch_size:  # it counts packed sequences; of shorter blocks, as many as have the same tokens
-        size = recipe.micro_batch_size * longest // inputs.shape[1]
-    multiple = COMPILED_MULTIPLE if device().type == "cuda" else 1
-    parts = list(zip(*(T.split(size) for T in (inputs, sequences, chosen)), strict=True))
-    total = torch.zeros((), device=device())
-    for i, (part, originals, hidden) in enumerate(parts):
-        batch = (part, *sparse_targets(originals, hidden, multiple))
-        with distributed.alone(loss_of) if i + 1 < len(parts) else nullcontext():  # processes exchange gradients once
-            batch = [T.to(device(), non_blocking=True) for T in batch]
-            for T in batch[1:]:
-                torch._dynamo.maybe_mark_dynamic(T, 0)  # one compiled form for all numbers of masked tokens
-            with autocast(recipe.precision):
-                loss = loss_of(*batch)
-            (loss * (processes() / count)).backward()  # `processes`, because gradients are averaged over them
-        total += loss.detach()
-    return total.item()
+        Returns:
+            The loss summed over this process's masked tokens, in nats.
+        """
+        recipe, size = self.run.training, max(len(inputs), 1)  # a small batch may leave a process no row
+        if recipe.micro_batch_size:  # it counts packed sequences; of shorter blocks, as many as have the same tokens
+            size = recipe.micro_batch_size * self.corpus.train.sequence_length // inputs.shape[1]
+        multiple = COMPILED_MULTIPLE if device().type == "cuda" else 1
+        parts = list(zip(*(T.split(size) for T in (inputs, sequences, chosen)), strict=True))
+        total = torch.zeros((), device=device())
+        for i, (part, originals, hidden) in enumerate(parts):
+            batch = (part, *sparse_targets(originals, hidden, multiple))
+            # processes exchange gradients once
+            with distributed.alone(self._loss_of) if i + 1 < len(parts) else nullcontext():
+                batch = [T.to(device(), non_blocking=True) for T in batch]
+                for T in batch[1:]:
+                    torch._dynamo.maybe_mark_dynamic(T, 0)  # one compiled form for all numbers of masked tokens
+                with autocast(recipe.precision):
+                    loss = self._loss_of(*batch)
+                (loss * (processes() / count)).backward()  # `processes`, because gradients are averaged over them
+            total += loss.detach()
+        return total.item()
 
 
 @torch.no_grad()

@@ -25,7 +25,6 @@ import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,39 +36,11 @@ from stages.plumbing import fingerprints, gpus, pool, results
 from stages.plumbing.bars import Bar
 from stages.plumbing.errors import message
 from stages.plumbing.files import RESULTS
-from stages.plumbing.run import Run
+from stages.plumbing.run import Job
 
 FOLDER = Path("data/jobs")
 # Errors that a user can mend, shown without a traceback. Writing weights to a full disk raises a SafetensorError.
 MENDABLE = (ValueError, OSError, MemoryError, SafetensorError)
-OTHER_CODE = (
-    "  its worker has loaded other code, or has other versions of libraries, than this checkout; restart the worker"
-)
-
-
-@dataclass(frozen=True)
-class Job:
-    """A call of a job function, which decides one result.
-
-    name: what progress and errors call the job.
-    settings: the first argument of the function: a Run, or a dictionary that is JSON.
-    inputs: files and folders whose content decides the result together with the settings and the code.
-    leaves: names of files and folders that the function must leave in the job's folder for this run. They are no part
-    of the fingerprint: a job that has a result is called again where one of them is missing, and a run that wants fewer
-    of them reuses the job.
-    places: by such a name, where another output of the stage keeps that file or folder (results.py).
-    """
-
-    name: str
-    settings: dict | Run
-    inputs: tuple[Path, ...]
-    leaves: tuple[str, ...] = ()
-    places: dict[str, Path] = field(default_factory=dict)
-
-    @property
-    def content(self) -> dict:
-        """The settings that decide the result, as JSON; a Run may hold others."""
-        return self.settings.content if isinstance(self.settings, Run) else self.settings
 
 
 def run(
@@ -161,7 +132,11 @@ def _finished_results(jobs: list[Job], folders: list[Path], stage: str) -> list[
 
     def result_of(job: Job, folder: Path) -> dict | None:
         try:
-            _bring_back(job, folder)
+            # a job that is missing is restored from data/results, unless another stage computes (locks) it
+            if RESULTS.exists() and not rank() and not (folder / results.RESULT).exists():
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                with suppress(Timeout), FileLock(folder.with_suffix(".lock"), blocking=False):
+                    results.bring_back(folder, job.places)
             return _finished(job, folder)
         except ValueError as error:
             if rank() == 0:
@@ -171,14 +146,6 @@ def _finished_results(jobs: list[Job], folders: list[Path], stage: str) -> list[
 
     with ThreadPoolExecutor() as threads:
         return list(threads.map(result_of, jobs, folders))
-
-
-def _bring_back(job: Job, folder: Path) -> None:
-    """Restores a job that is missing in data/jobs from data/results, unless another stage computes (locks) it."""
-    if RESULTS.exists() and not rank() and not (folder / results.RESULT).exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(Timeout), FileLock(folder.with_suffix(".lock"), blocking=False):
-            results.bring_back(folder, job.places)
 
 
 def _finished(job: Job, folder: Path) -> dict | None:
@@ -237,7 +204,8 @@ def _one(
             may have loaded other code long before; None for a worker that this stage has started.
     """
     if identity is not None and identity != fingerprints.identity(function, as_loaded=True):
-        return OTHER_CODE
+        found = "its worker has loaded other code, or has other versions of libraries, than this checkout"
+        return f"  {found}; restart the worker"
     os.chdir(directory)  # workers of a cluster were started elsewhere
     pool.use_one_thread()
     devices = gpus.visible() if devices is None else devices
@@ -254,17 +222,8 @@ def _one(
     except Exception as error:  # `run` reports it with all others: without a traceback where a user can mend it
         text = message(error)  # which appends a remedy to what it knows one for
         return f"  {text}" if isinstance(error, MENDABLE) or text != str(error) else traceback.format_exc()
-    finally:
-        _free_memory()
-
-
-def _free_memory() -> None:
-    """Hands back the memory of a finished job: models refer to themselves in cycles, the C library keeps freed memory.
-
-    A cluster takes a worker that grows to be leaking, and replaces it. What survives the collection, libraries above
-    all, is frozen, because later collections need not look at it again.
-    """
-    gc.collect()
-    gc.freeze()
-    if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):
-        library.malloc_trim(0)
+    finally:  # a cluster takes a worker whose memory grows to be leaking, and replaces it
+        gc.collect()  # models refer to themselves in cycles
+        gc.freeze()  # what survives, libraries above all, later collections need not look at again
+        if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):
+            library.malloc_trim(0)  # the C library keeps freed memory

@@ -20,6 +20,7 @@ from stages.masked_lm.steps import Trainer, validate
 from stages.plumbing.bars import Bar
 from stages.plumbing.files import temporary_sibling, write_table
 from stages.plumbing.jobs import processes, rank
+from stages.plumbing.results import CHECKPOINT
 from stages.pretraining.probes import Probes
 from stages.training import checkpoints, distributed
 from stages.training.machine import Pace, peak
@@ -53,9 +54,9 @@ def train(run: PretrainingRun, tokens: Path, folder: Path, live: Path) -> dict:
         ValueError: the run diverges, it ends before a step of `run.leaves`, or the checkpoint is of other settings.
     """
     distributed.join()
-    corpus, path = Corpus.of(tokens), folder / "checkpoint.safetensors"
+    corpus, path = Corpus.of(tokens), folder / CHECKPOINT
     trainer = Trainer(run, corpus, path)
-    places = {step: folder / "checkpoints" / f"step-{step}" for step in run.leaves}
+    places = {step: folder / name for step, name in run.places.items()}
     if places and max(places) > trainer.steps:
         raise ValueError(
             f"convergence.steps: {max(places)} is after the last of the {trainer.steps} steps of pre-training"
@@ -64,33 +65,18 @@ def train(run: PretrainingRun, tokens: Path, folder: Path, live: Path) -> dict:
         checkpoints.clear(folder)
     progress = {"step": 0, "log": [], "seconds": 0.0, "since_evaluation": [0.0, 0]}
     if path.exists():
-        progress = checkpoints.load(path, trainer.model, trainer.adamw, _with_processes(run)) or progress
+        progress = checkpoints.load(path, trainer.model, trainer.adamw, trainer.settings) or progress
     distributed.require_equal(progress["step"], f"{path}: the step of the checkpoint")
     missing = {step: place for step, place in places.items() if step <= progress["step"] and not place.exists()}
-    if missing:
-        _recompute(Trainer(run, corpus, path), missing)
-    _train(trainer, progress, places, path, live)
+    if missing:  # all that is random depends on seed and step alone: these models are equal to those of the first time
+        again = Trainer(run, corpus, path)
+        _save(again.model, missing.get(0))
+        for step in Bar(range(max(missing)), f"{run.name}, again", leave=False, silent=bool(rank())):
+            again.advance(step)
+            _save(again.model, missing.get(step + 1))
+    _train(trainer, progress, places, live)
     _save(trainer.model, folder / "model")
     return {"log": progress["log"], "seconds": progress["seconds"]}
-
-
-def _with_processes(run: PretrainingRun) -> dict:
-    """Returns the settings that a checkpoint must agree with: the run's, and the number of processes.
-
-    Each process draws dropout of its own, so that their number decides the result.
-    """
-    return run.content | {"processes": processes()}
-
-
-def _recompute(trainer: Trainer, places: dict[int, Path]) -> None:
-    """Trains a new model up to the last step of `places`, and saves it after each of these steps.
-
-    As all that is random depends on seed and step alone, these models are equal to those of the first time.
-    """
-    _save(trainer.model, places.get(0))
-    for step in Bar(range(max(places)), f"{trainer.run.name}, again", leave=False, silent=bool(rank())):
-        trainer.advance(step)
-        _save(trainer.model, places.get(step + 1))
 
 
 def _save(model, place: Path | None) -> None:
@@ -100,12 +86,12 @@ def _save(model, place: Path | None) -> None:
             model.save_pretrained(temporary)
 
 
-def _train(trainer: Trainer, progress: dict, places: dict[int, Path], path: Path, live: Path) -> None:
+def _train(trainer: Trainer, progress: dict, places: dict[int, Path], live: Path) -> None:
     """Trains from `progress["step"]` to the end, and keeps `progress`, which `train` makes, up to date.
 
     At the recipe's intervals it evaluates, which adds an entry to the log and to the table `live`, and saves the state
-    in `path`. After the steps in `places` it saves the model there. progress["since_evaluation"] is the sum of losses
-    in nats and the number of masked tokens since the last evaluation.
+    in the checkpoint. After the steps in `places` it saves the model there. progress["since_evaluation"] is the sum of
+    losses in nats and the number of masked tokens since the last evaluation.
     """
     run, model, steps, corpus = trainer.run, trainer.model, trainer.steps, trainer.corpus
     recipe, longest = run.training, corpus.train.sequence_length
@@ -144,7 +130,7 @@ def _train(trainer: Trainer, progress: dict, places: dict[int, Path], path: Path
             losses = distributed.gathered(losses)
             progress |= {"step": done, "seconds": time.perf_counter() - started, "since_evaluation": [losses, count]}
             if rank() == 0:
-                checkpoints.save(path, model, trainer.adamw, _with_processes(run), progress)
+                checkpoints.save(trainer.checkpoint, model, trainer.adamw, trainer.settings, progress)
 
 
 def show_curves(table: Path, run: PretrainingRun, log: list[dict], last: bool) -> None:

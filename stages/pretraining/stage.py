@@ -18,12 +18,20 @@ from pathlib import Path
 
 from stages.masked_lm.run import PretrainingRun
 from stages.plumbing import jobs, observations
-from stages.plumbing.files import CHECKPOINTS, LIVE, PRETRAINED, TOKENIZER, TOKENS, place, temporary_sibling
+from stages.plumbing.files import (
+    CHECKPOINTS,
+    LIVE,
+    PRETRAINED,
+    TOKENIZER,
+    TOKENS,
+    checkpoint,
+    place,
+    pretrained,
+    temporary_sibling,
+)
 from stages.plumbing.model_folders import card, complete
 from stages.plumbing.observations import Observation
 from stages.plumbing.settings import REFERENCE, Settings
-
-LOSSES = ("training_loss", "validation_loss")
 
 
 def pretrain(run: PretrainingRun, folder: Path) -> dict:
@@ -43,16 +51,20 @@ def rows(run: PretrainingRun, log: list[dict]) -> list[Observation]:
             condition=f"step={entry['step']}",
             metric=metric,
             pretraining_seed=run.seed,
-            value=value,
+            value=(entry | entry["probes"])[metric],
             n=entry["masked_tokens"] if metric == "validation_loss" else None,
         )
         for entry in log
-        for metric, value in ({name: entry[name] for name in LOSSES} | entry["probes"]).items()
+        for metric in ("training_loss", "validation_loss", *entry["probes"])
     ]
 
 
 def planned(settings: Settings, models: list[tuple[str, str]]) -> list[PretrainingRun]:
-    """Lists one run for every (operator, size) of `models` and every seed of `pretraining.seeds`."""
+    """Lists one run for every (operator, size) of `models` and every seed of `pretraining.seeds`.
+
+    A run leaves the models after the steps of `convergence`; one of the reference operator also its initial weights,
+    those after step 0, which fine-tuning takes as its baseline.
+    """
     return [
         PretrainingRun(
             operator=operator,
@@ -61,24 +73,24 @@ def planned(settings: Settings, models: list[tuple[str, str]]) -> list[Pretraini
             variant=settings.variant(operator),
             seed=seed,
             training=settings.pretraining,
-            leaves=steps_left(settings, operator),
+            leaves=(0,) * (operator == REFERENCE) + settings.convergence.steps,
         )
         for operator, size in models
         for seed in settings.pretraining.seeds
     ]
 
 
-def described(run: PretrainingRun, step: int, log: list[dict], folder: Path) -> str:
-    """Words the card of the model that a run had after some step.
+def publish(run: PretrainingRun, log: list[dict], source: Path, step: int, output: Path, final: Path) -> None:
+    """Copies a model out of the folder of its job, and adds the tokenizer and a card.
+
+    The card has the last validation loss measured at that step or before, if any.
 
     Args:
-        run: the run.
+        run, log: the run that trained the model, and its log, as `loop.train` returns it.
+        source: the model's folder within the folder of the job.
         step: number of updates after which the model was saved; 0 for the initial weights.
-        log: of the run, as `loop.train` returns it.
-        folder: where the model will stand.
-
-    Returns:
-        The text of README.md, with the last validation loss measured at that step or before, if any.
+        output: the folder to write, under a temporary name.
+        final: the name that `output` will have in the end, for the card.
     """
     text = (
         f"A masked-language model of {run.model.layers} layers, width {run.model.hidden} and {run.model.heads} heads "
@@ -92,29 +104,9 @@ def described(run: PretrainingRun, step: int, log: list[dict], folder: Path) -> 
         for last in before[-1:]
     }
     title = f"BERT with {run.operator} attention"
-    return card(folder, title, text, run.operator, run.variant, "fill-mask", measured)
-
-
-def publish(run: PretrainingRun, log: list[dict], source: Path, step: int, output: Path, final: Path) -> None:
-    """Copies a model out of the folder of its job, and adds tokenizer and card.
-
-    Args:
-        run, log: the run that trained the model, and its log, as `loop.train` returns it.
-        source: the model's folder within the folder of the job.
-        step: number of updates after which the model was saved.
-        output: the folder to write, under a temporary name.
-        final: the name that `output` will have in the end, for the card.
-    """
+    text = card(final, title, text, run.operator, run.variant, "fill-mask", measured)
     shutil.copytree(source, output, copy_function=place)
-    complete(output, TOKENIZER, run.model.positions, described(run, step, log, final))
-
-
-def steps_left(settings: Settings, operator: str) -> tuple[int, ...]:
-    """Returns the steps after which a run saves its model, in addition to the last: those of section `convergence`.
-
-    For the reference operator they include 0, the initial weights, which fine-tuning takes as its baseline.
-    """
-    return (0,) * (operator == REFERENCE) + settings.convergence.steps
+    complete(output, TOKENIZER, run.model.positions, text)
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
@@ -126,11 +118,11 @@ def main(settings: Settings, operator: str | None = None, size: str | None = Non
     name = f"{operator}-{size}"
     with temporary_sibling(PRETRAINED / name) as models, temporary_sibling(CHECKPOINTS / name) as earlier:
         for run, (folder, result) in done:
-            seed, log = f"seed-{run.seed}", result["log"]
-            publish(run, log, folder / "model", log[-1]["step"], models / seed, PRETRAINED / name / seed)
-            for step in run.leaves:
-                part = Path(seed, f"step-{step}")
-                publish(run, log, folder / "checkpoints" / part.name, step, earlier / part, CHECKPOINTS / name / part)
+            log, final = result["log"], pretrained(operator, size, run.seed)
+            publish(run, log, folder / "model", log[-1]["step"], models / final.name, final)
+            for step, part in run.places.items():
+                final = checkpoint(operator, size, run.seed, step)
+                publish(run, log, folder / part, step, earlier / final.relative_to(CHECKPOINTS / name), final)
     losses = [row for run, (_, result) in done for row in rows(run, result["log"])]
     observations.write(observations.FOLDER / f"pretraining-{name}.csv", losses)
     return {"seconds_of_jobs": round(sum(result["seconds"] for _, (_, result) in done), 1)}
