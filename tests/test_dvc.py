@@ -111,6 +111,18 @@ def packages() -> list[tuple[str, Path, set[str]]]:
     ]
 
 
+def test_no_module_takes_from_a_package_what_is_no_module_as_no_fingerprint_covers_its_init():
+    for file in (ROOT / "stages").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                base = file.parents[node.level - 1] if node.level else ROOT
+                package = base.joinpath(*(node.module or "").split("."))
+                if package.is_dir():
+                    assert all((package / f"{alias.name}.py").exists() for alias in node.names), (file, package)
+            elif isinstance(node, ast.Import):
+                assert not any(ROOT.joinpath(*alias.name.split(".")).is_dir() for alias in node.names), file
+
+
 def test_a_stage_imports_no_other_stage_and_what_is_shared_imports_no_stage():
     for folder, file, imported in packages():
         if not folder.startswith(("tools", "studies")):

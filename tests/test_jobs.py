@@ -152,11 +152,12 @@ def test_what_a_stage_has_handed_on_is_a_finished_job_where_data_jobs_is_not_the
 
 
 def package(folder: Path) -> dict[str, Path]:
-    """A repository of five modules: `job` imports `near` at its top, which imports `far` inside a function."""
+    """A repository of six modules: `job` imports `near`, that imports `beside` and, in a function, `far`."""
     texts = {
         "plumbing/files": "",
         "work/job": "from stages.work import near\nfrom stages.plumbing import files\n",
-        "work/near": "def f():\n    import stages.lib.far\n",
+        "work/near": "from . import beside\ndef f():\n    import stages.lib.far\n",
+        "work/beside": "",
         "lib/far": "",
         "lib/other": "",
     }
@@ -167,7 +168,9 @@ def package(folder: Path) -> dict[str, Path]:
     return {name.split("/")[1]: folder / "stages" / f"{name}.py" for name in texts}
 
 
-@pytest.mark.parametrize(("edited", "changes"), [("job", True), ("near", True), ("far", True), ("other", False)])
+@pytest.mark.parametrize(
+    ("edited", "changes"), [("job", True), ("near", True), ("beside", True), ("far", True), ("other", False)]
+)
 def test_an_edit_of_what_a_module_imports_changes_its_digest_and_no_other_edit_does(
     edited, changes, tmp_path, monkeypatch
 ):

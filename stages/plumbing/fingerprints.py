@@ -41,13 +41,13 @@ def closure(source: Path) -> frozenset[Path]:
 def imported(source: Path) -> frozenset[Path]:
     """Finds the files of this repository that `source` itself imports, at its top or inside its functions.
 
-    The plumbing and the `__init__.py` of packages are left out.
+    The plumbing and the `__init__.py` of packages are left out; a test sees to it that nobody takes a name from these.
     """
     modules = set()
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module:
+        if isinstance(node, ast.ImportFrom):
             above = source.relative_to(ROOT).parts[: -node.level] if node.level else ()
-            module = ".".join((*above, node.module))
+            module = ".".join(filter(None, (*above, node.module)))  # `from . import NAME` has none
             modules |= {module, *(f"{module}.{alias.name}" for alias in node.names)}  # the name may be a module
         elif isinstance(node, ast.Import):
             modules |= {alias.name for alias in node.names}
