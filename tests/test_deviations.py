@@ -14,7 +14,16 @@ from stages.plumbing.settings import Settings
 from stages.plumbing.training_sections import Finetuning, Pretraining, QuestionAnswering
 from stages.plumbing.translation_sections import TranslationProtocol
 from stages.report import deviations, frames, open_items
-from stages.report.deviations import AS_STATED, DIFFERS, DIFFERS_FROM_CODE, NO_EFFECT, NOT_STATED, UNKNOWN
+from stages.report.deviations import (
+    AS_FOLLOWED,
+    AS_STATED,
+    DIFFERS,
+    DIFFERS_FROM_CODE,
+    DIFFERS_FROM_FOLLOWED,
+    NO_EFFECT,
+    NOT_STATED,
+    UNKNOWN,
+)
 from tests.toy_settings import leaves, other
 
 ROOT = Path(__file__).parents[1]
@@ -95,6 +104,18 @@ VERDICTS = [  # scale, key, source
 @pytest.mark.parametrize(("scale", "key", "source", "verdict"), VERDICTS)
 def test_a_setting_is_judged_by_what_the_source_has_of_it(scale, key, source, verdict):
     assert row(params(scale), key, source)["verdict"] == verdict
+
+
+@pytest.mark.parametrize("key", ["train_pairs", "held_out_pairs"])
+@pytest.mark.parametrize(("protocol", "source"), [("blog", "hadamard_blog"), ("draft", "aop")])
+def test_all_sentence_pairs_are_those_of_a_source_only_where_its_dataset_is_read(protocol, source, key):
+    settings, place = params("courtois"), f"translation.protocols.{protocol}.{key}"
+    assert row(settings, place, source)["verdict"] in (AS_STATED, AS_FOLLOWED)
+    other = deepcopy(settings)
+    other["translation"]["protocols"][protocol]["hub"]["repository"] = "another/dataset"
+    settings["data"]["source"] = "files"
+    for otherwise in (other, settings):
+        assert row(otherwise, place, source)["verdict"] in (DIFFERS, DIFFERS_FROM_FOLLOWED)
 
 
 def test_the_papers_own_values_are_as_stated():

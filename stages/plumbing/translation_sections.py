@@ -41,9 +41,9 @@ HUB = {  # the datasets that the sources of the two protocols train on
         "revision": "b199e406369ec1b7634206d3ded5ba45de2fe696",
     },
 }
-ALL = Stated(  # null is T's "all" only where pairs come from the hub, between T's languages
-    "data", None, also=("data.source", "translation.protocols.blog.source", "translation.protocols.blog.target")
-)
+# Null is a source's "all" only where the pairs are those of its dataset on the hub, and in T between its languages
+BLOG_PAIRS = ("data.source", *(f"translation.protocols.blog.{name}" for name in ("hub", "source", "target")))
+DRAFT_PAIRS = ("data.source", "translation.protocols.draft.hub")
 
 
 class TranslationProtocol(Layers):
@@ -74,9 +74,11 @@ class TranslationProtocol(Layers):
         V=Stated("data", HUB["draft"]),
     )
     train_pairs: Count | None = key(
-        "Training pairs", T=ALL, V=Stated("data", None, also=("data.source", "translation.protocols.draft.hub"))
+        "Training pairs", T=Stated("data", None, also=BLOG_PAIRS), V=Stated("data", None, also=DRAFT_PAIRS)
     )
-    held_out_pairs: Count | None = key("Pairs held out", T=ALL, D=Stated("evaluation.data", None))
+    held_out_pairs: Count | None = key(
+        "Pairs held out", T=Stated("data", None, also=BLOG_PAIRS), D=Stated("evaluation.data", None, also=DRAFT_PAIRS)
+    )
     vocabulary: Literal["separate", "shared"]
     vocabulary_size: Annotated[int, Field(ge=100, le=65_536)] = key(  # ids are stored as uint16
         "Translation, vocabulary size", T=Stated("vocabulary_size", 8000), V="vocabulary_size"
