@@ -171,8 +171,11 @@ def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
 
     def loss_of(indices: np.ndarray) -> torch.Tensor:
         with autocast(run.training.precision):
-            logits = _logits(model, examples, indices)
-        return _loss(logits.float(), torch.from_numpy(examples.labels[indices]).to(device()))
+            logits = _logits(model, examples, indices).float()
+        labels = torch.from_numpy(examples.labels[indices]).to(device())
+        if logits.shape[-1] == 1:
+            return functional.mse_loss(logits.squeeze(-1), labels.float())
+        return functional.cross_entropy(logits, labels)
 
     train_epochs(model, examples.lengths, run, loss_of)
 
@@ -203,13 +206,6 @@ def train_epochs(
             rate, where = scheduled_rate(recipe, step, steps, warmup), f"fine-tuning {run.name}, step {step + 1}"
             update(model, adamw, loss_of(indices), rate, recipe.gradient_clipping, where)
             step += 1
-
-
-def _loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy of logits [n, classes] and labels [n]; mean squared error where there is a single output."""
-    if logits.shape[-1] == 1:
-        return functional.mse_loss(logits.squeeze(-1), labels.float())
-    return functional.cross_entropy(logits, labels)
 
 
 def _logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:

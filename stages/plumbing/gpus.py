@@ -56,27 +56,20 @@ def take(gpus: tuple[str, ...]) -> FileLock:
     It must come before any library is loaded that asks for a GPU, since the variable is read then, and only once.
     Every worker locks a numbered place on its GPU; place 0 of every GPU is tried first, then place 1 of every GPU. The
     lock is returned, and holds until the process ends. gpus: at least one identifier, as `visible` returns them.
+
+    Raises:
+        ValueError: another user could write to the folder of the locks, or something else stands in its place.
     """
-    folder = private_folder()
+    above = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    folder = Path(above) / f"fewer-attention-weights-{os.getuid()}"  # for what this user's processes share here
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    status = folder.lstat()  # of a link itself, not of where it leads
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
+        raise ValueError(f"{folder}: not a folder that is this user's alone; delete it, or set XDG_RUNTIME_DIR")
     for place, gpu in ((place, gpu) for place in count() for gpu in gpus):
         lock = FileLock(folder / f"gpu-{gpu}-{place}.lock")
         with suppress(Timeout):
             lock.acquire(blocking=False)
             os.environ["CUDA_VISIBLE_DEVICES"] = gpu
             return lock
-
-
-def private_folder() -> Path:
-    """Makes, where it is missing, and returns the folder for what this user's processes share on one machine.
-
-    Raises:
-        ValueError: another user could write there, too, or something else stands in its place.
-    """
-    above = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    folder = Path(above) / f"fewer-attention-weights-{os.getuid()}"
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
-    status = folder.lstat()  # of a link itself, not of where it leads
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
-        raise ValueError(f"{folder}: not a folder that is this user's alone; delete it, or set XDG_RUNTIME_DIR")
-    return folder

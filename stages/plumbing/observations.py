@@ -94,34 +94,29 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
 
 
 def provenance() -> dict:
-    """Returns when and on what a run begins, as JSON: a part of its record, data/runs/NAME.json."""
+    """Returns when and on what a run begins, as JSON: a part of its record, data/runs/NAME.json.
+
+    Its commit is that of the working tree, with `-modified` where CODE differs from it; `unknown` where Git fails.
+    """
+    try:
+        commit = _git("rev-parse", "HEAD").strip()
+        commit += "-modified" if _git("status", "--porcelain", "--", *CODE) else ""
+    except (OSError, subprocess.CalledProcessError):
+        commit = "unknown"
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    processors = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return {
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _commit(),
+        "commit": commit,
         "python": platform.python_version(),
         "packages": {package: metadata.version(package) for package in PACKAGES},
         "system": platform.platform(),
-        "processor": _processor(),
+        "processor": processors[0] if processors else platform.processor() or platform.machine(),
         "device": ", ".join(gpus.names()) or "CPU",
         "cores": joblib.cpu_count(),
     }
 
 
-def _commit() -> str:
-    """The Git commit of the working tree, with `-modified` where CODE differs from it; `unknown` where Git fails."""
-    try:
-        commit = _git("rev-parse", "HEAD").strip()
-        return f"{commit}-modified" if _git("status", "--porcelain", "--", *CODE) else commit
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-
-
 def _git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()

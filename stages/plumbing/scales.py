@@ -29,7 +29,8 @@ def read(scale: str) -> str:
     if scale != COMPLETE:
         base, changes = (yaml.compose("\n".join(file), Loader=yaml.SafeLoader) for file in (lines, changed))
         head = (0, base.start_mark.line, changed[: changes.start_mark.line])
-        # from the last line to the first, so that the numbers of the lines above stay right
+        # from the last line to the first, so that the numbers of the lines above stay right; keys that are new at one
+        # place come in the order of their text, so that those of an inner section, indented further, stay inside it
         for start, end, replacement in sorted([head, *_changes(base, changes, lines, changed)], reverse=True):
             lines[start:end] = replacement
     return "\n".join(lines) + "\n"

@@ -7,7 +7,6 @@ is drawn by step (optimisation.py), that is the entire state: a resumed run cont
 
 import hashlib
 import json
-import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +14,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from stages.plumbing.files import temporary_sibling
+from stages.plumbing.files import delete, temporary_sibling
 
 
 def save(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict, progress: dict) -> None:
@@ -63,7 +62,15 @@ def load(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
             state, tensors = file.metadata(), {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
             if state.pop("sha256") != _digest(tensors, state):
                 raise KeyError("its content is not what was saved")
-            _require_equal(path, json.loads(state["run"]), json.loads(json.dumps(run)))  # JSON has lists for tuples
+            there, here = json.loads(state["run"]), json.loads(json.dumps(run))  # JSON has lists for tuples
+            there, here = (
+                pd.json_normalize(settings).to_dict("records")[0] for settings in (there, here)
+            )  # keys a.b.c
+            if differing := [key for key in sorted(there | here) if there.get(key) != here.get(key)]:
+                lines = "\n".join(f"  {key}: {there.get(key)} there, {here.get(key)} here" for key in differing)
+                raise ValueError(
+                    f"{path}: the checkpoint of a run with other settings; delete it to begin anew\n{lines}"
+                )
             for name, parameter in model.named_parameters():
                 parameter.copy_(tensors[f"parameter.{name}"])
                 prefix = f"optimiser.{name}."
@@ -93,16 +100,4 @@ def clear(folder: Path) -> None:
     The caller holds the lock of the job, so that nobody is writing them.
     """
     for temporary in (*folder.glob(".*"), *folder.glob("checkpoints/.*")):
-        if temporary.is_dir():
-            shutil.rmtree(temporary)
-        else:
-            temporary.unlink()
-
-
-def _require_equal(path: Path, saved: dict, run: dict) -> None:
-    """Raises ValueError, which lists the settings that differ, unless the saved ones are equal to the run's."""
-    saved, run = (pd.json_normalize(settings).to_dict("records")[0] for settings in (saved, run))  # keys as a.b.c
-    differing = [key for key in sorted(saved | run) if saved.get(key) != run.get(key)]
-    if differing:
-        lines = "\n".join(f"  {key}: {saved.get(key)} there, {run.get(key)} here" for key in differing)
-        raise ValueError(f"{path}: the checkpoint of a run with other settings; delete it to begin anew\n{lines}")
+        delete(temporary)
