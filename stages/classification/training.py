@@ -33,10 +33,11 @@ from stages.training.optimisation import (
     autocast,
     derived_seed,
     device,
+    linear_rate,
     optimiser,
     require_finite,
-    scheduled_rate,
     seed_torch,
+    stepped_rate,
     update,
 )
 
@@ -203,7 +204,11 @@ def train_epochs(
     for epoch in range(recipe.epochs):
         for indices in batches(lengths, recipe.batch_size, derived_seed(seed, ORDER, epoch)):
             seed_torch(seed, DROPOUT, step)
-            rate, where = scheduled_rate(recipe, step, steps, warmup), f"fine-tuning {run.name}, step {step + 1}"
+            if recipe.schedule == "linear":
+                rate = linear_rate(step, steps, warmup, recipe.learning_rates[0])
+            else:
+                rate = stepped_rate(step, steps, warmup, recipe.learning_rates)
+            where = f"fine-tuning {run.name}, step {step + 1}"
             update(model, adamw, loss_of(indices), rate, recipe.gradient_clipping, where)
             step += 1
 

@@ -63,16 +63,6 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-def _in_repositories(hubs: list[dict], expected: list[str]) -> bool:
-    """Whether every repository of `corpus.hub` is one of those expected, which hold the same corpus."""
-    return {hub["repository"] for hub in hubs} <= set(expected)
-
-
-def _by_repositories(hubs: list[dict], expected: list[str]) -> bool:
-    """Whether the repositories of `corpus.hub` are those expected, in any order and at any revision."""
-    return equal([hub["repository"] for hub in hubs], expected)
-
-
 class Data(Record):
     source: Literal["embedded", "files", "hub"] = key(
         "Where the data come from",
@@ -124,12 +114,16 @@ class Corpus(Record):
     hub: Several[CorpusHub] = key(
         "Corpus on the hub",
         only={"data.source": "hub"},
-        C=Stated(
+        C=Stated(  # either of the two, which hold the same corpus
             "pretraining_data.corpus.dataset_name",
             ["mcrts/OSCAR-2301_en_30M", "oscar-corpus/OSCAR-2301"],
-            _in_repositories,
+            lambda hubs, expected: {hub["repository"] for hub in hubs} <= {*expected},
         ),
-        K=Stated("pretraining_data.corpora", ["rojagtap/bookcorpus", "wikimedia/wikipedia"], _by_repositories),
+        K=Stated(  # both, in any order and at any revision
+            "pretraining_data.corpora",
+            ["rojagtap/bookcorpus", "wikimedia/wikipedia"],
+            lambda hubs, expected: equal([hub["repository"] for hub in hubs], expected),
+        ),
     )
 
 

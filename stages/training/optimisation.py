@@ -15,7 +15,6 @@ import torch
 from torch import nn
 
 from stages.attention.base import SelfAttention
-from stages.plumbing.training_sections import Finetuning
 
 # what a seed is for; draws for one purpose never move those for another
 INITIALISATION, ORDER, MASKING, DROPOUT = range(4)
@@ -94,13 +93,6 @@ def stepped_rate(step: int, steps: int, warmup: int, rates: tuple[float, ...]) -
     """
     rate = rates[min(len(rates) * step // steps, len(rates) - 1)]
     return rate * step / warmup if step < warmup else rate
-
-
-def scheduled_rate(recipe: Finetuning, step: int, steps: int, warmup: int) -> float:
-    """Returns the rate of update `step` (from 0) of `steps` by the `schedule` of a recipe; `warmup` is in updates."""
-    if recipe.schedule == "linear":
-        return linear_rate(step, steps, warmup, recipe.learning_rates[0])
-    return stepped_rate(step, steps, warmup, recipe.learning_rates)
 
 
 def update(
