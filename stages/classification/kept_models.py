@@ -1,14 +1,11 @@
-"""The fine-tuned models that stage `finetuning` keeps for other stages, and the runs by which these evaluate them.
-
-On disk: data/finetuning/PROTOCOL-OPERATOR-SIZE/TASK-pretraining-SEED-finetuning-SEED.
-"""
+"""The fine-tuned models that stage `finetuning` keeps for other stages, and the runs by which these evaluate them."""
 
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
 from stages.classification.runs import ModelRun
-from stages.plumbing.files import FINETUNED, TASK_FOLDER, TOKENIZER
+from stages.plumbing.files import TASK_FOLDER, TOKENIZER, finetuned
 from stages.plumbing.run import Job
 from stages.plumbing.settings import Settings
 
@@ -34,11 +31,6 @@ class EvaluationRun(ModelRun):
 AnyEvaluation = TypeVar("AnyEvaluation", bound=EvaluationRun)
 
 
-def _model_folder(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:
-    """Returns the folder of one model. model: its protocol, operator and size; task: the one it is fine-tuned on."""
-    return FINETUNED / "-".join(model) / f"{task}-pretraining-{pretraining_seed}-finetuning-{seed}"
-
-
 def kept(settings: Settings, model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path | None:
     """Returns the folder in which stage finetuning keeps a model, or None where it keeps no such model.
 
@@ -53,7 +45,7 @@ def kept(settings: Settings, model: tuple[str, str, str], task: str, pretraining
     """
     evaluated = task in (*settings.noise.tasks, *settings.cross_domain.tasks) and task in settings.tasks.names
     trained = model[0] in settings.protocols and seed in settings.finetuning[model[0]].seeds
-    return _model_folder(model, task, pretraining_seed, seed) if evaluated and trained else None
+    return finetuned(model, task, pretraining_seed, seed) if evaluated and trained else None
 
 
 def planned(
@@ -83,7 +75,7 @@ def planned(
         columns = {"stage": stage} | dict(zip(("protocol", "operator", "size"), model, strict=True))
         shared = {"columns": columns, "maximum_length": recipe.maximum_length, "precision": recipe.precision} | further
         trained = product(tasks, settings.pretraining.seeds, recipe.seeds)
-        folders = {str(_model_folder(model, *training)): training for training in trained}
+        folders = {str(finetuned(model, *training)): training for training in trained}
         plan += [
             kind(**{"evaluated_on": (task,)} | shared, folder=folder, task=task, pretraining_seed=number, seed=seed)
             for folder, (task, number, seed) in sorted(folders.items())

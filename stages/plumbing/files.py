@@ -53,6 +53,11 @@ def checkpoint(operator: str, size: str, seed: int, step: int) -> Path:
     return CHECKPOINTS / f"{operator}-{size}" / f"seed-{seed}" / f"step-{step}"
 
 
+def finetuned(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:
+    """The folder of a fine-tuned model. model: its protocol, operator and size; task: the one it is fine-tuned on."""
+    return FINETUNED / "-".join(model) / f"{task}-pretraining-{pretraining_seed}-finetuning-{seed}"
+
+
 @contextmanager
 def temporary_sibling(path: Path) -> Iterator[Path]:
     """Yields a free path next to `path`; the file or folder that the body makes there then replaces `path`.

@@ -52,26 +52,24 @@ def finished(settings: Settings, *names: str) -> list[str]:
     Edited code and original data do not count here; `dvc status` compares them as well, and takes its time.
     """
     stages = yaml.load(LOCK.read_text(), _Lock)["stages"] if LOCK.exists() else {}
-    present = settings.model_dump(mode="json", exclude_unset=True)
     written = {out["path"]: out["md5"] for stage in stages.values() for out in stage.get("outs", [])}
-    return [name for name in names if name in stages and _is_finished(stages[name], present, written)]
+    present = settings.model_dump(mode="json", exclude_unset=True)
 
+    def value(key: str) -> Any:  # of a key such as `data.root`; None where there is no such key
+        section = present
+        for part in key.split("."):
+            section = section.get(part) if isinstance(section, dict) else None
+        return section
 
-def _is_finished(stage: dict, present: dict, written: dict[str, str]) -> bool:
-    """Judges an entry of dvc.lock by today's parameters and by the MD5 of every output in dvc.lock, by its path."""
-    used = stage.get("params", {}).get("params.yaml", {})
-    return (
-        all(_value(present, key) == value for key, value in used.items())
-        and all(written.get(dep["path"], dep["md5"]) == dep["md5"] for dep in stage.get("deps", []))
-        and all(Path(out["path"]).exists() for out in stage.get("outs", []))
-    )
+    def is_finished(stage: dict) -> bool:
+        used = stage.get("params", {}).get("params.yaml", {})
+        return (
+            all(value(key) == recorded for key, recorded in used.items())
+            and all(written.get(dep["path"], dep["md5"]) == dep["md5"] for dep in stage.get("deps", []))
+            and all(Path(out["path"]).exists() for out in stage.get("outs", []))
+        )
 
-
-def _value(section: Any, key: str) -> Any:
-    """What nested dictionaries have at a key such as `data.root`; None where there is no such key."""
-    for part in key.split("."):
-        section = section.get(part) if isinstance(section, dict) else None
-    return section
+    return [name for name in names if name in stages and is_finished(stages[name])]
 
 
 def report(settings: Settings, name: str) -> None:
