@@ -20,10 +20,10 @@ NOTHING = "no results released"
 def answer(summaries: pd.DataFrame, settings) -> Drawing:
     """Draws the figure of the first screen: the difference in GLUE score by operator and size, with what each saves.
 
-    summaries: of `inputs.summaries`. This run's differences are drawn only if its scores are known not to be at chance.
+    summaries: of `inputs.summaries`. This run's differences are drawn only if none of its scores may be at chance.
     """
-    rows = inputs.contrasts(quantity="score", at=GLUE_SCORE)
-    if of_run(settings, summaries)["at_chance"] != 0:  # some are, or it is not known (None)
+    rows, facts = inputs.contrasts(quantity="score", at=GLUE_SCORE), of_run(settings, summaries)
+    if facts["at_chance"] or facts["chance_unknown"]:
         rows = select(rows, source=RELEASED)
     columns = ["operator", "size", "source", "difference", "low", "high", "saved_percent"]
     frame = pd.DataFrame(marks(rows, summaries), columns=columns).astype({"saved_percent": float})

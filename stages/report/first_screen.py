@@ -59,6 +59,7 @@ def matrix(settings, summaries: pd.DataFrame) -> list[dict]:
     losses = select(compared, quantity="loss", source="reproduced", size=size)
     steps = select(inputs.read("milestones"), source=RELEASED, milestone="plateau_end_step", size=BIGGEST)
     elsewhere = select(frames.transfer(inputs.read("transfer")), metric="elsewhere", size=size)
+    matrices = f"transfer_matrices-{settings.protocols[0]}-{size}"  # the means are over all protocols: the first stands
     speeds = inputs.read("speed")
     # `stock` names the precision of a stock BERT, which is no operator of ours
     speeds = select(speeds[speeds["stock"].isna()], metric="tokens_per_second", size=size)
@@ -76,7 +77,7 @@ def matrix(settings, summaries: pd.DataFrame) -> list[dict]:
                     *_studied(operator, "learns", studies),
                 ],
                 "noise": _noise(select(compared, quantity="lost_noise", arm=operator, size=size)),
-                "transfer": _beside_original("transfer", operator, elsewhere, THIS_RUN, "transfer_matrices"),
+                "transfer": _beside_original("transfer", operator, elsewhere, THIS_RUN, matrices),
                 "time": _beside_original("time", operator, speeds, THIS_RUN, "training_speed"),
             },
         }
@@ -201,9 +202,9 @@ def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
 
     tuned: whether it has scores of fine-tuned models. strange: its models of sizes that no paper has. averaged: whether
     it has GLUE scores. scores: how many of these, or else of columns, are judged. at_chance: how many of these are at
-    chance; None if unknown. chance_tasks: columns in which all are. untrained, pretrained: GLUE score, times 100, of
-    the original without and with pre-training, or None. beaten: GLUE score, a fraction, of words and their overlap
-    where it beats all operators, else None.
+    chance; chance_unknown: of how many that is not known. chance_tasks: columns in which all are at chance. untrained,
+    pretrained: GLUE score, times 100, of the original without and with pre-training, or None. beaten: GLUE score, a
+    fraction, of words and their overlap where it beats all operators, else None.
     """
     scores = select(summaries, metric="score", stage="finetuning", size=settings.sizes, operator=settings.operators)
     averages, columns = select(scores, evaluated_on=GLUE_SCORE), select(scores, evaluated_on=COLUMNS)
@@ -220,7 +221,8 @@ def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
         "strange": [f"BERT-{size}" for size in settings.sizes if size not in PAPER_SIZES],
         "scores": len(judged),
         "averaged": len(averages) > 0,
-        "at_chance": None if judged["at_chance"].isna().all() else int(judged["at_chance"].eq(True).sum()),
+        "at_chance": int(judged["at_chance"].eq(True).sum()),
+        "chance_unknown": int(judged["at_chance"].isna().sum()),
         "chance_tasks": [column for column in COLUMNS if chance.get(column, False)],
         "untrained": inputs.baseline_scores(NOT_PRETRAINED, "score", protocol).get(GLUE_SCORE),
         "pretrained": 100 * reference.iloc[0] if len(reference) else None,

@@ -38,13 +38,13 @@ def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], va
 
 
 def places(filled: list[dict]) -> dict[str, str]:
-    """Maps every table and figure on a page to its address; NAME leads to the last figure NAME-PROTOCOL-SIZE."""
-    addresses = {}
-    for page in filled:
-        for item in (item for section in page["sections"] for item in section["shown"]):
-            address = f"{'' if page['file'] == MAIN else page['file'] + '.html'}#{item.name}"
-            addresses |= {item.name: address, item.name.split("-")[0]: address}
-    return addresses
+    """Maps every table and figure on a page to its address."""
+    return {
+        item.name: f"{'' if page['file'] == MAIN else page['file'] + '.html'}#{item.name}"
+        for page in filled
+        for section in page["sections"]
+        for item in section["shown"]
+    }
 
 
 def not_run(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:

@@ -149,9 +149,9 @@ def in_words(count: int) -> str:
 
 
 def detectable(difference: float, unit: str = "points") -> str:
-    """Says in words which difference 80 % of repetitions of the experiment would find; it is rounded up, never down."""
+    """Says in words which difference is detected with 80 % power; it is rounded up, never down."""
     tenths = ceil(round(10 * difference, 6))  # 11.000000000000002 is 11
-    return f"{number(tenths / 10, 1)} {unit} would be found in 80 % of such runs, at the first step of Holm's method"
+    return f"{number(tenths / 10, 1)} {unit} would be detected with 80 % power, at the first step of Holm's method"
 
 
 def signed(value: float, decimals: int) -> str:
