@@ -17,13 +17,12 @@ from stages.plumbing.settings import Settings
 
 PATH = Path(__file__).with_name("deviations.yaml")
 COLUMNS = ("setting", "key", "paper", "code", "run", "verdict")
-AS_STATED, DIFFERS, AS_CODE, DIFFERS_FROM_CODE = "as stated", "differs", "as their code", "differs from their code"
-AS_FOLLOWED, DIFFERS_FROM_FOLLOWED = "as the setup that it follows", "differs from the setup that it follows"
+AS_STATED, DIFFERS, DIFFERS_FROM_CODE = "as stated", "differs", "differs from their code"
 OPTIONAL = ("finetuning", "translation.protocols")  # sections of which a run may have some parts and not others
 VERDICTS = {  # by the part of the protocol that holds a value: the verdicts for the same value here, and for another
     "stated": (AS_STATED, DIFFERS),
-    "released_code": (AS_CODE, DIFFERS_FROM_CODE),
-    "followed": (AS_FOLLOWED, DIFFERS_FROM_FOLLOWED),
+    "released_code": ("as their code", DIFFERS_FROM_CODE),
+    "followed": ("as the setup that it follows", "differs from the setup that it follows"),
 }
 KEY = re.compile(r"\{([^}]*)\}")  # in a sentence; the value of the setting replaces it
 NOT_STATED, NO_EFFECT, UNKNOWN = "not stated", "without effect in this run", "in no paper, and without a description"
@@ -57,7 +56,11 @@ def compare(params: dict, protocol: dict, source: str = "courtois2024", unknown:
         for key, value, described in keys.walk(Settings, params)
         if source in stated_of(key, described)
     ]
-    rows += [_fixed(entry, facts) for entry in content()["fixed"].get(source, ())]
+    for entry in content()["fixed"].get(source, ()):  # what no setting changes, and is done otherwise here
+        place = "stated" if "stated" in entry else "released_code"
+        row = {"setting": entry["setting"], "key": "", "paper": NOT_STATED, "code": "", "run": entry["run"]}
+        row["paper" if place == "stated" else "code"] = str(find(facts[place], entry[place], "fixed"))
+        rows.append(row | {"verdict": VERDICTS[place][1]})
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -115,17 +118,6 @@ def _row(key: str, value: object, described: Key, source: str, params: dict, fac
     return row
 
 
-def _fixed(entry: dict, facts: dict) -> dict:
-    """Makes the row, of COLUMNS, for what no setting changes and this run does otherwise than the source.
-
-    entry: `setting` (a name), `run` (what is done here), `stated` or `released_code` (a place in that part of `facts`).
-    """
-    place = "stated" if "stated" in entry else "released_code"
-    row = {"setting": entry["setting"], "key": "", "paper": NOT_STATED, "code": "", "run": entry["run"]}
-    row["paper" if place == "stated" else "code"] = str(find(facts[place], entry[place], "fixed"))
-    return row | {"verdict": VERDICTS[place][1]}
-
-
 def _idle(key: str, described: Key, params: dict) -> str:
     """Says why a setting has no effect in this run; an empty text where it has one."""
     for other, wanted in described.only.items():
@@ -166,11 +158,7 @@ def _shown(params: dict, value: object, described: Key | None) -> str:
 def filled(sentence: str, params: dict) -> str:
     """Replaces every dotted key in braces, such as `{pretraining.steps}`, by its setting as the tables show it."""
     schema = {key: described for key, _, described in keys.walk(Settings, params)}
-
-    def setting(match: re.Match) -> str:
-        return _shown(params, find(params, match[1], match[1]), schema.get(match[1]))
-
-    return KEY.sub(setting, sentence)
+    return KEY.sub(lambda match: _shown(params, find(params, match[1], match[1]), schema.get(match[1])), sentence)
 
 
 def absent(params: dict, key: str) -> str:

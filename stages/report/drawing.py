@@ -168,9 +168,8 @@ def _add_legend(figure: Figure, handles: dict, columns: int) -> None:
 
 def _saved(figure: Figure, form: str, **cut: str) -> bytes:
     """Returns a figure as `svg` or `pdf`, with no date and few digits in paths: equal bytes for equal numbers."""
-    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    buffer = BytesIO()
-    figure.savefig(buffer, format=form, metadata=dates[form], **cut)  # white: it is also seen on dark pages
+    buffer, date = BytesIO(), {"svg": "Date", "pdf": "CreationDate"}[form]
+    figure.savefig(buffer, format=form, metadata={date: None}, **cut)  # white: it is also seen on dark pages
     return COORDINATES.sub(lambda path: DIGITS.sub(rb"\1", path[0]), buffer.getvalue())
 
 

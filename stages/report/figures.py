@@ -126,7 +126,8 @@ def draw(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
     several, and the columns that the function which draws this kind of figure describes. Rows of other quantities and
     operators than the specification's are left out. A size that is empty, as of the corpus, gives a panel no title.
     """
-    painter = PAINTERS.get(figure.quantity, curves) if figure.kind == "curves" else KINDS[figure.kind]
+    of_curves = {"loss": losses, "glue_score": scores}.get(figure.quantity, curves)
+    painter = {"curves": of_curves, "dots": dots, "bars": bars}[figure.kind]
     frame = frame[frame["quantity"] == figure.quantity]
     if figure.operators:
         frame = frame[frame["operator"].isin(figure.operators)]
@@ -163,7 +164,3 @@ def _panel(kind: str, groups: list[tuple[str, pd.DataFrame]]) -> tuple[float, fl
         return WIDTH, HEIGHT
     bars = max(len(rows) for _, rows in groups)
     return 2 * WIDTH / min(2, len(groups)), 1.1 + 0.2 * bars
-
-
-KINDS = {"dots": dots, "bars": bars}  # the third kind, curves, has a painter by quantity
-PAINTERS = {"loss": losses, "glue_score": scores}  # of curves; every other quantity is drawn by `curves`

@@ -16,8 +16,6 @@ from stages.report.words import content, sentence
 
 BIGGEST = PAPER_SIZES[-1]
 RELEASED, THIS_RUN, STUDY = "released", "this run", "own study"
-FAILING_CHECKS = 3  # of the audit, that the first screen names
-SQUAD = "kowsher2025_naacl_table2_squad"
 
 
 @dataclass(frozen=True)
@@ -185,7 +183,8 @@ def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[d
 
     Returns:
         Dicts with `text` and `check`: the check of the audit that a sentence is about, or an empty text. A sentence
-        whose template says nothing is left out. Of the checks that the layout lists by weight, the first that fail.
+        whose template says nothing is left out. Of the checks that the layout lists by weight, the first three that
+        fail are named.
     """
     facts = of_run(settings, summaries)
     texts = [sentence(name, **facts) for name in ("description", "cannot", "floor")]
@@ -193,7 +192,7 @@ def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[d
     failing = [item for item in content("sections")["findings"] if item["check"] in arithmetic.index]
     return [{"text": text, "check": ""} for text in texts if text] + [
         item | {"text": f"{item['says'].rstrip('.')} ({names.prose(arithmetic[item['check']])})."}
-        for item in failing[:FAILING_CHECKS]
+        for item in failing[:3]
     ]
 
 
@@ -243,9 +242,9 @@ def differing() -> dict[str, object]:
 
 def questions(cells: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
     """Selects this run's mean F1 (%) of question answering: condition, "" for constant answers -> pairs (model, F1)."""
-    rows = cells[(cells["table"] == SQUAD) & (cells["column_key"] == "avg_f1") & cells["reproduced"].notna()]
+    rows = select(cells, table="kowsher2025_naacl_table2_squad", column_key="avg_f1")
     scores: dict[str, list[tuple[str, float]]] = {}
-    for row in rows.itertuples():
+    for row in rows[rows["reproduced"].notna()].itertuples():
         model, _, condition = row.row.partition(", ")  # split first: a label may have a comma, too
         scores.setdefault(condition, []).append((names.label(model), row.reproduced))
     return scores

@@ -35,7 +35,9 @@ def environment(*folders: Path) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= FILTERS | {"css_string": css_string, "formula": html_formula, "tone": tone}
+    templates.filters |= FILTERS | {"css_string": css_string, "tone": tone}
+    raised = {"^": "<sup>{}</sup>", "_": "<sub>{}</sub>"}
+    templates.filters["formula"] = lambda text: Markup(formula(text, escape, raised))
     templates.filters["inline_svg"] = lambda svg, name: Markup(drawing.inline(svg, name))
     return templates
 
@@ -49,8 +51,3 @@ def css_string(value: object) -> Markup:
     """Writes a CSS string literal, in which whatever is not an ASCII letter or digit is escaped by its code point."""
     safe = "".join(c if c.isascii() and c.isalnum() else f"\\{ord(c):x} " for c in str(value))
     return Markup(f'"{safe}"')
-
-
-def html_formula(text: str) -> Markup:
-    """Writes a formula such as `h^2/n` as HTML, with powers raised and indices lowered."""
-    return Markup(formula(text, escape, {"^": "<sup>{}</sup>", "_": "<sub>{}</sub>"}))

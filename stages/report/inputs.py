@@ -71,12 +71,6 @@ def baseline_scores(name: str, metric: str, protocol: str = "") -> dict[str, flo
     return (100 * rows.set_index("evaluated_on")["value"]).to_dict()
 
 
-def signatures() -> list[str]:
-    """Collects the signatures that sacrebleu gave with the scores of this run's translations, sorted, each once."""
-    left = records(["translation"])
-    return sorted({signature for record in left for signature in record.get("sacrebleu", ())})
-
-
 def run_records(settings: Settings) -> list[dict]:
     """Reads the records in data/runs that this run consists of, in the order of the pipeline."""
     return records(handover.record_of(command).stem for command in handover.commands(settings))

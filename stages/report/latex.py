@@ -80,7 +80,9 @@ def environment(folder: Path) -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    templates.filters |= {"formula": latex_formula, "path": path, "address": address, "tex": Latex}
+    raised = {"^": "\\textsuperscript{{{}}}", "_": "\\textsubscript{{{}}}"}
+    templates.filters["formula"] = lambda text: Latex(formula(text, escape, raised))
+    templates.filters |= {"path": path, "address": address, "tex": Latex}
     templates.filters |= {"breakable": breakable, "form": form, "paragraphs": paragraphs}
     return templates
 
@@ -175,11 +177,6 @@ def _character(character: str) -> str:
     latin = ord(character) < 0x100 and (unicodedata.decomposition(character) or character in "æÆøØßåÅ")
     settable = (character.isascii() and character.isprintable()) or latin  # in every font encoding
     return character if settable else f"U+{ord(character):04X}"
-
-
-def latex_formula(text: str) -> Latex:
-    """Writes a formula such as `h^2/n` as LaTeX, with powers raised and indices lowered."""
-    return Latex(formula(text, escape, {"^": "\\textsuperscript{{{}}}", "_": "\\textsubscript{{{}}}"}))
 
 
 def compile_pdf(folder: Path, name: str) -> None:

@@ -33,7 +33,6 @@ MILESTONES = {
 # The key of a task as a whole word; after a full stop it is part of the name of a check.
 KEYS = re.compile(r"(?<![\w.])(" + "|".join(sorted(TASKS, key=len, reverse=True)) + r")(?![\w])")
 BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%)")
-LABELLED = re.compile(r"[^ ,]+")  # words of a label
 MINUS = re.compile(r"(?<![\w.\-])-(?=\d)")
 
 
@@ -63,13 +62,12 @@ def model(size: str, key: str) -> str:
 
 
 def label(text: str) -> str:
-    """Replaces keys among the words of a row's label: `BERT-base partial_qk`, `BERT-tiny, mnli_m, courtois2024`."""
-    return LABELLED.sub(lambda match: _named(match[0]), text)
+    """Replaces keys among the words of a row's label: `BERT-base partial_qk`, `BERT-tiny, mnli_m, courtois2024`.
 
-
-def _named(key: str) -> str:
-    """Names a task or protocol, and an operator whose key has an underscore; every other word stays as it is."""
-    return TASKS.get(key) or PROTOCOLS.get(key) or (operator(key) if "_" in key else key)
+    These are tasks, protocols, and operators whose key has an underscore; every other word stays as it is.
+    """
+    words = re.split("([ ,]+)", text)  # and what stands between them
+    return "".join(TASKS.get(w) or PROTOCOLS.get(w) or (operator(w) if "_" in w else w) for w in words)
 
 
 def prose(text: str) -> str:

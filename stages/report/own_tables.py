@@ -15,8 +15,6 @@ from stages.report.inputs import select
 from stages.report.tables import MISSING, NOTHING, Grid, Group, Heading, Line, Value
 from stages.report.words import content, say
 
-PARTS = ("text", "spread", "detail")  # of a value, those that a column may say
-
 
 def table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = None, **facts: object) -> Grid:
     """Builds a table as its entry describes it; where its frame has no rows, one line says so.
@@ -96,5 +94,9 @@ def _value(column: dict, line: pd.DataFrame) -> Value:
     kind = column.get("kind", "number")
     if rows.empty:
         return Value(MISSING, kind=kind)
-    parts = {part: say(column[part], **column | rows.iloc[0].to_dict()) for part in PARTS if part in column}
+    parts = {
+        part: say(column[part], **column | rows.iloc[0].to_dict())
+        for part in ("text", "spread", "detail")
+        if part in column
+    }
     return Value(**parts | {"text": parts["text"] or MISSING, "kind": kind})

@@ -23,10 +23,11 @@ def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], va
     """
     filled, published = [], []
     for page in content["pages"]:
-        sections = [
-            section | {"text": _text(section, values), "shown": _shown(section, grids, figures)}
-            for section in page["sections"]
-        ]
+        sections = []
+        for section in page["sections"]:
+            # a paragraph whose template says nothing is left out
+            text = [paragraph for template in section["text"] if (paragraph := say(template, **values))]
+            sections.append(section | {"text": text, "shown": _shown(section, grids, figures)})
         if page["file"] == MAIN:
             published = [item for section in sections for item in section["shown"] if not item.measured and item.place]
             sections = [section | {"shown": [i for i in section["shown"] if i.measured]} for section in sections]
@@ -56,11 +57,6 @@ def not_run(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) 
     sections = (section for page in content["pages"] for section in page["sections"])
     items = {item.name: item for section in sections for item in _shown(section, grids, figures)}
     return [item for item in items.values() if not item.measured and item.stage not in ("analysis", "report")]
-
-
-def _text(section: dict, values: dict) -> list[str]:
-    """The paragraphs of a section, without those whose template says nothing."""
-    return [paragraph for template in section["text"] if (paragraph := say(template, **values))]
 
 
 def _shown(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:

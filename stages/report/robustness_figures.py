@@ -21,11 +21,8 @@ from stages.report.words import alternative, content, say
 
 NOISE, TRANSFER = "kowsher2025_naacl_table5_noise", "kowsher2025_naacl_table6_cross_domain"
 FIGURES = {"noise_curves": ("noise", NOISE), "transfer_matrices": ("cross_domain", TRANSFER)}  # stage, published table
-SIZE = "base"  # of the published models
 MODEL = ["protocol", "size"]
 LOW, HIGH = 50.0, 100.0  # per cent, from the faintest to the strongest colour: a coin, and all answers right
-THREE_CLASSES = ("mnli",)  # tasks whose accuracy on themselves is over three classes
-PRIORS = ("majority",)  # values of `trained` for answers without a model
 STRONGEST = 0.6  # opacity; a number in the cell stays readable on a light and on a dark page
 NOISE_CSV = ["source", *MODEL, "operator", "evaluated_on", "kind", "level", "mean", "minimum", "maximum", "n"]
 TRANSFER_CSV = ["source", *MODEL, "operator", "trained", "evaluated_on", "mean", "sd", "n"]
@@ -44,7 +41,11 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
     printed = printed.assign(level=level, evaluated_on=tested, kind="noise")
     drawings = []
     for ends, run in _runs(curves):
-        frame = _in_order(pd.concat([printed, run]) if len(run) else printed)
+        frame = pd.concat([printed, run]) if len(run) else printed
+        kinds = list(dict.fromkeys(frame["kind"]))
+        # by kind of noise, in the order of their first rows, and then by level
+        frame = frame.assign(level=100 * frame["level"], rank=frame["kind"].map(kinds.index))
+        frame = frame.sort_values(["rank", "level"]).drop(columns="rank")
         span = frame.reindex(columns=["mean", "minimum", "maximum"]).stack()
         scale = (min(span.min(), *constant.values(), 100.0) - 2, max(span.max(), *constant.values(), 0.0) + 2)
         paint = partial(_lines, constant=constant, scale=scale)
@@ -66,7 +67,11 @@ def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
     printed = printed.assign(evaluated_on=printed["row"].replace(COLUMN_OF), trained=printed["column"])
     drawings = []
     for ends, run in _runs(means):
-        frame = pd.concat([printed, _with_priors(run)]) if len(run) else printed
+        frame = printed
+        if len(run):  # for every operator also what the more frequent answer scores, as if trained on "majority"
+            majority = select(run, metric="majority_accuracy").drop_duplicates(["operator", "evaluated_on"])
+            majority = majority.assign(trained="majority", sd=float("nan"), n=None)
+            frame = pd.concat([printed, select(run, metric="accuracy"), majority])
         groups = [
             (f"{names.model(size, operator)}{', published' if source == 'published' else ''}", rows)
             for (source, size, operator), rows in frame.groupby(["source", "size", "operator"], sort=False)
@@ -135,20 +140,7 @@ def _printed(cells: pd.DataFrame, name: str) -> pd.DataFrame:
     rows = select(cells[cells["published"].notna()], table=name)
     parts = rows["column_key"].str.extract(r"^(?:col_)?(?P<column>\w+)\.(?P<operator>\w+)$")
     row = rows["row_key"].str.removeprefix("noise_").str.removeprefix("row_")
-    return parts.assign(source="published", size=SIZE, row=row, mean=rows["published"])
-
-
-def _with_priors(run: pd.DataFrame) -> pd.DataFrame:
-    """Accuracies, and for every operator, as `trained` on "majority", what the more frequent answer scores."""
-    majority = select(run, metric="majority_accuracy").drop_duplicates(["operator", "evaluated_on"])
-    return pd.concat([select(run, metric="accuracy"), majority.assign(trained="majority", sd=float("nan"), n=None)])
-
-
-def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
-    """Sorts by kind of noise, in the order of their first rows, and by level; turns levels into per cent."""
-    kinds = list(dict.fromkeys(frame["kind"]))
-    frame = frame.assign(level=100 * frame["level"], rank=frame["kind"].map(kinds.index))
-    return frame.sort_values(["rank", "level"]).drop(columns="rank")
+    return parts.assign(source="published", size="base", row=row, mean=rows["published"])
 
 
 def _noise_title(size: str, kind: str, evaluated_on: str, rows: pd.DataFrame) -> str:
@@ -181,12 +173,12 @@ def _heat(axes: Axes, frame: pd.DataFrame) -> None:
     tested = list(dict.fromkeys(frame["evaluated_on"]))
     order = {COLUMN_OF.get(task, task): task for task in dict.fromkeys(frame["trained"])}
     lines = [order.pop(split) for split in tested if split in order] + list(order.values())
-    places = {line: place + 0.25 * (line in PRIORS) for place, line in enumerate(lines)}
+    places = {line: place + 0.25 * (line == "majority") for place, line in enumerate(lines)}
     for row in frame.itertuples():
         x, y = tested.index(row.evaluated_on), places[row.trained]
         share = min(max((row.mean - LOW) / (HIGH - LOW), 0.0), 1.0)
         itself = COLUMN_OF.get(row.trained, row.trained) == row.evaluated_on
-        three = itself and row.trained in THREE_CLASSES  # not on the scale of the colours, which is of two classes
+        three = itself and row.trained == "mnli"  # of three classes: not on the scale of the colours, which is of two
         if not three:
             axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=HEAT, alpha=STRONGEST * share))
         if itself:

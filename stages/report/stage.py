@@ -47,25 +47,21 @@ def tables(settings: Settings) -> dict[str, Grid]:
     """Builds every table of the report, by name."""
     filled = inputs.read("cells", dtype=cells.TYPES).fillna({"status": "", "metric": ""})
     claims, checks = inputs.read("claims").fillna(""), inputs.audited()
+    specified, earlier = specifications.load()[0], next(iter(published.EDITIONS))
+    # the papers' tables: each by itself, and those of a paper's two editions also as one
+    of_papers = [(table,) for table in specified.values()]
+    of_papers += [
+        (table, specified[table.edition])
+        for name, table in specified.items()
+        if table.edition and name.startswith(earlier)
+    ]
     grids = [
-        *published_tables(filled, settings),
+        *(paper_tables.paper_table(editions, filled, settings.sizes) for editions in of_papers),
         verdicts.claims(claims, checks),
         verdicts.audit(checks),
         *selected_tables(settings),
     ]
     return {grid.name: grid for grid in grids}
-
-
-def published_tables(filled: pd.DataFrame, settings: Settings) -> list[Grid]:
-    """Builds the papers' tables: each by itself, and those of a paper's two editions also as one."""
-    specified = specifications.load()[0]
-    alone = [(table,) for table in specified.values()]
-    editions = [
-        (table, specified[table.edition])
-        for name, table in specified.items()
-        if table.edition and paper_tables.is_earlier(name)
-    ]
-    return [paper_tables.paper_table(tables, filled, settings.sizes) for tables in (*alone, *editions)]
 
 
 def selected_tables(settings: Settings) -> list[Grid]:
@@ -86,12 +82,14 @@ def data_of(settings: Settings) -> dict[str, object]:
     """Gathers what the texts of tables of our own name in addition to the fields of their rows."""
     index = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))
     read = inputs.select(frames.corpus(), fate="in")["documents"].sum()
+    # those that sacrebleu gave with the scores of this run's translations
+    signatures = {text for record in inputs.records(["translation"]) for text in record.get("sacrebleu", ())}
     return {
         "sequence_length": index["sequence_length"],
         "vocabulary_size": index["vocabulary_size"],
         "documents_read": max(int(read), 1),  # texts divide by it
         "labels": LABELS,
-        "signatures": inputs.signatures(),
+        "signatures": sorted(signatures),
         "strongest": float(inputs.read("noise_curves")["level"].max()),
     }
 
@@ -128,18 +126,15 @@ def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawi
     matrix = first_screen.matrix(settings, summaries)
     filled = pages.pages(layout, grids, figures, texts(settings, matrix))
     tasks = inputs.task_statistics()
-    more = {
-        "subsets": sorted(tasks.loc[tasks["subset"], "task"].map(names.task).unique()),
-        "differing": deviations.differing(frames.compared(settings, "courtois2024")),
-        "remark": settings.report.remark,
-    }
+    subsets = sorted(tasks.loc[tasks["subset"], "task"].map(names.task).unique())
+    differing = deviations.differing(frames.compared(settings, "courtois2024"))
     return layout | {
         "banner": sentence("banner", **first_screen.of_run(settings, summaries)),
         "matrix": matrix,
         "one_a_source": first_screen.one_a_source,
         "places": pages.places(filled),
         "sentences": first_screen.sentences(settings, summaries, inputs.audited()),
-        "more": sentence("data", **more),
+        "more": sentence("data", subsets=subsets, differing=differing, remark=settings.report.remark),
         "answer": figures["answer"],
         "pages": filled,
         "not_run": pages.not_run(layout, grids, figures),

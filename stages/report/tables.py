@@ -187,9 +187,8 @@ def csv_of(frame: pd.DataFrame) -> str:
     A cell that a spreadsheet would take for a formula (`=...`, or words after a plus, a minus or an @) begins with an
     apostrophe, the sign of spreadsheets for text.
     """
-    return frame.map(_as_text).to_csv(index=False, lineterminator="\n")
-
-
-def _as_text(cell: object) -> object:
-    """Puts an apostrophe before a text that a spreadsheet would compute; everything else stays."""
-    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) and not NUMBER.fullmatch(cell) else cell
+    return frame.map(
+        lambda cell: (
+            f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) and not NUMBER.fullmatch(cell) else cell
+        )
+    ).to_csv(index=False, lineterminator="\n")

@@ -45,7 +45,9 @@ def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
         rests = tuple((name, verdict_of[name]) for name in str(row["audit_ids"]).split(", ") if name in verdict_of)
         values = [Value(names.prose(row["claim"]), because=row["where"], kind="text")]
         for column in LEDGERS:
-            because = names.prose(_marked(row[f"{column}_because"], shared[column]))
+            # marks stand in place of the sentences that cells share
+            marked = [shared[column].get(sentence, sentence) for sentence in END.split(row[f"{column}_because"])]
+            because = names.prose(" ".join(marked))
             verdict = row["reading"] if (column, row[column]) == COMMON else row[column]
             values.append(Value(verdict, because=because, kind="verdict", checks=rests if column == "numbers" else ()))
         words = [("Paper", published.PAPERS[row["paper"]])]
@@ -109,11 +111,6 @@ def _shared(reasons: list[str]) -> dict[str, str]:
     return dict(zip(often, MARKS, strict=False))
 
 
-def _marked(reason: str, shared: dict[str, str]) -> str:
-    """A reason in which marks stand in place of the sentences that cells share."""
-    return " ".join(shared.get(sentence, sentence) for sentence in END.split(reason))
-
-
 def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
     """Counts the claims of every source that each ledger judges: claims = decided + open, decided = hold + fail."""
     rows = pd.DataFrame(side_by_side(ledger))
@@ -135,15 +132,12 @@ def audit(checks: pd.DataFrame) -> Grid:
     # 1000 and 999 are more than the layout has weights: checks without one come last among those of their verdict
     rank = checks["verdict"].map(order).fillna(len(order)) * 1000 + checks["check"].map(weights).fillna(999)
     rows = checks.iloc[rank.argsort(kind="stable")]
-    groups = [
-        Group(
-            row.check,
-            (Line("", (Value(row.verdict, kind="verdict"), *map(_prose, (row.statement, row.arithmetic)))),),
-            anchor=row.check,
-            words=(("Paper", row.source), ("Verdict", row.verdict), ("By", row.by)),
-        )
-        for row in rows.itertuples()
-    ]
+    groups = []
+    for row in rows.itertuples():
+        texts = [Value(names.prose(text), kind="text") for text in (row.statement, row.arithmetic)]
+        line = Line("", (Value(row.verdict, kind="verdict"), *texts))
+        words = (("Paper", row.source), ("Verdict", row.verdict), ("By", row.by))
+        groups.append(Group(row.check, (line,), anchor=row.check, words=words))
     return Grid(
         name="audit",
         title="All checks of the published numbers",
@@ -153,10 +147,6 @@ def audit(checks: pd.DataFrame) -> Grid:
         groups=tuple(groups),
         csv=rows,
     )
-
-
-def _prose(text: str) -> Value:
-    return Value(names.prose(text), kind="text")
 
 
 def audit_totals(checks: pd.DataFrame) -> pd.DataFrame:

@@ -54,11 +54,6 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, (int, float)) else nan
 
 
-def verdict_on(quantity: str, finding: str) -> str:
-    """Returns the words of sentences.yaml for a finding on a quantity, without their tone."""
-    return content("sentences")["verdicts"][quantity][finding][0]
-
-
 def listed(words: list[str]) -> str:
     """Joins words as in `one`, `one and another`, `one, another and a third`."""
     *others, last = words
@@ -91,7 +86,8 @@ FILTERS = {  # of all templates: numbers and names as a reader knows them
 }
 ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined)  # of text, not of markup: escaped where it is shown
 ENVIRONMENT.filters |= FILTERS
-ENVIRONMENT.globals |= {"fewest": FEWEST, "model": names.model, "verdict_on": verdict_on}
+ENVIRONMENT.globals |= {"fewest": FEWEST, "model": names.model}
+ENVIRONMENT.globals["verdict_on"] = lambda quantity, finding: content("sentences")["verdicts"][quantity][finding][0]
 
 
 def formula(text: str, escape: Callable[[str], str], marks: dict[str, str]) -> str:
