@@ -70,8 +70,7 @@ def panels(
     """
     whole, handles = _figure(groups, draw, width, height)
     _add_legend(whole, handles, min(ROW, len(groups)))
-    pieces = [_figure([group], draw, width, height)[0] for group in groups]
-    drawn = [_saved(piece, "svg") for piece in pieces]
+    drawn = [_saved(_figure([group], draw, width, height)[0], "svg") for group in groups]
     if handles:
         legend = Figure()
         _add_legend(legend, handles, ROW)

@@ -67,7 +67,9 @@ def label(text: str) -> str:
     These are tasks, protocols, and operators whose key has an underscore; every other word stays as it is.
     """
     words = re.split("([ ,]+)", text)  # and what stands between them
-    return "".join(TASKS.get(w) or PROTOCOLS.get(w) or (operator(w) if "_" in w else w) for w in words)
+    return "".join(
+        TASKS.get(word) or PROTOCOLS.get(word) or (operator(word) if "_" in word else word) for word in words
+    )
 
 
 def prose(text: str) -> str:

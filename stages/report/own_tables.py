@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 import pandas as pd
 
+from stages.evidence.cell_verdicts import NOT_RUN
 from stages.report.inputs import select
-from stages.report.tables import MISSING, NOTHING, Grid, Group, Heading, Line, Value
+from stages.report.tables import MISSING, Grid, Group, Heading, Line, Value
 from stages.report.words import content, say
 
 
@@ -50,7 +51,7 @@ def table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = N
         headings=tuple(
             Heading(say(column["label"], **column), say(column.get("meaning", ""), **column)) for column in columns
         ),
-        groups=tuple(groups) or NOTHING,
+        groups=tuple(groups) or (Group("This run", (Line("", (), note=NOT_RUN),)),),
         notes=tuple(filter(None, notes)),
         measured=bool(groups),
         csv=_wide(csv, entry["line"], **entry["wide"]) if "wide" in entry and len(csv) else csv,
@@ -94,9 +95,6 @@ def _value(column: dict, line: pd.DataFrame) -> Value:
     kind = column.get("kind", "number")
     if rows.empty:
         return Value(MISSING, kind=kind)
-    parts = {
-        part: say(column[part], **column | rows.iloc[0].to_dict())
-        for part in ("text", "spread", "detail")
-        if part in column
-    }
+    said = [part for part in ("text", "spread", "detail") if part in column]
+    parts = {part: say(column[part], **column | rows.iloc[0].to_dict()) for part in said}
     return Value(**parts | {"text": parts["text"] or MISSING, "kind": kind})

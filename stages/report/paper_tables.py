@@ -4,7 +4,7 @@ They are made from the cells that analysis filled (stages/evidence/cells.py). Th
 one table here: one published line where both print the same, two with the differences marked where they do not.
 
 A row here is a list of cells, one for every column of the table, None where it has none. A cell is a named tuple with
-the fields `TYPES` of that file; NaN or None stands for what it lacks.
+the fields `TYPES` of stages/evidence/cells.py; NaN or None stands for what it lacks.
 """
 
 import re
@@ -125,9 +125,10 @@ def _matrix(by_edition: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...
     what is returned says whether lines have labels, here True.
     """
     columns = pd.concat(list(by_edition.values())[::-1]).drop_duplicates("column_key")
+    keys = list(columns["column_key"])
     placed, groups = _placed(by_edition), []
     for key in dict.fromkeys(row for cells in by_edition.values() for row in cells["row_key"]):
-        rows = {edition: [cells.get((key, c)) for c in columns["column_key"]] for edition, cells in placed.items()}
+        rows = {edition: [cells.get((key, column)) for column in keys] for edition, cells in placed.items()}
         rows = {edition: row for edition, row in rows.items() if any(row)}
         latest = list(rows.values())[-1]
         printed = any(pd.notna(cell.printed) for row in rows.values() for cell in row if cell)
@@ -148,9 +149,9 @@ def _matrix(by_edition: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...
 def _list(by_edition: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool]:
     """Makes a group of one unlabelled line for every number, with a column per edition; returns what `_matrix` does."""
     latest = list(by_edition.values())[-1]
-    columns = {"Where": None} | {f"Published{', ' + edition if edition else ''}": None for edition in by_edition}
-    columns |= {"Recomputed": None} if latest["released"].notna().any() else {}
-    columns |= {"Reproduced or counted": None} if latest["reproduced"].notna().any() else {}
+    columns = ["Where", *(f"Published{', ' + edition if edition else ''}" for edition in by_edition)]
+    columns += ["Recomputed"] if latest["released"].notna().any() else []
+    columns += ["Reproduced or counted"] if latest["reproduced"].notna().any() else []
     placed, groups = _placed(by_edition).values(), []
     for key in dict.fromkeys(key for cells in placed for key in cells):
         cells = [cells.get(key) for cells in placed]

@@ -10,8 +10,6 @@ from typing import ClassVar
 
 import pandas as pd
 
-from stages.evidence.cell_verdicts import NOT_RUN
-
 MISSING = "–"
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 PHRASE = 45  # characters; a cell with more of them is a text
@@ -62,9 +60,6 @@ class Group:
     remark: str = ""
     anchor: str = ""
     words: tuple[tuple[str, str], ...] = ()
-
-
-NOTHING = (Group("This run", (Line("", (), note=NOT_RUN),)),)  # in place of rows
 
 
 @dataclass(frozen=True)
