@@ -457,14 +457,14 @@ def told(*rules: dict) -> str:
 
 
 def test_power_without_a_claimed_effect_is_told_against_the_bound():
-    assert "be shown to lie above −2 in 80 %" in told({"above": -2.0})
-    assert "be found in 80 %" in told({"above": 0.0})
+    assert "be shown to lie above −2 with 80 % power" in told({"above": -2.0})
+    assert "be found with 80 % power" in told({"above": 0.0})
 
 
 def test_a_range_is_tested_two_sided_and_an_equivalence_one_sided():
     for rule, alpha in (({"between": [-0.3, 0.3]}, 0.025), ({"within": 0.3}, 0.05)):
         share = powers.inside(0.3, 0.3, APART.error, APART.freedom, alpha)
-        assert f" in {100 * share:.0f} % of such runs" in told(rule)
+        assert f" with {100 * share:.0f} % power" in told(rule)
 
 
 def test_powers_and_effects_in_several_units_are_not_ranked_against_each_other():

@@ -305,7 +305,7 @@ def test_the_findings_take_further_numbers_of_the_studies_from_their_tables():
     for arm in ("symmetric", "shared"):
         assert f"{arm}: p = {whole.loc[arm, 'p_holm']:.3f}" in page
     found = whole.loc[whole["direction"] != "lower", "detectable"]
-    assert f"{found.min():.1f} to {found.max():.1f} points would be found in 80 %, at that step" in page
+    assert f"{found.min():.1f} to {found.max():.1f} points would be found with 80 % power, at that step" in page
     entropy = pd.read_csv(files / "probes.csv").groupby("operator")["attention_entropy"].agg(["min", "max"]).round(2)
     ends = (
         f"{entropy.loc[key, 'min']:.2f} to {entropy.loc[key, 'max']:.2f}" for key in ("pairwise", "pairwise_scaled")
