@@ -18,7 +18,6 @@ from stages.report.deviations import (
     AS_STATED,
     DIFFERS,
     DIFFERS_FROM_CODE,
-    DIFFERS_FROM_FOLLOWED,
     NO_EFFECT,
     NOT_STATED,
     UNKNOWN,
@@ -114,7 +113,7 @@ def test_all_sentence_pairs_are_those_of_a_source_only_where_its_dataset_is_read
     other["translation"]["protocols"][protocol]["hub"]["repository"] = "another/dataset"
     settings["data"]["source"] = "files"
     for otherwise in (other, settings):
-        assert row(otherwise, place, source)["verdict"] in (DIFFERS, DIFFERS_FROM_FOLLOWED)
+        assert row(otherwise, place, source)["verdict"] in (DIFFERS, deviations.VERDICTS["followed"][1])
 
 
 def test_the_papers_own_values_are_as_stated():

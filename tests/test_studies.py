@@ -54,7 +54,7 @@ def test_the_runs_of_a_length_are_those_of_the_chain_with_batches_of_equally_man
         runs = [*study._runs(corpus, settings, length)]
         assert [run.seed for run in runs] == [*study.SEEDS]
         assert {run.training.batch_size * length for run in runs} == {corpus.tokens}
-        assert {run.training.sequence_length_warmup for run in runs} == {None}
+        assert all(run.training.sequence_length_warmup is None for run in runs)
 
 
 def test_the_figure_and_the_findings_are_those_of_the_runs_of_the_study():

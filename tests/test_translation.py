@@ -288,7 +288,8 @@ def test_bleu_is_sacrebleus_of_whole_translations(prepared, tmp_path):
 
 def test_a_killed_job_goes_on_to_the_same_bytes(prepared, tmp_path, monkeypatch):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    whole.mkdir(), broken.mkdir()
+    whole.mkdir()
+    broken.mkdir()
     expected = loop.train(run_of("hadamard", **LONG), whole)
     save, calls = loop.checkpoints.save, []
 
