@@ -122,6 +122,13 @@ def test_a_stock_export_fills_masks_without_our_code_as_the_model_does_with_it(f
     assert "without this repository" in (tmp_path / "stock" / "README.md").read_text()
 
 
+def test_a_card_that_a_user_wrote_is_exported_as_it_is(folder, tmp_path):
+    source = shutil.copytree(folder, tmp_path / "source")
+    (source / "README.md").write_text("# Mine\n")
+    export.main([str(source), str(tmp_path / "stock")])
+    assert (tmp_path / "stock" / "README.md").read_text() == "# Mine\n"
+
+
 def named(folder, target, variant):
     """A copy of a model folder whose configuration names Python code as that of its operator."""
     shutil.copytree(folder, target)

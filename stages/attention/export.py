@@ -103,19 +103,22 @@ def _save_with_code(model: PreTrainedModel, target: Path) -> None:
 
 
 def _card(text: str, target: Path, own: bool) -> str:
-    """Returns the card of an exported folder: `text`, the card of the source, with another section `Use` at its end.
+    """Returns the card of an exported folder: `text`, the card of the source, with its last section `Use` replaced.
 
-    The new section says how the export in `target` loads; the task of its pipeline is the one in the old section.
+    The new section says how the export in `target` loads; the task of its pipeline is the one in the old section. A
+    card without such a section is its user's, and is returned as it is.
     """
     body, _, use = text.partition("\n## Use\n")
     task = re.search(r'pipeline\("([\w-]+)"', use)
+    if not task:
+        return text
     explanation = (
         "The code of the operator stands beside the weights, and is run only with `trust_remote_code=True`."
         if own
         else "This is its export to an ordinary BERT, with equal outputs and BERT's three projections in a layer; it "
         "loads without this repository."
     )
-    line = f'pipeline("{task[1] if task else "fill-mask"}", "{target.as_posix()}"{", trust_remote_code=True" * own})'
+    line = f'pipeline("{task[1]}", "{target.as_posix()}"{", trust_remote_code=True" * own})'
     return f"{body}\n## Use\n\n{explanation}\n\n```python\nfrom transformers import pipeline\n\nmodel = {line}\n```\n"
 
 
