@@ -22,6 +22,7 @@ REFUSED = {
     "a number of 5,000 digits": (f"a: 1\nb: {'1' * 5000}\n", "line 2: '1{40}' cannot be read as int"),
     "a day that is none": ("a: 2001-99-99\n", "line 1: '2001-99-99' cannot be read as timestamp"),
     "a time that is none": ("a: [1,\n !!timestamp x]\n", "line 2: 'x' cannot be read as timestamp"),
+    "a control character": ("a: 1\nb: \x01\n", "line 2: not YAML: holds the character U.0001; delete it"),
     "an object": ("a: !!python/name:os.system\n", "line 1: '' cannot be read as os.system"),
     "deep nesting": ("[" * 5000 + "]" * 5000, "nested too deeply"),
 }

@@ -13,7 +13,7 @@ def read_yaml(path: Path) -> object:
     Raises:
         ValueError: the file is not UTF-8 or not YAML, gives a key twice, holds a scalar that is no value of its type or
             an alias to something around it, is nested too deeply, or stands for more than LARGEST values. The message
-            holds the file and, unless it is not UTF-8 or nested too deeply, the line.
+            holds the file and, unless it is nested too deeply, the line or, if it is not UTF-8, the byte.
         FileNotFoundError: there is no such file.
     """
     try:
@@ -22,6 +22,9 @@ def read_yaml(path: Path) -> object:
         if root is not None:
             _size(root, path, {}, yaml.SafeLoader(""))
         return yaml.safe_load(text)
+    except yaml.reader.ReaderError as error:
+        line, character = 1 + text.count("\n", 0, error.position), f"U+{error.character:04X}"
+        raise ValueError(f"{path}, line {line}: not YAML: holds the character {character}; delete it") from None
     except yaml.YAMLError as error:
         raise ValueError(f"{path}: not YAML: {error}") from None
     except UnicodeDecodeError as error:
