@@ -94,7 +94,7 @@ def draw_examples(
         else:
             raise ValueError(
                 f"embedded {task.name}: {len(seen)} different examples exist, and hardly more; ask for fewer in "
-                "tasks.train_examples"
+                f"tasks.{'validation' if validation else 'train'}_examples"
             )
         seen.add(texts)
         examples.append(example)
