@@ -7,7 +7,7 @@ import pandas as pd
 
 from stages.analysis.claim_words import say
 
-GENERATED = "sequences"  # the size of measurements whose data every run generates, as their claim does
+GENERATED = "sequences"  # the size of measurements on sequences, which are generated in the source of their claim, too
 TIMED = ("epochs", "timing")  # a key of a protocol, and the stage whose times do not depend on it
 
 
@@ -47,9 +47,10 @@ def is_count(test: dict) -> bool:
 def obstacle(tests: list[dict], run: pd.DataFrame, scope: Scope) -> str:
     """Says in a sentence why this run cannot test a claim; an empty text if it can.
 
-    The first of four reasons counts: a stage was not run, a size was not run, the data are generated, or a protocol of
-    translation ran otherwise than its source's. Tests that count parameters need no stage and no data, and tests of the
-    size GENERATED are about generated data themselves.
+    The first of four reasons, in the order of claim_words.yaml, counts: a stage was not run, a size was not run, the
+    data are generated, or a protocol of translation ran otherwise than its source's. Tests that count parameters need
+    no stage and no data. The `size` of a measurement of translation is the name of its protocol, or GENERATED for the
+    sequence tasks, whose data are generated in the source, too.
 
     Args:
         tests: of the claim, as claim_rules.yaml has them.

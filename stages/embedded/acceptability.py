@@ -21,7 +21,7 @@ NOUN_PHRASE = "(?:M|D+A?N)"
 START, END = f"(?:PDNC|WC)?{NOUN_PHRASE}(?:PDN|RV{NOUN_PHRASE})?", f"{NOUN_PHRASE}(?:PDN)?W?"
 SHAPE = re.compile(f"{START}(?:W?V|XT?W?B|XT?W?EY|XT?BEY){END}")
 MIXED_VOICE = re.compile(f"{START}(?:W?VY|XT?W?V|XT?W?E|XT?BE|W?EY){END}")
-SINGULAR = {many: one for one, many in PLURAL.items()}
+SINGULAR = {many: one for one, many in PLURAL.items()}  # by plural form
 DETERMINER_IS_SINGULAR = {"a": True, "an": True} | dict.fromkeys(("some", *NUMERALS[2:]), False)  # "the" is either
 # By finite form, the form of the other number: at first for the singular forms only, after the |= for the plural, too.
 OTHER_FINITE = {"was": "were", "is": "are", "does": "do"} | {third: verb for verb, third in THIRD_PERSON.items()}
@@ -93,9 +93,10 @@ def violate(rng: Random, words: list[Word], rule: str) -> list[Word] | None:
         rule: a name out of RULES.
 
     Returns:
-        The changed sentence, or None where no suitable change of `_changes` breaks the rule. Except for `order`, a
-        change is suitable if any two neighbours in it also stand next to each other in some correct sentence, so that
-        one has to read more than two words to see the fault.
+        The changed sentence, or None where no suitable change of `_changes` breaks the rule. A change is suitable if
+        any two neighbours in it also stand next to each other in some correct sentence, so that one has to read more
+        than two words to see the fault. For `order` every change is suitable: an exchange of two neighbours always
+        makes a pair that no correct sentence has.
     """
     candidates = [change for change in _changes(words, rule) if rule in broken_rules(change)]
     if rule != "order":

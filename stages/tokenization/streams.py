@@ -116,6 +116,7 @@ def tokenize_shard(settings: dict, folder: Path) -> dict:
             count["documents"] += documents
             count["tokens"] += len(ids)
             count["unknown_tokens"] += int((ids == unknown).sum())
+            # A batch in which no document ends must not be cut: the count may still be that of the batch before it.
             if settings["cut"] and documents and count["documents"] % CUT_DOCUMENTS == 0:
                 count["dropped_tokens"] += _shorten(file, settings["cut"])
         if settings["cut"]:

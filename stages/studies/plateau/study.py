@@ -156,7 +156,10 @@ def _by_step(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def authors() -> dict[str, float]:
-    """Finds the step at which each released run of BERT-base leaves its plateau, by operator; by the report's rule."""
+    """Finds the step at which released runs of BERT-base leave their plateau, by operator; as the report measures it.
+
+    This is the plateau of `convergence.plateau`, and not the study's own LEVEL. Runs that never leave it are missing.
+    """
     steps = measurements(released.validation_loss())
     steps = steps[(steps["metric"] == "plateau_end_step") & (steps["size"] == "base")]
     return steps.set_index("operator")["value"].to_dict()
