@@ -25,7 +25,7 @@ from stages.benchmarks.glue import TASKS
 from stages.classification.runs import FinetuningRun, TunedRun
 from stages.plumbing.files import read_once, temporary_sibling
 from stages.plumbing.settings import load_settings
-from stages.training.batches import batches, sorted_batches
+from stages.training.batches import batches, padded, sorted_batches
 from stages.training.optimisation import (
     DROPOUT,
     INITIALISATION,
@@ -215,13 +215,9 @@ def train_epochs(
 
 def _logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:
     """Returns the logits [len(indices), outputs] of the examples at `indices`, padded to the longest of them."""
-    rows, types = ([sequences[i] for i in indices] for sequences in (examples.ids, examples.types))
-    lengths = np.array([len(row) for row in rows])
-    seen = np.arange(lengths.max()) < lengths[:, None]
-    batch = np.zeros((2, *seen.shape), dtype=np.int64)
-    batch[0, seen], batch[1, seen] = np.concatenate(rows), np.concatenate(types)
-    where = device()
-    ids, types, mask = (torch.from_numpy(part).to(where) for part in (*batch, seen.astype(np.int64)))
+    ids, types = (padded(sequences, indices) for sequences in (examples.ids, examples.types))
+    lengths = np.array([len(examples.ids[i]) for i in indices])
+    mask = torch.from_numpy((np.arange(lengths.max()) < lengths[:, None]).astype(np.int64)).to(ids.device)
     return model(ids, attention_mask=mask, token_type_ids=types).logits
 
 

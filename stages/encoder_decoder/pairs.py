@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 
 from stages.plumbing.files import read_once, temporary_sibling
 
-PAD, UNKNOWN, BEGIN, END = range(4)
+PAD, UNKNOWN, BEGIN, END = range(4)  # PAD is 0, with which `padded` fills
 SPECIAL = ("[PAD]", "[UNK]", "[BEGIN]", "[END]")  # their ids are the places in this list
 SIDES = ("source", "target")
 

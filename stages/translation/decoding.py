@@ -10,9 +10,8 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from stages.encoder_decoder.pairs import BEGIN, END, PAD, Pairs
-from stages.encoder_decoder.steps import padded
 from stages.encoder_decoder.transformer import Transformer
-from stages.training.batches import sorted_batches
+from stages.training.batches import padded, sorted_batches
 from stages.training.optimisation import autocast
 
 BATCH = 64  # sentences that are translated at once
