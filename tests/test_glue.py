@@ -69,11 +69,6 @@ def test_the_embedded_tasks_are_read_like_real_ones(tmp_path):
                 assert set(frame["label"]) == set(range(task.outputs))
 
 
-def test_embedded_tasks_need_their_number(tmp_path):
-    with pytest.raises(ValueError, match=r"tasks\.validation_examples: null"):
-        tasks.build(tmp_path, settings("embedded", train=60))
-
-
 @pytest.mark.parametrize("task", REAL)
 def test_real_tasks_have_their_official_counts_and_labels(shared_data, task):
     for split in TASKS[task].splits:

@@ -313,10 +313,9 @@ def test_an_empty_source_is_an_error(tmp_path, output):
         corpus.write_files(output, settings(tmp_path, ["x.jsonl"]))
 
 
-def test_embedded_and_hub_need_the_number_of_documents(tmp_path, output):
-    for write in (corpus.write_embedded, corpus.write_hub):
-        with pytest.raises(ValueError, match=r"corpus\.documents: null"):
-            write(output, settings(tmp_path, repository=tmp_path))
+def test_the_hub_needs_the_number_of_documents(tmp_path, output):
+    with pytest.raises(ValueError, match=r"corpus\.documents: null"):
+        corpus.write_hub(output, settings(tmp_path, repository=tmp_path))
 
 
 def test_a_dataset_in_the_layout_of_the_hub_is_streamed(tmp_path, output):

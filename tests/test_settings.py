@@ -106,6 +106,10 @@ CHANGES = {
         ["original", "over_parameters_wide"],
         ["translation.sequence_tasks", "intermediate: 64 must exceed 2 x hidden: 32"],
     ),
+    "embedded documents without number": ("corpus.documents", None, ["corpus.documents: null", "the number"]),
+    "embedded examples without number": ("tasks.validation_examples", None, ["tasks.validation_examples: null"]),
+    "embedded questions without number": ("tasks.questions.train_examples", None, ["questions.train_examples: null"]),
+    "embedded pairs without number": ("translation.protocols.blog.held_out_pairs", None, ["blog.held_out_pairs: null"]),
     "two rates, linear": ("finetuning.courtois2024.learning_rates", [1.0, 2.0], ["linear", "2"]),
 }
 

@@ -25,20 +25,12 @@ def main(settings: Settings) -> dict:
         folder.mkdir()
         match settings.data.source:
             case "embedded":
-                write_embedded(folder, settings)
+                write_corpus(folder, settings.corpus.documents, settings.corpus.shards, settings.corpus.seed)
             case "files":
                 write_files(folder, settings)
             case "hub":
                 record["read"] = write_hub(folder, settings)
     return record
-
-
-def write_embedded(folder: Path, settings: Settings) -> None:
-    """Generates corpus.documents documents into `folder`. ValueError when corpus.documents is null."""
-    corpus = settings.corpus
-    if corpus.documents is None:
-        raise ValueError("corpus.documents: null; source `embedded` needs the number of documents to generate")
-    write_corpus(folder, corpus.documents, corpus.shards, corpus.seed)
 
 
 def write_files(folder: Path, settings: Settings) -> None:

@@ -5,6 +5,7 @@ one error that names the key, what was given and what is allowed.
 """
 
 import re
+from itertools import product
 from pathlib import Path
 
 from pydantic import ValidationError, model_validator
@@ -134,6 +135,12 @@ class Settings(Record):
         if self.data.generated:
             for task in self.tasks.names:
                 require_listed(task, "tasks.names", GLUE, "the tasks that data.source: embedded generates")
+            sections = {"tasks": self.tasks, "tasks.questions": self.tasks.questions, "corpus": self.corpus}
+            sections |= {f"translation.protocols.{name}": one for name, one in self.translation.protocols.items()}
+            amounts = ("documents", "train_examples", "validation_examples", "train_pairs", "held_out_pairs")
+            for section, amount in product(sections, amounts):
+                if getattr(sections[section], amount, "not of this section") is None:
+                    raise ValueError(f"{section}.{amount}: null; data.source: embedded needs the number to generate")
         for section in ("noise", "cross_domain", "convergence", "timing"):
             for task in getattr(self, section).tasks:
                 require_listed(task, f"{section}.tasks", self.tasks.names, "tasks.names")

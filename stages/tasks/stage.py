@@ -87,12 +87,8 @@ def _read(root: Path, name: str, split: Split, settings: Settings) -> Examples:
 
 
 def _generate(folder: Path, settings: Settings) -> None:
-    """Generates the embedded tasks as original files. ValueError when a number of examples is null."""
+    """Generates the embedded tasks as original files."""
     tasks = settings.tasks
-    for section, limits in (("tasks", tasks), ("tasks.questions", tasks.questions)):
-        for key in ("train_examples", "validation_examples"):
-            if getattr(limits, key) is None:
-                raise ValueError(f"{section}.{key}: null; source `embedded` needs the number of examples to generate")
     write_glue(folder, tasks.train_examples, tasks.validation_examples, tasks.seed)
     numbers = (tasks.questions.train_examples, tasks.questions.validation_examples)
     write_squad(folder, *numbers, tasks.seed)
