@@ -154,7 +154,7 @@ def f1(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray
 
 
 def pearson(values: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Pearson's correlation, Matthews' for classes 0 and 1; 0 if undefined. Arguments and result as in `accuracy`."""
+    """Pearson's correlation, Matthews' for classes 0 and 1; 0, up to rounding, if undefined. As `accuracy`."""
     total = weights.sum(axis=0)
     x, y = values @ weights / total, truth @ weights / total
     covariance = (values * truth) @ weights / total - x * y

@@ -32,12 +32,13 @@ def perturbed(frame: pd.DataFrame, kind: str, level: float, seed: int) -> pd.Dat
 def _typos(text: str, level: float, draw: random.Random) -> str:
     """Leaves out, doubles, exchanges with the next character or replaces each letter, with probability `level`.
 
-    The four are equally likely. A text of which nothing but white space would remain is returned as it was.
+    The four are equally likely. A character that changed places with a letter is not hit again, and a replacement is a
+    random lower-case letter, perhaps the same. A text of which nothing but white space would remain is returned as is.
     """
     characters, result, i = list(text), [], 0
     while i < len(characters):
         character, fate = characters[i], draw.randrange(4) if draw.random() < level else None
-        if fate is None or not character.isalpha():
+        if fate is None or not character.isalpha():  # fate 0, of a letter, leaves it out
             result.append(character)
         elif fate == 1:
             result += [character, character]

@@ -167,6 +167,7 @@ def _pretrain(run: Cut, folder: Path) -> dict:
     """Job: trains one run on sequences of its length, in `folder`, the job's own, and returns what `train` does."""
     from stages.pretraining.loop import train  # imported here because it loads torch, which only workers need
 
+    # A table of curves for each job: in a shared one, the runs of one seed at several lengths would have one name.
     return train(run, _cut(run.length), folder, folder / "live.csv")
 
 

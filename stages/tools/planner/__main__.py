@@ -115,8 +115,9 @@ def workers(settings: Settings, stage: str) -> int:
 def done(settings: Settings, planned: pd.DataFrame) -> list[bool]:
     """Determines for each row of `planned`, as `work.planned` returns it, whether the job is done.
 
-    It is where dvc.lock has its command as done. Before that, it is where all inputs of the command are made, and
-    data/jobs has a result of the same settings that is no older than the model from which the job starts.
+    All jobs of a command are done where DVC need not run it again. Otherwise a job is done where all inputs of the
+    command are made, and data/jobs has a result of the same settings that is no older than the model that it starts
+    from; a run that starts from no model needs the result alone.
     """
     commands = handover.commands(settings)
     remaining = set(progress.still_to_come(settings, commands, ""))
