@@ -1,7 +1,8 @@
 """What a check of the audit finds, and the ways to find it: by digits, a statement as a whole, a note, GRIM.
 
 The words of a check stand in statements.yaml, those of a check of checks.yaml there, by its identifier: the statement
-that is checked, and the sentence that its numbers are put into. These two texts and the identifier are filled, by str.format, with the values of a check.
+that is checked, and the sentence that its numbers are put into. These two texts and the identifier are filled, by
+str.format, with the values of a check.
 """
 
 import math

@@ -24,11 +24,7 @@ SAVINGS = {  # new metric: (the operator's count, the count of the original that
 }
 LOUDEST = 0.4  # of the mean norm of embeddings: the strongest noise of Kowsher et al.
 NOISE = {"lost": "accuracy_lost", "area": "accuracy_under_noise"}  # metrics by their names in curve_measures
-REFERENCES = (
-    REFERENCE,
-    "symmetric",
-    "pairwise",
-)  # Kowsher et al. state gains over each of them
+REFERENCES = (REFERENCE, "symmetric", "pairwise")  # Kowsher et al. state gains over each of them
 QA_TASKS = {"squad1": "single", "squad2": "single", "squad1_triviaqa": "triviaqa", "squad2_triviaqa": "triviaqa"}
 STOCK = r"implementation=trainer precision=(\w+) round=\d+"  # condition of the times of stock BERT
 TIME_KEYS = ["size", "operator", "stock", "metric", "task"]

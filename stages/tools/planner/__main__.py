@@ -133,6 +133,7 @@ def done(settings: Settings, planned: pd.DataFrame) -> list[bool]:
             return True
         if command in waiting or not isinstance(run, Run):
             return False
+        # Fine-tuning names the model in `weights`, a test in `folder`; pre-training has neither, so any result will do.
         model = Path(getattr(run, "weights", getattr(run, "folder", "")), "model.safetensors")
         since = model.stat().st_mtime if model.exists() else 0.0
         return ended.get(_key(run.name, run.content), -1.0) >= since
