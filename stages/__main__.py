@@ -26,8 +26,9 @@ LISTS = {"protocol": "protocols", "operator": "operators", "size": "sizes"}  # a
 
 
 def main(command_line: list[str]) -> None:
-    """Parses a command line and runs the stage that it names; an error that a user can mend is one clear message.
+    """Parses a command line and runs the stage that it names, or writes a scale.
 
+    An error that a user can mend is one clear message, with which the program ends.
     command_line: the words after `python -m stages`.
     """
     arguments = vars(parser().parse_args(command_line))
@@ -36,17 +37,18 @@ def main(command_line: list[str]) -> None:
         if name == "scale":
             return print(scales.write(**arguments, path=PATH))
         settings = load_settings()
+        # lets a server, from which the processes for jobs are forked, import what they need; pandas loads meanwhile
         jobs.prepare(FOLDER / name / "stage.py", settings.workers)
-        # imported here, as these load pandas while the server of processes is loading
         from stages.plumbing import handover, observations, progress
 
+        # DVC's name of the command (PATH:NAME of a dvc.yaml elsewhere); in the environment, where no shell reads it
         command = os.environ.get("DVC_STAGE", "").rpartition(":")[2]
-        # DVC hands on the name of its command in the environment, where no shell reads it; no value holds a hyphen
+        # no value holds a hyphen, and dvc.yaml lists the values in the order of the arguments of `main`
         if "@" in command and not any(arguments.values()):
             arguments = dict(zip(arguments, command.partition("@")[2].split("-"), strict=True))
         named = {argument: value for argument, value in arguments.items() if value}
         for argument, value in named.items():
-            section, key = getattr(settings, name, None), LISTS[argument]
+            section, key = getattr(settings, name, None), LISTS[argument]  # the section of the stage's name, if any
             in_section = key in getattr(type(section), "model_fields", ())  # as in `translation.operators`
             allowed, place = getattr(section if in_section else settings, key), f"{name}.{key}" if in_section else key
             require_listed(value, argument, allowed, f"{place} of params.yaml")

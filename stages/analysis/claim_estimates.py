@@ -19,18 +19,22 @@ LOST, CLEAN = "accuracy_lost", {"metric": "accuracy", "condition": "noise=0"}  #
 def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) -> Estimate | None:
     """Estimates what a test asks for in one place.
 
-    Times to a milestone are cut at the last step at which all runs that are compared are known
-    (stages.evidence.survival). Where a run never got there, a mean is a lower bound, and so is a difference or ratio if
-    the run is one of the operator `of`; if it is one of `than`, they are upper bounds. Both at once decide nothing.
+    Times to a milestone, and no other measurements, are cut at the last step at which all runs that are compared are
+    known (stages.evidence.survival). Where a run never got there, a mean is a lower bound, and so is a difference or
+    ratio if the run is one of the operator `of`; if it is one of `than`, they are upper bounds. Both at once decide
+    nothing.
 
     Args:
-        test: an entry of claim_rules.yaml; its `test` says what is estimated.
-        rows: measurements, with what `baselines.add_baselines` adds where that is known.
-        select: the fields of `rows` and their values in this place; the operators of `of` and `than` are added.
-        confidence: of the interval.
+        test: an entry of claim_rules.yaml. Its `test` says what is estimated: `exact`, `value`, `difference` (a ratio
+            with `ratio`) or `spread`; `of` and `than` are the operators that the last two compare.
+        rows: measurements, one number a row: stage, metric, value, operator, size, protocol, task, evaluated_on,
+            condition, both seeds and, where known, `most_frequent_high` (as `baselines.add_baselines` adds it).
+        select: fields of `rows` and their values in this place; the operators of `of` and `than` are added.
+        confidence: of the interval, such as 0.95.
 
     Returns:
-        The estimate in the unit of the claim; None where runs that it needs are missing, or a spread is 0 or unknown.
+        The estimate in the unit of the claim; None where runs that it needs are missing, or a spread is 0 or unknown. A
+        count has a value alone.
     """
     selects = [select | {"operator": test[side]} for side in ("of", "than")] if "of" in test else [select]
     arms = [_scaled(test, rows, fields) for fields in selects]
@@ -56,7 +60,7 @@ def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) ->
 
 
 def _mean(runs: pd.DataFrame, confidence: float, at_least: bool) -> Estimate:
-    """The mean of measurements; a count has no interval and needs none. at_least: as `Estimate` has it."""
+    """The mean of measurements; a count has no interval. at_least: it is a lower bound, the interval open above."""
     summary = summarise(runs, confidence)
     mean = Estimate(summary.mean, unit=summary.unit, n=(summary.n,), at_least=at_least)
     if mean.exact or not varies(units(runs)[0]):  # equal values have no t interval
@@ -79,7 +83,7 @@ def _spread(arms: list[pd.DataFrame], confidence: float) -> Estimate | None:
 
 
 def bounds(test: dict) -> tuple[float, float]:
-    """The claim as a range: its lower and its upper end, infinite where it is open."""
+    """What a test claims, as a range: its lower and its upper end, infinite where it is open."""
     if "within" in test:
         return -test["within"], test["within"]
     if "between" in test:
@@ -89,6 +93,6 @@ def bounds(test: dict) -> tuple[float, float]:
 
 def _scaled(test: dict, rows: pd.DataFrame, select: dict) -> pd.DataFrame:
     """Selects rows, and multiplies their values and ends of chance by `scale`, to the unit of the claim's numbers."""
-    runs = convergence.selected(rows, select)
+    runs = convergence.selected(rows, select)  # with `reached`, False where a time is only a bound
     numbers = runs.columns.intersection(["value", "most_frequent_high"])
-    return runs.assign(**test.get("scale", 1) * runs[numbers])
+    return runs.assign(**test.get("scale", 1) * runs[numbers])  # ** takes a frame apart into its columns

@@ -8,7 +8,7 @@ import pandas as pd
 from stages.analysis.claim_words import say
 
 GENERATED = "sequences"  # the size of measurements on sequences, which are generated in the source of their claim, too
-TIMED = ("epochs", "timing")  # a key of a protocol, and the stage whose times do not depend on it
+TIMED = ("epochs", "timing")  # a key of a protocol, and the stage that times single steps, whatever the epochs
 
 
 @dataclass(frozen=True)
@@ -40,21 +40,22 @@ def differing_keys(sources: Mapping[str, dict], protocols: Mapping[str, dict]) -
 
 
 def is_count(test: dict) -> bool:
-    """Whether a test counts parameters, which needs no training and no data."""
+    """Whether a test (an entry of claim_rules.yaml) counts parameters, which needs no training and no data."""
     return test["select"].get("stage") == "parameters"
 
 
 def obstacle(tests: list[dict], run: pd.DataFrame, scope: Scope) -> str:
     """Says in a sentence why this run cannot test a claim; an empty text if it can.
 
-    The first of four reasons, in the order of claim_words.yaml, counts: a stage was not run, a size was not run, the
-    data are generated, or a protocol of translation ran otherwise than its source's. Tests that count parameters need
-    no stage and no data. The `size` of a measurement of translation is the name of its protocol, or GENERATED for the
-    sequence tasks, whose data are generated in the source, too.
+    The first of four reasons, in this order, counts: a stage was not run, a size was not run, the data are generated,
+    or a protocol of translation ran otherwise than its source's. Tests that count parameters need no stage and no data.
+    The `size` of a measurement of translation is the name of its protocol, or GENERATED for the sequence tasks, whose
+    data are generated in the source, too.
 
     Args:
-        tests: of the claim, as claim_rules.yaml has them.
-        run: measurements of this run.
+        tests: of the claim, as claim_rules.yaml has them: `select` has the fields of the measurements that a test is
+            made on, `sizes` the sizes of the models.
+        run: measurements of this run; only their `stage` is read.
         scope: what this run can speak of.
     """
     tested = [test["select"] for test in tests if not is_count(test)]

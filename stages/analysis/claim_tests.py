@@ -1,7 +1,12 @@
 """Decides a claim from its estimates: one verdict for all the places that the claim speaks of, with a known error.
 
-A test is an entry of claim_rules.yaml, and it is made in every place that it names: a size, a task, a condition. A
-claim holds where it holds in every place, so each is tested at alpha and all must pass (an intersection-union test,
+A test is an entry of claim_rules.yaml. Its `test` says what is estimated: a count (`exact`), a mean (`value`), a
+`difference` of two operators (or, with `ratio`, their ratio), or a ratio of their standard deviations (`spread`).
+`select` has the fields of the measurements; what must hold of them is a range (`above`, `below`, `between`, or `within`
+a margin of 0) or a `printed` number. It is made in every place that it names: a size (`sizes`), or a task or condition
+(`each`: a field and its values).
+
+A claim holds where it holds in every place, so each is tested at alpha and all must pass (an intersection-union test,
 Berger 1982). It fails where it fails somewhere, so the places' p values against it are adjusted by Holm's method. Both
 err in at most a share alpha of repetitions of the run, however many places there are; with neither, the claim stays
 open. A claim about an operator is decided by three pre-training runs or more per arm: one checkpoint leaves it open,
@@ -23,7 +28,7 @@ from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.estimate import Estimate
 from stages.evidence.statistics import EXACT, FEWEST, INCONCLUSIVE, NOT_TESTED, PRETRAINING, holm, too_few
 
-PARTLY = "partly"
+PARTLY = "partly"  # a verdict on counts
 AS_CLAIMED, NOT_AS_CLAIMED, OPPOSITE, UNDECIDED = "as claimed", "not as claimed", "opposite direction", "undecided"
 
 
@@ -66,15 +71,15 @@ def evaluate(
 
     Args:
         tests: of claim_rules.yaml.
-        rows: measurements, as `claim_estimates.estimate` takes them.
+        rows: measurements, one number a row, as `claim_estimates.estimate` takes them.
         confidence, alpha: the levels of the intervals and of the tests.
-        size: where it is given, the one size that takes the place of those that the tests name.
+        size: where it is given, the one size that takes the place of the tests' `sizes`.
         single: whether single runs are read by their value, which decides about those runs and nothing else.
 
     Returns:
         The outcome; its verdict is HOLDS, FAILS, INCONCLUSIVE, NOT_TESTED where measurements are missing, or why there
-        is none: AT_CHANCE, or as `statistics.too_few` says. Of counts also TRUNCATED (all hold or are truncated) and
-        PARTLY (some fail).
+        is none: AT_CHANCE, or as `statistics.too_few` says. FAILS needs no other places, and AT_CHANCE goes before
+        NOT_TESTED. Of counts also TRUNCATED (all hold or are truncated) and PARTLY (some fail).
     """
     places = [place for test in tests for place in _places(test, rows, size, confidence)]
     measured = tuple(place for place in places if place.estimate is not None)
@@ -93,7 +98,7 @@ def evaluate(
     if verdict != FAILS and any(place.estimate.at_chance for place in measured):
         verdict = reading = AT_CHANCE
     elif verdict != NOT_TESTED:
-        verdict = too_few(PRETRAINING, *seeds or [FEWEST]) or verdict
+        verdict = too_few(PRETRAINING, *seeds or [FEWEST]) or verdict  # times have no seeds, so never too few
     return Outcome(verdict, reading, measured, len(places))
 
 
@@ -109,10 +114,11 @@ def _places(test: dict, rows: pd.DataFrame, size: str | None, confidence: float)
 
 
 def _counted(place: Place) -> str:
-    """Judges a count by the printed number, with the tolerance of its digits and word, or by a range."""
+    """Judges a count by the printed number, with the tolerance of its digits and `word` ("about"), or by a range."""
     if "printed" not in place.test:
         low, high = bounds(place.test)
         return HOLDS if low <= place.estimate.value <= high else FAILS
+    # a float such as 33.33... becomes the fraction that it was rounded from, if the denominator of that is small
     count = Fraction(place.estimate.value).limit_denominator(10**9)
     exact = 1 / (1 - count / 100) if place.test.get("fold") else count  # a saving in per cent as a factor
     return judge(str(place.test["printed"]), exact, place.test.get("word", ""))
@@ -141,23 +147,27 @@ def _p_values(place: Place, single: bool) -> tuple[float, float]:
     """p of the test that the effect is as claimed, and p of the test that it lies outside of what is claimed.
 
     The first is two-sided, but one-sided at both ends for an equivalence; the second is two-sided. Where there is no
-    test, they are 1 and NaN. single: as for `evaluate`.
+    test, they are 1 and NaN. Counts, tests marked `point` and, with `single` (as for `evaluate`), estimates without a
+    test are read as known without error, so that p is 0 or 1.
     """
     effect = place.estimate
     if effect.exact or place.test.get("point") or (single and not effect.tested):
-        effect = replace(effect, unit=EXACT)  # read as known without error
+        effect = replace(effect, unit=EXACT)
     elif not effect.tested:
         return 1.0, np.nan
     low, high = bounds(place.test)
     claimed = max(effect.p_above(low), effect.p_below(high)) * (1 if "within" in place.test else 2)
     against = 2 * min(effect.p_below(low), effect.p_above(high))
-    if effect.exact and not claimed:  # what lies at a bound is as claimed
+    if effect.exact and not claimed:  # at a bound both are 0, and it is as claimed
         against = 1.0
     return min(1.0, claimed), min(1.0, against)
 
 
 def _reading(places: Sequence[Place], verdict: str, alpha: float) -> str:
-    """What the runs say; OPPOSITE only where a place shows an effect in the direction other than the claimed one."""
+    """What the runs say, AS_CLAIMED to UNDECIDED, given the verdict of `decide` or NOT_TESTED.
+
+    OPPOSITE only where a place shows an effect in the direction other than the claimed one.
+    """
     if verdict == HOLDS:
         return AS_CLAIMED
     if verdict != FAILS:

@@ -32,7 +32,7 @@ def _environment() -> jinja2.Environment:
 
 
 def say(name: str, **values: object) -> str:
-    """Renders a text of claim_words.yaml with these values, in one line."""
+    """Renders a text of claim_words.yaml, by its key there, with these values; line breaks become single spaces."""
     return " ".join(_environment().get_template(name).render(values).split())
 
 
@@ -44,7 +44,8 @@ def fields(outcome: Outcome, confidence: float, alpha: float) -> dict:
         confidence, alpha: the levels of the intervals and of the tests.
 
     Returns:
-        A text for each of these columns; that of `power` is empty where the verdict is AT_CHANCE, and for counts.
+        A text for each of these columns; that of `power` is empty where the verdict is AT_CHANCE, and for counts. In
+        `unit_of_inference` what several places share is said once.
     """
     units = dict.fromkeys(say("unit_of_inference", estimate=place.estimate) for place in outcome.measured)
     return {
@@ -62,9 +63,9 @@ def power(places: Sequence[Place], alpha: float) -> str:
     """Says what repetitions with so many runs and such a spread would find; an empty text for counts.
 
     Of places whose powers can be ranked (of one kind), the least certain one speaks; places with single runs, or equal
-    ones on a side, are counted. places: each with an estimate.
+    ones on a side, have no interval and are counted. places: each with an estimate.
     """
-    kinds: dict[str, list[tuple[float, str]]] = {}
+    kinds: dict[str, list[tuple[float, str]]] = {}  # by kind, the certainty and the sentence of each place
     for place in places:
         if place.estimate.has_interval:
             of_place = power_of_place(place, alpha)
@@ -83,8 +84,9 @@ def power(places: Sequence[Place], alpha: float) -> str:
 def power_of_place(place: Place, alpha: float) -> dict:
     """Computes the power of the test, at level alpha, in one place of a claim, whose estimate has an interval.
 
-    For a claimed effect, an equivalence of equal operators and the middle of a claimed range, this is the share of
-    repetitions that would show them (kind SHARE); otherwise the smallest effect that OFTEN of them would show.
+    For a claimed effect (`size` of the test), an equivalence of equal operators and the middle of a claimed range, this
+    is the share of repetitions that would show them (kind SHARE); otherwise the smallest effect that 80 % of them
+    (powers.OFTEN) would show.
 
     Returns:
         effect: a true value in the unit of the claim, or the margin of an equivalence. share: of the repetitions, those
@@ -105,7 +107,7 @@ def power_of_place(place: Place, alpha: float) -> dict:
     if not isinf(low) and not isinf(high):
         middle = sqrt(low * high) if estimate.log else (low + high) / 2
         ends = scale(middle) - scale(low), scale(high) - scale(middle)
-        share = powers.inside(*ends, *distribution, alpha / 2)
+        share = powers.inside(*ends, *distribution, alpha / 2)  # unlike an equivalence, tested two-sided
         return {"kind": SHARE, "certainty": share, "effect": middle, "share": share, "bound": None}
     bound = low if isinf(high) else high
     beyond = {"bound": None if bound == (1 if estimate.log else 0) else bound}
@@ -131,4 +133,5 @@ def _figure(value: float, estimate: Estimate) -> str:
 
 
 def _minus(text: str) -> str:
+    """Puts the signs of minus and infinity into a formatted number."""
     return text.replace("-", "−").replace("inf", "∞")

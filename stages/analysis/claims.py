@@ -22,11 +22,15 @@ PATH = Path(__file__).with_name("claim_rules.yaml")
 COUNTS, RELEASED, TRAINING = "counts", "released", "training"
 
 OF_RUN = {HOLDS: "reproduced", FAILS: "contradicted"}  # what the verdicts of this run are called
-DECIDED_BY_READING = ("ARITH", "PARAM", "LIT")  # procedures that train nothing
-WORST_FIRST = (
+# Procedures of claims.yaml that train nothing: arithmetic on printed numbers, counts of parameters, reading.
+DECIDED_BY_READING = ("ARITH", "PARAM", "LIT")
+WORST_FIRST = (  # verdicts of this run, of the released results, and of claims.yaml on the printed numbers
     *("contradicted", "fails", "partly", "truncated", "unsupported", "not-checkable", "not tested", "at chance"),
     *("one checkpoint per arm", "too few seeds", "inconclusive", "holds", "reproduced"),
 )
+# From claims.yaml: id to claim, the words. fact: the name of what several claims state, or the id. From `ledger` to
+# `power`: which of the three it is, and what `claim_words.fields` says. rule: the tests, in words. numbers: the verdict
+# on the printed numbers, why (numbers_because), and the identifiers of the audit's checks of them (audit_ids).
 COLUMNS = [
     *("id", "paper", "where", "kind", "claim", "fact", "ledger", "verdict", "reading", "because"),
     *("unit_of_inference", "estimate", "interval", "power", "rule", "numbers", "numbers_because", "audit_ids"),
@@ -49,18 +53,21 @@ def ledger(
     """Judges every claim, in each of the three ledgers (COUNTS, RELEASED, TRAINING) that it belongs to.
 
     Args:
-        claims: the entries of claims.yaml.
-        content: of claim_rules.yaml.
+        claims: the entries of claims.yaml; `published_audit` is what the printed numbers alone say.
+        content: of claim_rules.yaml: `rules` has the tests by claim, `untested` and `reasons` say why there are none
+            (by claim, and by the procedure that claims.yaml gives it), `facts` lists claims that state one fact.
         audit: the checks of the published numbers, as the stage `audit` writes them.
-        released: measurements of the results that Courtois et al. released.
+        released: measurements of the results that Courtois et al. released, one number a row, as
+            `claim_estimates.estimate` takes them.
         run: measurements of this run.
         scope: what this run can speak of.
 
     Returns:
-        A frame of COLUMNS, one row for every claim and ledger; `verdict` is what that ledger says of the claim.
+        A frame of COLUMNS, one row for every claim and ledger; `verdict` is what that ledger says of the claim. What a
+        row lacks is NaN.
 
     Raises:
-        ValueError: for a rule, reason or fact of a claim that does not exist.
+        ValueError: claim_rules.yaml names, in `rules`, `untested` or `facts`, a claim that does not exist.
     """
     names_of_claims = {claim["id"] for claim in claims}
     named = [name for names in content["facts"].values() for name in names]
@@ -75,8 +82,9 @@ def ledger(
 def tally(entries: pd.DataFrame) -> pd.DataFrame:
     """How many facts, and how many claims that state them, got each verdict. Columns: ledger, verdict, facts, claims.
 
-    A fact that several claims state counts once, with the worst verdict of its claims: a number printed rightly in one
-    place and wrongly in another is printed wrongly.
+    A fact that several claims state counts once in a ledger, with the worst verdict of its claims: a number printed
+    rightly in one place and wrongly in another is printed wrongly. Rows are sorted by ledger and WORST_FIRST; `facts`
+    is 0 where each fact of these claims has a worse verdict from another claim. entries: as `ledger` returns them.
     """
     places = {"ledger": (COUNTS, RELEASED, TRAINING), "verdict": WORST_FIRST}
     order = entries.assign(**{name: pd.Categorical(entries[name], values) for name, values in places.items()})
@@ -89,7 +97,11 @@ def tally(entries: pd.DataFrame) -> pd.DataFrame:
 def _rows(
     claim: dict, content: dict, audit: pd.DataFrame, released: pd.DataFrame, run: pd.DataFrame, scope: Scope
 ) -> list[dict]:
-    """The rows of one claim, dicts of COLUMNS but for `fact` and for what a row lacks. Arguments as for `ledger`."""
+    """The rows of one claim, dicts of COLUMNS but for `fact` and for what a row lacks. Arguments as for `ledger`.
+
+    One row says what counts or printed numbers decide or, failing that, what this run says or why nothing tests the
+    claim; a claim that the released results alone can test has none of these. Another row says what these results say.
+    """
     source, published_audit, name = claim["source"], claim["published_audit"], claim["id"]
     procedure = claim["test"]["procedure"]
     checks = audit[_named(audit["check"], published_audit["checks"])]
@@ -138,6 +150,7 @@ def _counted(tests: list[dict], run: pd.DataFrame, status: str, scope: Scope) ->
 
 
 def _described(outcome: Outcome, scope: Scope) -> dict:
+    """Puts an outcome into the columns `verdict` to `power`, in words."""
     return claim_words.fields(outcome, scope.confidence, scope.alpha)
 
 
@@ -166,12 +179,14 @@ def _trained(tests: list[dict], run: pd.DataFrame, scope: Scope) -> dict:
         verdict = OF_RUN.get(outcome.verdict, outcome.verdict)
         return _described(outcome, scope) | {"ledger": TRAINING, "verdict": verdict}
     sizes = scope.sizes if any("sizes" in test for test in tests) else (None,)
-    relative = all(test["test"] != "value" for test in tests)  # an absolute number says nothing elsewhere
+    # on other data or at another size, a comparison of operators may say something, an absolute number does not
+    relative = all(test["test"] != "value" for test in tests)
     outcomes = {size: evaluate(tests, run, scope.confidence, scope.alpha, size) for size in sizes if relative}
     outcomes = {size: outcome for size, outcome in outcomes.items() if outcome.verdict != NOT_TESTED}
     readings = [
         claim_words.say("elsewhere", outcome=outcome, size=size, comparable=scope.comparable)
         for size, outcome in outcomes.items()
     ]
+    # the columns of estimates have room for one reading
     row = _described(*outcomes.values(), scope) if len(outcomes) == 1 else {}
     return row | {"ledger": TRAINING, "verdict": NOT_TESTED, "because": " ".join([obstacle, *readings])}

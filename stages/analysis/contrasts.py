@@ -1,9 +1,13 @@
 """Every comparison of an operator with the original as one row, whatever was measured: the one table that all read.
 
 A comparison is of runs of one source (this run, or the released results), protocol and size: scores, the final loss,
-what noise takes, and steps to a milestone, where a run that never gets there counts with the last step at which all
-runs are known (stages.evidence.survival). Holm's method adjusts the p values of one family. contrasts.yaml describes
-every column.
+the accuracy that noise takes, and steps to a milestone such as a level of the loss, where a run that never gets there
+counts with the last step at which all runs are known (stages.evidence.survival). Holm's method adjusts the p values of
+one family. contrasts.yaml describes every column.
+
+Observations have one number a row: stage, metric, value, operator, size, protocol, task, evaluated_on (a column of the
+papers' GLUE tables), condition (what else was varied) and both seeds. Measurements, in the same columns, are quantities
+of the papers that are made of them, one for each run.
 """
 
 from functools import cache
@@ -23,7 +27,7 @@ from stages.plumbing.settings import REFERENCE
 
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
 REPRODUCED, RELEASED = "reproduced", "released"  # sources
-KEYS = ["quantity", "source", "protocol", "size", "at"]
+KEYS = ["quantity", "source", "protocol", "size", "at"]  # at: the column, the milestone, or FINAL_LOSS
 RUN = ["operator", "stage", "pretraining_seed", "finetuning_seed", "value", "reached"]
 SCORE, LOSS, LOST, STEPS = "score", "loss", "lost_", "steps"  # quantities; LOST is followed by the kind of noise
 FINAL_LOSS = "validation_loss"
@@ -31,6 +35,7 @@ FINAL_LOSS = "validation_loss"
 
 @cache
 def _words() -> dict[str, dict[str, str]]:
+    """contrasts.yaml: `columns`, the meaning of each, and `reasons`, each verdict in words."""
     return yaml.safe_load(DESCRIBED.read_text(encoding="utf-8"))
 
 
@@ -40,17 +45,18 @@ def column_meanings() -> pd.DataFrame:
 
 
 def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baselines.WithoutModel) -> pd.DataFrame:
-    """Collects all that is compared of one source: one row for every run, quantity and place (`at`).
+    """Collects all that is compared of one source: one row for every run, quantity and `at`.
 
     Args:
         rows: observations.
-        measured: the measurements that were made of them, with what `baselines.add_baselines` adds where that is known.
-        without_model: the scores of answers without a model, as `baselines.without_model` returns them.
+        measured: the measurements made of them; where known with `most_frequent_high`, the upper end of the interval
+            of a constant answer's score, a fraction.
+        without_model: the scores of answers without a model, as `baselines.without_model` returns them; may be empty.
 
     Returns:
-        KEYS but for the source, RUN (value: points, nats or steps), and `score` with `most_frequent_high`: the score
-        that has to exceed chance for the value to be informative, and the upper end of chance; both in one unit, and
-        NaN where the value depends on no score.
+        KEYS but for the source, RUN (value: points, nats or steps; reached: whether the milestone was, or missing), and
+        `score` with `most_frequent_high`: the score that has to exceed chance for the value to be informative, and the
+        upper end of chance; both in one unit, and NaN where the value depends on no score.
     """
     measured = measured.assign(most_frequent_high=measured.get("most_frequent_high", nan))
     tuned = matching(measured, {"metric": "score", "stage": "finetuning"})
@@ -67,6 +73,7 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
     lost = lost.assign(quantity=LOST + lost["kind"], at=lost["evaluated_on"], stage="noise", value=100 * lost["value"])
     parts = [tuned, losses, lost, steps.assign(quantity=STEPS, stage="pretraining")]
     names = [name for name in (*KEYS, *RUN, "score", "most_frequent_high") if name != "source"]
+    # as objects, since a column that one part lacks would change the type of the others; `tuned` where all are empty
     return pd.concat([part.reindex(columns=names).astype(object) for part in parts if len(part)] or [tuned]).astype(
         dict.fromkeys(("value", "score", "most_frequent_high"), float)
     )
@@ -76,20 +83,22 @@ def table(sources: dict[str, pd.DataFrame], confidence: float, alpha: float, mar
     """Compares every operator with the original.
 
     Args:
-        sources: the `quantities` of each source, by its name.
-        confidence: of the intervals.
+        sources: the `quantities` of each source, by its name: REPRODUCED, RELEASED.
+        confidence: of the intervals, such as 0.95.
         alpha: of the tests of one family together.
-        margins: of equivalence, by column of scores, and for the final loss; in the unit of the estimate. They were
-            made from the released results, which they do not judge.
+        margins: of equivalence, by column of scores and FINAL_LOSS; in the unit of the estimate. They were made from
+            the released results, which they do not judge.
 
     Returns:
-        One row per comparison, as contrasts.yaml describes it.
+        One row per comparison: KEYS, what `_contrast` and `_with_verdicts` return, and `family`, in the order of
+        contrasts.yaml, which says what each column holds. Without an arm of the original there is no row.
     """
     contrasts, columns = [], list(column_meanings()["column"])
     for source, rows in sources.items():
         for keys, runs in rows.assign(source=source).groupby(KEYS, sort=False, dropna=False):
             arms = dict(iter(runs.groupby("operator", sort=False)))
             reference, place = arms.pop(REFERENCE, None), dict(zip(KEYS, keys, strict=True))
+            # keys[0] is the quantity, keys[-1] is `at`
             margin = margins.get(keys[-1], nan) if keys[0] in (SCORE, LOSS) and source != RELEASED else nan
             if reference is not None:
                 contrasts += [place | _contrast(arm, reference, confidence, margin) for arm in arms.values()]
@@ -103,7 +112,8 @@ def table(sources: dict[str, pd.DataFrame], confidence: float, alpha: float, mar
 def _contrast(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float, margin: float) -> dict:
     """Compares one arm with the reference: columns of `table` but for KEYS and for what depends on the family of tests.
 
-    arm, reference: their rows of `quantities` in one place of KEYS. margin: NaN where there is none.
+    arm, reference: their rows of `quantities` with equal KEYS. margin: NaN where there is none. `never` counts the runs
+    that do not reach the milestone and `horizon` is the step up to which all are known, both NaN for other quantities.
     """
     arms, until, never = [arm, reference], nan, [nan, nan]
     operator, quantity = arm[["operator", "quantity"]].iloc[0]
@@ -134,12 +144,14 @@ def _family(row) -> str:
     of all operators, and all tasks or milestones, of that quantity.
     """
     single = row.quantity == SCORE and row.at != scores.GLUE_SCORE
-    names = [row.quantity, row.source, row.protocol, row.size, row.arm if single else ""]
+    names = [row.quantity, row.source, row.protocol, row.size, row.arm if single else ""]  # a missing one is NaN
     return " ".join(name for name in names if isinstance(name, str) and name)
 
 
 def _with_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Adds to the rows of one family the adjusted p values, and the verdicts and directions that follow from them."""
+    """Adds to the rows of one family the p values after Holm's method (`*_holm`), the number of its `tests`, the effect
+    that is `detectable` with 80 % power, and what follows: verdict, direction, only_paired and reason.
+    """
     adjusted = {f"{name}_holm": holm(family[name].to_numpy(float)) for name in ("p", "p_unpaired", "p_equivalence")}
     tests, detectable = int(family["p"].notna().sum()), power.smallest_effects(family, alpha)
     family = family.assign(**adjusted, tests=tests, detectable=detectable)
@@ -149,6 +161,7 @@ def _with_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
         for row, reason in zip(family.itertuples(), few, strict=True)
     ]
     signs = np.where(family["estimate"] > 0, "higher", "lower")
+    # a direction is also stated of single checkpoints, which have no verdict
     shown = (family["p_holm"] < alpha) & ~family["verdict"].isin((TOO_FEW, baselines.AT_CHANCE))
     undecided = family["margin"].isna() & (family["verdict"] == INCONCLUSIVE)
     words = {name: text.format(fewest=FEWEST) for name, text in _words()["reasons"].items()}

@@ -14,15 +14,15 @@ from stages.plumbing.settings import Settings
 ONE_PROTOCOL = ("question_answering", "convergence")  # stages with a protocol of their own, whatever `protocols` names
 TUNED = "finetuning"
 APART = ("parameters", "baselines", TUNED, "translation")  # stages that are read by rules of their own
-FIRST = (*ONE_PROTOCOL, "noise", "cross_domain", "timing")  # in this order, then what else dvc.yaml names
+FIRST = (*ONE_PROTOCOL, "noise", "cross_domain", "timing")  # read in this order, then what else dvc.yaml names
 
 
 def observed(settings: Settings) -> pd.DataFrame:
-    """Reads all observations of what params.yaml asks for, and the sizes of the tasks.
+    """Reads all observations of what params.yaml asks for, and the sizes of the tasks, as a frame of their COLUMNS.
 
     Fine-tuning may be left out as a whole, as for a study of pre-training, and the baselines of its tasks with it; what
-    `further` names, and translation, may be missing, too. Raises ValueError where any other file is missing, or a model
-    that is asked for was not fine-tuned.
+    `further` names, and translation, may be missing, too. Raises ValueError where any other file of observations is
+    missing, or a model that is asked for was not fine-tuned.
     """
     names = ["parameters", *(f"pretraining-{'-'.join(model)}" for model in settings.pretrained())]
     parts = [observations.read(_paths(names))]
@@ -34,8 +34,9 @@ def observed(settings: Settings) -> pd.DataFrame:
                 raise ValueError(f"{path}: nothing of {'-'.join(model)}; run `dvc repro {TUNED}`")
         parts += [observations.read(_paths(["baselines"])), tuned]
     rest = observations.read(path for path in _paths(further()) if path.exists())
+    # operators in the order of params.yaml, whatever that of the files
     order = {"by": "operator", "key": lambda names: names.map(settings.operators.index), "kind": "stable"}
-    # translation, and its times by `timing`, for its own operators and protocols
+    # translation, and its times by `timing`, for its own operators and protocols; `sequences` are its generated tasks
     translated = observations.read(path for path in _paths(("translation", "timing")) if path.exists())
     translated = translated[translated["protocol"].isin((*settings.translation.protocols, "sequences"))]
     translated = translated[translated["operator"].isin(settings.translation.operators)]
@@ -56,7 +57,7 @@ def _paths(names: Iterable[str]) -> list[Path]:
 
 
 def _asked(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """The rows of operators (or baselines), sizes and protocols that params.yaml names.
+    """The rows of operators (or baselines, which have names of their own), sizes and protocols that params.yaml names.
 
     Rows without a protocol, and those of ONE_PROTOCOL, are kept whatever `protocols` names.
     """
@@ -70,14 +71,14 @@ def _asked(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 def task_sizes() -> pd.DataFrame:
     """The number of examples that the data source holds, as observations: by task, with the split as condition."""
     frame = pd.read_csv(STATISTICS)
-    split = frame["split"].replace("validation_matched", "validation")
+    split = frame["split"].replace("validation_matched", "validation")  # of MNLI, which has two; as other tasks call it
     rows = pd.DataFrame({"stage": "tasks", "task": frame["task"], "condition": split, "metric": "examples"})
     rows["value"] = frame["available"].astype(float)
     return rows.reindex(columns=list(observations.COLUMNS)).astype(observations.TYPES)
 
 
 def predictions(settings: Settings) -> pd.DataFrame:
-    """Reads the predictions on GLUE that are kept, as `against_original` takes them; an empty frame where none are."""
+    """Reads the kept predictions for `multibootstrap.against_original`; without any, a frame of its keys alone."""
     frames = []
     for protocol, operator, size in settings.finetuned():
         path = PREDICTIONS / f"{protocol}-{operator}-{size}.parquet"

@@ -4,6 +4,10 @@ Reads data/observations/ (exactly the operators, sizes and protocols of params.y
 data/predictions/*.parquet, data/audit, data/tasks/, data/published/ and data/released/. Writes
 data/analysis/results.parquet (all observations) and a CSV for every table and figure that the report draws,
 reports/metrics.json (for `dvc metrics show`) and reports/plots/ (for `dvc plots show`).
+
+Observations have one number a row: stage, metric, value, operator, size, protocol, task, evaluated_on (a column of the
+papers' GLUE tables), condition (what else was varied) and both seeds. Measurements, in the same columns, are quantities
+of the papers that are made of them, one for each run.
 """
 
 import json
@@ -44,7 +48,7 @@ RUN_COLUMNS = ["protocol", "operator", "size", "evaluated_on", "pretraining_seed
 
 
 def bootstrap(settings: Settings) -> pd.DataFrame:
-    """Resamples seeds and examples of the kept predictions, as `multibootstrap.against_original` says."""
+    """Compares kept predictions with those of the original by column, as `multibootstrap.against_original` does."""
     frame, options = inputs.predictions(settings), settings.analysis
     labelled = {column: table for task in TASKS for column, table in validation_tables(task).items()}
     columns = sorted(frame["evaluated_on"].unique())
@@ -56,9 +60,9 @@ def ledger_of_claims(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame,
     """Judges the claims by what this run can speak of, and returns the ledger of `claims.ledger`.
 
     Args:
-        run: measurements of this run, with what `baselines.add_baselines` adds.
+        run: measurements of this run, with the scores of answers without a model that `baselines.add_baselines` adds.
         raw: measurements of the results that Courtois et al. released.
-        checks: of the published numbers, as the stage `audit` writes them.
+        checks: of the published numbers, as the stage `audit` writes them, with empty texts for what is missing.
         settings: sizes, data source, protocols of translation, and the options of the analysis.
     """
     options = settings.analysis
@@ -85,7 +89,11 @@ def with_source(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary_table(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Statistics of parameters, losses and scores, by operator and size. Scores are fractions."""
+    """Statistics of parameters, losses and scores, by operator and size. Scores are fractions.
+
+    run: measurements. Columns: `keys`, and the fields of statistics.Summary but for the extremes: mean, sd, n (of the
+    `unit`), low and high (the interval of the mean), runs, within_sd (over fine-tuning seeds).
+    """
     keys = ["stage", "metric", "protocol", "evaluated_on", "operator", "size"]
     rows = run[run["stage"].isin(("parameters", "pretraining", "finetuning"))]
     # without counts that are further split by condition, and times to milestones, as some runs may never get there
@@ -98,7 +106,7 @@ def metrics(means: pd.DataFrame, comparisons: pd.DataFrame, settings: Settings) 
 
     Args:
         means: as `summary_table` returns them.
-        comparisons: as `contrasts.table` returns them.
+        comparisons: as `contrasts.table` returns them; its `at` is NAME below, where that was compared.
         settings: operators and sizes of the run.
 
     Returns:
@@ -128,7 +136,10 @@ def metrics(means: pd.DataFrame, comparisons: pd.DataFrame, settings: Settings) 
 
 
 def write_plots(run: pd.DataFrame, curves: pd.DataFrame) -> None:
-    """Writes the CSV files of `dvc plots`, with a column `operator`: the loss by step, the GLUE score of every run."""
+    """Writes the CSV files of `dvc plots`, with a column `operator`: the loss by step, the GLUE score of every run.
+
+    run: measurements. curves: means over runs by quantity, operator, size and step.
+    """
     loss = curves[curves["quantity"] == "loss"].rename(columns={"mean": "validation_loss"})
     write_table(PLOTS / "pretraining_loss.csv", loss[["operator", "size", "step", "validation_loss"]])
     whole = derived.matching(run, TUNED | {"evaluated_on": scores.GLUE_SCORE})
@@ -137,7 +148,7 @@ def write_plots(run: pd.DataFrame, curves: pd.DataFrame) -> None:
 
 
 def main(settings: Settings) -> dict:
-    """Writes every table of the analysis, the metrics and the plots."""
+    """Writes every table of the analysis, the metrics and the plots; adds nothing to the record of the stage."""
     options = settings.analysis
     rows = inputs.observed(settings)
     raw_rows = released.observations()
@@ -154,7 +165,7 @@ def main(settings: Settings) -> dict:
     comparable = not settings.data.generated
     evidence = cells.Evidence(run, raw, settings.operators, settings.sizes, options, comparable, without_model)
     ledger = ledger_of_claims(run_with_baselines, raw, pd.read_csv(AUDIT, keep_default_na=False), settings)
-    arms = ["size", "milestone", "operator"]  # of curves of the runs that wait
+    arms = ["size", "milestone", "operator"]  # one curve each, of the share of runs that have yet to get there
     tables = {
         "cells": pd.concat([cells.fill(table, evidence) for table in specifications.load()[0].values()]),
         "baselines": references,

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.2.0"
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # type checkers do not run `__getattr__`; `X as X` marks a name that others may import
     from .multihead import AsMultiheadAttention as AsMultiheadAttention
     from .operators import OPERATORS as OPERATORS
     from .operators import SELF_ATTENTION as SELF_ATTENTION
@@ -36,7 +36,10 @@ __all__ = ["OPERATORS", "SELF_ATTENTION", "AsMultiheadAttention", "attention"]
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what `__all__` names at its first use, so that importing one module does not import all others."""
+    """Imports what `__all__` names at its first use, so that importing one module does not import all others.
+
+    AttributeError for any other name.
+    """
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import multihead, operators

@@ -1,15 +1,15 @@
 """The base class of all self-attention operators.
 
 X [batch, n, h] are the hidden states; head i of `heads` owns the i-th slice of d = h / heads channels of every
-projection (Courtois et al. 2024, section 2.4). A self-attention operator weighs values by a softmax over keys and
-differs from the others in where the scores and the values come from. Unless an operator says otherwise, scores Q K^T
-are divided by sqrt(d), masks act on keys, dropout on the weights, and Linear layers are initialised at N(0, 0.02) with
-biases 0, all as in BERT (Devlin et al. 2018). The docstring of an operator says what in its source fixes it, and what
-is open there.
+projection (Courtois et al. 2024, section 2.4); keys are m, as many as n but in cross-attention. A self-attention
+operator weighs values by a softmax over keys and differs from the others in where the scores and the values come from.
+Unless an operator says otherwise, scores Q K^T are divided by sqrt(d), masks act on keys, dropout on the weights, and
+Linear layers are initialised at N(0, 0.02^2) with biases 0, all as in BERT (Devlin et al. 2018). The docstring of an
+operator says what in its source fixes it, and what is open there.
 
 First scores: a closed formula gives the spread of an operator's scores before any training, which is their standard
 deviation over random weights and pairs of different tokens, for independent inputs of unit variance (what a LayerNorm
-gives), biases 0, and new weights of standard deviation r. A variant (section `variants` of params.yaml) may ask for
+gives), biases 0, and new weights from N(0, r^2). A variant (section `variants` of params.yaml) may ask for
 another spread; the parameters that the operator names in `score_factors` are then scaled to give it.
 """
 
@@ -105,8 +105,7 @@ class SelfAttention(nn.Module):
         """Counts the floating-point operations per token, forward, of the matrix products that give the scores.
 
         A multiplication and the addition of its product are two operations. Linear layers, the weighted sum of values,
-        softmax, scaling and masks are not counted. The cheapest form counts, in which no projection is computed twice.
-        Here: Q K^T over all heads, so `heads` has no part in it.
+        softmax, scaling and masks are not counted. Here: Q K^T over all heads, so `heads` has no part in it.
 
         Args:
             hidden, heads, length: width h, number of heads, and number n of the tokens of a sequence.
@@ -178,7 +177,10 @@ class SelfAttention(nn.Module):
         return self.spread_of_squares(deviation) if query == key else self.spread_of_products(deviation)
 
     def spread_of_products(self, deviation: float) -> float:
-        """Spread of x^T W_q W_k^T y / sqrt(d), W_q, W_k [h, d] independent: E |W_q W_k^T|^2 = h^2 d r^4, so r^2 h."""
+        """Spread of x^T W_q W_k^T y / sqrt(d), W_q, W_k [h, d] independent: E |W_q W_k^T|^2 = h^2 d r^4, so r^2 h.
+
+        |M|^2, the sum of the squares of M's entries, is the variance of x^T M y for independent x, y of unit variance.
+        """
         return deviation**2 * self.hidden
 
     def spread_of_squares(self, deviation: float) -> float:
@@ -241,19 +243,22 @@ class SelfAttention(nn.Module):
     def weighted_values(self, X: Tensor, mask: Tensor | None, memory: Tensor | None) -> Tensor:
         """Returns the weighted values of all heads, side by side [batch, n, h], before `output_scale`.
 
-        X, memory: as in `forward`. mask: as `checked_mask` returns it.
+        X, memory, mask: as in `forward`; a causal mask has been joined to `mask`.
         """
         return merge(attend(*self.heads_of(X, memory), mask, self.dropout))
 
     def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
-        """Returns the softmax's scores before any mask, [batch or 1, heads, n, m]; arguments as in `forward`."""
+        """Returns the softmax's scores before any mask, [batch, heads, n, m]; arguments as in `forward`.
+
+        A subclass whose scores do not depend on X has 1 in place of batch.
+        """
         Q, K, _ = self.heads_of(X, memory)
         return Q @ K.transpose(-2, -1) / self.width**0.5
 
     def weights(
         self, X: Tensor, mask: Tensor | None = None, memory: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """Computes the attention weights [batch, heads, n, m], before dropout; arguments as in `forward`."""
+        """Computes the attention weights [batch, heads, n, m], before dropout; arguments and errors as in `forward`."""
         mask = checked_mask(self.hidden, self.heads, X, mask, memory, causal)
         return torch.softmax(masked(self.scores(X, memory), mask), dim=-1).expand(len(X), -1, -1, -1)
 
@@ -271,9 +276,9 @@ class SelfAttention(nn.Module):
         return None
 
     def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
-        """Returns (weight, bias) of the queries, of the keys and of the values of an Original with equal outputs.
+        """Returns (weight, bias) of W_q, W_k and W_v of a BERT with equal outputs; weights [out, in], as in nn.Linear.
 
-        Weights are [out, in], as nn.Linear stores them. ValueError where no choice of W_q, W_k, W_v gives equal ones.
+        ValueError for an operator that is not `exportable`, or that has no `roles` and does not override this method.
         """
         if not (self.exportable and self.roles):
             raise ValueError(f"{self.name}: {self.equation}; BERT cannot express it")

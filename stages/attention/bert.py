@@ -44,7 +44,8 @@ class Attention(nn.Module):
         """Returns the hidden states of the block [batch, n, h], and the attention weights [batch, heads, n, n] or None.
 
         The weights are returned where `output_attentions`, in `others` or else in the configuration, is true.
-        attention_mask: as in `SelfAttention.forward`.
+        attention_mask: boolean (True = seen) or numbers to add to the scores, [batch, heads, n, n] or 1 in place of any
+        of these; None: everything is seen. Of `others`, which the library passes, no more is read.
         """
         projected = self.output.dropout(self.self(hidden_states, attention_mask, output=self.output.dense))
         with_weights = others.get("output_attentions", self.config.output_attentions)
@@ -56,7 +57,7 @@ class OperatorBertModel(BertModel):
     """BertModel with the operator: embeddings, encoder and, unless `add_pooling_layer` is false, pooler."""
 
     config_class = OperatorConfig
-    _can_record_outputs: ClassVar = {"hidden_states": BertLayer, "attentions": Attention}  # which classes return them
+    _can_record_outputs: ClassVar = {"hidden_states": BertLayer, "attentions": Attention}  # who gives which output
 
     def __init__(self, config: OperatorConfig, add_pooling_layer: bool = True):
         super().__init__(config, add_pooling_layer)
@@ -82,11 +83,11 @@ class OperatorBertModel(BertModel):
 
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
-        """Initialises a module; parameters that were loaded from a checkpoint get their values back afterwards."""
+        """Initialises a module, after its submodules. What was loaded, which the library marks, stays as it is."""
         super()._init_weights(module)
         if isinstance(module, SelfAttention | AttentionOverParameters):
             loaded = [p for p in module.parameters() if getattr(p, "_is_hf_initialized", False)]
-            values = [parameter.clone() for parameter in loaded]
+            values = [parameter.clone() for parameter in loaded]  # `initialise` may overwrite all
             module.initialise(self.config.initializer_range)
             for parameter, value in zip(loaded, values, strict=True):
                 parameter.copy_(value)
@@ -100,7 +101,7 @@ class WithOperator(PreTrainedModel):
     def __init__(self, config: OperatorConfig):
         super().__init__(config)
         self.bert = OperatorBertModel(config, add_pooling_layer=self.bert.pooler is not None)
-        self.post_init()
+        self.post_init()  # ties the masked-LM decoder to the embedding of the new BertModel
 
 
 class OperatorBertForMaskedLM(WithOperator, BertForMaskedLM):

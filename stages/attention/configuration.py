@@ -17,8 +17,9 @@ class OperatorConfig(BertConfig):
     """BERT's configuration, an operator, and the settings of a variant; None: as the operator's source has it.
 
     operator: its name in the code. variant: what params.yaml calls the operator with these settings, if anything.
-    start: one of the operator's `starts`. score_spread: standard deviation of its first scores (base.py).
-    score_rate: the learning rate of the parameters in its `scores_alone`, as a multiple of that of all others.
+    start: how its parameters are initialised, one of its `starts`. score_spread: the standard deviation that its scores
+    shall have before training. score_rate: the learning rate of the parameters that influence the scores alone (its
+    `scores_alone`), as a multiple of that of all others.
     operators_sha256: of the imported file of a user's own operator; None for an operator of this repository.
     """
 
@@ -52,7 +53,10 @@ class OperatorConfig(BertConfig):
         )
 
     def feed_forward(self) -> tuple[nn.Module, int] | None:
-        """Builds what replaces the first part of the feed-forward network, as `SelfAttention.feed_forward` says."""
+        """Builds what replaces the first layer of BERT's feed-forward network and its activation; None: nothing does.
+
+        Returns a module [batch, n, h] -> [batch, n, w], not initialised, and w. dropout in it: that of attention.
+        """
         sizes = self.hidden_size, self.num_attention_heads, self.intermediate_size
         return self.operator_class().feed_forward(*sizes, self.attention_probs_dropout_prob)
 
@@ -74,7 +78,8 @@ def configuration(
         layers, hidden, heads: number of layers, width h, and number of heads, a divisor of h.
         intermediate: width of BERT's feed-forward network; an operator may have it narrower.
         positions: the longest sequence, in tokens.
-        operators_file: the file of a user's own operator, imported here; needs `operators_sha256`, too. None: no file.
+        operators_file: the file of a user's own operator, imported here; `others` must then have the field
+            `operators_sha256` (else KeyError). None: no file.
         others: further fields of OperatorConfig and BertConfig by their names.
 
     Returns:

@@ -5,7 +5,7 @@ Table 4, whose shared-weight row is a two-label classifier's count instead).
 
 Everywhere `variant` is an operator's name, or a dict of settings as `configuration` takes them, `operator` among them;
 `size` is a record of section `models` of params.yaml, with the keys `layers`, `hidden` (the width h), `heads`,
-`intermediate` and `positions` (the longest sequence).
+`intermediate` and `positions` (the longest sequence). An unknown operator is a ValueError.
 """
 
 import math
@@ -90,7 +90,7 @@ def first_score_spread(variant: Variant, size: dict[str, int], deviation: float)
         deviation: standard deviation of the new weights of Linear layers.
 
     Returns:
-        The spread (base.py), or the variant's `score_spread`; None where the operator has no formula.
+        The variant's `score_spread` if it has one, or else the formula's value; None where there is no formula.
     """
     layer = _one_layer(OperatorBertForMaskedLM, variant, size).bert.encoder.layer[0]
     return layer.attention.self.first_spread(deviation)
@@ -104,6 +104,7 @@ def _one_layer(model: type[WithOperator], variant: Variant, size: dict[str, int]
 
 
 def _count(module: nn.Module) -> int:
+    """Counts the parameters of a module; one that stands in several places counts once."""
     return sum(parameter.numel() for parameter in module.parameters())
 
 
@@ -138,5 +139,5 @@ def training_flops(variant: Variant, size: dict[str, int], vocabulary_size: int,
     hidden = size["hidden"]
     weights, _ = operator_class(variant).feed_forward_weights(hidden, size["intermediate"])
     layer = block_work(variant, hidden, size["heads"], length) + 2 * weights
-    head = 2 * hidden * hidden + 2 * hidden * vocabulary_size
+    head = 2 * hidden * hidden + 2 * hidden * vocabulary_size  # a Linear layer h -> h, and the decoder
     return 3 * (size["layers"] * layer + masked * head)  # backward: two products for every one forward

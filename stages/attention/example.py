@@ -22,6 +22,7 @@ print("output", tuple(layer(X).shape), "weights", tuple(layer.weights(X, causal=
 
 # %% 2. In place of nn.MultiheadAttention, in an encoder that you have already
 def parameters(module: nn.Module) -> int:
+    """Counts the parameters of a module."""
     return sum(parameter.numel() for parameter in module.parameters())
 
 
@@ -34,7 +35,7 @@ for block in encoder.layers:
 print("encoder", tuple(encoder(X).shape), f"parameters {before:,} before, {parameters(encoder):,} after")
 
 # %% 3. Generated text: five words, repeated; one repetition is masked, and only attention to the first five restores it
-WORDS, MASK = 16, 16
+WORDS, MASK = 16, 16  # words have the ids 0 to 15, the mask has 16
 
 
 def sentences(count: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -1,9 +1,9 @@
 """Writes a model folder that others can load: as an ordinary BERT, or with the code of its operator next to it.
 
-An ordinary BERT has equal outputs and needs no code but the library's; it exists for every operator whose scores are
-products of queries and keys. `--own` keeps the operator and its parameters and copies the files of its code into the
-folder; `from_pretrained(FOLDER, trust_remote_code=True)` runs that code. Tokenizer and card are copied, too. Either
-folder can be uploaded to the hub as it is: `hf upload NAME FOLDER`.
+An ordinary BERT has equal outputs and needs no code but Hugging Face's; it exists for every operator whose scores are
+products of queries and keys and which keeps BERT's kind of feed-forward network. `--own` keeps the operator and its
+parameters and copies the files of its code into the folder; `from_pretrained(FOLDER, trust_remote_code=True)` runs that
+code. Tokenizer and card are copied, too. Either folder can be uploaded to the hub as it is: `hf upload NAME FOLDER`.
 """
 
 import argparse
@@ -62,7 +62,9 @@ def export(source: Path, target: Path, own: bool) -> None:
 
     Raises:
         ValueError: the model is of none of the classes in STOCK; BERT cannot express its operator, and `own` is false;
-            or the operator is a user's own, whose code imports this repository, and `own` is true.
+            the operator is a user's own, whose code imports this repository, and `own` is true; or it is a user's own,
+            and this process has not imported its file.
+        OSError: `source` is no model folder, or `target` cannot be written.
     """
     config = OperatorConfig.from_pretrained(source)
     if own and config.operators_sha256:
@@ -90,7 +92,7 @@ def export(source: Path, target: Path, own: bool) -> None:
 def _save_with_code(model: PreTrainedModel, target: Path) -> None:
     """Writes a model and the code of its classes; config.json then says which Auto class loads each of them.
 
-    The library is told so by a registration that holds for the whole process and would save the code with every later
+    Transformers is told so by a registration that holds for the whole process and would save the code with every later
     model. So it is undone afterwards.
     """
     head = type(model).__name__.removeprefix("OperatorBert").removeprefix("Model")  # "" or such as ForMaskedLM
@@ -124,18 +126,20 @@ def _card(text: str, target: Path, own: bool) -> str:
 
 @torch.no_grad()
 def to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrainedModel:
-    """Builds an ordinary Hugging Face model with equal outputs (to 1e-5 in float32), in evaluation mode.
+    """Builds an ordinary Hugging Face model with equal outputs (to 1e-5 in float32), on the CPU, in evaluation mode.
 
-    It has as many parameters as a model with the operator Original: it is for compatibility and saves no memory. STOCK
+    Its attention has three projections, as in the operator Original: it is for compatibility and saves no memory. STOCK
     maps the class of `model`, which is not changed, to that of the result.
 
     Raises:
         ValueError: BERT cannot express the operator.
     """
     config = model.config
+    # all settings that BERT has, but for three that say of which class and type `model` is
     names = BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}
     stock = STOCK[type(model)](BertConfig(**{name: getattr(config, name) for name in names}))
     state = {name: tensor for name, tensor in model.state_dict().items() if ".attention.self." not in name}
+    # "bert.encoder", and "encoder" in a model without a head, which is its own base model
     encoder = f"{'' if model.base_model is model else f'{model.base_model_prefix}.'}encoder"
     for index, layer in enumerate(model.base_model.encoder.layer):
         for name, (weight, bias) in zip(("query", "key", "value"), layer.attention.self.projections(), strict=True):

@@ -1,4 +1,14 @@
-"""Hadamard and fixed attention: a learned weight for every head and pair of positions."""
+"""Hadamard and fixed attention: a learned weight for every head and pair of positions.
+
+Both are from "the blog", the post Hadamard Attentions: The Mighty Attentions Optimized. X [batch, n, h] are the hidden
+states; X_i and V_i are the slices of head i, of d = h / heads channels. `memory` [batch, m, h] gives keys and values:
+None or X itself but in cross-attention. Parameters are counted for n = `positions`, without the output projection.
+
+What the classes override of SelfAttention (base.py): `parameter_shapes`, by name, of the parameters outside Linear
+layers; `initialise_parameters`, which sets these in place; `score_work`, the floating-point operations per token,
+forward, of the products that give the scores; `scores` before mask and softmax, [batch or 1, heads, n, m];
+`weighted_values` of all heads, [batch, n, h]; `source_spread`, the standard deviation of the scores before training.
+"""
 
 import math
 
@@ -11,7 +21,7 @@ from .products import merge, split, weigh
 class Fixed(SelfAttention):
     """Scores W_i alone, whatever X is, and values V = X W_v + b_v: h^2 + h + heads n^2 parameters.
 
-    The blog fixes a learned m x m matrix in place of Q K^T and gives no code. Open: heads (one W each here, and values
+    The blog has a learned square matrix in place of Q K^T and gives no code. Open: heads (one W each here, and values
     split, as its Hadamard layer has them), and how W is initialised: here as that layer's Keras kernel
     [1, heads, n, n], Glorot-uniform with limit sqrt(6 / (2 heads n)), so that var W = 1 / (heads n).
 
@@ -40,7 +50,10 @@ class Fixed(SelfAttention):
         return self._weights(X, X if memory is None else memory)[None]
 
     def _weights(self, X: Tensor, memory: Tensor) -> Tensor:
-        """Returns the first n rows and m columns of W, [heads, n, m], for n tokens in X and m in `memory`."""
+        """Returns the first n rows and m columns of W, [heads, n, m], for n tokens in X and m in `memory`.
+
+        ValueError where either has more than `positions`.
+        """
         n, m = X.shape[1], memory.shape[1]
         if max(n, m) > self.positions:
             raise ValueError(
@@ -58,13 +71,14 @@ class Fixed(SelfAttention):
         self.W.uniform_(-limit, limit)
 
     def source_spread(self, deviation: float) -> float:
-        return math.sqrt(1 / (self.heads * self.positions))  # the standard deviation of an entry of W
+        # the standard deviation of an entry of W, whatever that of Linear weights, `deviation`, is
+        return math.sqrt(1 / (self.heads * self.positions))
 
 
 class Hadamard(Fixed):
     """Scores W_i * (X X^T) / s, elementwise, with a learned scalar s: h^2 + h + heads n^2 + 1 parameters.
 
-    Fixed by the blog's code: queries and keys are X itself, neither projected nor split into heads, so that one product
+    From the blog's code: queries and keys are X itself, neither projected nor split into heads, so that one product
     over the whole width serves all heads (`qk_T` [batch, n, n], then `Hadamard(num_heads)`); only the values are split;
     scores are divided not by sqrt(d), but by a learned `scale`, here s, which is 1 at first. The blog's count of
     538,113 with the output projection, at h = 512 and n = 40, implies 8 heads and the biases.
@@ -82,7 +96,7 @@ class Hadamard(Fixed):
 
     @classmethod
     def score_work(cls, hidden: int, heads: int, length: int) -> int:
-        return 2 * hidden * length
+        return 2 * hidden * length  # X X^T, once for all heads, or by head over d = h / heads channels each
 
     def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
         memory = X if memory is None else memory

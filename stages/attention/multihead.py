@@ -16,6 +16,8 @@ class AsMultiheadAttention(nn.Module):
 
     Put a new operator into each of an encoder's `layers`: nn.TransformerEncoder makes them as copies of one layer, so
     an operator that was put into that one would have equal weights in all of them at first.
+
+    attention: an operator with an output projection of its own.
     """
 
     batch_first = True

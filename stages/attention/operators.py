@@ -5,8 +5,19 @@ attention over parameters in place of the feed-forward network (a draft section 
 that no source trained: SharedKV, TiedQKV, OriginalNarrow. The operators of the blog post, whose scores are no products
 of projections, are in hadamard.py; a user's own come from a file that params.yaml names (own.py).
 
-X [batch, n, h] are the hidden states, X_i the i-th of `heads` slices of d = h / heads channels; base.py has what all
-operators share. Parameters are counted for one layer, biases included, without the output projection.
+X [batch, n, h] are the hidden states, X_i the i-th of `heads` slices of d = h / heads channels; `memory` [batch, m, h]
+gives keys and values: None or X itself but in cross-attention. r is the standard deviation of new Linear weights.
+Parameters are counted for one layer, biases included, without the output projection.
+
+What the classes override of SelfAttention (base.py), where all that operators share stands: `parameter_shapes`, by
+name, of the parameters outside Linear layers; `initialise_parameters`, which sets these in place, as `start` says;
+`score_work`, the floating-point operations per token, forward, of the products that give the scores; `heads_of`, which
+returns Q [batch, heads, n, d], K and V [batch, heads, m, d]; `diagonal` and `output_scale`, factors [h] of the queries
+and of the weighted values; `source_spread`, the standard deviation of the scores before training, for r = `deviation`;
+`projections`, (weight, bias) of the queries, keys and values of a BERT with equal outputs, weights [out, in];
+`feed_forward`, a module [batch, n, h] -> [batch, n, w] in place of the first layer of BERT's feed-forward network and
+its activation, and w; `feed_forward_weights`, the numbers of weights and of biases of the whole network;
+`feed_forward_width`, its width. `intermediate` is the width that the network has in BERT.
 """
 
 import math
@@ -84,7 +95,7 @@ class Pairwise(Symmetric):
 
     @classmethod
     def score_work(cls, hidden: int, heads: int, length: int) -> int:
-        return super().score_work(hidden, heads, length) + 2 * hidden * (hidden // heads)
+        return super().score_work(hidden, heads, length) + 2 * hidden * (hidden // heads)  # Q Q^T, and Q S by head
 
     def heads_of(self, X: Tensor, memory: Tensor | None) -> tuple[Tensor, ...]:
         Q, K, V = super().heads_of(X, memory)
@@ -107,7 +118,10 @@ class Pairwise(Symmetric):
         return 1.0 if self.start == "normal" else self.width**-0.5
 
     def source_spread(self, deviation: float) -> float | None:
-        """Spread of x^T W S W^T y / sqrt(d), S from N(0, sigma^2): E |W S W^T|^2 = sigma^2 ((h d)^2 + 2 h d) r^4."""
+        """Spread of x^T W S W^T y / sqrt(d), S from N(0, sigma^2): E |W S W^T|^2 = sigma^2 ((h d)^2 + 2 h d) r^4.
+
+        |M|^2, the sum of the squares of M's entries, is the variance of x^T M y for independent x, y of unit variance.
+        """
         if self.start == "identity":
             return super().source_spread(deviation)
         return self._deviation() * deviation**2 * math.sqrt(self.hidden * (self.hidden * self.width + 2))
@@ -185,7 +199,7 @@ class OverParameters(Original):
     """Original self-attention; the feed-forward network is AttentionOverParameters with BERT's number of heads.
 
     The number of pairs per head keeps the number of weights of a feed-forward network of width f: (f - w) h / w, with
-    w = heads d the width of the heads together. At h = 512 and f = 2,048 these are the draft's 1,536 (and, for
+    w the width of the heads together, rounded down. At h = 512 and f = 2,048 these are the draft's 1,536 (and, for
     OverParametersWide, 512) pairs.
     """
 
@@ -201,7 +215,7 @@ class OverParameters(Original):
     def pairs(cls, hidden: int, intermediate: int) -> int:
         """Returns the number of pairs of a key and a value per head, where BERT's network has the width `intermediate`.
 
-        ValueError where the projections alone have all the weights of that network.
+        ValueError where the projections alone have so many of that network's weights that no pair is left.
         """
         pairs = intermediate // cls.heads_multiple - hidden
         if pairs < 1:
@@ -219,6 +233,7 @@ class OverParameters(Original):
     @classmethod
     def feed_forward_weights(cls, hidden: int, intermediate: int) -> tuple[int, int]:
         width = cls.heads_multiple * hidden  # of all heads together
+        # W_q and the last layer have width h weights each; K and V, width p for p pairs
         return 2 * width * (hidden + cls.pairs(hidden, intermediate)), width + hidden
 
 
@@ -293,14 +308,15 @@ OPERATORS = SELF_ATTENTION | FEED_FORWARD
 
 
 def attention(operator: str, hidden: int, heads: int, **settings: Any) -> SelfAttention:
-    """Builds a self-attention layer with its output projection, initialised as in BERT.
+    """Builds a self-attention layer with its output projection, initialised as in BERT unless `settings` say otherwise.
 
     Args:
         operator: a name in SELF_ATTENTION, such as `shared`.
         hidden: width h.
         heads: number of heads, a divisor of h.
-        settings: further arguments of SelfAttention: `positions`, `dropout`, `start`, `score_spread`, `score_rate`,
-            `output`, `deviation`.
+        settings: further arguments, which SelfAttention explains: `positions`, the longest sequence (512); `dropout`
+            on the attention weights (0); `start`, `score_spread` and `score_rate` of a variant; `output`, whether there
+            is an output projection (True); `deviation` of new Linear weights (0.02).
 
     Returns:
         A module [batch, n, h] -> [batch, n, h]; `SelfAttention.forward` says what else it takes.
@@ -318,7 +334,7 @@ def attention(operator: str, hidden: int, heads: int, **settings: Any) -> SelfAt
 
 
 def operator_class(variant: dict[str, Any] | str) -> type[SelfAttention]:
-    """Looks up the class of an operator.
+    """Returns the class of an operator.
 
     Args:
         variant: the operator's name; or a dict that has the name as `operator` and, for a user's own operator,

@@ -1,4 +1,7 @@
-"""Attention over parameters: what stands in place of the feed-forward network in OverParameters (operators.py)."""
+"""Attention over parameters: what stands in place of the feed-forward network in OverParameters (operators.py).
+
+It is from "the draft": a draft section of Attention Is All You Need, whose keys and values are parameters.
+"""
 
 import torch
 from torch import Tensor, nn
@@ -31,11 +34,11 @@ class AttentionOverParameters(nn.Module):
         super().__init__()
         self.hidden, self.heads, self.rate = hidden, heads, dropout
         self.query = nn.Linear(hidden, heads * d)
-        self.K = nn.Parameter(torch.empty(heads, pairs, d))
+        self.K = nn.Parameter(torch.empty(heads, pairs, d))  # K and V have no values until `initialise` is called
         self.V = nn.Parameter(torch.empty(heads, pairs, d))
 
     def initialise(self, deviation: float) -> None:
-        """Initialises K and V at N(0, 1 / h), whatever the `deviation` of Linear weights."""
+        """Initialises K and V at N(0, 1 / h), whatever the `deviation` of Linear weights; called without gradients."""
         for T in (self.K, self.V):
             T.normal_(std=self.hidden**-0.5)
 
@@ -46,4 +49,4 @@ class AttentionOverParameters(nn.Module):
         keys = self.K * (self.hidden / self.K.shape[-1]) ** 0.5
         weights = torch.softmax(Q @ keys.transpose(-2, -1), dim=-1)
         V = functional.dropout1d(self.V * self.hidden**0.5, self.rate, self.training)
-        return merge(weights.to(Q.dtype) @ V.to(Q.dtype))
+        return merge(weights.to(Q.dtype) @ V.to(Q.dtype))  # under autocast, V is float32, and a GPU's softmax, too

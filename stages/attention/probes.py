@@ -31,10 +31,10 @@ def inputs_of(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
 
 
 def of_weights(A: Tensor) -> dict[str, float]:
-    """Measures the weights of scores A [..., n, n] without padding, as means over leading dimensions and queries.
+    """Measures softmax(A) over keys of scores A [..., n, n], n > 1, without padding, as means over all else.
 
     Returns:
-        attention_entropy: entropy of the weights over keys, divided by log n, that of uniform weights; in [0, 1].
+        attention_entropy: entropy of a token's weights over keys, divided by log n, that of uniform weights; in [0, 1].
         self_weight: the weight of a token on itself, in [0, 1].
     """
     weights = torch.softmax(A.float(), dim=-1)

@@ -1,4 +1,7 @@
-"""The computations that operators share: packed projections, heads, masks, weighted sums of values, dropout."""
+"""The computations that operators share: packed projections, heads, masks, weighted sums of values, dropout.
+
+n is the number of queries of a sequence, m that of keys, h the width of the model, d = h / heads that of a head.
+"""
 
 from functools import lru_cache
 
@@ -33,8 +36,9 @@ def merge(T: Tensor) -> Tensor:
 def attend(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
     """Computes softmax(Q K^T / sqrt(d)) V for every head, [batch, heads, n, d].
 
-    The fused kernel serves GPUs, and float32 without dropout on a CPU; elsewhere a CPU has no fast path for it, and
-    the product written out is faster (`python -m stages.tools.benchmarks.attention`).
+    PyTorch's fused kernel serves GPUs, and float32 without dropout on a CPU; elsewhere a CPU has no fast path for it,
+    and the product written out is faster (`python -m stages.tools.benchmarks.attention`). They differ for a query that
+    a boolean mask lets see no key: the kernel of a CPU gives zeros, the other the mean of all values.
 
     Args:
         Q: [batch, heads, n, d].
@@ -43,6 +47,7 @@ def attend(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None, dropout: float)
     """
     if Q.device.type != "cpu" or (Q.dtype == torch.float32 and dropout == 0.0):
         return functional.scaled_dot_product_attention(Q, K, V, attn_mask=mask, dropout_p=dropout)
+    # Q is scaled and not the scores: n d numbers in place of n m
     return weigh((Q * Q.shape[-1] ** -0.5) @ K.transpose(-2, -1), V, mask, dropout)
 
 
@@ -56,9 +61,9 @@ def weigh(scores: Tensor, V: Tensor, mask: Tensor | None, dropout: float) -> Ten
         dropout: rate on the weights, in [0, 1).
     """
     weights = torch.softmax(masked(scores, mask), dim=-1)
-    if dropout:  # scores of Fixed are the same for all sequences of a batch; each is to lose other weights
+    if dropout:  # scores of the operator Fixed are the same for all sequences of a batch; each is to lose other weights
         weights = weights.expand(len(V), -1, -1, -1)
-    return drop(weights, dropout).to(V.dtype) @ V
+    return drop(weights, dropout).to(V.dtype) @ V  # a float32 mask makes the scores of a bfloat16 model float32
 
 
 def masked(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -74,8 +79,8 @@ def masked(scores: Tensor, mask: Tensor | None) -> Tensor:
 def joined(one: Tensor | None, other: Tensor | None) -> Tensor | None:
     """Joins two masks into one that hides what either hides.
 
-    Each is boolean (True = seen), numbers to add to scores, or None where everything is seen. The result is boolean if
-    no mask has numbers, and None if both masks are.
+    Each is boolean (True = seen), numbers to add to scores, or None where everything is seen; their shapes broadcast.
+    The result is boolean if no mask has numbers, and None if both masks are.
     """
     if one is None or other is None:
         return other if one is None else one
@@ -129,17 +134,17 @@ def checked_mask(
 
 
 def drop(X: Tensor, rate: float) -> Tensor:
-    """Applies dropout: sets elements to 0 with probability `rate` and divides the others by 1 - rate.
+    """Applies dropout: sets elements to 0 with probability `rate`, in [0, 1), and divides the others by 1 - rate.
 
-    A GPU and compiled code take the library's. A CPU draws 16 random bits per element, four elements at once, and
-    compares whole numbers, so that the rate has steps of 2^-16: a sixth of the time of the library's draw, which is a
+    A GPU and compiled code take PyTorch's. A CPU draws 16 random bits per element, four elements at once, and
+    compares whole numbers, so that the rate has steps of 2^-16: a sixth of the time of PyTorch's draw, which is a
     sixth of a training step. bfloat16 rounds the factor 1 / (1 - rate), and the rate follows it (0.0986 for 0.1), so
     that the mean of the output is that of the input.
     """
     if rate == 0.0 or X.device.type != "cpu" or torch.compiler.is_compiling():
         return functional.dropout(X, rate)
     factor, pattern = _rounded(1 / (1 - rate)) if X.dtype == torch.bfloat16 else (1 / (1 - rate), None)
-    # every int64, drawn from all that there are, is four int16, uniform from -2^15 to 2^15 - 1
+    # every int64, drawn from all that there are, is four int16, uniform from -2^15 to 2^15 - 1; -(-a // 4) rounds up
     bits = torch.empty(-(-X.numel() // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
     kept = bits[: X.numel()].view(X.shape).ge_(round((1 - 1 / factor) * 2**16) - 2**15)  # 1 or 0, as int16
     if pattern is not None:  # times the bits of the factor: these, or 0, which read as bfloat16 are the factor or 0.0
@@ -155,7 +160,7 @@ def _rounded(value: float) -> tuple[float, int]:
 
 
 class Dropout(nn.Dropout):
-    """The library's module, which applies `drop` in training mode, and nothing in evaluation mode."""
+    """PyTorch's module, which applies `drop` in training mode, and nothing in evaluation mode."""
 
     def forward(self, X: Tensor) -> Tensor:
         return drop(X, self.p if self.training else 0.0)

@@ -21,7 +21,7 @@ def findings() -> list[Finding]:
 
 def blog() -> Iterator[Finding]:
     """Checks the counts, accuracies and losses that the blog post on Hadamard attention prints."""
-    cells, linear = numbers("hadamard_blog_results"), 512 * 512 + 512
+    cells, linear = numbers("hadamard_blog_results"), 512 * 512 + 512  # a linear map with bias, of width 512
     dot, hadamard = int(cells.value("original", "params")), int(cells.value("hadamard", "params"))
     counted = 2 * linear + 8 * 40 * 40 + 1  # value and output projection, W [40, 40] for 8 heads, one divisor
     yield whether("H.PARAM.dot", dot == 4 * linear, counted=4 * linear)
@@ -51,6 +51,7 @@ def draft() -> Iterator[Finding]:
     short, long = (float(cells.value(row, "training_time")) for row in ("base", "aop1"))
     low, high = (long - 0.5) / (short + 0.5) - 1, (long + 0.5) / (short - 0.5) - 1  # printed in whole hours
     yield whether("AOP.TIME", low <= 0.30 <= high, short=short, long=long, low=100 * low, high=100 * high)
+    # the text calls the first variant slightly worse than the base model, the second slightly better
     (worse_ppl, worse_bleu), (better_ppl, better_bleu) = moves = [
         [cells.value(row, metric) - cells.value("base", metric) for metric in ("ppl_dev", "bleu_dev")]
         for row in ("aop1", "aop2")

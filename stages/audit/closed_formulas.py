@@ -1,9 +1,9 @@
-"""The parameters of a BERT by closed formulas, as the papers count them."""
+"""The parameters of a BERT by closed formulas, as the papers count them, biases and layer norms included."""
 
 from dataclasses import dataclass
 
-VOCABULARY, POSITIONS, TYPES = 30522, 512, 2
-SIZES = {"small": (4, 512, 2048, 8), "base": (12, 768, 3072, 12)}  # layers, width, inner width, heads
+VOCABULARY, POSITIONS, TYPES = 30522, 512, 2  # rows of the embeddings, as in bert-base-uncased
+SIZES = {"small": (4, 512, 2048, 8), "base": (12, 768, 3072, 12)}  # layers, width h, inner width, heads
 
 
 @dataclass(frozen=True)
@@ -25,18 +25,20 @@ def bert(operator: str, size: str, bias: bool = True) -> Count:
     """Counts the parameters of a BERT.
 
     Args:
-        operator: one of printed.KOWSHER.
+        operator: `original`, `symmetric`, `pairwise` or `shared`.
         size: a key of SIZES.
         bias: whether the only projection of shared has a bias; those of the other operators always have.
     """
     layers, h, inner, heads = SIZES[size]
-    linear = h * h + h
+    linear = h * h + h  # with bias; a layer norm has 2 h parameters
     projections = {
         "original": 3 * linear,
         "symmetric": 2 * linear,
         "pairwise": 2 * linear + heads * (h // heads) ** 2,
         "shared": h * h + bias * h + 3 * h,
     }[operator]
+    # after attention its output projection and norm, then the feed-forward network and its norm
     layer = projections + linear + 2 * h + (h * inner + inner) + (inner * h + h) + 2 * h
     encoder = (VOCABULARY + POSITIONS + TYPES) * h + 2 * h + layers * layer
+    # the masked-LM head: a linear map, a norm, the decoder's bias; the classifier: the pooler and two labels
     return Count(projections, layer, encoder, encoder + linear + 2 * h + VOCABULARY, encoder + linear + 2 * h + 2)

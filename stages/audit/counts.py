@@ -23,6 +23,7 @@ def parameters() -> Iterator[Finding]:
     for bias in (True, False):
         model = bert("shared", "base", bias)
         pooler, masked = H * H + H, model.masked_lm - model.encoder
+        # 2 H + 2: a linear map to two outputs, as for the next sentence, or for the first and last word of an answer
         heads = {
             "encoder": 0,
             "pooler": pooler,
@@ -44,6 +45,7 @@ def parameters() -> Iterator[Finding]:
 
 def projections() -> Iterator[Finding]:
     """Checks the shares that are said to be saved, in per cent, mostly of the projections of an attention block."""
+    # without biases: of three matrices Q, K and V, shared keeps one, and three diagonals
     plain = 100 * (1 - Fraction(H * H + 3 * H, 3 * H * H))
     original, shared, output = bert("original", "base"), bert("shared", "base"), H * H + H
     yield compare("K.BLOCK", "66.53", plain)
@@ -53,12 +55,13 @@ def projections() -> Iterator[Finding]:
     yield compare("K.BLOCK.6667", "66.67", plain)
     model = 100 * (1 - shared.masked_lm / original.masked_lm)
     yield whether("K.HALF", model > 50, projections=plain, block=block, model=model)
-    for operator, saved, text in (
+    for operator, saved, text in (  # saved: without biases; partial_qk keeps two matrices and a diagonal
         ("symmetric", Fraction(1, 3), "33"),
         ("partial_qk", 1 - Fraction(2 * H * H + H, 3 * H * H), "33"),
         ("shared", plain / 100, "66.67"),
     ):
         yield compare("K25.T7.{operator}", text, 100 * saved, operator=operator)
+    # pairwise keeps 2 H^2 + heads (H / heads)^2
     shares = {heads: 100 * (1 - (2 + 1 / heads) / 3) for heads in (8, 12, 1024)}
     shown = ", ".join(f"{heads} heads {share:.2f} %" for heads, share in shares.items())
     yield whether("K25.T7.pairwise", max(shares.values()) >= 35, shares=shown)

@@ -20,7 +20,7 @@ def findings() -> list[Finding]:
 
 
 def changes() -> Iterator[Finding]:
-    """Notes how many projection parameters of a layer symmetric drops from original, and pairwise adds to symmetric."""
+    """Notes how many parameters of Q, K and V in a layer symmetric drops from original, and pairwise adds to these."""
     for size, (layers, *_) in SIZES.items():
         whole, symmetric, pairs = (bert(operator, size).projections for operator in COURTOIS)
         dropped, added = whole - symmetric, pairs - symmetric
@@ -30,7 +30,7 @@ def changes() -> Iterator[Finding]:
 def shares() -> Iterator[Finding]:
     """Notes the per cent that symmetric and pairwise save, by what is counted, and checks what the text says of it."""
     for size, (_, h, _, _) in SIZES.items():
-        original, output = bert("original", size), h * h + h
+        original, output = bert("original", size), h * h + h  # output: the output projection
         for operator in COURTOIS[1:]:
             reduced = bert(operator, size)
             counts = {
@@ -43,7 +43,8 @@ def shares() -> Iterator[Finding]:
             yield note("C.THIRD.{size}.{operator}", size=size, operator=operator, shares=saved)
     layer = 100 * (1 - bert("symmetric", "base").layer / bert("original", "base").layer)
     yield whether("C.THIRD.text", judge("33", Fraction(layer)) == HOLDS, layer=layer)
-    limit = [(2 + Fraction(1, n)) / 3 for n in (1, 8, 12, 64, 1024)]  # share kept by n heads
+    # share of the weights of Q, K and V that pairwise keeps with n heads: 2 h^2 + n (h / n)^2 of 3 h^2
+    limit = [(2 + Fraction(1, n)) / 3 for n in (1, 8, 12, 64, 1024)]
     falls = all(a > b > Fraction(2, 3) for a, b in pairwise(limit))
     yield whether("C.LIMIT", falls, shares=", ".join(f"{float(x):.4f}" for x in limit))
     model = 100 * (1 - Fraction(bert("pairwise", "base").masked_lm, bert("original", "base").masked_lm))
@@ -51,7 +52,7 @@ def shares() -> Iterator[Finding]:
 
 
 def bold() -> Iterator[Finding]:
-    """Checks that Table 3 prints the best score of every column, and no other, in bold."""
+    """Checks that Table 3 prints the best score of every column and size (all that tie), and no other, in bold."""
     table, marked = numbers(TABLE3), numbers(TABLE3, "bold")
     for size in SIZES:
         wrong = []
@@ -70,14 +71,14 @@ def statements() -> Iterator[Finding]:
         sd = {operator: float(spread.value(f"{size}.{operator}", GLUE_SCORE)) for operator in COURTOIS}
         # no scores by seed are printed: the tests are made of means and variances over five seeds
         sides = ((float(score[name]), sd[name] ** 2, SEEDS) for name in ("pairwise", "original"))
-        apart = estimate.of_means(*sides, 0.95)
+        apart = estimate.of_means(*sides, 0.95)  # the level of intervals, which are not used
         ratio = estimate.spreads(sd["pairwise"], sd["original"], (SEEDS - 1,) * 2, 0.95)
-        equal = 2 * min(ratio.p_above(1.0), ratio.p_below(1.0))
+        equal = 2 * min(ratio.p_above(1.0), ratio.p_below(1.0))  # two-sided p that the variances are equal
         gain, drop = score["pairwise"] - score["original"], score["original"] - score["symmetric"]
         yield finding("C.GAIN.{size}", judge(text["both_sizes", "glue_gain"], gain), size=size, gain=gain)
         yield finding("C.DROP.{size}", judge(text["both_sizes", "glue_drop"], drop), size=size, gain=-drop)
         yield note("C.TTEST.{size}", size=size, t=apart.value / apart.error, p=apart.p, equal=equal)
-        if size == "base":
+        if size == "base":  # the text says it of this size alone
             yield whether("C.STD.base", sd["symmetric"] < sd["original"] > sd["pairwise"], **sd)
         else:
             yield note("C.STD.small", **sd)
@@ -88,7 +89,7 @@ def statements() -> Iterator[Finding]:
 def training() -> Iterator[Finding]:
     """Checks the amounts of data and steps, and the ratios between them, that the text states."""
     text = numbers(TEXT)
-    samples = text.value("corpus", "train_samples")
+    samples = text.value("corpus", "train_samples")  # sequences of 512 tokens; a run reads 200,000 batches of 256
     for check, place, tokens in (
         ("C.TOKENS.seen", ("run", "tokens_seen"), Fraction(256 * 512 * 200_000)),
         ("C.TOKENS.corpus", ("corpus", "train_tokens"), samples * 512),
@@ -100,4 +101,5 @@ def training() -> Iterator[Finding]:
     yield note("C.STEPS.plateau", pairwise=slow / fast[0], symmetric=slow / fast[1])
     slow, fast = (text.value(f"base.{o}", "steps_to_95pct") for o in ("original", "pairwise"))
     yield note("C.STEPS.glue", ratio=slow / fast)
+    # 79 is the final score that the text states
     yield compare("C.95", text["base.all", "glue_95pct_threshold"], Fraction(95 * 79, 100))

@@ -1,4 +1,8 @@
-"""The checks that checks.yaml describes: readings, counts, averages and GRIM."""
+"""The checks that checks.yaml describes: readings, counts, averages, and GRIM: can whole numbers give a printed mean?
+
+An entry has the identifier (`check`) and the words (`statement`) of its checks, where the printed number stands
+(`table`, `row` or `rows`, `column`), and in `each` the values, by field, for which it is repeated.
+"""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -35,7 +39,7 @@ def findings() -> list[Finding]:
 
 
 def expanded(entry: dict) -> Iterator[dict]:
-    """Yields an entry once for every combination of the values in `each`, which its texts name in braces.
+    """Yields an entry once for every combination of the values in `each`, which its texts name in braces, as {size}.
 
     Each copy has the values as further keys, by their names in `each`, and two more, which are None where they do not
     apply: `paper`, the prefix of the tables of its `edition`, and `examples`, the number of those behind its `column`.
@@ -54,7 +58,7 @@ def _compared(entry: dict, text: str, exact: Fraction, more: str = "") -> Findin
 
 
 def _count(entry: dict) -> Finding:
-    """Checks a printed count of parameters or, with `saved`, the printed per cent that an operator saves of it."""
+    """Checks a printed count (a field of Count) or, with `saved`, the printed per cent that an operator saves of it."""
     text = numbers(entry["table"])[entry["row"], entry["column"]]
     counted = getattr(bert(entry["operator"], entry["size"]), entry["count"])
     if entry.get("saved"):
@@ -65,7 +69,7 @@ def _count(entry: dict) -> Finding:
 
 
 def mean(cells: dict[str, Fraction], definition: str) -> Fraction:
-    """Averages the cells of a row, numbers by column, by one of the `definitions` of checks.yaml."""
+    """Averages the cells of a row, numbers by column, by one of the `definitions` of checks.yaml, lists of columns."""
 
     def average(columns: list) -> Fraction:  # a list within the list is averaged first, as the two splits of MNLI are
         values = [average(column) if isinstance(column, list) else cells[column] for column in columns]
@@ -75,7 +79,10 @@ def mean(cells: dict[str, Fraction], definition: str) -> Fraction:
 
 
 def _average(entry: dict) -> Finding:
-    """Checks a printed average by the definitions that its entry names; of several, the most favourable counts."""
+    """Checks a printed average by the definitions that its entry names (`by`); of several, the most favourable counts.
+
+    With one definition, the average by another, `beside`, may be shown without being judged.
+    """
     table = numbers(entry["table"])
     cells = {column: Fraction(text) for (row, column), text in table.items() if row == entry["row"]}
     text = table[entry["row"], entry["column"]]

@@ -1,8 +1,11 @@
 """What a check of the audit finds, and the ways to find it: by digits, a statement as a whole, a note, GRIM.
 
-The words of a check stand in statements.yaml, those of a check of checks.yaml there, by its identifier: the statement
-that is checked, and the sentence that its numbers are put into. These two texts and the identifier are filled, by
-str.format, with the values of a check.
+The words of a check stand in statements.yaml, by its identifier: the statement that is checked, and the sentence that
+its numbers are put into. These two texts and the identifier are filled, by str.format, with the values of a check.
+Checks that checks.yaml describes have their words there.
+
+`judge` (stages.evidence.arithmetic) gives HOLDS where an exact number rounds to the printed digits, TRUNCATED where
+they result only if its further digits are cut off, else FAILS; a word such as `about` before the number widens this.
 """
 
 import math
@@ -36,6 +39,7 @@ class Finding:
 
 @cache
 def _statements() -> dict[str, list[str]]:
+    """The two texts of every check, by its identifier."""
     return yaml.safe_load(Path(__file__).with_name("statements.yaml").read_text(encoding="utf-8"))
 
 
@@ -76,7 +80,7 @@ def compare(check: str, text: str, exact: Fraction, word: str = "", **values: ob
 
 
 def compared(text: str, exact: Fraction) -> str:
-    """Puts a printed number and the exact one into words: `printed 12.94, computed 12.945`."""
+    """Words for a printed number and the exact one (five digits; whole from 10,000): `printed 2, computed 1.9524`."""
     return f"printed {text}, computed {float(exact):{'.5g' if abs(exact) < 10_000 else ',.0f'}}"
 
 

@@ -20,7 +20,7 @@ TASK_GAINS = {
 
 
 def findings() -> list[Finding]:
-    """Makes all checks of this file."""
+    """Makes all checks of this file, in the order of its functions."""
     return [*averages(), *gains(), *swapped(), *origins(), *editions(), *stale(), *under_noise()]
 
 
@@ -56,6 +56,7 @@ def gains() -> Iterator[Finding]:
     `means`. Three, in section 2.6, are gains on one task: each holds where the cells give it in points or in per cent
     of the other operator's score. Then follow notes on the best cells, the best mean, and how far shared leads.
     """
+    # the other operator, and its name in data/published
     for edition, (other, name) in product(EDITIONS, (("original", "standard"), ("symmetric",) * 2, ("pairwise",) * 2)):
         text = table(edition, "text_and_figure_numbers")["glue", f"gain_vs_{name}"]
         shared, reference = means(edition, "shared"), means(edition, other)
@@ -97,13 +98,14 @@ def swapped() -> Iterator[Finding]:
 def _best(edition: str) -> Iterator[Finding]:
     """Notes the best cells, the best mean, and how far shared leads the best other operator, in points and examples."""
     cells = table(edition, "table1_glue")
+    # c=c binds the column of this turn; of a tie, the first operator counts
     best = {c: max(KOWSHER, key=lambda o, c=c: cells.value(f"base.{o}", c)) for c in COLUMNS}
     shown = ", ".join(f"{column} {operator}" for column, operator in best.items())
     yield note("{edition}.BEST", edition=edition, shared=list(best.values()).count("shared"), best=shown)
     nine = {operator: means(edition, operator)["all nine columns"] for operator in KOWSHER}
     shown = ", ".join(f"{operator} {float(value):.3f}" for operator, value in nine.items())
     yield note("{edition}.BESTAVG", edition=edition, best=max(nine, key=nine.__getitem__), means=shown)
-    for column in ("mrpc", "rte", "sst2", "qnli", "mnli_m"):
+    for column in ("mrpc", "rte", "sst2", "qnli", "mnli_m"):  # accuracies, by the paper: a lead is so many examples
         other = max(COURTOIS, key=lambda o, c=column: cells.value(f"base.{o}", c))
         shared, n = cells.value("base.shared", column), content()["grim"]["examples"][column]
         lead, share = shared - cells.value(f"base.{other}", column), float(shared) / 100
@@ -119,6 +121,7 @@ def origins() -> Iterator[Finding]:
         cells = table(edition, "table1_glue")
         pairs = {(o, c): (source[f"base.{o}", c], cells[f"base.{o}", c]) for o in COURTOIS for c in COLUMNS}
         changed = [f"{o} {c} {a} to {b}" for (o, c), (a, b) in pairs.items() if a != b]
+        # 27 cells: three operators in nine columns
         yield note("{edition}.SOURCE", edition=edition, equal=27 - len(changed), changed="; ".join(changed))
     same = sum(source["base.original", c] == table("K25", "table1_glue")["base.original", c] for c in COLUMNS)
     yield whether("K.SOURCE.standard", not same, same=same)  # by section 2.4, this row is that of Devlin et al.
@@ -131,9 +134,9 @@ def editions() -> Iterator[Finding]:
         one, other = (table(edition, name) for edition in EDITIONS)
         changed = {key: Fraction(other[key]) - Fraction(text) for key, text in one.items() if other[key] != text}
         shown = "; ".join(f"{row} {column} {float(move):+.2f}" for (row, column), move in changed.items())
-        number = name.removeprefix("table")[0]
+        number = name.removeprefix("table")[0]  # the digit
         yield note("K.DIFF.T{number}", number=number, cells=len(changed), moves=shown or "none")
-        moves += [move for (_, column), move in changed.items() if not column.startswith("av")]
+        moves += [move for (_, column), move in changed.items() if not column.startswith("av")]  # average, avg_em
     yield note("K.DIFF.whole", whole=sum(move.denominator == 1 for move in moves), moves=len(moves))
 
 
@@ -168,9 +171,10 @@ def stale() -> Iterator[Finding]:
 
 
 def under_noise() -> Iterator[Finding]:
-    """Notes how many noisy SST-2 cells of Table 5 can be an accuracy on 872 examples (GRIM), of one run or of five."""
+    """Notes how many noisy SST-2 cells of Table 5 can be an accuracy on its 872 examples, of one run or of five."""
     for edition in EDITIONS:
         cells = table(edition, "table5_noise")
         texts = [cells[f"noise_{level}", f"sst2.{o}"] for level in range(5, 45, 5) for o in ("original", "shared")]
+        # GRIM: whether a whole number of right answers rounds to what is printed
         single, five = (sum(possible(text, 872, runs) == HOLDS for text in texts) for runs in (1, 5))
         yield note("{edition}.GRIM.noise.sst2", edition=edition, single=single, five=five)

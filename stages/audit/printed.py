@@ -7,13 +7,14 @@ from stages.evidence import published
 
 COURTOIS = ("original", "symmetric", "pairwise")  # operators, in the order of their tables
 KOWSHER = (*COURTOIS, "shared")
-EDITIONS = dict(zip(("K24", "K25"), published.EDITIONS, strict=True))  # prefixes of tables, by those of checks
+# Prefixes of the names of tables (`kowsher2024_arxiv`), by those of checks: K24 for arXiv, K25 for NAACL.
+EDITIONS = dict(zip(("K24", "K25"), published.EDITIONS, strict=True))
 TABLE3 = "courtois2024_table3_glue"
 TEXT = "courtois2024_text_and_figure_numbers"
 
 
 class Numbers(dict[tuple[str, str], str]):
-    """The cells of one table by row and column key: the printed digits as text, without commas and units."""
+    """The printed digits of one table, without commas and units, by row and column key: (`base.original`, `mrpc`)."""
 
     def value(self, row: str, column: str) -> Fraction:
         """The exact value of a cell."""
@@ -24,7 +25,8 @@ class Numbers(dict[tuple[str, str], str]):
 def numbers(name: str, part: str = "value") -> Numbers:
     """Reads the cells of a table in which one column of the file is not empty.
 
-    part: this column: `value`, `std` (the number in brackets), `bold` (`yes` or `no`) or `printed` (all characters).
+    name: of its file in data/published, without `.csv`. part: this column: `value`, `std` (the number in brackets),
+    `bold` (`yes` or `no`) or `printed` (all characters).
     """
     frame = published.texts(name)
     frame = frame[frame[part] != ""]

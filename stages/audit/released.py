@@ -1,6 +1,8 @@
 """The raw results that Courtois et al. released, against what they print: Table 3, Figures 2 and 3, the text.
 
-Input: measurements of data/released/.
+Input: measurements of data/released/, one number a row (`value`, scores as fractions): stage, metric, size, operator,
+evaluated_on (a column of Table 3), condition (such as `step=250`) and the seeds. There is one pre-training run for each
+size and operator, with five fine-tuning seeds.
 """
 
 from collections.abc import Iterator
@@ -17,7 +19,7 @@ from stages.evidence.convergence import scores_by_step
 from stages.evidence.derived import matching
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 
-LEVELS = ("5", "3", "2.5", "2", "1.8", "1.7")  # validation losses in nats, as in the condition `loss=2.5`
+LEVELS = ("5", "3", "2.5", "2", "1.8", "1.7")  # validation losses in nats, as conditions (`loss=2.5`) write them
 
 
 def findings(released: pd.DataFrame) -> list[Finding]:
@@ -26,21 +28,22 @@ def findings(released: pd.DataFrame) -> list[Finding]:
 
 
 def _values(raw: pd.DataFrame, row: str, column: str, metric: str = "score") -> pd.Series:
-    """Returns 100 times a metric by fine-tuning seed, for a row of Table 3, such as `base.original`, and a column."""
+    """Returns 100 times a metric, indexed by fine-tuning seed, for a row of Table 3 (`base.original`) and a column."""
     size, operator = row.split(".")
     select = {"stage": "finetuning", "metric": metric, "evaluated_on": column, "size": size, "operator": operator}
     return 100 * matching(raw, select).set_index("finetuning_seed")["value"]
 
 
 def _gives(text: str, value: float) -> bool:
-    """Returns whether the exact number rounds to the printed digits."""
+    """Returns whether the exact number, `value`, rounds to the printed digits, `text`."""
     return judge(text, Fraction(value)) == HOLDS
 
 
 def scores(raw: pd.DataFrame) -> Iterator[Finding]:
     """Checks whether the released fine-tuning runs give Table 3, and which metric is that of QQP.
 
-    Notes follow, by size, on pairwise against original: tests, and how much of the gain each task contributes.
+    Notes follow, by size: tests of pairwise against original, how much of the gain each of the nine columns
+    contributes, and the standard deviation of RTE.
     """
     table, spread = numbers(TABLE3), numbers(TABLE3, "std")
     rows = [f"{size}.{operator}" for size in SIZES for operator in COURTOIS]
@@ -56,6 +59,7 @@ def scores(raw: pd.DataFrame) -> Iterator[Finding]:
     yield whether("C.REL.QQP", all(_gives(table[row, "qqp"], accuracy[row]) for row in rows), accuracies=shown)
     for size in SIZES:
         one, other = (values[f"{size}.{operator}", GLUE_SCORE].to_numpy() for operator in ("pairwise", "original"))
+        # 0.95 is the level of intervals, which are not used
         apart, by_seed = (test(one, other, 0.95) for test in (estimate.welch, estimate.paired))
         yield note("C.REL.TTEST.{size}", size=size, difference=apart.value, welch=apart.p, paired=by_seed.p)
         gains = {c: values[f"{size}.pairwise", c].mean() - values[f"{size}.original", c].mean() for c in COLUMNS}
@@ -108,7 +112,7 @@ def curves(raw: pd.DataFrame) -> Iterator[Finding]:
 
 
 def _measured(raw: pd.DataFrame, metric: str, size: str, operator: str, condition: str | None = None) -> float | None:
-    """Returns a measurement of one pre-training run, without a condition or with this one; None if there is none."""
+    """Returns a measurement of one pre-training run, with this condition, None for none; None if there is none."""
     rows = matching(raw, {"metric": metric, "size": size, "operator": operator, "condition": condition})
     return float(rows["value"].iloc[0]) if len(rows) else None
 
@@ -128,5 +132,6 @@ def _checkpoints(raw: pd.DataFrame) -> Iterator[Finding]:
     drops = {operator: 100 * _measured(raw, "summed_drops", "base", operator) for operator in COURTOIS}
     yield whether("C.REL.SMOOTH", drops["pairwise"] < drops["original"], **drops)
     for operator in COURTOIS:
+        # the last checkpoint is the model of the main study, whose seed 1 is that of the checkpoints
         once, again = table[operator].iloc[-1], _values(raw, f"base.{operator}", GLUE_SCORE).loc[1]
         yield note("C.REL.SEEDNOISE.{operator}", operator=operator, once=once, again=again)

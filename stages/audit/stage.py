@@ -24,7 +24,7 @@ COLUMNS = ["check", "source", "statement", "verdict", "arithmetic", "by", "fact"
 
 
 def checks(raw: pd.DataFrame) -> pd.DataFrame:
-    """Makes all checks, one row per check, in the order of SOURCES.
+    """Makes all checks, one row per check, in the order of SOURCES and, within a source, of the modules.
 
     raw: what `measurements.measurements` returns for the results that Courtois et al. released.
 
@@ -57,5 +57,6 @@ def checks(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def main(settings: Settings) -> dict:
+    """Writes checks.csv; no setting matters, and nothing is added to the record of the stage."""
     write_table(AUDIT, checks(measurements.measurements(released.observations())))
     return {}

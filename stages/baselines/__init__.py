@@ -1,1 +1,1 @@
-"""Stage `baselines`: scores of answers that need no model."""
+"""Stage `baselines`: scores of answers that need no neural network."""

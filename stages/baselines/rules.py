@@ -1,6 +1,6 @@
 """Rules on one property of an example: the answer is what training examples with the same value have most often.
 
-A task that one such rule solves does not ask for what it is named after.
+In a regression it is the mean of theirs. A task that one such rule solves does not ask for what it is named after.
 """
 
 from collections.abc import Callable, Hashable
@@ -12,24 +12,28 @@ from stages.baselines.words import pairs, words
 from stages.benchmarks.glue import TASKS
 from stages.benchmarks.metrics import scores
 
-SEEN = 5  # training examples that a value needs for an answer of its own; others get the constant answer
+# Training examples that a value needs for an answer of its own, as fewer agree by chance; others get that of them all.
+SEEN = 5
+# A word, and the question word that asks for the same.
 ASKED = {word: word for word in ("who", "where", "when", "why", "how")} | {
     "way": "how", "reason": "why", "time": "when", "place": "where",
 }  # fmt: skip
 NEGATIONS = {"not", "no", "never", "t"}  # t: of "don't"
-Property = Callable[[list[str], list[str]], Hashable]  # of the words of both texts; none of a second that is missing
+# Takes the lower-case words and marks of both texts; the second list is empty where there is one text.
+Property = Callable[[list[str], list[str]], Hashable]
 
 
 def _asked(text: list[str]) -> str:
-    """Returns what is asked for, "how" of "How can I ...?" and "What is the best way to ...?"; "" if nothing."""
+    """Returns what the first word in ASKED asks for, "how" of "What is the best way to ...?"; "" if there is none."""
     return next((ASKED[word] for word in text if word in ASKED), "")
 
 
 def _end(text: list[str]) -> str:
-    """Returns the last word, not counting the marks after it; the empty text where there is none."""
+    """Returns the last word of letters and digits alone, so not the marks after it; "" where there is none."""
     return next((word for word in reversed(text) if word.isalnum()), "")
 
 
+# Three are a property of a single text or, of a pair, whether its texts agree in it. In tenths: of the Jaccard index.
 PROPERTIES: dict[str, Property] = {
     "first word": lambda first, second: first[:1] == second[:1] if second else "".join(first[:1]),
     "last word": lambda first, second: _end(first) == _end(second) if second else _end(first),
@@ -50,7 +54,8 @@ PROPERTIES: dict[str, Property] = {
 def predictions(task: str, train: pd.DataFrame, examples: pd.DataFrame) -> np.ndarray:
     """Fits every rule to training examples and predicts others by the one with the best score on the training examples.
 
-    The score is the mean of the task's metrics; of equal rules, the first one in PROPERTIES counts.
+    The score is the mean of the task's metrics; of equal rules, the first one in PROPERTIES counts. Of equally frequent
+    classes, the lowest is the answer.
 
     Args:
         task: the name of a task of GLUE.
@@ -58,7 +63,7 @@ def predictions(task: str, train: pd.DataFrame, examples: pd.DataFrame) -> np.nd
         examples: text_a and text_b of those to be predicted.
 
     Returns:
-        One prediction for every example, in order: a class, or for a regression the mean of the labels.
+        One prediction for every example, in order: a class, or for a regression a mean of training labels.
     """
     typical = "mean" if not TASKS[task].labels else lambda labels: labels.mode().iloc[0]
     split = [[(words(one), words(other)) for one, other in pairs(frame)] for frame in (train, examples)]
@@ -66,7 +71,7 @@ def predictions(task: str, train: pd.DataFrame, examples: pd.DataFrame) -> np.nd
     constant = labels.agg(typical)
     for value_of in PROPERTIES.values():
         seen, unseen = (pd.Series([value_of(*texts) for texts in part], dtype=object) for part in split)
-        groups = labels.groupby(seen)
+        groups = labels.groupby(seen)  # by the value of the property
         answers = groups.agg(typical)[groups.size() >= SEEN]
         fitted, answered = (np.array([answers.get(value, constant) for value in part]) for part in (seen, unseen))
         score = np.mean([*scores(task, fitted, labels.to_numpy()).values()])

@@ -1,9 +1,9 @@
-"""Scores answers that need no model, on every task.
+"""Scores answers that need no neural network, on every task.
 
 Reads data/tasks. Writes data/observations/baselines.csv: every metric of every validation split, under the operators
-`most_frequent` (the answer that the training examples have most often, given to every example) and, for GLUE, fitted
-to the same training examples as the models: `bag_of_words`, `words_and_overlap` and `bigrams` (linear models, words.py)
-and `best_rule` (the best rule on one property of an example, rules.py).
+`most_frequent` (the answer that the training examples have most often, of a regression their mean, given to every
+example) and, for GLUE, fitted to the same training examples as the networks: `bag_of_words`, `words_and_overlap` and
+`bigrams` (linear models, words.py) and `best_rule` (the best rule on one property of an example, rules.py).
 """
 
 from collections.abc import Iterator
@@ -33,8 +33,9 @@ def main(settings: Settings) -> dict:
 
 
 def classification(task: str) -> Iterator[Observation]:
-    """Yields the scores of all baselines on every validation split of a GLUE task; each is fitted once, for all."""
+    """Yields the scores of all baselines on all validation splits of a GLUE task, for which each is fitted once."""
     train = pd.read_parquet(TASK_FOLDER / task / "train.parquet")
+    # by the papers' name for the split's column
     splits = {name: pd.read_parquet(table) for name, table in validation_tables(task).items()}
     examples, regression = pd.concat(splits.values(), ignore_index=True), not TASKS[task].labels
     predicted = {"best_rule": rules.predictions(task, train, examples)}
@@ -52,13 +53,13 @@ def classification(task: str) -> Iterator[Observation]:
 def constant_scores(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """Scores one answer given to every example: the most frequent class of the training labels, or their mean.
 
-    F1 counts the positive class alone, and is 0 for an answer that never names it, although a model that guesses has
-    more. For F1, the constant answer is therefore always the positive class.
+    Of equally frequent classes, the lowest counts. F1 is that of the positive class alone, and 0 for an answer that
+    never names it, although a model that guesses has more. For F1, the constant answer is therefore always that class.
 
     Args:
         task: the name of a task of GLUE.
         train: [examples], labels of its training examples, which decide the answer.
-        truth: [examples], labels of the examples that are scored.
+        truth: [examples], labels of the examples that are scored, in the same form.
 
     Returns:
         The value of every metric of the task, by name, as a fraction.
@@ -74,14 +75,14 @@ def question_answering(task: str, questions: str) -> Iterator[Observation]:
     """Yields the scores of the most frequent answer to the training questions, given to every validation question.
 
     task: the one that is reported. questions: the set of questions on which it is tested. Of a training question the
-    first gold answer counts, normalised; an unanswerable question has the empty answer.
+    first gold answer counts, in lower case, without punctuation and articles; for an unanswerable one, the empty text.
     """
     train, examples = (
         pd.read_parquet(TASK_FOLDER / questions / f"{split}.parquet", columns=["answers"])["answers"]
         for split in ("train", "validation")
     )
     counts = pd.Series([answers.normalised(gold[0]) if len(gold) else "" for gold in train]).value_counts()
-    most = min(counts.index[counts == counts.max()])  # of several equally frequent ones, the first by name
+    most = min(counts.index[counts == counts.max()])  # of equally frequent ones, the first by code points
     yield from _rows("most_frequent", task, questions, answers.scores([most] * len(examples), examples), len(examples))
 
 

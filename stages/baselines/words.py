@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
-WORD = re.compile(r"\w+|[^\w\s]")
+WORD = re.compile(r"\w+|[^\w\s]")  # a word, or one mark
 PENALTY = 1.0  # scikit-learn's default, for both regressions; not tuned
 ITERATIONS = 1000  # at most; the logistic regression converges in far fewer
 Texts = tuple[str, str | None]
@@ -59,7 +59,8 @@ def either(texts: Texts) -> list[str]:
 def overlap(texts: Texts) -> Iterator[str]:
     """Yields which words the first text has and, of a pair, which the second, which both and which only one has.
 
-    "number of shared words" and "number of differing words" come once for each such word, to be counted.
+    Each is a text, such as "shared cat". "number of shared words" and "number of differing words" come once for each
+    such word, to be counted.
     """
     first, second = set(words(texts[0])), set(words(texts[1]))
     yield from (f"first {word}" for word in first)
@@ -72,7 +73,7 @@ def overlap(texts: Texts) -> Iterator[str]:
 
 
 def neighbours(texts: Texts) -> Iterator[str]:
-    """Yields the words of each text and the pairs of neighbours in it, where its ends count as empty words."""
+    """Yields the words of each text ("first cat") and the pairs of neighbours in it, where its ends are empty words."""
     for side, text in zip(("first", "second"), texts, strict=True):
         if text is not None:
             bounded = ["", *words(text), ""]

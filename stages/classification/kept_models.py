@@ -14,7 +14,8 @@ class EvaluationRun(ModelRun):
     """An evaluation of one fine-tuned model.
 
     folder: where the model is kept. task: the one it was fine-tuned on. evaluated_on: the GLUE tasks whose validation
-    splits it predicts. maximum_length (in tokens), precision (float32 or bfloat16): those of its fine-tuning.
+    splits it predicts. maximum_length (in tokens), precision (float32 or bfloat16): those of its fine-tuning. The other
+    fields are those of ModelRun (runs.py): pretraining_seed, seed (of fine-tuning) and columns.
     """
 
     folder: str
@@ -24,6 +25,7 @@ class EvaluationRun(ModelRun):
 
     @property
     def job(self) -> Job:
+        """The run as a job, whose result is computed anew when the model, a table or the tokenizer changes."""
         inputs = (Path(self.folder), *(TASK_FOLDER / task for task in self.evaluated_on), TOKENIZER)
         return Job(self.name, self, inputs)
 
@@ -34,8 +36,8 @@ AnyEvaluation = TypeVar("AnyEvaluation", bound=EvaluationRun)
 def kept(settings: Settings, model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path | None:
     """Returns the folder in which stage finetuning keeps a model, or None where it keeps no such model.
 
-    It keeps a model that it trains, by protocol and seed, on a task of the stages noise and cross_domain. Stage
-    convergence, which asks as well, may train models by other protocols and from other seeds.
+    It keeps the models that it trains on the tasks of the stages noise and cross_domain. Stage convergence, which asks
+    as well, may train by protocols and from fine-tuning seeds that stage finetuning does not use.
 
     Args:
         settings: all of params.yaml.
@@ -67,7 +69,7 @@ def planned(
         further: further fields of every run. Without `evaluated_on` among them, a model is evaluated on its own task.
 
     Returns:
-        The runs, in the order of `models`, and for each of these sorted by the name of the folder.
+        The runs, in the order of `models`, and for each of these sorted by the folder, as its observations will be.
     """
     plan = []
     for model in models:
@@ -90,5 +92,5 @@ def load(folder: str):
     from stages.classification.training import import_operator
     from stages.training.optimisation import device
 
-    import_operator(Path(folder))
+    import_operator(Path(folder))  # without which a user's own operator is not known
     return OperatorBertForSequenceClassification.from_pretrained(folder).to(device()).eval()

@@ -23,8 +23,8 @@ class ModelRun(Run):
     """Any run on one model and one task.
 
     seed, pretraining_seed: the seeds of the model's fine-tuning and of its pre-training. columns: what all observations
-    of the run share: stage, protocol, operator, size and, where there is one, condition. The columns are no part of the
-    run's content, so two stages that ask for the same training share its job.
+    of the run share, in this order: stage, protocol, operator, size and, where there is one, condition. They are no
+    part of the run's content (they stand in `beside`), so two stages that ask for the same training share its job.
     """
 
     beside: ClassVar[dict[str, Any]] = Run.beside | {"columns": True}
@@ -65,7 +65,10 @@ class ModelRun(Run):
 
 
 class TunedRun(ModelRun):
-    """Any run that trains a pre-trained model further. weights: the folder of that model. training: the recipe."""
+    """Any run that trains a pre-trained model further.
+
+    weights: the folder of that model. training: the recipe, which has been validated with the rest of params.yaml.
+    """
 
     weights: str
     training: SkipValidation[Finetuning]
@@ -79,12 +82,12 @@ class FinetuningRun(TunedRun):
 
     @property
     def content(self) -> dict[str, Any]:
-        """What decides the result, as JSON; `labels` is the number of outputs of the model's head."""
+        """What decides the result, as JSON; with `labels`, the number of outputs of the head, which no field says."""
         return super().content | {"labels": TASKS[self.task].outputs}
 
     @property
     def job(self) -> Job:
-        """The job of `finetune`; it has to leave the folder `model` where the run has a `keep`."""
+        """The job of `finetune`; where the run has a `keep`, it has to leave the folder `model`, to be copied there."""
         inputs = (Path(self.weights), TASK_FOLDER / self.task, TOKENIZER)
         leaves = ("model",) if self.keep else ()
         return Job(self.name, self, inputs, leaves, {"model": self.keep} if self.keep else {})
@@ -109,14 +112,14 @@ def predictions_of(folder: Path) -> dict[str, list]:
     return json.loads((folder / "predictions.json").read_text())
 
 
-@read_once(16)
+@read_once(16)  # tables; the eight tasks have nine that are scored
 def examples(table: Path) -> pd.DataFrame:
     """Reads the columns example_id and label of the table of a task, into a frame that all callers share."""
     return pd.read_parquet(table, columns=["example_id", "label"])
 
 
 def measured(run: FinetuningRun, folder: Path) -> list[Observation]:
-    """Computes every metric of a run on every validation split. folder: where its job has left the predictions."""
+    """Observes every metric of a run on every validation split. folder: where its job has left the predictions."""
     tables = validation_tables(run.task)
     return [
         run.observed(evaluated_on, metric, value, len(predicted))

@@ -41,7 +41,7 @@ from stages.training.optimisation import (
     update,
 )
 
-EVALUATION_BATCH = 128  # examples in a batch, or windows of questions
+EVALUATION_BATCH = 128  # examples in a batch, or windows of questions; with another, draws of noise would differ
 
 logging.set_verbosity_error()  # the library warns of the fresh pooler and classifier at every load
 logging.disable_progress_bar()
@@ -76,13 +76,16 @@ def train_and_predict(
     Args:
         run: names the task, the pre-trained weights, the recipe and the seed.
         tokenizer: the file of the tokenizer.
-        train: the table of examples to train on.
-        validation: the tables of examples to predict, by name.
+        train: the table of examples to train on, as `encode` reads it.
+        validation: such tables of examples to predict, by name.
         kept: the folder to save the fine-tuned model in, if it is to be saved.
 
     Returns:
         A pair. First, by the names of `validation`, lists of one float per example: its class index, or its score where
         the task is a regression. Second, the seconds of training, without loading and tokenising.
+
+    Raises:
+        ValueError: the training diverges, or the file of a user's own operator is not the one of the pre-training.
     """
     recipe, task = run.training, TASKS[run.task]
     model = loaded(OperatorBertForSequenceClassification, run, num_labels=task.outputs)
@@ -101,7 +104,7 @@ def train_and_predict(
     return predictions, seconds
 
 
-@read_once(8)
+@read_once(8)  # tables, those that were read last
 def encode(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
     """Reads the table of a task and tokenises it, as `encoded` does; callers share the result.
 
@@ -155,7 +158,10 @@ def loaded(model: type[WithOperator], run: TunedRun, **others: Any) -> WithOpera
 
 
 def import_operator(weights: Path) -> None:
-    """Imports, from the `operators_file` of params.yaml, the operator of a model folder where it is a user's own."""
+    """Imports, from the `operators_file` of params.yaml, the operator of a model folder where it is a user's own.
+
+    ValueError where that file is not the one that the model was trained with.
+    """
     sha256 = OperatorConfig.from_pretrained(weights).operators_sha256
     if sha256:
         own_operators(load_settings().operators_file, sha256)
@@ -197,7 +203,7 @@ def train_epochs(
     """
     recipe, seed = run.training, run.seed
     adamw = optimiser(model, recipe.betas, recipe.epsilon, recipe.weight_decay)
-    steps = recipe.epochs * -(-len(lengths) // recipe.batch_size)
+    steps = recipe.epochs * -(-len(lengths) // recipe.batch_size)  # batches of an epoch, rounded up
     warmup = round(recipe.warmup_share * steps)
     model.train()
     step = 0

@@ -23,7 +23,7 @@ def planned(settings: Settings, models: list[tuple[str, str]]) -> list[Finetunin
 
     The checkpoint of the last step, where `pretraining.steps` says which that is, is the pre-trained model that stage
     finetuning starts from. A run on it that both stages ask for is one job, and keeps its model where finetuning does.
-    models: operator and size of each.
+    models: operator and size of each. A run's condition, by which rows of different steps differ, is `step=N`.
     """
     section, protocol = settings.convergence, settings.convergence.protocol
     pretraining_seeds = settings.pretraining.seeds
@@ -46,5 +46,6 @@ def outputs(done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[list[Observat
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
+    """Does the jobs; returns what the record in data/runs has in addition, or None where it did only a part of them."""
     plan = planned(settings, settings.pretrained(operator, size))
     return model_jobs.run(runs.finetune, plan, "convergence", settings.workers, outputs, whole=not operator)

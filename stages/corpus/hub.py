@@ -3,6 +3,7 @@
 A repository's own files (OSCAR's `en_meta/*.jsonl.zst`) are fetched one by one and read like local ones, so that
 metadata survive byte for byte; other datasets are streamed as rows. Gated datasets need a token (HF_TOKEN, or `hf auth
 login`). The hub's libraries are imported inside functions: they load slowly, and the other sources do without them.
+A `dataset` is an entry of corpus.hub in params.yaml: repository, configuration, revision, and files (patterns or None).
 """
 
 from collections.abc import Iterator
@@ -23,14 +24,15 @@ METADATA = ("identification", "harmful_pp", "tlsh", "quality_warnings", "annotat
 
 
 def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> list[str]:
-    """Lists the paths in a repository that match some patterns, each once: by pattern, then in natural order.
+    """Lists the paths in a repository that match some patterns, each once: by pattern, then part_2 before part_10.
 
     Args:
         repository, revision: the name on the hub and a commit; or a folder of the same layout, with any revision.
         patterns: glob patterns of paths in the repository.
 
     Raises:
-        ValueError: a pattern matches no file, or one of unknown form (`sources.form`), or the hub cannot be reached.
+        ValueError: a pattern matches no file, one of unknown suffix (`sources.form`) or, in a folder, something that is
+            no file, such as a link that leads nowhere; or the hub cannot be reached.
     """
     if Path(repository).is_dir():
         files = sources.find_files(Path(repository), patterns, KEY)
@@ -71,13 +73,14 @@ def _fetched(repository: str, revision: str, name: str, above: Path | None = Non
 
 
 def write_shard(settings: dict, folder: Path) -> dict:
-    """Job: makes a shard of one file. settings: the first three arguments of `_fetched`.
+    """Job (plumbing/jobs.py): makes a shard of one file. settings: repository, revision and name, as in `_fetched`.
 
-    Leaves and returns what sources.write_shard does; `origins` names the file REPOSITORY@COMMIT/NAME, or FOLDER/NAME.
+    Leaves shard.jsonl.zst in `folder`, the job's own. Returns the number of its `documents`, and `origins`, a list of
+    (line of the shard, file, its line) as `sources.write_shard` does; file is REPOSITORY@COMMIT/NAME or FOLDER/NAME.
     """
     repository, revision = settings["repository"], settings["revision"]
     with _fetched(repository, revision, settings["name"], folder) as file:
-        result = sources.write_shard({"parts": [[str(file), 0, None]]}, folder)
+        result = sources.write_shard({"parts": [[str(file), 0, None]]}, folder)  # all documents of the file
     name = f"{named(repository, revision)}/{settings['name']}"
     return result | {"origins": [(line, name, source_line) for line, _, source_line in result["origins"]]}
 
@@ -85,7 +88,8 @@ def write_shard(settings: dict, folder: Path) -> dict:
 def stream(dataset: CorpusHub) -> Iterator[bytes]:
     """Yields the documents of a dataset as OSCAR records, each one line of JSON without its line feed.
 
-    They are those of its `files`, of which one at a time is on the disk, or, where this is None, its rows.
+    They are those of its `files`, of which one at a time is on the disk, or, where this is None, its rows. ValueError
+    as in `file_names`, `_fetched`, `sources.file_records` and `_rows`.
     """
     if dataset.files is None:
         yield from _rows(dataset)
@@ -96,10 +100,11 @@ def stream(dataset: CorpusHub) -> Iterator[bytes]:
 
 
 def _rows(dataset: CorpusHub) -> Iterator[bytes]:
-    """Streams the rows of the split `train` as OSCAR records. ValueError when they cannot be had, or one has no text.
+    """Streams the rows of the split `train` as OSCAR records.
 
-    The text is the column `content`, or else `text`. Where `metadata` or `meta` holds a dictionary, METADATA and the
-    WARC headers are taken over; any other row becomes a plain document, with its `url` and `id` if it has them.
+    The text is the column `content`, or, where there is none, `text`. Where `metadata` (if not empty) or else `meta`
+    holds a dictionary, METADATA and the WARC headers are taken over; any other row becomes a plain document, with its
+    `url` and `id` if it has them. ValueError when the rows cannot be had, or one has no text or cannot be said in JSON.
     """
     import datasets
 

@@ -4,6 +4,8 @@ JSON lines (.jsonl): OSCAR records (they have `content`) pass byte for byte, uns
 for them; plain documents (they have `text`) become records without annotations; blank lines are left out. Text (.txt):
 a blank line ends a document, as in the corpora of the original BERT. WikiText (.raw): a document is an article, from
 one first-level heading to the next. Each may be compressed (.zst, .gz).
+
+A function marked `Job` is run in parallel by plumbing/jobs.py, with JSON as settings and a folder of its own for files.
 """
 
 import glob
@@ -19,14 +21,15 @@ HEADING = re.compile(r" = [^=].* = ")  # the heading of an article; those of sec
 
 
 def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -> list[Path]:
-    """Lists the files below a folder that match some patterns, each once: by pattern, then in natural order.
+    """Lists the files below a folder that match some patterns, in the order of `matching`.
 
     Args:
         root, patterns: the folder, with which the paths begin, and glob patterns of paths below it.
         key: the key of params.yaml that has the patterns, for the message of an error.
 
     Raises:
-        ValueError: a pattern matches no file, one of unknown form, or something else, as a link that leads nowhere.
+        ValueError: a pattern matches no file, a file of unknown form (`form`), or what is no file, such as a link that
+            leads nowhere.
     """
 
     def matches(pattern: str) -> list[Path]:
@@ -45,7 +48,7 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
 
 
 def matching(patterns: Iterable[str], matches: Callable[[str], list[Path]], key: str, where: str) -> list[Path]:
-    """Lists the files that match some patterns, by pattern, then in natural order, each only where it first matches.
+    """Lists the files that match some patterns, by pattern, then part_2 before part_10, each where it first matches.
 
     Args:
         patterns: glob patterns of paths.
@@ -66,7 +69,10 @@ def matching(patterns: Iterable[str], matches: Callable[[str], list[Path]], key:
 
 
 def count(settings: dict, folder: Path) -> dict:
-    """Job: counts the documents of a file. settings: path; limit, at which it stops, or None. Returns `documents`."""
+    """Job: counts the documents of a file; in .jsonl, the lines that are not blank, unsound ones too.
+
+    settings: path; limit, at which it stops, or None. Returns `documents`, their number.
+    """
     path = Path(settings["path"])
     units = _numbered_lines(path) if form(path) == ".jsonl" else _texts(path)
     return {"documents": sum(1 for _ in islice(units, settings["limit"]))}
@@ -77,7 +83,9 @@ def write_shard(settings: dict, folder: Path) -> dict:
 
     settings: parts, a list of [path, first, last]: documents [first, last) of each file, counted from 0; `last` None
     means up to its end. Leaves shard.jsonl.zst in `folder`, the job's own. Returns the number of its `documents`, and
-    `origins`, a list of (line, file, source_line) as in records/origins.py.
+    `origins`, a list of (line, file, source_line): from `line` of the shard up to the next one in the list, its lines
+    are those of `file` from `source_line` on, all counted from 1. Text (.txt, .raw) has none. ValueError as in
+    `file_records`.
     """
     documents, origins = 0, []
     with (
@@ -99,6 +107,7 @@ def file_records(path: Path) -> Iterator[bytes]:
     """Yields the documents of a file as OSCAR records, each one line of JSON without its line feed.
 
     OSCAR records pass unchecked. In a file of plain documents, a line that is none raises a ValueError that names it.
+    So does a file that cannot be decompressed, text (.txt, .raw) that is not UTF-8, and a .jsonl file of neither kind.
     """
     return (line for _, line in _numbered_records(path, 0, None))
 
@@ -154,7 +163,10 @@ def _holds_oscar(path: Path) -> bool:
 
 
 def _texts(path: Path) -> Iterator[str]:
-    """Yields the documents of a .txt file, the lines between blank lines, or the articles of a .raw file."""
+    """Yields the documents of a .txt file, the lines between blank lines, or the articles of a .raw file.
+
+    Lines of .raw files lose the space at both ends; a document is never empty.
+    """
     if form(path) == ".txt":
         for blank, lines in groupby(reading.texts(path), key=lambda line: not line.strip()):
             if not blank:

@@ -19,7 +19,7 @@ from stages.records import origins, reading
 
 
 def main(settings: Settings) -> dict:
-    """Writes data/corpus. Returns what the run's record gets: with source `hub`, under `read`, what was read."""
+    """Writes data/corpus. Returns for the run's record, with source `hub`, under `read` what was read (`write_hub`)."""
     record = {}
     with temporary_sibling(CORPUS) as folder:
         folder.mkdir()
@@ -34,8 +34,9 @@ def main(settings: Settings) -> dict:
 
 
 def write_files(folder: Path, settings: Settings) -> None:
-    """Writes the documents of files as shards of equal size, made in parallel. ValueError when there is no document.
+    """Writes the documents of corpus.files into `folder` as shards that differ by one document at most, in parallel.
 
+    ValueError when there is no document, or as in `sources.find_files`; RuntimeError when a file cannot be read.
     Every file is read once to count, and for every shard that takes documents of it once more, from its start up to
     there. So with a few large files, `corpus.shards` should not exceed the number of cores.
     """
@@ -74,7 +75,8 @@ def _place_shards(folder: Path, results: list[tuple[Path, dict]]) -> None:
 def write_hub(folder: Path, settings: Settings) -> list[str]:
     """Writes datasets of the hub, one after the other: corpus.documents documents, or (null) all files, each a shard.
 
-    Returns REPOSITORY@COMMIT, or the folder, for each. ValueError when corpus.documents is null and one has no `files`.
+    Returns REPOSITORY@COMMIT, or the folder, for each. ValueError when corpus.documents is null and one has no `files`,
+    or one cannot be had (of files that are fetched in jobs, a RuntimeError).
     """
     corpus = settings.corpus
     pinned = [
@@ -101,7 +103,10 @@ def write_hub(folder: Path, settings: Settings) -> list[str]:
 
 
 def _write_stream(folder: Path, rows: Iterator[bytes], documents: int, shards: int) -> None:
-    """Writes the first `documents` records in `shards` files of equal size; fewer files when records run out before."""
+    """Writes the first `documents` records in `shards` files of equal size; fewer files when records run out before.
+
+    ValueError when there is no record at all.
+    """
     for number, (first, last) in enumerate(_ranges(documents, shards), 1):
         selected = islice(rows, last - first)
         head = next(selected, None)  # a file is begun only when there is a record for it
@@ -112,7 +117,7 @@ def _write_stream(folder: Path, rows: Iterator[bytes], documents: int, shards: i
 
 
 def _ranges(total: int, parts: int) -> list[tuple[int, int]]:
-    """Divides `total` documents into at most `parts` ranges [first, last), none empty; sizes differ by one at most."""
+    """Divides `total` > 0 documents into min(parts, total) ranges [first, last) whose sizes differ by one at most."""
     parts = min(parts, total)
     bounds = [total * i // parts for i in range(parts + 1)]
     return list(pairwise(bounds))

@@ -49,6 +49,9 @@ def measures(predicted: np.ndarray, gold: np.ndarray, trained: str, tested: str,
         gold: [examples], right indices of classes of the task `tested`.
         trained, tested: the tasks that the model was fine-tuned on and that it is evaluated on.
         positive: by task, the set of the indices of the classes that say yes.
+
+    Returns:
+        Each metric by its name, as a fraction; the correlation is 0 where all answers, or all labels, agree.
     """
     answers = np.isin(predicted, list(positive[trained]))
     truth = np.isin(gold, list(positive[tested]))
@@ -67,7 +70,7 @@ def outputs(
 ) -> tuple[list[Observation], dict]:
     """Makes observations of every metric of all runs, given as (run, folder, result of `predict_all`).
 
-    positive: as in `measures`. Nothing is added to the record of the stage.
+    positive: as in `measures`. The second of what is returned, an empty dict, is added to the record of the stage.
     """
     rows = []
     for run, _, predictions in done:
@@ -80,7 +83,7 @@ def outputs(
 
 
 def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[EvaluationRun]:
-    """Plans one run for every kept model of `models` (protocol, operator and size of each)."""
+    """Plans one run for every kept model of `models` (protocol, operator and size of each), task and pair of seeds."""
     tasks = settings.cross_domain.tasks
     return kept_models.planned(EvaluationRun, settings, "cross_domain", models, tasks, evaluated_on=tasks)
 
@@ -88,6 +91,7 @@ def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[Eval
 def main(
     settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
 ) -> dict | None:
+    """Does the stage; returns {}, as its record needs nothing more, or None where only jobs of an operator are done."""
     plan = planned(settings, settings.finetuned(operator, size, protocol))
     scored = partial(outputs, positive_classes(settings.cross_domain))
     return model_jobs.run(predict_all, plan, "cross_domain", settings.workers, scored, whole=not operator)

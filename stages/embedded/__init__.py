@@ -3,7 +3,7 @@
 What makes it easy, and unlike English:
 
 - about 250 word forms, some 40 things, people and places, four topics; every word has one meaning, most have one name;
-- sentences of three to nine words from a regular grammar, most of them in the past, each about one event or state;
+- sentences of mostly three to ten words from a regular grammar, most in the past, each about one event or state;
 - documents that repeat themselves: a scene has three people and two things, and a sentence about them is answered at
   once by "yes", "no" or "perhaps" and a second sentence, so that the two sentences fit into one short sequence and
   words of the one can be told from the other;

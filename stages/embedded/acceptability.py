@@ -1,6 +1,7 @@
 """Longer sentences, the rules they obey, and sentences that break one of them.
 
 `broken_rules` reads a tagged sentence alone: it is the judge of acceptability, whoever made the sentence.
+Probabilities and weights are our own choices.
 """
 
 import re
@@ -13,10 +14,17 @@ from stages.embedded.grammar import Thing, Word, say, say_thing, verb_group
 from stages.embedded.lexicon import ADVERBS, NUMERALS, PARTICIPLE, PAST, PLURAL, THIRD_PERSON, TIMES, VERBS
 from stages.embedded.world import ALL_TOPICS, Scene, draw_event, draw_scene, draw_wording
 
-RULES = {"voice": 5, "tense": 4, "agreement": 4, "determiner": 3, "form": 3, "order": 3}  # rule: its weight in a draw
+# rule: its weight in a draw. voice: a passive verb has "be" and "by", an active one neither; tense: the verb fits the
+# word for the time; agreement: the verb has its subject's number; determiner: it has its noun's number; form: a
+# participle follows "be", a bare verb any other auxiliary; order: that of the words.
+RULES = {"voice": 5, "tense": 4, "agreement": 4, "determiner": 3, "form": 3, "order": 3}
 CORRECT = 5000  # number of correct sentences drawn to see which words stand next to each other
 # The roles of the words of a sentence, joined, match SHAPE where their order is right, and MIXED_VOICE where an active
-# sentence has "by" or "was", or a passive one lacks one of them. START and END stand before and after the verbs.
+# sentence has "by" or "was", or a passive one lacks one of them. Roles: Determiner, Adjective, Noun, M (name), Verb, X
+# (auxiliary), T ("not"), Bare verb, E (participle), Preposition, Y ("by"), R ("who"), W (adverb or time), Comma.
+# START is a place or time with its comma, the subject, and its modifier; END the object or agent, a place and a time.
+# Between them SHAPE has verbs as in "quietly hid", "did not quietly hide", "was not quietly hidden by", "will not be
+# hidden by", and MIXED_VOICE as in "hid by", "was not hid", "was not hidden", "will not be hidden", "hidden by".
 NOUN_PHRASE = "(?:M|D+A?N)"
 START, END = f"(?:PDNC|WC)?{NOUN_PHRASE}(?:PDN|RV{NOUN_PHRASE})?", f"{NOUN_PHRASE}(?:PDN)?W?"
 SHAPE = re.compile(f"{START}(?:W?V|XT?W?B|XT?W?EY|XT?BEY){END}")
@@ -44,7 +52,7 @@ def elaborate(rng: Random, scene: Scene) -> list[Word]:
     event = draw_event(rng, scene, negated=0.15, place=0.2, social=0.4)
     event = replace(event, tense=rng.choice(("past", "past", "present", "future")))
     if not event.agent.named and rng.random() < 0.4:
-        event = replace(event, agent=replace(event.agent, count=0))
+        event = replace(event, agent=replace(event.agent, count=0))  # "the farmers"
     wording = draw_wording(rng, event, passive=0.3)
     words = say(event, wording)
     if not wording.passive and not event.agent.named and rng.random() < 0.1:
@@ -73,7 +81,7 @@ def broken_rules(words: list[Word]) -> set[str]:
     singular = words[_subject(words)].text not in SINGULAR
     times = {TIME_WORDS[word.text] for word in words if word.text in TIME_WORDS}
     finite = [word.text for word in words if word.role in "VX"][-1]  # an earlier one is of a modifier
-    present = finite in OTHER_FINITE and finite not in ("was", "were")
+    present = finite in OTHER_FINITE and finite not in ("was", "were")  # all others of the past have one form only
     tense = "future" if finite == "will" else "present" if present else "past"
     broken = {
         "agreement": any((text in SINGULAR_FINITE) != singular for text in texts["VX"] & OTHER_FINITE.keys()),
@@ -132,11 +140,11 @@ def _subject(words: list[Word]) -> int:
 
 
 def _determiners_agree(words: list[Word]) -> bool:
-    """Whether "a", "an", "some" and the numerals from two on agree in number with the next noun after them."""
+    """Whether "a", "an", "some" and the numerals from two on agree in number with the noun after them."""
     for position, word in enumerate(words):
         if word.role == "D" and word.text in DETERMINER_IS_SINGULAR:
-            noun = next(other.text for other in words[position:] if other.role == "N")
-            if (noun in SINGULAR) == DETERMINER_IS_SINGULAR[word.text]:
+            noun = next(other.text for other in words[position:] if other.role == "N")  # SHAPE says that there is one
+            if (noun in SINGULAR) == DETERMINER_IS_SINGULAR[word.text]:  # the keys of SINGULAR are plurals
                 return False
     return True
 
@@ -144,7 +152,7 @@ def _determiners_agree(words: list[Word]) -> bool:
 def _changes(words: list[Word], rule: str) -> list[list[Word]]:
     """Returns a changed sentence for each single change by which a rule can be broken; not every one breaks it."""
     positions = range(len(words))
-    if rule == "order":  # exchanges two neighbours
+    if rule == "order":  # exchanges two neighbours; a comma or an adverb one word late would be no plain fault
         swaps = [i for i in positions[:-1] if words[i].role not in "CW"]
         return [[*words[:i], words[i + 1], words[i], *words[i + 2 :]] for i in swaps]
     if rule == "voice":  # leaves out "by" or "was", or adds one of them

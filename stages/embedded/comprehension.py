@@ -3,6 +3,7 @@
 A passage states a few events of one scene. A question asks for the agent, the place or the number of one of them, and
 just one statement answers it; for an unanswerable question, as SQuAD 2.0 has them, none does. TriviaQA's form has
 documents in files, aliases of the answer (the two names of a concept) and no spans; for some questions, no answer.
+Probabilities and shares are our own choices.
 """
 
 import json
@@ -62,7 +63,8 @@ def write_triviaqa(folder: Path, train_questions: int, validation_questions: int
 
     Args:
         folder: gets triviaqa/qa/{wikipedia,web}-{train,dev}.json and triviaqa/evidence/{wikipedia,web}/*.txt.
-        train_questions, validation_questions: the number of questions in train and in dev, half of them in each part.
+        train_questions, validation_questions: the number of questions in train and in dev, half of them in each part,
+            of an odd number one more in wikipedia.
             Their evidence holds the answer; for every UNFOUND of a part, one whose evidence does not hold it is added.
         seed: equal seeds give equal bytes.
     """
@@ -89,7 +91,7 @@ def write_triviaqa(folder: Path, train_questions: int, validation_questions: int
 def _draw_passages(rng: Random, number: int, unanswerable: float) -> list[Passage]:
     """Draws passages with `number` questions in all, of which the share `unanswerable`, in [0, 1], has no answer.
 
-    No two questions on a passage are worded the same.
+    No two questions on a passage are worded the same. A passage without suitable questions is drawn anew.
     """
     lacking = [i < round(number * unanswerable) for i in range(number)]
     rng.shuffle(lacking)
@@ -138,7 +140,7 @@ def _question(rng: Random, scene: Scene, statements: list[Statement], unanswerab
             asked = alter(rng, asked, scene)
         else:
             asked = draw_event(rng, draw_scene(rng, ALL_TOPICS), place=0.6, social=0.1)
-        asked = replace(asked, negated=False)
+        asked = replace(asked, negated=False)  # which `alter` may have negated
     slot = rng.choice(SLOTS)
     answering = [i for i, (event, *_) in enumerate(statements) if answers(event, asked, slot)]
     # an event does not answer a question about itself where it lacks what is asked for, such as a place
@@ -149,8 +151,8 @@ def _question(rng: Random, scene: Scene, statements: list[Statement], unanswerab
         return Question(text)
     event, wording, line = statements[answering[0]]
     phrase, aliases = _answer(event, slot, wording)
-    answer = re.search(rf"\b{re.escape(phrase)}\b", line, re.IGNORECASE)
-    start = sum(len(line) + 1 for *_, line in statements[: answering[0]]) + answer.start()
+    answer = re.search(rf"\b{re.escape(phrase)}\b", line, re.IGNORECASE)  # a sentence's first letter is a capital
+    start = sum(len(line) + 1 for *_, line in statements[: answering[0]]) + answer.start()  # 1: the space between
     return Question(text, answer[0], start, aliases)
 
 

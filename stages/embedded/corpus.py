@@ -40,7 +40,10 @@ def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
 
 
 def corpus_lines(documents: int, seed: int) -> list[str]:
-    """Returns the lines of the corpus, without line feeds; documents of all kinds and malformed lines are shuffled."""
+    """Returns the lines of the corpus, without line feeds; documents of all kinds and malformed lines are shuffled.
+
+    documents: the number of lines. seed: of all draws. Raises ValueError when they are too few (defects.plan).
+    """
     rng = Random(f"{seed} corpus")
     kinds = {kind.name: kind for kind in (defects.SOUND, *defects.KINDS)}
     slots = [(name, number) for name, count in defects.plan(documents).items() for number in range(count)]
@@ -92,7 +95,11 @@ def _malformed_line(rng: Random, name: str, position: int) -> str:
 
 
 def _headers(rng: Random, content: str, kind: defects.Kind, position: int) -> dict[str, str]:
-    """WARC headers: every value is a string, as in OSCAR."""
+    """Draws the WARC headers of a record, all of them texts, as in OSCAR.
+
+    kind: its first category, if any, names the host, which can have no underscore. position: the record's index in the
+    corpus, which makes the address its own.
+    """
     data = content.encode()
     site = (kind.categories or ("pages",))[0].replace("_", "-")
     crawled = CRAWL_START + timedelta(seconds=rng.randrange(14 * 24 * 3600))

@@ -1,6 +1,7 @@
 """The kinds of documents that the corpus is planted with: sound ones, and everything that the filter must drop.
 
 A kind fixes the metadata and the look of its documents; `plan` says how many of each a corpus holds.
+Shares and distributions are our own choices.
 """
 
 import string
@@ -21,8 +22,9 @@ MENU = ("Home", "About us", "Contact", "Log in", "Sign up", "Search", "Privacy",
 
 @dataclass(frozen=True)
 class Kind:
-    """share: of all documents, in [0, 1]. harmful_pp: "usual" (20 to 90000), "low" (at most 5), "high" (at least
-    100000), "zero" or "null" (no value). categories, warnings: those that every document of the kind is tagged with."""
+    """share: of all documents, in [0, 1]. harmful_pp: the level of their perplexity under a model of harmful text:
+    "usual" (20 to 90000), "low" (at most 5), "high" (at least 100000), "zero" or "null" (no value). categories (of the
+    web address, by blocklists), warnings (on quality): those that every document of the kind is tagged with."""
 
     name: str
     share: float
@@ -46,10 +48,10 @@ MALFORMED = ("malformed:not_json", "malformed:truncated", "malformed:no_content"
 
 
 def plan(documents: int) -> dict[str, int]:
-    """Returns the number of lines by the name of their kind; they sum to `documents`. Fewer than 0.5 % are malformed.
+    """Returns how many of the `documents` lines are of each kind, by its name. One in 250, rounded down, is malformed.
 
-    From 250 documents on some lines are malformed, from 750 on in all three ways. Raises ValueError when there are too
-    few documents for sound ones and one of each other kind.
+    The ways of being malformed take turns, so all three occur from 750 documents on. Raises ValueError for fewer than
+    two documents for each kind but the sound one, which leaves about half of the lines to sound ones.
     """
     least = 2 * (len(KINDS) + len(MALFORMED))
     if documents < least:
@@ -66,12 +68,13 @@ def plan(documents: int) -> dict[str, int]:
 def lines_for(rng: Random, warnings: tuple[str, ...]) -> list[str]:
     """Draws the lines of a document that deserves the warnings, as OSCAR's producer (ungoliant) defines them.
 
-    tiny: fewer than 5 lines. short_sentences, header, footer: more than half of all lines, of the first fifth, of the
-    last fifth, respectively, have fewer than 100 characters. noisy: more than half of the characters are not letters.
+    warnings: out of WARNINGS, none for a sound document. tiny: fewer than 5 lines. short_sentences, header, footer:
+    more than half of all lines, of the first fifth, of the last fifth, respectively, have fewer than 100 characters.
+    noisy: more than half of the characters are not letters.
     """
     lines = document(rng)
     if "noisy" in warnings:
-        signs = string.punctuation + string.digits
+        signs = string.punctuation + string.digits  # three or more for each letter, as no line has below 100 characters
         lines = ["".join(rng.choice(signs) for _ in range(len(line) + 20)) + line[:40] for line in lines]
     if "header" in warnings:
         lines = [rng.choice(MENU) for _ in range(4)] + lines

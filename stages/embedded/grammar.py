@@ -2,6 +2,8 @@
 
 A meaning is a frozen record, an `Event`; `say` words it, tagging every word with its grammatical role, so that a
 sentence can be judged by its form alone (acceptability.py). A `Wording` chooses among the sentences that mean the same.
+Nouns, actions, qualities and places are concepts: each is written as its first, plain name, and some have a second,
+formal one ("buy", "purchase"; lexicon.yaml).
 
 Roles: D determiner, A adjective, N noun, M name, V finite verb, X finite auxiliary, T "not", B bare verb, E participle,
 P preposition, Y "by", R relative pronoun, W adverb, C comma.
@@ -154,7 +156,7 @@ def verb_group(verb: str, tense: str, negated: bool, singular: bool) -> list[Wor
 
 
 def be(tense: str, singular: bool) -> Word:
-    """The form of `be` for a tense and number: is, are, was or were."""
+    """The form of `be` for a tense, past or present, and number: is, are, was or were."""
     if tense == "past":
         return Word("was" if singular else "were", "X")
     return Word("is" if singular else "are", "X")

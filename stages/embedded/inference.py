@@ -2,6 +2,7 @@
 
 The convention is that of sentence pairs written about one occasion: both sentences speak of the same event, so that
 "bought two cars" contradicts "bought three cars", and "in the barn" where the other names no place is new information.
+Weights are our own choices.
 """
 
 from dataclasses import replace
@@ -28,7 +29,7 @@ def relation(premise: Event, hypothesis: Event) -> str:
 
 
 def similarity(one: Event, other: Event) -> float:
-    """Computes the similarity of two events, from 0 (nothing in common) to 5 (the same meaning).
+    """Computes the similarity of two events, from 0 (nothing in common) to 5 (the same meaning), to three decimals.
 
     Agent, action, patient and place count by COMPONENT_WEIGHTS: patients by the share that `_thing_similarity` gives,
     opposite actions by a fifth. The result is multiplied by 0.6 where just one of the events is negated.
@@ -53,16 +54,19 @@ def weaken(rng: Random, meaning: Event) -> Event:
     choices = [meaning, *([replace(meaning, place=None)] if meaning.place else ())]
     if patient.quality:
         choices.append(meaning.with_patient(quality=None))
-    if CLASS_OF.get(patient.noun, "person") != "person":
+    if CLASS_OF.get(patient.noun, "person") != "person":  # a noun without class is a person's name or itself a class
         choices.append(meaning.with_patient(noun=CLASS_OF[patient.noun], quality=None))
-    if patient.count > 2:
+    if patient.count > 2:  # "more than one" would take a singular noun
         bound, difference = rng.choice((("over", -1), ("under", 1)))
         choices.append(meaning.with_patient(bound=bound, count=patient.count + difference))
     return rng.choice(choices)
 
 
 def oppose(rng: Random, meaning: Event) -> Event:
-    """Draws an event that cannot be true together with a positive one, most often one with the opposite action."""
+    """Draws an event that cannot be true together with a positive one, most often one with the opposite action.
+
+    Otherwise it is the negation, or has another count, if that is above one, or an opposite quality, if there is one.
+    """
     patient = meaning.patient
     choices = [(9, replace(meaning, action=OPPOSITE[meaning.action])), (3, replace(meaning, negated=True))]
     if patient.count > 1:
@@ -153,7 +157,10 @@ def _compare_qualities(premise: str | None, hypothesis: str | None) -> str:
 
 
 def _thing_similarity(one: Thing, other: Thing) -> float:
-    """Scores from 0 to 1: 1 for one noun, 0.4 for one class, else 0; another number takes 0.15, another quality too."""
+    """Scores from 0 to 1: 1 for one noun, 0.4 for one class, else 0; another number takes 0.15, another quality too.
+
+    Names of people have no class, so two of them score 0 before that.
+    """
     if one.noun == other.noun:
         share = 1.0
     else:

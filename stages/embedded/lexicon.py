@@ -47,7 +47,7 @@ def name_of(concept: str, swapped: frozenset[str] = frozenset()) -> str:
 
 
 def opposites(one: str, other: str) -> bool:
-    """Whether two qualities, or two actions, exclude each other. Two colours do."""
+    """Whether two qualities, or two actions, exclude each other. Two different colours do."""
     return OPPOSITE.get(one) == other or (one != other and one in COLORS and other in COLORS)
 
 

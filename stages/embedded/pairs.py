@@ -1,6 +1,7 @@
 """Pairs of sentences whose relation follows from their meanings; the corpus and the tasks both draw from here.
 
 Every function that takes the wanted answer draws meanings until the rules of inference give that answer.
+Probabilities and weights are our own choices.
 """
 
 import zlib
@@ -23,6 +24,7 @@ def held_out(first: str, second: str) -> bool:
     No training file has such a pair, and no document says what the one has to do with the other. The order does not
     matter because a symmetric task would otherwise ask about a training pair the other way round.
     """
+    # CRC-32 is the same in every process, Python's hash of a text is not
     return zlib.crc32("\n".join(sorted((first, second))).encode()) % HELD_OUT == 0
 
 
@@ -55,7 +57,7 @@ def alter(rng: Random, event: Event, scene: Scene) -> Event:
         (1, replace(event, agent=rng.choice([person for person in scene.people if person not in (agent, patient)]))),
         (1, replace(event, negated=not event.negated)),
     ]
-    if patient.definite:
+    if patient.definite:  # a person
         changes.append((2, replace(event, agent=patient, patient=agent)))
     else:
         other = rng.choice([thing for thing in scene.things if thing.noun != patient.noun])
@@ -73,7 +75,8 @@ def inference_pair(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event
     Args:
         rng: what all choices are drawn from.
         scene: the people, things and places of both.
-        wanted: the relation of the hypothesis to the premise: "entailment", "neutral" or "contradiction".
+        wanted: the relation of the hypothesis to the premise: "entailment", "neutral" or "contradiction". Some
+            hypotheses are weakened or negated needlessly, so that a class, a bound or "not" does not tell the relation.
     """
     makers: dict[str, tuple[Callable[..., Event], ...]] = {  # drawn as often as they stand here
         "entailment": (*[weaken] * 8, *[oppose] * 2),
@@ -85,17 +88,17 @@ def inference_pair(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event
         maker = rng.choice(makers[wanted])
         base = replace(premise, negated=False)
         hypothesis = maker(rng, base, scene) if maker is divert else maker(rng, base)
-        if maker is not weaken and rng.random() < 0.5:  # otherwise a class or bound would show entailment
+        if maker is not weaken and rng.random() < 0.5:  # needlessly
             hypothesis = weaken(rng, hypothesis)
-        denied = premise.negated or (maker is oppose and wanted == "entailment")
-        if rng.random() < 0.3 if maker is divert else denied:  # otherwise "not" would rule out "neutral"
+        denied = premise.negated or (maker is oppose and wanted == "entailment")  # the opposite denied follows
+        if rng.random() < 0.3 if maker is divert else denied:  # `divert` is negated needlessly
             hypothesis = replace(hypothesis, negated=not hypothesis.negated)
         if relation(premise, hypothesis) == wanted:
             return premise, hypothesis
 
 
 def say_pair(rng: Random, first: Event, second: Event) -> tuple[str, str]:
-    """Words two events differently, so that shared words say little about whether the events are the same.
+    """Returns a sentence for each of two events, worded differently: shared words say little about their sameness.
 
     Args:
         rng: what draws the wordings.
@@ -115,7 +118,7 @@ def question_and_statement(rng: Random, scene: Scene, answered: bool) -> tuple[s
     """
     while True:
         asked = draw_event(rng, scene, place=0.4, social=0.6)
-        (slot,) = rng.choices(SLOTS, (8, 1, 1))
+        (slot,) = rng.choices(SLOTS, (8, 1, 1))  # who, where, how many
         if not answers(asked, asked, slot):  # it lacks what is asked for: a place, or a number above one
             continue
         stated = asked if answered else _beside_the_point(rng, asked, slot, scene)
@@ -152,6 +155,6 @@ def _beside_the_point(rng: Random, asked: Event, slot: str, scene: Scene) -> Eve
     if slot == "where" and rng.random() < 0.5:
         return replace(asked, place=None)
     if slot == "how many" and rng.random() < 0.5:
-        return asked.with_patient(count=0)
+        return asked.with_patient(count=0)  # "some"
     other = draw_event(rng, scene, place=0.4)
     return other if rng.random() < 0.2 else alter(rng, asked, scene)

@@ -4,6 +4,7 @@ A passage says related things next to each other: a statement or a question, and
 them stands a word ("yes", "no" or "perhaps") that depends on both meanings, and with which the words of the reply can
 be told from the first sentence, so that masked-word prediction rewards comparing neighbouring sentences. No two
 sentences that are compared are a pair that the tasks hold out for validation (pairs.held_out).
+Probabilities and weights are our own choices. What `document` calls takes a scene, even if it needs none.
 """
 
 from dataclasses import replace
@@ -61,6 +62,7 @@ def exchange(rng: Random, scene: Scene) -> list[str]:
 def _compared(rng: Random, scene: Scene, kind: str) -> tuple[str, str, str]:
     """Draws two sentences as the task of their kind has them, and the word of REPLY that stands between them.
 
+    kind: "statements" (as in MRPC), "inference" (MNLI), "answer" (QNLI: question and statement) or "questions" (QQP).
     Three in four pairs of statements mean the same; otherwise the words that a kind can have are equally likely.
     """
     if kind == "statements":

@@ -6,7 +6,7 @@ from random import Random
 from stages.embedded.grammar import Event, Thing, Word, Wording, say_place, say_thing, text_of, verb_group
 from stages.embedded.lexicon import ACTIONS_ON, CLASS_OF, THINGS, name_of
 
-SLOTS = ("who", "where", "how many")
+SLOTS = ("who", "where", "how many")  # what a question about an event asks for
 PURPOSES = {  # purpose: the short and the long form of a question, with a place for the verb and the thing
     "how": ("how can I {}", "what is the best way to {}"),
     "why": ("why do people {}", "what is the reason to {}"),
@@ -17,7 +17,8 @@ PURPOSES = {  # purpose: the short and the long form of a question, with a place
 
 @dataclass(frozen=True)
 class Request:
-    """An everyday question: how, why, when or where one does something to something."""
+    """An everyday question: how, why, when or where (a key of PURPOSES) one does an action to a thing.
+    action, noun: the concepts' first names."""
 
     purpose: str
     action: str
@@ -36,11 +37,11 @@ def ask(event: Event, slot: str, wording: Wording) -> str:
     if slot == "who":
         words = [*verb_group(verb, event.tense, False, True), *say_thing(event.patient, wording)]
         return text_of([Word("who", "R"), *words, *say_place(event.place, wording)], "?")
-    auxiliary = verb_group(verb, event.tense, True, event.agent.singular)[0]
+    auxiliary = verb_group(verb, event.tense, True, event.agent.singular)[0]  # that of the negation: did, does, will
     subject = [auxiliary, *say_thing(event.agent, wording), Word(verb, "B")]
     if slot == "where":
         return text_of([Word("where", "W"), *subject, *say_thing(event.patient, wording)], "?")
-    noun = say_thing(Thing(event.patient.noun, 0), wording)[-1]
+    noun = say_thing(Thing(event.patient.noun, 0), wording)[-1]  # the last word of "some carts"
     return text_of([Word("how", "W"), Word("many", "D"), noun, *subject, *say_place(event.place, wording)], "?")
 
 

@@ -1,4 +1,7 @@
-"""Opinions: sentences whose sentiment follows from their words, their negations and which clause counts."""
+"""Opinions: sentences whose sentiment follows from their words, their negations and which clause counts.
+
+Probabilities are our own choices.
+"""
 
 from random import Random
 
@@ -23,8 +26,10 @@ def _opinion(rng: Random, aspect: str, positive: bool) -> str:
 
 
 def review(rng: Random, positive: bool) -> str:
-    """Writes praise or blame in lower case, without full stop. Of two clauses that disagree, the one that counts stands
-    after "but", or is not introduced by "although"."""
+    """Writes praise if `positive`, else blame, in SST-2's style (lower case, space before a comma), without full stop.
+
+    Of two clauses that disagree (one time in ten), the one that counts stands after "but", or lacks the "although".
+    """
     subject = rng.choice(SUBJECTS)
     first, second = rng.sample(ASPECTS[subject], 2)
     aspect = rng.choice((first, rng.choice(names_of(subject))))

@@ -27,7 +27,7 @@ DRAWS = 5000  # attempts to draw an example that differs from all before, until 
 
 @dataclass(frozen=True)
 class Example:
-    """text_b: empty for single sentences. label: as in the file. note: the rule broken (CoLA), the topic (MNLI)."""
+    """text_b: empty for single sentences. label: as in the file. note: rule broken (CoLA), topic (MNLI, RTE)."""
 
     text_a: str
     text_b: str
@@ -44,7 +44,8 @@ def write_glue(folder: Path, train_examples: int, validation_examples: int, seed
         seed: equal seeds give equal bytes.
 
     Raises:
-        ValueError: a number is below 10.
+        ValueError: a number is below 10 (of 8 examples, STS-B would have none for one kind of pair), or so large that
+            the world has not enough different ones.
     """
     if min(train_examples, validation_examples) < 10:
         raise ValueError(
@@ -69,7 +70,7 @@ def write_glue(folder: Path, train_examples: int, validation_examples: int, seed
 def draw_examples(
     task: "Task", number: int, topics: Topics, rng: Random, seen: set[tuple[str, str]], validation: bool
 ) -> list[Example]:
-    """Draws different examples in random order, with the task's share of each label.
+    """Draws different examples in random order, with the task's share of each label, but for rounding.
 
     Args:
         task: the task of the examples.
@@ -82,7 +83,7 @@ def draw_examples(
         ValueError: the world does not hold so many.
     """
     labels = [label for label, share in task.shares.items() for _ in range(round(number * share))]
-    labels = (labels + [next(iter(task.shares))] * number)[:number]  # the first label makes good what rounding costs
+    labels = (labels + [next(iter(task.shares))] * number)[:number]  # the first fills up, the last gives way
     rng.shuffle(labels)
     examples = []
     for label in labels:
@@ -142,7 +143,7 @@ def _inference(rng: Random, topics: Topics, label: str) -> Example:
 def _stsb(rng: Random, topics: Topics, label: str) -> Example:
     """Draws two sentences on one scene; the label of the example is the similarity of their meanings, from 0 to 5.
 
-    label: the number of components in which the meanings differ, or "4" for two meanings drawn independently.
+    label: "0" to "3", the number of fields of `Event` in which the meanings differ, or "4" for two independent draws.
     """
     scene = draw_scene(rng, topics)
     first = second = draw_event(rng, scene, place=0.4)
@@ -159,7 +160,8 @@ def _stsb(rng: Random, topics: Topics, label: str) -> Example:
 
 @dataclass(frozen=True)
 class Task:
-    """shares: the share of each label to draw, about as skewed as in the real training set.
+    """name: of the folder. shares: that of each label, about as skewed as in the real training set; for STS-B, whose
+    labels are scores, of each kind of pair that `_stsb` draws.
 
     draw: draws an example on one of the topics, with a label.
     columns: format string of the cell by name of the column. It may use the fields of `Example`, its number `n` from 0,

@@ -1,6 +1,7 @@
 """Scenes of the embedded world: who is there, with what, and what happens.
 
 A scene keeps to one topic and to a few people and things, as a document does, so that its words predict each other.
+Probabilities are our own choices.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,9 @@ FAVOURABLE_SHARE = 0.7  # of actions: what most events have in common is learned
 
 @dataclass(frozen=True)
 class Scene:
-    """What a document is about. pleased: whether opinions are favourable; a document keeps to one mood."""
+    """What a document is about: a topic (of ALL_TOPICS), and the people, things and places that events have.
+
+    pleased: whether opinions are favourable; a document keeps to one mood."""
 
     topic: str
     people: tuple[Thing, ...]
@@ -29,6 +32,7 @@ def draw_scene(rng: Random, topics: tuple[str, ...]) -> Scene:
     One time in five there are two to four of a thing; one time in four it has a quality.
     """
     topic = rng.choice(topics)
+    # those of the half of the topics that has this one
     names = next(names for group, names in lexicon.NAMES.items() if topic in group)
     people = [Thing(rng.choice(lexicon.PEOPLE[topic]), definite=True)]
     people += [Thing(name, definite=True) for name in rng.sample(names, 2)]
@@ -45,7 +49,7 @@ def quality_for(rng: Random, noun: str) -> str:
 
 
 def draw_event(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0.2, social: float = 0.5) -> Event:
-    """Draws an event among the people and things of a scene.
+    """Draws an event of the past among the people and things of a scene.
 
     Args:
         rng: what all choices are drawn from.
@@ -75,6 +79,8 @@ def draw_event(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0
 def draw_wording(rng: Random, event: Event, passive: float = 0.05) -> Wording:
     """Draws a wording: all verbs plain or all formal, everything else that has two names by either of them.
 
+    One time in ten the place, if there is one, stands first.
+
     Args:
         rng: what all choices are drawn from.
         event: what is to be said.
@@ -89,12 +95,12 @@ def reworded(rng: Random, event: Event, wording: Wording, passive: float = 0.1) 
     """Draws another wording: verbs change between plain and formal, and so does about half of what else has two names.
 
     Two sentences thus never share a verb: one has a plain and one a formal verb, whether these mean the same or not.
+    Active and passive are exchanged one time in ten, and a place moves to the other end three times in ten.
 
     Args:
         rng: what all choices are drawn from.
-        event: what is to be said.
+        event: what the first sentence says; of its concepts about half change their name.
         wording: that of the first sentence.
-        passive: probability that active and passive are exchanged.
     """
     swapped = wording.swapped ^ some_concepts(rng, event.concepts) ^ lexicon.ACTIONS
     turned = rng.random() < passive
@@ -110,6 +116,7 @@ def some_concepts(rng: Random, concepts: set[str | None], share: float = 0.5) ->
         concepts: first names of concepts; None, which stands for a missing part of an event, is passed over.
         share: the probability that a concept is drawn.
     """
+    # sorted, because the order of a set of texts differs between processes
     return frozenset(concept for concept in sorted(concepts & lexicon.SYNONYMS.keys()) if rng.random() < share)
 
 

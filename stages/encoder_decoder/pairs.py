@@ -30,7 +30,10 @@ class Pairs:
         return [max(map(len, pair)) for pair in zip(self.source, self.target, strict=True)]
 
     def save(self, path: Path) -> None:
-        """Writes, for either side, all ids in one array, and the place in it after the last id of every sentence."""
+        """Writes, for either side, all ids in one array, and the place in it after the last id of every sentence.
+
+        Ids are below 65,536, which params.yaml is checked for. ValueError where there is no pair.
+        """
         tensors = {}
         for side in SIDES:
             sentences = getattr(self, side)
@@ -40,9 +43,9 @@ class Pairs:
             save_file(tensors, temporary)
 
 
-@read_once(8)
+@read_once(8)  # the eight files that were read last: of two protocols, all splits fit
 def load(path: Path) -> Pairs:
-    """Reads what `Pairs.save` wrote; callers share the result."""
+    """Reads what `Pairs.save` wrote, ids as uint16; callers share the result."""
     tensors = load_file(path)
     return Pairs(*(tuple(np.split(tensors[f"{side}_ids"], tensors[f"{side}_ends"][:-1])) for side in SIDES))
 

@@ -20,14 +20,15 @@ class TranslationRun(Run):
     the sequence tasks.
     """
 
-    beside: ClassVar[dict[str, Any]] = {"training": {"seeds", "operators"}}
+    beside: ClassVar[dict[str, Any]] = {"training": {"seeds", "operators"}}  # these lists decide no single result
     operator: str
     task: str
     size: str
-    training: SkipValidation[Layers]
+    training: SkipValidation[Layers]  # params.yaml has been validated already
 
     @property
     def name(self) -> str:
+        """What progress and errors call the run."""
         return f"{self.task}, {self.size}, {self.operator}, seed {self.seed}"
 
     @property
@@ -37,4 +38,5 @@ class TranslationRun(Run):
 
     @property
     def job(self) -> Job:
+        """The run as a job, with the sentence pairs as its input; sequence tasks are drawn and have none."""
         return Job(self.name, self, (self.data,) if self.task == TRANSLATION else ())

@@ -1,4 +1,7 @@
-"""The parts of training for translation: the model, its learning rate, one update, the evaluation of held-out pairs."""
+"""The parts of training for translation: the model, its learning rate, one update, the evaluation of held-out pairs.
+
+"The sources" are Attention Is All You Need (Vaswani et al. 2017) and the TensorFlow tutorial on translation.
+"""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +20,7 @@ from stages.training.batches import padded, sorted_batches
 from stages.training.optimisation import DROPOUT, INITIALISATION, autocast, device, seed_torch, update
 
 HELD_OUT_BATCH = 128  # pairs
-NO_CLIPPING = math.inf  # neither source (the paper, the TensorFlow tutorial) clips gradients
+NO_CLIPPING = math.inf  # neither source clips gradients
 
 
 @dataclass
@@ -40,14 +43,17 @@ class Counts:
 def built(run: TranslationRun, words: tuple[int, int]) -> Transformer:
     """Builds the model of a translation run on this process's device, with new weights drawn from the run's seed.
 
-    words: sizes of the source and the target vocabulary.
+    words: sizes of the source and the target vocabulary, as `Transformer` takes them.
     """
     seed_torch(run.seed, INITIALISATION)
     return assembled(run, words).to(device())
 
 
 def assembled(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """Builds the model of `built` on torch's current device, with weights drawn from the global generator."""
+    """Builds the model of `built` on torch's current device, with weights drawn from the global generator.
+
+    On the device `meta` it takes no memory and can be counted.
+    """
     recipe = run.training
     encoder = [EncoderLayer(attention(run), feed_forward(run)) for _ in range(recipe.layers)]
     decoder = [DecoderLayer(attention(run), attention(run), feed_forward(run)) for _ in range(recipe.layers)]
@@ -57,7 +63,7 @@ def assembled(run: TranslationRun, words: tuple[int, int]) -> Transformer:
 
 def configured(run: TranslationRun) -> OperatorConfig:
     """Returns the configuration of the operator of a run; neither source has dropout on the attention weights."""
-    sizes = run.training.model_dump(include={*Sized.model_fields})
+    sizes = run.training.model_dump(include={*Sized.model_fields})  # layers, hidden, heads, intermediate, positions
     return configuration(run.operator, **sizes, attention_probs_dropout_prob=0.0)
 
 
@@ -100,6 +106,9 @@ def advance(
     Returns:
         The Counts of the batch before the update, with dropout, as the tutorial measures its accuracy; the loss has
         label smoothing.
+
+    Raises:
+        ValueError: the gradients are not finite.
     """
     recipe = run.training
     seed_torch(run.seed, DROPOUT, step)
@@ -115,7 +124,10 @@ def advance(
 
 @torch.no_grad()
 def held_out(model: Transformer, pairs: Pairs, precision: str) -> Counts:
-    """Evaluates held-out pairs, with neither dropout nor label smoothing. precision: float32 or bfloat16."""
+    """Evaluates held-out pairs, with neither dropout nor label smoothing, and leaves the model in evaluation mode.
+
+    precision: float32 or bfloat16.
+    """
     model.eval()
     total = Counts()
     for indices in sorted_batches([len(sentence) for sentence in pairs.target], HELD_OUT_BATCH):

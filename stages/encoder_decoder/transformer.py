@@ -1,10 +1,10 @@
 """The encoder-decoder Transformer of Vaswani et al. 2017 around any operator.
 
-As in the paper, and in the TensorFlow tutorial that the blog post follows: embeddings times sqrt(h), sinusoidal
-positions, dropout on their sum and on the output of every sublayer, LayerNorm after every residual sum and none at the
-end, ReLU in the feed-forward networks. A self-attention operator stands in all three places: encoder self-attention,
-masked decoder self-attention and cross-attention, where queries come from the decoder and keys and values from the
-encoder. Attention over parameters stands in place of every feed-forward network.
+As in the paper, and in the TensorFlow tutorial that the blog post on Hadamard attention follows: embeddings times
+sqrt(h), sinusoidal positions, dropout on their sum and on the output of every sublayer, LayerNorm after every residual
+sum and none at the end, ReLU in the feed-forward networks. A self-attention operator stands in all three places:
+encoder self-attention, masked decoder self-attention and cross-attention, where queries come from the decoder and keys
+and values from the encoder. Attention over parameters stands in place of every feed-forward network.
 
 Not stated by the draft section on attention over parameters, and as the tutorial (Keras) has it: Linear weights are
 initialised Glorot-uniform, biases at 0, and LayerNorm's epsilon is 1e-6. Embeddings are initialised at N(0, 1 / h), so
@@ -76,6 +76,10 @@ class DecoderLayer(nn.Module):
         self.attention, self.cross, self.feed_forward = attention, cross, feed_forward
 
     def forward(self, X: Tensor, mask: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
+        """[batch, m, h] from X [batch, m, h] and the encoder's output `memory` [batch, n, h].
+
+        Masks: True = seen; they broadcast to [batch, heads, m, m] and [batch, heads, m, n].
+        """
         return self.feed_forward(self.cross(self.attention(X, mask), memory_mask, memory))
 
 
@@ -110,7 +114,7 @@ class Transformer(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.register_buffer("places", sinusoids(positions, hidden), persistent=False)
         initialise(self, hidden)
-        if shared:
+        if shared:  # only now, so that the matrix is initialised as an embedding is
             self.output.weight = self.source.weight
 
     def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
@@ -126,7 +130,7 @@ class Transformer(nn.Module):
 
         memory, seen: what `encode` returns. Padding is seen by none.
         """
-        past = torch.ones(2 * target.shape[-1:], dtype=torch.bool, device=target.device).tril()
+        past = torch.ones(2 * target.shape[-1:], dtype=torch.bool, device=target.device).tril()  # [m, m]
         mask = past & (target != PAD)[:, None, None]
         X = self._embedded(self.target, target)
         for layer in self.decoder:
@@ -138,12 +142,16 @@ class Transformer(nn.Module):
         return self.output(self.decode(target, *self.encode(source)))
 
     def _embedded(self, embedding: nn.Embedding, ids: Tensor) -> Tensor:
+        """Returns the first layer's input [batch, n, h] for ids [batch, n], of which n is at most `positions`."""
         scaled = embedding(ids) * math.sqrt(embedding.embedding_dim)
         return self.dropout(scaled + self.places[: ids.shape[1]])
 
 
 def sinusoids(positions: int, hidden: int) -> Tensor:
-    """Returns [positions, h]: sine in even channels, cosine in odd ones (Vaswani et al. 2017, section 3.5)."""
+    """Returns [positions, h]: sine in even channels, cosine in odd ones (Vaswani et al. 2017, section 3.5).
+
+    Channels 2 i and 2 i + 1 have the angle position * 10,000^(-2 i / h), in float64, as float32 rounds large ones.
+    """
     rates = 10_000.0 ** (-torch.arange(0, hidden, 2, dtype=torch.float64) / hidden)
     angles = torch.arange(positions, dtype=torch.float64)[:, None] * rates
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :hidden].float()
@@ -160,5 +168,5 @@ def initialise(module: nn.Module, hidden: int) -> None:
         elif isinstance(part, nn.Embedding):
             nn.init.normal_(part.weight, std=part.embedding_dim**-0.5)
     for part in module.modules():
-        if hasattr(part, "initialise"):  # an operator, whose own parameters come last: they may copy Linear ones
+        if hasattr(part, "initialise"):  # operators, and attention over parameters: last, as they may copy weights
             part.initialise(hidden**-0.5)  # the standard deviation of Glorot-uniform weights [h, h]

@@ -10,8 +10,8 @@ APPROXIMATELY = ("about", "approximately", "around")
 def unit(text: str) -> Fraction:
     """Returns the worth of one unit in the last digit that counts in a printed number: 1/100 for `5.93`.
 
-    Zeros that end a whole number show its size and not its precision, but its first two digits always count: the unit
-    of `30000` is 1,000 and that of `50` is 1, so that `50` is not taken for a rounded 48.
+    text: as for `judge`. Zeros that end a whole number show its size and not its precision, but its first two digits
+    always count: the unit of `30000` is 1,000 and that of `50` is 1, so that `50` is not taken for a rounded 48.
     """
     digits = text.lstrip("+-")
     if "." in digits:
@@ -29,12 +29,13 @@ def judge(text: str, exact: Fraction, word: str = "") -> str:
         word: what the source says before it: one of APPROXIMATELY, `up to`, or nothing.
 
     Returns:
-        HOLDS where the exact number rounds to the printed digits; after a word of APPROXIMATELY, where it is at most
-        one unit of the last digit away; after `up to`, also where it is less than the printed number. TRUNCATED where
-        the printed digits result only if the further digits of the exact number are cut off. FAILS otherwise.
+        HOLDS where the exact number rounds to the printed digits, a tie upwards as well as downwards; after a word of
+        APPROXIMATELY, where it is at most one unit of the last digit away; after `up to`, also where it is less than
+        the printed number. TRUNCATED where the printed digits result only if the further digits of the exact number are
+        cut off; a printed 0 is taken for a positive number cut off. FAILS otherwise.
 
     Raises:
-        ValueError: for a word that this rule does not know.
+        ValueError: for a word that this rule does not know, and for a text that is no number.
     """
     if word not in ("", "up to", *APPROXIMATELY):
         raise ValueError(f"no tolerance for {word!r}; known are {', '.join(APPROXIMATELY)} and up to")

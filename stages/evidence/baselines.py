@@ -1,4 +1,9 @@
-"""What a score must exceed to be a result: a constant answer, with its interval; and baselines without attention.
+"""What a score must exceed to be a result: a constant answer, with its interval; and what other baselines score.
+
+An observation is a row with one number, `value`: the `stage` that measured it, `operator` (that of a model, or the name
+of a baseline in LABELS), `protocol` (the paper whose recipe fine-tuning follows, missing without one), `evaluated_on`
+(a column of the papers' GLUE tables: `mnli_m` and `mnli_mm` for the matched and the mismatched split of MNLI, otherwise
+the task; or `squad1`, `squad2`), `metric`, and `n`, the number of examples. Scores are fractions.
 
 The constant answer is the one that training examples have most often; for F1, always the positive class; for STS-B,
 their mean. The rule. A score is at chance where it is not above the upper end of that answer's interval, at the
@@ -30,10 +35,10 @@ from stages.benchmarks.glue import TASK_OF
 from stages.evidence import scores
 from stages.plumbing.observations import NOT_PRETRAINED
 
-STAGE = "baselines"
+STAGE = "baselines"  # the one that measures all baselines but those of transfer
 MOST_FREQUENT = "most_frequent"
 WORDS_AND_OVERLAP = "words_and_overlap"
-LABELS = {
+LABELS = {  # of baselines in the report, by their names
     MOST_FREQUENT: "constant answer",
     "best_rule": "best rule on one property",
     "bag_of_words": "bag of words",
@@ -55,9 +60,9 @@ def interval(metric: str, value: float, n: int, confidence: float) -> tuple[floa
     """Computes the interval of a constant answer's score, by the rule at the head of this file.
 
     Args:
-        metric: a raw metric of a GLUE task; for both metrics of question answering, `exact_match`.
+        metric: `accuracy`, `f1` or one of CORRELATIONS; for both metrics of question answering, `exact_match`.
         value: the score of the constant answer, a fraction; for a correlation it is taken to be 0, whatever it is.
-        n: number of examples behind it.
+        n: number of examples behind it, 1 or more.
         confidence: of the interval, such as 0.95.
 
     Returns:
@@ -66,7 +71,7 @@ def interval(metric: str, value: float, n: int, confidence: float) -> tuple[floa
     if metric in CORRELATIONS:
         end = tanh(stats.norm.ppf((1 + confidence) / 2) / sqrt(n - 3)) if n > 3 else 1.0
         return -end, end
-    share = value / (2 - value) if metric == "f1" else value
+    share = value / (2 - value) if metric == "f1" else value  # p, as F1 = 2p / (1 + p)
     low, high = proportion_confint(round(share * n), n, 1 - confidence, method="wilson")
     return (2 * low / (1 + low), 2 * high / (1 + high)) if metric == "f1" else (low, high)
 
@@ -79,12 +84,13 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
         confidence: of the intervals.
 
     Returns:
-        One row for every `operator` (the baseline), `protocol`, `evaluated_on` and `metric`, with COLUMNS; values are
-        fractions. Raw metrics, whose protocol is None: those of GLUE, and `exact_match` and `f1` of both question sets
-        and of their mean, `squad`. For each protocol the metric `score`: of every column of the papers' GLUE tables, of
-        `glue_score` and of `glue_matched`. Also without a protocol, TRANSFERRED of each split that the stage
-        `cross_domain` tests on, and ELSEWHERE, the mean of these without mismatched MNLI, whose `evaluated_on` is an
-        empty text. low and high: the ends of the interval; NaN for every operator but MOST_FREQUENT.
+        One row for every `operator` (the baseline), `protocol`, `evaluated_on` and `metric`, with COLUMNS. Raw metrics,
+        whose protocol is missing: those of GLUE, and `exact_match` and `f1` of both question sets and of their mean,
+        `squad`. For each protocol the metric `score`: of every column of the papers' GLUE tables, of their mean
+        `glue_score`, and of `glue_matched`, the mean without mismatched MNLI. Also without a protocol, TRANSFERRED of
+        each split that the stage `cross_domain` tests on, and ELSEWHERE, the mean of these without mismatched MNLI,
+        whose `evaluated_on` is an empty text. low and high: the ends of the interval; NaN for every operator but
+        MOST_FREQUENT.
     """
     away = _transferred(rows, confidence)
     rows = rows[rows["stage"] == STAGE]
@@ -95,6 +101,7 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     rows = rows.assign(value=rows.groupby(keys, dropna=False)["value"].transform("mean")).drop_duplicates(keys)
     answers = rows["evaluated_on"].str.startswith("squad")
     kinds = rows["metric"].mask(answers, "exact_match")
+    # only models without pre-training have a recipe; all other baselines count under every protocol
     raw = _with_ends(rows, kinds, confidence).rename(columns={"protocol": "recipe"}).assign(protocol=None)
     frames = [raw[raw["recipe"].isna()], away]
     for metric, answered in raw[answers].groupby("metric", sort=False):
@@ -114,6 +121,7 @@ def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
 def _transferred(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Returns TRANSFERRED of the more frequent of yes and no on each split of `cross_domain`, and their ELSEWHERE."""
     splits = rows[(rows["stage"] == "cross_domain") & (rows["metric"] == "majority_accuracy")]
+    # every model that is tested on a split has the same number there
     splits = splits.drop_duplicates("evaluated_on").assign(operator=MOST_FREQUENT, protocol=None, metric=TRANSFERRED)
     away = _with_ends(splits, pd.Series("accuracy", splits.index), confidence)
     mean = _mean(away, tuple(set(away["evaluated_on"]) - {scores.MISMATCHED}), "").assign(metric=ELSEWHERE)
@@ -143,8 +151,9 @@ def score_of(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float,
 
     Args:
         name: of the baseline.
-        score: where the model's score stands: `protocol`, `evaluated_on` and `metric`, and for transfer also `stage`
-            and `task`. A metric is looked up without the prefix `raw_`, and those of ACCURACIES as `accuracy`.
+        score: what the model's score is of: `protocol`, `evaluated_on` and `metric`; for a model of `cross_domain` also
+            `stage` and `task`, the one that it was fine-tuned on. A metric is looked up without the prefix `raw_`, and
+            `accuracy_under_noise` as `accuracy`.
         baselines: as `without_model` returns them.
 
     Returns:
@@ -161,7 +170,7 @@ def score_of(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float,
 
 
 def baselines_of(score: Mapping, baselines: WithoutModel) -> dict[str, float]:
-    """Looks up the baselines of a score (as in `score_of`), by the names of the columns in `add_baselines`."""
+    """Returns the numbers that `add_baselines` adds for a score (as in `score_of`), by the names of their columns."""
     value, high = score_of(MOST_FREQUENT, score, baselines)
     overlap, _ = score_of(WORDS_AND_OVERLAP, score, baselines)
     return {MOST_FREQUENT: value, f"{MOST_FREQUENT}_high": high, WORDS_AND_OVERLAP: overlap}
@@ -177,7 +186,7 @@ def nothing_to_compare(arms: Iterable[pd.DataFrame], score: str, lost: bool) -> 
 
     Args:
         arms: the runs of each arm. `most_frequent_high`, equal in all of them, is the upper end of chance; an arm
-            without this column, or with NaN in it, counts as above chance.
+            without runs, without this column, or with NaN in it, counts as above chance.
         score: the name of the column of scores. The mean over the runs of an arm is judged, by `at_chance`.
         lost: whether the accuracy that noise takes is compared. An arm at chance has nothing to lose, so that one such
             arm is enough to leave nothing to compare; otherwise all arms must be at chance.
@@ -195,7 +204,7 @@ def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "val
     """Adds to every score those of the baselines in its place, and whether it is at chance.
 
     Args:
-        rows: with `protocol`, `evaluated_on`, `metric` and a column of scores; for transfer also `stage` and `task`.
+        rows: with a column of scores and what `score_of` needs of each.
         baselines: as `without_model` returns them.
         value: the name of the column of scores, which are fractions.
 
@@ -215,7 +224,7 @@ def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "val
 def _column(metrics: pd.DataFrame) -> pd.Series:
     """Returns `value`, `low` and `high` of one baseline in one column: the means over the column's metrics."""
     named = metrics.set_index("metric")[["value", "low", "high"]]
-    # both metrics of a fitted baseline, which has no interval, are of the same answers already
+    # a fitted baseline, which has no interval, got both metrics by the same answers; the constant answer did not
     if set(named.index) != {"accuracy", "f1"} or named["low"].isna().any():
         return named.mean()
     positive = named.loc["f1"] / (2 - named.loc["f1"])  # the share p of positive examples, as F1 = 2p / (1 + p)
@@ -224,7 +233,10 @@ def _column(metrics: pd.DataFrame) -> pd.Series:
 
 
 def _mean(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
-    """The mean of the wanted columns, as a column `name`, for each baseline that has all; errors add in squares."""
+    """The mean of the wanted columns, as a column `name`, for each baseline that has all; errors add in squares.
+
+    Columns: `operator`, `evaluated_on` (the name), `value`, and `low` and `high`, NaN where a wanted column has none.
+    """
     means = []
     for operator, rows in columns[columns["evaluated_on"].isin(wanted)].groupby("operator", sort=False):
         if set(rows["evaluated_on"]) == set(wanted):

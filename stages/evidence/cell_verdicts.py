@@ -22,7 +22,7 @@ NOT_IN_PAPER = "not in the paper"
 NOT_COMPARABLE = "not comparable: generated data"
 NO_MODEL = "no model"  # of the rows of baselines
 WHOLE = (GLUE_SCORE, "average")  # columns that are a mean of the others
-TESTED = ""  # in place of a verdict, until the family of a cell is complete
+TESTED = ""  # in place of a verdict, until the family of a cell, whose p values are adjusted together, is complete
 
 
 def of_cell(printed, run: pd.DataFrame, margin: float | None, comparable: bool, chance: bool | None) -> dict:
@@ -35,7 +35,8 @@ def of_cell(printed, run: pd.DataFrame, margin: float | None, comparable: bool, 
     Args:
         printed: the published cell, with its text `printed` and its number `value` (NaN for a formula or label); None
             for a cell that the paper does not have.
-        run: this run's measurements of the cell, at least one, in the printed unit.
+        run: this run's measurements of the cell, as `units` takes them, at least one, in the printed unit; with `stage`
+            where they have no seeds, as counts, of which there is one.
         margin: of equivalence, in the printed unit; None where params.yaml has none for such a cell.
         comparable: whether this run's data are of the papers' kind, and not generated.
         chance: whether this run's mean is at chance; None where that is not known.
@@ -49,10 +50,11 @@ def of_cell(printed, run: pd.DataFrame, margin: float | None, comparable: bool, 
     values, _, unit = units(run)
     if isnan(printed.value):
         return {"verdict": NOT_JUDGED}
-    if unit == EXACT and not comparable and (run["stage"] == "tasks").all():
+    if unit == EXACT and not comparable and (run["stage"] == "tasks").all():  # numbers of examples; parameters compare
         return {"verdict": NOT_COMPARABLE}
     if unit == EXACT:
-        # both are floats: the decimals are counted in the printed text, and rounding errors are taken off the count
+        # both are floats: the decimals are counted in the printed text (of which one is `66. 67%`), and rounding errors
+        # are taken off the count
         digits = re.search(r"\.\s*(\d+)", printed.printed)
         text = f"{printed.value:.{len(digits[1]) if digits else 0}f}"
         count = Fraction(values[0]).limit_denominator(10**9)
@@ -73,7 +75,7 @@ def of_families(frame: pd.DataFrame, in_one: bool, alpha: float) -> pd.DataFrame
     """Adjusts the tested cells' p values by Holm's method and sets their verdicts; returns the frame, changed in place.
 
     Args:
-        frame: the cells of a table, each with what `of_cell` returns.
+        frame: the cells of a table, each with what `of_cell` returns, `row_key` and `column_key`; its index is unique.
         in_one: whether all tested cells are one family; otherwise those of each row are one. A cell in a column of
             WHOLE belongs to no family, and its p values are not adjusted.
         alpha: the level of the tests of a family together.

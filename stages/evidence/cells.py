@@ -1,7 +1,9 @@
 """Fills the cells of a table: published, recomputed from the released raw results, reproduced in this run.
 
 One row per cell, for the paper's rows and for rows that only this run has (a size or an operator outside the paper).
-cell_verdicts.py judges them.
+cell_verdicts.py judges them. A measurement is a row with one number, `value`, of one run; its other fields (stage,
+operator, size, metric, seeds and the like) say what it is of, and a table selects by them. A list is a table whose
+cells have no common rows and columns.
 """
 
 from dataclasses import dataclass, replace
@@ -18,7 +20,7 @@ from stages.evidence.statistics import summarise
 from stages.plumbing.sections import Analysis
 
 PAPER_SIZES = ("small", "base")
-TYPES = {
+TYPES = {  # of pandas, by the columns of a filled table, which `fill` explains
     **dict.fromkeys(("table", "row_key", "column_key", "row", "column", "metric"), "str"),
     "decimals": "int64",
     **dict.fromkeys(("printed", "other_edition"), "str"),
@@ -40,7 +42,7 @@ TYPES = {
 class Evidence:
     """Measurements of this run and of the released raw results (columns of measurements.FIELDS).
 
-    operators: those of params.yaml, which alone get rows that the paper lacks, as parameters are counted for more.
+    operators: those of params.yaml, which alone get rows that the paper lacks: parameters are counted of others, too.
     sizes: those of the run. options: of the analysis, from params.yaml. comparable: whether the run's data are of the
     papers' kind; scores on generated data are not compared. without_model: the scores of the baselines
     (`baselines.without_model`), which have rows of their own.
@@ -58,13 +60,17 @@ class Evidence:
 def fill(table: Table, evidence: Evidence) -> pd.DataFrame:
     """Fills all cells of a table, row by row; values in the printed unit. Columns: TYPES.
 
-    published, released and reproduced are means: printed, of the released results and of this run; with `_sd` their
-    sample standard deviations, with `_n` the number of units of inference. Whatever a cell lacks is missing.
-    p_equivalence and p_difference are adjusted by Holm's method over the cells of a row (in a list, over all cells),
-    but not in columns that are a mean of the others (the GLUE score, an average). other_edition: what the paper's other
-    edition prints, where it differs. status: `reproduced`, `not run at this scale`, or an empty text where nothing
-    measures the cell. Raises ValueError for a published cell that the specification has no row or column for, and for
-    an entry of a list that has no published cell.
+    row_key, column_key: those of the published table, or their like; row, column: labels; metric: what the cell holds;
+    decimals: of measured values; printed: the paper's text. published, released and reproduced are means: printed, of
+    the released results and of this run; with `_sd` their sample standard deviations, with `_n` the number of units
+    of inference. interval_low, interval_high, unit_of_inference, runs, within_sd: of this run, as `Summary` has them.
+    most_frequent, words_and_overlap: what these baselines score; at_chance: whether this run scores no more than the
+    upper end of the first one's interval. Whatever a cell lacks is missing. p_equivalence and p_difference are adjusted
+    by Holm's method over the cells of a row (in a list, over all cells), but not in columns that are a mean of the
+    others (the GLUE score, an average). other_edition: what the paper's other edition prints, where it differs. status:
+    `reproduced`, `not run at this scale`, or an empty text where nothing measures the cell. verdict: what
+    cell_verdicts.py says, or how many runs never reached a milestone. Raises ValueError for a published cell that the
+    specification has no row or column for, and for an entry of a list that has no published cell.
     """
     released = matching(evidence.released, table.select | table.released)
     evidence = replace(evidence, run=matching(evidence.run, table.select), released=released)
@@ -100,7 +106,7 @@ def _matrix(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]
 
 
 def _baseline_rows(table: Table, columns: list[Column], evidence: Evidence) -> list[dict]:
-    """The cells of a row for each baseline with a score in the table, and (`interval_high`) the end of its interval."""
+    """The cells of a row per baseline with a score in the table; `interval_high` is the upper end of its interval."""
     cells = []
     for name, label in baselines.LABELS.items():
         if name == baselines.NOT_PRETRAINED:  # a trained model; another table of the report has it
@@ -126,6 +132,7 @@ def _row(table: Table, key: str) -> Row | None:
 
 
 def _patterned(table: Table, fields: dict[str, str]) -> Row:
+    """The row for values of the fields in the table's patterns: they fill its key and label, and are its `select`."""
     key, label = (pattern.format(**fields) for pattern in (table.row_key, table.row_label))
     return Row(key=key, label=label, select=fields)
 
@@ -158,7 +165,10 @@ def _list(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]:
 
 
 def _expand(table: Table, run: pd.DataFrame) -> list[Column]:
-    """The columns; one with `{size}` in its key becomes one per measured size. Of equal keys, the first is kept."""
+    """The columns; one with a field in its key, such as `{size}`, becomes one for every value that `run` has of it.
+
+    Of equal keys, the first is kept, so that a column listed by itself goes before a pattern that gives it again.
+    """
     columns = {}
     for column in table.columns:
         fields = specifications.names(column.key)
@@ -211,7 +221,7 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
     if len(released):
         summary = summarise(released, evidence.options.confidence)
         cell |= {"released": summary.mean, "released_sd": summary.sd, "released_n": summary.n}
-    if not run["reached"].all():  # a time that is only known to be longer (stages.evidence.survival)
+    if not run["reached"].all():  # some times are only known to be longer, and have no mean
         never = f"{(~run['reached']).sum()} of {len(run)} runs never got there"
         return cell | {"status": "reproduced", "verdict": never}
     if run.empty:
@@ -221,7 +231,7 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
     chance = baselines.at_chance(summary.mean, scale * without_model["most_frequent_high"])
     margin = None
     if column.margin is not None:
-        margin = evidence.options.margins[column.margin.format(**select)]
+        margin = evidence.options.margins[column.margin.format(**select)]  # a name, or a field such as `{evaluated_on}`
     cell |= {
         "most_frequent": scale * without_model["most_frequent"],
         "words_and_overlap": scale * without_model["words_and_overlap"],

@@ -3,6 +3,9 @@
 Losses are validation losses; scores are GLUE scores of models fine-tuned from intermediate checkpoints. Crossings of a
 score are interpolated linearly between the two evaluations around them. A run that has not reached a milestone by its
 last evaluation is not left out: it has a row whose metric ends in NOT_REACHED, and whose value is that last step.
+
+An observation (`rows`) and a measurement (`measured`, `whole`: made from observations) is a row with one number,
+`value`, of one run, and FIELDS that say what it is of: stage, operator, size, metric, condition, seeds and others.
 """
 
 import numpy as np
@@ -12,11 +15,11 @@ from stages.evidence import survival
 from stages.evidence.derived import FIELDS, gains, matching
 from stages.evidence.statistics import bands
 
-LEVELS = (5.0, 3.0, 2.5, 2.0, 1.9, 1.8, 1.7)  # nats
-LAST = 10  # evaluations behind the late loss
+LEVELS = (5.0, 3.0, 2.5, 2.0, 1.9, 1.8, 1.7)  # nats, of `steps_to_loss`; a plateau begins above the highest
+LAST = 10  # evaluations whose mean is the late loss, as single ones are noisy
 SHARE = 0.95  # of the final score (Courtois et al. 2024, section 4.3)
 PLATEAU_EVALUATIONS, PLATEAU_FALL = 4, 0.2  # nats within four evaluations: 1,000 steps in Courtois et al.
-SHORTEST = 12  # evaluations that a run must have for its plateau to be reported
+SHORTEST = 12  # evaluations that a run must have for its plateau to be reported; chosen by us
 RUN = ["operator", "size", "pretraining_seed"]
 NOT_REACHED = "_not_reached"
 MILESTONES = ("plateau_end_step", "steps_to_loss", "steps_to_95_percent", "steps_to_95_percent_of_own")
@@ -25,17 +28,17 @@ EVENTS = ["size", "operator", "milestone", "pretraining_seed", "step", "reached"
 
 
 def with_steps(rows: pd.DataFrame) -> pd.DataFrame:
-    """Adds a column `step`, the number in the condition of every row (`step=NUMBER`)."""
+    """Adds a column `step`, the number in the condition of every row, all of which are `step=NUMBER`."""
     return rows.assign(step=rows["condition"].str.removeprefix("step=").astype(int))
 
 
 def validation_loss(rows: pd.DataFrame) -> pd.DataFrame:
-    """Validation losses of pre-training with their `step` as a number."""
+    """Validation losses of pre-training, in nats, with their `step` as a number."""
     return with_steps(rows[(rows["stage"] == "pretraining") & (rows["metric"] == "validation_loss")])
 
 
 def scores_by_step(measured: pd.DataFrame) -> pd.DataFrame:
-    """GLUE scores of models that were fine-tuned from intermediate checkpoints, with their `step` as a number."""
+    """GLUE scores, fractions, of models that were fine-tuned from intermediate checkpoints, with a number `step`."""
     return with_steps(matching(measured, {"stage": "convergence", "metric": "score", "evaluated_on": "glue_score"}))
 
 
@@ -44,7 +47,8 @@ def loss_measures(rows: pd.DataFrame) -> pd.DataFrame:
 
     The metrics are `first_validation_loss`, `final_validation_loss`, `steps_to_loss` for each of LEVELS (condition
     `loss=LEVEL`), `plateau_end_step` for runs with a plateau, and for runs that have ten evaluations from half of their
-    steps on, `late_loss`, the mean of the last ten, and its `gains`. rows: observations, each run's in order of steps.
+    steps on, `late_loss`, the mean of the last ten, and its `gains` over other operators (`late_loss_over_original`).
+    NOT_REACHED is added to the names of steps as above. rows: observations, each run's in order of steps.
     """
     rows = validation_loss(rows)
     if rows.empty:
@@ -83,8 +87,8 @@ def plateau(step: np.ndarray, loss: np.ndarray) -> tuple[int, int | None] | None
     """Finds the first and the last step of the plateau that follows the first fall of the loss.
 
     It begins at the first evaluation from which the loss falls by 0.2 nats or less within four evaluations, and ends
-    at the next one from which it falls by more; losses are running medians of five. The definition counts evaluations
-    and no steps, so that it is the same for runs of every length and learning rate.
+    at the next one from which it falls by more; losses are running medians of five, of fewer at both ends. The
+    definition counts evaluations and no steps, so that it is the same for runs of every length and learning rate.
 
     step, loss: [evaluations], in increasing order of steps; in nats. Returns the two steps, the second None where the
     run does not leave its plateau. A run that falls fast to its end, but not below the highest of LEVELS, may have its
@@ -107,10 +111,11 @@ def plateau(step: np.ndarray, loss: np.ndarray) -> tuple[int, int | None] | None
 def events(measured: pd.DataFrame) -> pd.DataFrame:
     """Determines when every pre-training run reached each of MILESTONES, or until when it had not. Columns: EVENTS.
 
-    One row for every size, operator, milestone and seed of pre-training. milestone: its name in MILESTONES, or for
-    `steps_to_loss` the condition (`loss=3`). reached: whether the run reached it; if not, `step` is the last step up to
-    which that is known. Where several fine-tuning runs measure one pre-training run, it reached the milestone if all of
-    them did, at the mean of their steps; otherwise `step` is the mean of the last steps of those that did not.
+    measured: rows of MILESTONES, with or without NOT_REACHED, are used. One row for every size, operator, milestone and
+    seed of pre-training. milestone: its name in MILESTONES, or for `steps_to_loss` the condition (`loss=3`). reached:
+    whether the run reached it; if not, `step` is the last step up to which that is known. Where several fine-tuning
+    runs measure one pre-training run, it reached the milestone if all of them did, at the mean of their steps;
+    otherwise `step` is the mean of the last steps of those that did not.
     """
     rows = measured[measured["metric"].isin(NAMES)]
     kind = rows["metric"].map(NAMES)
@@ -139,10 +144,10 @@ def milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidence: float)
         confidence: of the intervals.
 
     Returns:
-        One row for every size, operator and milestone that at least one run of that size reaches, with survival.MEANS,
-        `after` and `before`. mean, sd, low, high: of the times restricted to the step `horizon`, over pre-training
-        seeds; of `runs` runs, `never` do not get there before they end. A milestone lies between two evaluations:
-        after, before: as `bracket` returns them for the runs that do get there, missing where none does.
+        One row for every size, operator and milestone that at least one run of that size reaches. mean, sd, low, high:
+        of the times over pre-training seeds, the longest cut at the step `horizon`; of `runs` runs, `never` do not get
+        there before they end. A milestone lies between two evaluations: after, before: as `bracket` returns them for
+        the runs that do get there, missing where none does.
     """
     reaching = milestone_events(measured)
     means = survival.restricted_means(reaching, ["size", "milestone"], confidence)
@@ -178,17 +183,18 @@ def selected(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
         return matching(measured, select).assign(reached=True)
     rows = matching(measured, {field: value for field, value in select.items() if field != "metric"})
     steps = events(rows[rows["metric"].isin((metric, metric + NOT_REACHED))]).rename(columns={"step": "value"})
+    # each row is a pre-training run, whichever stage measured it
     return steps.reindex(columns=[*FIELDS, "reached"]).assign(stage="pretraining", metric=metric)
 
 
 def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
     """Measures the curve of GLUE scores of every pre-training and fine-tuning seed, in rows of FIELDS.
 
-    Of the measurements `whole`, those with metric `score`, stage `convergence` and condition `step=N` are used.
-    `steps_to_95_percent`: to 95 % of the mean score that `pairwise` of that size has at the last step (the authors' own
-    target), for sizes that have it; `steps_to_95_percent_of_own`: to 95 % of the run's own last score. A run that never
-    gets there has its last step under the metric that ends in NOT_REACHED. `summed_drops`: the sum of all falls of the
-    score from one step to the next, a fraction.
+    Of the measurements `whole`, those that `scores_by_step` selects are used.
+    `steps_to_95_percent`: to 95 % of the mean score that `pairwise` of that size has at the last step of all rows (the
+    authors' own target), for sizes that have it; `steps_to_95_percent_of_own`: to 95 % of the run's own last score. A
+    run that never gets there has its last step under the metric that ends in NOT_REACHED. `summed_drops`: the sum of
+    all falls of the score from one step to the next, a fraction.
     """
     rows = scores_by_step(whole).sort_values("step")
     at_end = rows[(rows["step"] == rows["step"].max()) & (rows["operator"] == "pairwise")]
@@ -220,5 +226,5 @@ def curves(rows: pd.DataFrame, whole: pd.DataFrame) -> pd.DataFrame:
     scores = scores_by_step(whole).sort_values(["size", "operator", "step"], kind="stable")
     scores = scores.assign(value=100 * scores["value"])
     parts = [validation_loss(rows).assign(quantity="loss"), scores.assign(quantity="glue_score")]
-    both = pd.concat([part for part in parts if len(part)] or parts)
+    both = pd.concat([part for part in parts if len(part)] or parts)  # an empty part would decide types of columns
     return bands(both, ["quantity", "operator", "size", "step"])

@@ -2,6 +2,11 @@
 
 Differences and ratios are taken between runs of equal size, task and seeds, so that each is one number per run, and the
 mean of the differences is the difference of the means.
+
+Observations, and measurements, which are made of them, have one number a row, `value`; the other FIELDS say what it is
+of. protocol: the paper whose recipe fine-tuning follows. task: the one trained on; evaluated_on: the papers' column (a
+task; of MNLI, a split). condition: what was varied in addition to the seeds, such as `noise=0.05` or `round=3`. A field
+that does not apply is missing. A function that takes `rows` takes either, and returns FIELDS unless it says otherwise.
 """
 
 import numpy as np
@@ -13,7 +18,7 @@ from stages.plumbing.settings import REFERENCE
 
 TEXTS = ["stage", "protocol", "operator", "size", "task", "evaluated_on", "condition", "metric"]
 FIELDS = [*TEXTS, "pretraining_seed", "finetuning_seed", "value"]
-SAVINGS = {  # new metric: (the operator's count, the count of the original that it is set against)
+SAVINGS = {  # new metric: (metric of the operator's count, of the original's that it is set against)
     "saved_percent": ("masked_lm_parameters", "masked_lm_parameters"),
     "classifier_saved_percent": ("classifier_parameters", "classifier_parameters"),
     "mixed_saved_percent": ("classifier_parameters", "masked_lm_parameters"),  # as Kowsher et al., Table 4
@@ -42,7 +47,7 @@ def matching(rows: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
 def with_reference(
     rows: pd.DataFrame, reference: str = REFERENCE, metric: str | None = None, reference_metric: str | None = None
 ) -> pd.DataFrame:
-    """Adds to every row the value of a reference operator that agrees with it in all other FIELDS, such as the seeds.
+    """Adds to every row the value of a reference operator that agrees with it in all other FIELDS, also missing ones.
 
     Args:
         rows: measurements or observations; those without such a value of the reference are left out.
@@ -64,8 +69,8 @@ def with_reference(
 def savings(counts: pd.DataFrame) -> pd.DataFrame:
     """Compares the counts of every operator with those of the original.
 
-    The metrics are those of SAVINGS, in per cent, and `block_factor`: parameters of an attention block, the original's
-    divided by the operator's.
+    counts: rows whose metrics are the counts in SAVINGS. The metrics returned are those of SAVINGS, in per cent, and
+    `block_factor`: parameters of an attention block, the original's divided by the operator's.
     """
     parts = [
         saved(with_reference(counts, metric=count, reference_metric=count_of_original), metric)
@@ -82,7 +87,7 @@ def saved(pairs: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def gains(rows: pd.DataFrame) -> pd.DataFrame:
-    """Subtracts the value of each of REFERENCES from every other operator's; metric `METRIC_over_REFERENCE`."""
+    """Subtracts the value of each of REFERENCES from every other operator's; metric as in `score_over_original`."""
     pairs = pd.concat([with_reference(rows, reference).assign(over=reference) for reference in REFERENCES])
     pairs = pairs[pairs["operator"] != pairs["over"]]
     metric, value = pairs["metric"] + "_over_" + pairs["over"], pairs["value"] - pairs["reference"]
@@ -92,7 +97,8 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
 def question_answering(rows: pd.DataFrame) -> pd.DataFrame:
     """Exact match and F1, fractions, on `squad1` and `squad2`, and as `squad` their mean where a run has both.
 
-    condition: `single` for models that were fine-tuned on SQuAD directly, `triviaqa` for those tuned on TriviaQA first.
+    condition: `single` for models that were fine-tuned on SQuAD directly, `triviaqa` for those tuned on TriviaQA first,
+    whose tasks are named `squad1_triviaqa` and `squad2_triviaqa`.
     """
     rows = rows[(rows["stage"] == "question_answering") & rows["task"].isin(QA_TASKS)]
     rows = rows.assign(condition=rows["task"].map(QA_TASKS), task=None, evaluated_on=rows["task"].str[:6])
@@ -108,8 +114,8 @@ def curve_measures(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 
     rows: one per score, with columns `level` (of the noise) and `value`. keys: the columns that the rows of one curve
     agree in, those of its run among them. Returns `keys`, `measure` and `value`: three rows for every curve of two
-    levels or more. lost: the score at the lowest level minus that at the highest. area: the mean score over the range
-    of levels, by trapezoids, as data/published/claims.yaml asks for. slope: of the least-squares line, score per level.
+    levels or more. lost: the score at the lowest level minus that at the highest. area: the area under the curve, by
+    trapezoids, over the range of levels, that is, the mean score. slope: of the least-squares line, score per level.
     """
     numbers = []
     for values, curve in rows.groupby(keys, dropna=False, sort=False):
@@ -138,12 +144,15 @@ def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
     level = rows.groupby(keys, dropna=False)["level"]
     rows = rows[(level.transform("min") == 0) & (level.transform("max") == LOUDEST)]
     measures = curve_measures(rows, keys)
-    measures = measures.assign(metric=measures["measure"].map(NOISE)).dropna(subset="metric")
+    measures = measures.assign(metric=measures["measure"].map(NOISE)).dropna(subset="metric")  # drops the slopes
     return measures.reindex(columns=FIELDS).assign(condition=None)
 
 
 def transfer_measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """The mean accuracy of a run of `cross_domain` over all pairs of differing tasks; of MNLI, on the matched split."""
+    """The mean accuracy of a run of `cross_domain` over all pairs of differing tasks; of MNLI, on the matched split.
+
+    rows: of this stage; each accuracy is of a model fine-tuned on `task`. The metric is `off_diagonal_accuracy`.
+    """
     rows = rows[(rows["metric"] == "accuracy") & (rows["evaluated_on"] != MISMATCHED)]
     away = rows[rows["task"] != rows["evaluated_on"].map(TASK_OF)]
     keys = [field for field in FIELDS if field not in ("task", "evaluated_on", "value")]
@@ -154,9 +163,10 @@ def transfer_measures(rows: pd.DataFrame) -> pd.DataFrame:
 def time_measures(rows: pd.DataFrame) -> pd.DataFrame:
     """Compares times with those of the original in the same round, in per cent.
 
-    With t for an operator's time and t0 for the original's, `time_saved_percent` is 100 (1 - t / t0) and
-    `faster_percent` 100 (t0 / t - 1), for an epoch of fine-tuning; `longer_step_percent` is 100 (t / t0 - 1), for a
-    step of translation and not for the original itself.
+    rows: with the metrics `seconds_per_epoch` and `seconds_per_step`; their condition is the round. With t for an
+    operator's time and t0 for the original's, `time_saved_percent` is 100 (1 - t / t0) and `faster_percent`
+    100 (t0 / t - 1), for an epoch of fine-tuning; `longer_step_percent` is 100 (t / t0 - 1), for a step of translation
+    and not for the original itself.
     """
     pairs = with_reference(rows, metric="seconds_per_epoch")
     shorter = saved(pairs, "time_saved_percent")
@@ -168,7 +178,7 @@ def time_measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def time_summaries(rows: pd.DataFrame) -> pd.DataFrame:
-    """Summarises every metric of the stage `timing` over its rounds. Columns: TIME_KEYS, mean and sd.
+    """Summarises every metric of the stage `timing` over its rounds. Columns: TIME_KEYS, mean and (sample) sd.
 
     stock: the precision in which stock BERT was timed; an empty text for our operators. task: empty for pre-training.
     """

@@ -1,7 +1,9 @@
 """An estimate: a value with its interval, and how sure it is that the true value lies above a bound, or below.
 
 Made of two arms by Welch's t, of pairs of runs by Student's t, or of two spreads: the one place where two arms are
-compared, for the table of contrasts, for claims and for the studies.
+compared, for the table of contrasts, for claims and for the studies. An arm is the runs of one operator that are
+compared; units of inference are what counts as independent in it: pre-training runs or, where there is but one,
+fine-tuning runs.
 """
 
 from dataclasses import dataclass, field, replace
@@ -31,13 +33,14 @@ class Estimate:
     """A value with its interval, `low` to `high` (NaN where there is none), and what it was made of.
 
     The value is a mean, a difference of two arms, a ratio of their geometric means (`log`) or a ratio of spreads.
-    unit: what n counts. n: one number for each arm. checkpoints: pre-training runs of the arm that has fewer; None
-    where no model was pre-trained, as in counts and times. error, freedom: standard error and degrees of freedom of the
-    t distribution (of a ratio by `log`, those of its logarithm); of a ratio of spreads, freedom is the pair of the F
+    unit: what n counts. n: one number for each arm. error, freedom: standard error and degrees of freedom of the t
+    distribution (of a ratio by `log`, those of its logarithm); of a ratio of spreads, freedom is the pair of the F
     distribution, and error NaN. at_least, at_most: the true value may only be larger, or only smaller, since runs ended
-    before they reached a milestone. never: the number of these runs in each arm. at_chance: no arm scores above a
-    constant answer, so that there is nothing to compare; where the accuracy that noise takes is compared, one such arm
-    is enough. paired: whether runs of equal seed were compared, or times of equal rounds.
+    before they reached a milestone. Callers add the next three. never: the number of these runs in each arm.
+    checkpoints: pre-training runs of the arm that has fewer; None where no model was pre-trained, as in counts and
+    times. at_chance: no arm scores above a constant answer, so that there is nothing to compare; where the accuracy
+    that noise takes is compared, one such arm is enough. paired: whether runs of equal seed were compared, or times of
+    equal rounds.
     sides: the values of both arms (with `log`, the logarithms) where there is a permutation test in place of an
     interval, as those of one arm are all equal.
     """
@@ -75,7 +78,7 @@ class Estimate:
 
     @property
     def p(self) -> float:
-        """Two-sided p that a difference (not a ratio) is not 0; NaN without a test, or if `sides` overlap."""
+        """Two-sided p that a difference (no ratio) is not 0; NaN without a test or if `sides` overlap, 0 if exact."""
         p = 2 * min(self.p_above(0.0), self.p_below(0.0))
         return p if p <= 1 else nan
 
@@ -86,7 +89,8 @@ class Estimate:
     def p_above(self, bound: float) -> float:
         """p of the one-sided test that the true value lies above a bound, small if it does; NaN without a test.
 
-        0 for -inf and 1 for inf; otherwise 1 if the estimate is `at_most`, and 0 or 1 if it is `exact`.
+        0 for -inf and 1 for inf; otherwise 1 if the estimate is `at_most`, and 0 or 1 if it is `exact`. For a ratio, a
+        finite bound is above 0.
         """
         if isinf(bound):
             return float(bound > 0)
@@ -107,7 +111,7 @@ class Estimate:
             return permutation_p(arm, reference) if upper else permutation_p(reference, arm)
         if not self.has_interval:
             return nan
-        if isinstance(self.freedom, tuple):
+        if isinstance(self.freedom, tuple):  # of a ratio of standard deviations: squared, over the bound, it has F
             tail = stats.f.sf if upper else stats.f.cdf
             return float(tail((self.value / bound) ** 2, *self.freedom))
         distance = log(self.value / bound) if self.log else self.value - bound
@@ -130,13 +134,13 @@ def between(
     Args:
         arm, reference: the runs of either, as `statistics.units` takes them.
         confidence: of the interval.
-        ratio: whether logarithms are compared, which gives the ratio of geometric means.
-        at_least, at_most: as `Estimate` has them; the upper or the lower end of the interval is then open.
+        ratio: whether logarithms are compared, which gives the ratio of geometric means; all values are then above 0.
+        at_least, at_most: as `Estimate` has them; the interval then ends at inf, or begins at -inf (of a ratio, at 0).
 
     Returns:
         The estimate of `paired` or `welch`. Its unit is that of both arms; where these differ, one arm has a single
-        checkpoint, and the unit is FINETUNING. If an arm has fewer than three units and these are no timed repeats, it
-        is the value alone, without an interval or a test.
+        checkpoint, and the unit is FINETUNING. If an arm has fewer units than FEWEST and these are no timed repeats, it
+        is the value alone, without an interval and, unless it is exact, without a test.
     """
     (values, draws, unit), (other_values, other_draws, other_unit) = units(arm), units(reference)
     unit = unit if unit == other_unit else FINETUNING
@@ -184,7 +188,7 @@ def of_means(arm: tuple[float, float, int], reference: tuple[float, float, int],
     """Computes the difference of two means by Welch's t from means and variances alone; its unit is that of `welch`.
 
     Args:
-        arm, reference: mean, sample variance and number of units of either; two units at least.
+        arm, reference: mean, sample variance and number of units of either; two units at least, not both variances 0.
         confidence: of the interval.
     """
     (mean, variance, n), (reference_mean, reference_variance, m) = arm, reference
@@ -220,7 +224,7 @@ def spreads(sd: float, reference_sd: float, freedom: tuple[int, int], confidence
     """Estimates the ratio of two standard deviations, `sd` over `reference_sd`, taking what varies to be normal.
 
     Args:
-        sd, reference_sd, freedom: the standard deviations of the arms, and the degrees of freedom of either.
+        sd, reference_sd, freedom: the standard deviations of the arms, above 0, and the degrees of freedom of either.
         confidence: of the interval, which is that of the F distribution.
 
     Returns:

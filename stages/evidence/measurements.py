@@ -1,7 +1,9 @@
 """From observations to the papers' quantities: counts, savings, losses, scores, gains, times.
 
 Input: rows of observations (or released rows in the same form). Output: rows of the same form (FIELDS), one number
-per run, from which the cells of every table and the evidence of every claim are selected.
+per run, from which the cells of every table and the evidence of every claim are selected. `value` is the number; the
+other fields say what it is of: stage (that measured it), operator, size, task, metric, condition (such as `step=250`),
+seeds and the like.
 """
 
 import pandas as pd
@@ -12,10 +14,13 @@ FIELDS = derived.FIELDS
 
 
 def measurements(rows: pd.DataFrame) -> pd.DataFrame:
-    """Computes all quantities of the papers that the rows allow; a field that the rows lack counts as missing."""
+    """Computes all quantities of the papers that the rows allow, as FIELDS; a field that the rows lack is missing.
+
+    In part they are rows as they were observed (`raw_` stands before raw metrics of fine-tuning), in part derived ones.
+    """
     rows = rows.reindex(columns=FIELDS).astype(dict.fromkeys(derived.TEXTS, "str"))
     counts = rows[rows["stage"].isin(("parameters", "tasks"))]
-    columns = scores.column_scores(rows)
+    columns = scores.column_scores(rows)  # of GLUE, as the papers' tables have them; whole: the means of columns
     whole = scores.mean_scores(columns)
     raw = rows[(rows["stage"] == "finetuning") & rows["evaluated_on"].isin(scores.COLUMNS)]
     answers = derived.question_answering(rows)

@@ -51,10 +51,11 @@ def smallest_effect(error: float, freedom: float, alpha: float) -> float:
     """Computes the effect that a t test finds in 80 % of repetitions; NaN without a standard error.
 
     Args:
-        error, freedom, alpha: as for `direction`.
+        error, freedom, alpha: as for `direction`; the error, unless it is NaN, is above 0.
     """
     if isnan(error):
         return nan
+    # the upper end of the search is beyond what any t test of these studies needs
     return brentq(lambda size: direction(size, error, freedom, alpha) - OFTEN, 0, 1e4 * error)
 
 
@@ -69,5 +70,8 @@ def smallest_effects(family: pd.DataFrame, alpha: float) -> list[float]:
 
 
 def smallest_spread(freedom: tuple[int, int], alpha: float) -> float:
-    """The ratio of deviations, below 1, that an F test with `freedom` (of either side) finds in 80 % of repetitions."""
+    """The ratio of deviations, below 1, that an F test with `freedom` (of either side) finds in 80 % of repetitions.
+
+    alpha: of the two-sided test. The square of a ratio that is measured is the true one's, times a variable with F.
+    """
     return float(np.sqrt(stats.f.ppf(alpha / 2, *freedom) / stats.f.ppf(OFTEN, *freedom)))

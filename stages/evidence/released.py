@@ -1,7 +1,8 @@
 """The raw results that Courtois et al. released, in the form of our own observations.
 
 Source: data/released/ (from the authors' public repository, MIT licence). So the same code computes scores
-and statistics of their runs and of ours.
+and statistics of their runs and of ours. An observation is a row with one number, `value`, and what it is of: stage,
+protocol, operator, size, evaluated_on (the task or, of MNLI, the split), condition, metric and seeds.
 """
 
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 FOLDER = Path("data/released")
+# what is `evaluated_on`, by task and metric of the files: the matched and the mismatched split of MNLI
 SPLITS = {("mnli", "accuracy"): "mnli_m", ("mnli", "accuracy_mm"): "mnli_mm"}
 ORDER = ["small", "base", "original", "symmetric", "pairwise"]  # sizes and operators in the paper's tables
 PRETRAINING_SEED = 1  # one pre-training run per operator and size, seed 1 (the authors' scripts)
@@ -31,7 +33,7 @@ def checkpoints() -> pd.DataFrame:
 
 
 def _scores(frame: pd.DataFrame, stage: str) -> pd.DataFrame:
-    """Makes observations of a file's raw metrics, without WNLI; a file without fine-tuning seeds has seed 1 alone."""
+    """Makes observations of a file's metrics, without loss and WNLI; without a column of seeds, all are of seed 1."""
     raw = ("accuracy", "accuracy_mm", "f1", "matthews_correlation", "pearson", "spearmanr")
     frame = _ordered(frame[frame["metric"].isin(raw) & (frame["task"] != "wnli")])
     frame = frame.rename(columns={"seed": "finetuning_seed"})

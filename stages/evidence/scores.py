@@ -1,7 +1,8 @@
 """From raw metrics to the columns of the papers' GLUE tables.
 
 Works on observations and on released rows alike, by Courtois et al. 2024, section 3.4 and Table 3; that QQP is
-the mean of accuracy and F1, where the paper says accuracy, follows from the authors' released results.
+the mean of accuracy and F1, where the paper says accuracy, follows from the authors' released results. Each row has
+one number: `value`, of the `metric`, on the column or split `evaluated_on`, of the run that the fields RUN tell apart.
 """
 
 import pandas as pd
@@ -16,10 +17,10 @@ MEANS = {  # the second is of one split of MNLI alone, which fits the averages o
     "glue_matched": tuple(column for column in COLUMNS if column != MISMATCHED),
 }
 STAGES = ("finetuning", "convergence")
-RUN = ["stage", "protocol", "operator", "size", "condition", "pretraining_seed", "finetuning_seed"]
+RUN = ["stage", "protocol", "operator", "size", "condition", "pretraining_seed", "finetuning_seed"]  # condition: step=N
 
 _ALL = {column: TASKS[TASK_OF[column]].metrics for column in COLUMNS}
-METRICS = {  # the raw metrics whose mean is a column, by protocol
+METRICS = {  # the raw metrics whose mean is a column, by protocol: the paper whose recipe fine-tuning follows
     "courtois2024": _ALL,
     "kowsher2025": _ALL | {"mrpc": ("accuracy",), "qqp": ("accuracy",)},  # the caption of their Table 1
 }

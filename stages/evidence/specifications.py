@@ -12,11 +12,12 @@ PATH = Path(__file__).with_name("tables.yaml")
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A column of a table, or a cell of a list. key: the published column key. label: its heading, or the cell's text.
+    """A column of a table, or a cell of a list. key: the published column key, or a pattern that `fields` reads.
 
-    meaning: what it holds, in words. select: fields of measurements and their values; None where nothing measures it.
-    scale: from a measurement to the printed unit. decimals: of measured values. margin: the name of the margin of
-    equivalence in params.yaml; None for quantities that are compared exactly or not at all.
+    label: its heading, or the cell's text. meaning: what it holds, in words. select: fields of measurements and their
+    values; None where nothing measures it. scale: from a measurement to the printed unit. decimals: of measured values.
+    margin: the name of the margin of equivalence in params.yaml, or a field in braces that has it; None for quantities
+    that are compared exactly or not at all.
     """
 
     key: str = ""
@@ -30,7 +31,10 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A row of a table. select: as in Column; scale, decimals: where they are given, they overrule those of columns."""
+    """A row of a table, with its published row key and its heading.
+
+    select: as in Column; scale, decimals: where they are given, they overrule those of columns.
+    """
 
     key: str
     label: str
@@ -41,7 +45,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table of the papers. source, number, title: what it is called; stage: the one that measures it.
+    """A table of the papers. source, number, title: its paper and name; stage: what measures it; notes: below it.
 
     row_key and row_label are patterns over measurement fields, such as `{size}.{operator}`; first: the heading of the
     rows. rows: those of the paper whose key the pattern does not read, by key. select: fields of the measurements of
@@ -76,8 +80,9 @@ class Table:
 class Figure:
     """A figure. kind: `curves` (mean by step), `dots` (one per run) or `bars`. source, number: None for our own ones.
 
-    quantity: rows with this value in the column `quantity` are drawn; axis: the label of their values. beside: panels
-    in addition to those of this run, as (source, size). operators: those that are drawn; empty for all.
+    stage: the one that measures it; notes: below it. quantity: rows with this value in the column `quantity` are drawn;
+    axis: the label of their values. beside: panels in addition to those of this run, as (source, size). operators:
+    those that are drawn; empty for all.
     """
 
     name: str
@@ -122,7 +127,10 @@ def _table(
     decimals: int = Column.decimals,
     **others,
 ) -> Table:
-    """Builds a table from the keys of its entry; `scale` and `decimals` are defaults of its columns and cells."""
+    """Builds a table from the keys of its entry; `scale` and `decimals` are defaults of its columns and cells.
+
+    rows: the patterns `key` and `label`, and rows by their keys as `printed`. cells: by `ROW KEY / COLUMN KEY`.
+    """
     patterns, defaults = dict(rows or {}), {"scale": scale, "decimals": decimals}
     printed = patterns.pop("printed", {})
     entries = {
@@ -142,6 +150,7 @@ def _table(
 
 def fields(pattern: str, key: str) -> dict[str, str] | None:
     """Reads `base.shared` by `{size}.{operator}` as size base, operator shared; None where the pattern does not fit."""
+    # each field, escaped to `\{size\}`, becomes a group of that name, which takes a text without dots
     expression = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^.]+)", re.escape(pattern))
     match = re.fullmatch(expression, key)
     return match.groupdict() if match else None

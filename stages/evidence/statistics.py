@@ -2,7 +2,8 @@
 
 Five fine-tuning seeds on one pre-training run speak for that checkpoint; only several pre-training seeds
 speak for the operator. With several, fine-tuning seeds are first averaged within each pre-training seed, so n
-counts pre-training runs. Holm over a family of tests, two one-sided t tests for equivalence (scipy).
+counts pre-training runs. Holm over a family of tests, two one-sided t tests for equivalence (scipy). A cell is what the
+runs of one operator show of one quantity, one row a run; as a side of a comparison these runs are an arm.
 """
 
 from dataclasses import asdict, dataclass, fields
@@ -48,11 +49,11 @@ class Summary:
 
 
 def units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
-    """Finds the units of inference of one cell, with what pairs each of them with a unit of another arm.
+    """Finds the units of inference of one cell, with what pairs each of them with a unit of another arm, as a seed.
 
     Args:
-        rows: value, pretraining_seed and finetuning_seed of every run of one cell; stage, where times or translations
-            are among them; condition, which names the round of a timed repeat.
+        rows: value, pretraining_seed and finetuning_seed (NaN where there is none) of every run of one cell; stage,
+            where they are times or translations; condition, which names the round of a timed repeat.
 
     Returns:
         One value for every unit [n], what pairs it [n], and the name of the unit. With several pre-training seeds, or
@@ -96,7 +97,7 @@ def summaries(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.Data
 
 
 def bands(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Computes mean, minimum, maximum and number n of the values that agree in `keys`. Columns: `keys`, then these."""
+    """Computes mean, minimum, maximum and number n of the column `value` by `keys`. Columns: `keys`, then these."""
     values = rows.groupby(keys, sort=False)["value"]
     return values.agg(mean="mean", minimum="min", maximum="max", n="count").reset_index()
 
@@ -110,7 +111,10 @@ def mean_interval(values: np.ndarray, confidence: float) -> tuple[float, float, 
 
 
 def within_sd(rows: pd.DataFrame) -> float:
-    """Standard deviation over fine-tuning seeds, pooled within pre-training seeds; NaN where none of these has two."""
+    """Standard deviation over fine-tuning seeds, pooled within pre-training seeds; NaN where none of these has two.
+
+    rows: as for `units`; those without a fine-tuning seed are left out.
+    """
     values, group, means, _ = _by_pretraining_seed(rows[rows["finetuning_seed"].notna()])
     freedom = len(values) - len(means)
     return float(np.sqrt(((values - means[group]) ** 2).sum() / freedom)) if freedom else nan
@@ -129,7 +133,10 @@ def _by_pretraining_seed(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np
 
 
 def too_few(unit: str, *counts: int) -> str:
-    """Why so many units per side allow no verdict on an operator, ONE_CHECKPOINT or TOO_FEW; empty where they do."""
+    """Why so many units per side allow no verdict on an operator; empty where they do.
+
+    ONE_CHECKPOINT where they are fine-tuning seeds, or a side has a single one; TOO_FEW below FEWEST.
+    """
     if unit == FINETUNING or min(counts) < 2:
         return ONE_CHECKPOINT
     return TOO_FEW if min(counts) < FEWEST else ""
@@ -174,7 +181,8 @@ def agreement(values: np.ndarray, other: float, margin: float) -> tuple[float, f
         margin: in the unit of the values.
 
     Returns:
-        The p values of the two tests, in this order; NaN where the values do not vary, or are fewer than two.
+        The p values of the two tests, in this order, the second two-sided; NaN where the values do not vary, or are
+        fewer than two.
     """
     if not varies(values):
         return nan, nan

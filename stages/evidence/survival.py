@@ -17,16 +17,16 @@ from statsmodels.duration.survfunc import SurvfuncRight
 
 from stages.evidence.statistics import mean_interval
 
-CURVE = ["step", "waiting", "at_risk", "reached"]
+CURVE = ["step", "waiting", "at_risk", "reached"]  # see `curves`
 MEANS = ["mean", "sd", "low", "high", "runs", "never", "horizon"]
 
 
 def first_below(steps: pd.Series, losses: pd.Series, threshold: float) -> tuple[int, bool]:
-    """Returns the step of the first evaluation below a threshold and True, or the last step and False.
+    """Returns the step of the first evaluation of a run below a threshold and True, or its last step and False.
 
     Args:
-        steps: of its evaluations, increasing.
-        losses: at these steps.
+        steps: of its evaluations, increasing; at least one.
+        losses: at these steps, with the same index; NaN is not below.
         threshold: in the unit of the losses.
     """
     below = steps[losses < threshold]
@@ -72,7 +72,8 @@ def restricted_means(events: pd.DataFrame, by: list[str], confidence: float, arm
 
     Returns:
         `by`, the arm and MEANS, one row for each arm of a group. mean, sd, low, high: of the restricted times, in
-        steps. runs: their number; never: of these, those that do not reach the event before they end.
+        steps. runs: their number; never: of these, those that do not reach the event before they end; horizon: the step
+        at which the group's times are cut.
     """
     means = []
     for keys, group in events.groupby(by, sort=False):

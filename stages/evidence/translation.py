@@ -1,4 +1,9 @@
-"""Quantities of stage translation: what a run reaches at its best and at its end, and its curves by epoch."""
+"""Quantities of stage translation: what a run reaches at its best and at its end, and its curves by epoch.
+
+The stage trains Transformers by protocols (recipes of two sources) and, as the protocol `sequences`, on sequence tasks.
+Its observations have one number a row: protocol, operator, pretraining_seed (the run's one seed), task, metric,
+condition (`epoch=3`, or missing for what is measured once, after training) and value.
+"""
 
 import pandas as pd
 
@@ -7,8 +12,9 @@ from stages.evidence import statistics
 STAGE = "translation"
 STEPS = ("seconds_per_step", "longer_step_percent")  # as the stage `timing` measures them, by protocol
 SIZES = ("blog", "draft", "sequences")  # of these models: their protocols
-BY_EPOCH = r"epoch=(\d+)"
+BY_EPOCH = r"epoch=(\d+)"  # condition of what is measured after every epoch
 PEAK = "training_accuracy"  # the blog post prints the best of all epochs
+# accuracy_ceiling: what training_accuracy would be if all real tokens were right, as it counts padding as wrong
 CURVES = ("training_accuracy", "accuracy_ceiling", "accuracy", "perplexity")
 SUMMARY = ["protocol", "operator", "metric", "n", "mean", "sd", "low", "high"]
 
@@ -16,8 +22,8 @@ SUMMARY = ["protocol", "operator", "metric", "n", "mean", "sd", "low", "high"]
 def measures(rows: pd.DataFrame) -> pd.DataFrame:
     """Makes, from observations, the quantities of translation of which every run has one number.
 
-    The rows have no condition: for every metric by epoch `final_METRIC`, of the last epoch of protocol and operator;
-    `peak_training_accuracy`; and what is measured once (BLEU; the error of a sequence task).
+    The rows returned have no condition: for every metric by epoch `final_METRIC`, of the last epoch of protocol and
+    operator; `peak_training_accuracy`, a run's highest; and what is measured once (BLEU; the error of a sequence task).
     """
     rows = rows[rows["stage"] == STAGE]
     by_epoch = with_epochs(rows)
@@ -54,7 +60,8 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
 def summaries(measured: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Summarises measurements of the stage translation and times per step (STEPS) over seeds or rounds.
 
-    Columns: SUMMARY. protocol: for sequence tasks, the task. low, high: the mean's t interval; NaN for a single run.
+    Columns: SUMMARY. protocol: for the errors of sequence tasks, the task. n: of seeds or rounds. sd, low, high: the
+    sample standard deviation and the mean's t interval; NaN for a single run.
     """
     measured = measured[(measured["stage"] == STAGE) | measured["metric"].isin(STEPS)]
     names = measured["protocol"].where(measured["metric"] != "error", measured["task"])

@@ -36,7 +36,7 @@ def quality_warnings(text: str) -> tuple[str, ...]:
         "short_sentences": sum(short) > MOST * len(short),
         "header": sum(short[:edge]) > MOST * edge,
         "footer": sum(short[len(short) - edge :]) > MOST * edge,
-        "noisy": sum(map(str.isalpha, text)) < (1 - MOST) * len(text),
+        "noisy": sum(map(str.isalpha, text)) < (1 - MOST) * len(text),  # line feeds are characters, too
     }
     return tuple(name for name, applied in applies.items() if applied)
 
@@ -74,7 +74,9 @@ def harmful_perplexity(model, text: str) -> float:
 def missing(document: Annotations) -> list[str]:
     """Names the metadata that a document lacks: `harmful_pp`, `categories`, `quality_warnings`, in this order.
 
-    A perplexity of 0 counts as missing: OSCAR's are positive (and the authors' code reads it so).
+    UNSET says that the record lacks the key; None, of categories and warnings, that none applies. A perplexity of 0
+    counts as missing: OSCAR's are positive (and the code of Courtois et al. reads it so). `annotation` is OSCAR 22.01's
+    name for the quality warnings.
     """
     names = [] if document.harmful_pp else ["harmful_pp"]
     if document.categories is UNSET:

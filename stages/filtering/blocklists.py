@@ -3,6 +3,7 @@
 A category is a folder with `domains` and `urls`, plain or compressed (.gz, .zst). An address has the categories of its
 host, of every parent domain, and of the address without its query, as in OSCAR 23.01 (oscar-project/ut1-rs). An entry
 is a 64-bit hash and the number of its category, 9 bytes, in sorted, memory-mapped arrays that all processes share.
+With a million entries, an address that is none of them has the hash of one with a probability of 5e-14.
 """
 
 import hashlib
@@ -52,11 +53,12 @@ def folders(root: Path) -> dict[str, list[Path]]:
 
 
 def compile_lists(settings: dict, folder: Path) -> dict:
-    """Job: compiles lists for `Blocklist`. settings: root, the folder of the lists.
+    """Job (plumbing/jobs.py): compiles lists for `Blocklist`. settings: root, the folder of the lists.
 
     Leaves in `folder`, the job's own, the entries' hashes, sorted (hashes.npy, uint64 [entries]), the number of each
     one's category (numbers.npy, uint8 [entries]), and the categories by number (names.json). Returns the number of
-    different entries by category. ValueError when a line is not UTF-8, or a category has no entry and excludes nothing.
+    different entries by category. ValueError when a line is not UTF-8, or a category has no entry (it would exclude
+    nothing).
     """
     categories = folders(Path(settings["root"]))
     parts = []
@@ -99,7 +101,8 @@ def forms(address: str) -> Iterator[str]:
     host, path = normalised(address)
     yield host
     if not _is_ip(host):
-        labels = host[-LONGEST_NAME - 1 :].split(".")  # all labels of a long one would take quadratic time
+        # all labels of a long one would take quadratic time; 1 is for the dot before its longest parent domain
+        labels = host[-LONGEST_NAME - 1 :].split(".")
         yield from (".".join(labels[start:]) for start in range(1, len(labels) - 1))
     if path:
         yield host + path
@@ -107,7 +110,7 @@ def forms(address: str) -> Iterator[str]:
 
 
 def normalised(address: str) -> tuple[str, str]:
-    """Returns the host (lower case, ASCII form; no user, port or trailing dot) and the path of an address.
+    """Returns the host (lower case, ASCII; no user, port, trailing dot or brackets of IPv6) and the path of an address.
 
     The path keeps its case and begins with a slash, without query, fragment or trailing slashes; it may be empty.
     """
@@ -122,6 +125,7 @@ def normalised(address: str) -> tuple[str, str]:
 
 
 def _is_ip(host: str) -> bool:
+    """Whether a host is an IP address, which has no parent domains."""
     try:
         ipaddress.ip_address(host)
     except ValueError:

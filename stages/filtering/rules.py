@@ -19,7 +19,11 @@ Reason = tuple[str, str]  # a rule, and what of it applied: ("categories", "adul
 
 
 def rules_of(settings: Filtering) -> dict:
-    """Returns the keys of `filtering` that are rules, with their values, as the JSON that a job takes."""
+    """Returns the keys of `filtering` that are rules, with their values, as the JSON that a job takes.
+
+    excluded_categories: names; harmful_pp: `above` and `below`, between which a perplexity passes; missing_harmful_pp
+    and quality_warnings: `keep` or `drop`, what happens to a document without the one or with the other.
+    """
     return settings.model_dump(include={"excluded_categories", "harmful_pp", "missing_harmful_pp", "quality_warnings"})
 
 
@@ -49,6 +53,7 @@ def judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason, ...
         return tuple(dict.fromkeys(listed + scored + warned))
 
     def reasons(document: Annotations) -> tuple[Reason, ...]:
+        """Returns the reasons for which a document with this metadata is dropped."""
         score = document.harmful_pp
         if not score:
             level = unscored
@@ -56,6 +61,7 @@ def judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason, ...
             level = "low"
         else:
             level = "high" if score >= below else None
+        # UNSET (no such key) and None (nothing applies) are false; OSCAR 22.01 calls the warnings `annotation`
         return combined(document.categories or (), level, document.quality_warnings or document.annotation or ())
 
     return reasons

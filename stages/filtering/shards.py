@@ -23,7 +23,7 @@ MALFORMED = "malformed.csv"
 
 
 def filter_shard(settings: dict, folder: Path) -> dict:
-    """Job. settings: shard (path), rules (of `rules_of`), annotation (the arguments of Annotator).
+    """Job (plumbing/jobs.py). settings: shard (path), rules (of `rules_of`), annotation (the arguments of Annotator).
 
     Leaves in `folder`, the job's own, the kept lines, byte for byte, as kept.jsonl.zst, and malformed.csv: file, line
     (from 1) and reason of each malformed one, without a header. Returns `rows`, a list of [fate, rule, reason,
@@ -62,7 +62,10 @@ def filter_shard(settings: dict, folder: Path) -> dict:
 
 
 def _blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Annotations | ValueError]]]:
-    """Yields blocks of lines: the bytes, where each line starts and ends, and its metadata or what is wrong with it."""
+    """Yields blocks of lines: the bytes, where each line starts and ends, and its metadata or what is wrong with it.
+
+    Places count bytes from 0; a line ends before its line feed.
+    """
     for block in reading.line_blocks(shard):
         feeds = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
         starts, ends = np.insert(feeds + 1, 0, 0), np.append(feeds, len(block))
@@ -70,8 +73,9 @@ def _blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Ann
 
 
 def _tallies(fates: dict[tuple | None, list[int]]) -> list[list]:
-    """Adds up [documents, bytes] by reasons (empty: kept; None: malformed) to the rows of `filter_shard`, sorted.
+    """Adds up [documents, bytes] by reasons to the rows of `filter_shard`, sorted.
 
+    Reasons are (rule, reason) pairs; there are none for documents that are kept, and None for malformed ones.
     `documents` and `bytes` count what has the row's reason first, `all_documents` and `all_bytes` what has it at all.
     """
     tallies: dict[tuple, np.ndarray] = defaultdict(lambda: np.zeros(4, dtype=np.int64))
@@ -95,7 +99,7 @@ def select(kept: Path, target: Path, chosen: Iterable[int]) -> int:
     lines = reading.lines(kept)
     with reading.zstd_writer(target, LEVEL) as file:
         for number in chosen:
-            line = next(islice(lines, number - previous - 1, None))
+            line = next(islice(lines, number - previous - 1, None))  # skips those between
             file.write(line + b"\n")
             size, previous = size + len(line), number
     return size
@@ -112,11 +116,13 @@ def sample(total: int, count: int, seed: int) -> np.ndarray:
     chosen = np.array([], dtype=np.int64)
     while len(chosen) < drawn:
         chosen = np.union1d(chosen, random.integers(total, size=drawn - len(chosen)))
-    return np.setdiff1d(np.arange(total), chosen, assume_unique=True) if left_out else chosen
+    return np.setdiff1d(np.arange(total), chosen, assume_unique=True) if left_out else chosen  # total < 2 * count
 
 
 def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None) -> list[tuple]:
-    """Makes the rows of one shard in the ledger, for every fate (records/ledger.py).
+    """Makes the rows of one shard in the ledger, with `in`, `kept` and `not_selected` even where they are 0.
+
+    A row is (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes), the last two as in `_tallies`.
 
     Args:
         shard: its name.
@@ -124,7 +130,7 @@ def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None
         selected: how many documents and bytes of those kept are selected; None for all of them.
     """
     kept = next((tally[3:5] for tally in tallies if tally[0] == "kept"), [0, 0])  # documents, bytes
-    taken = selected or kept
+    taken = selected or kept  # (0, 0) is true
     rows = {
         "in": [sum(tally[i] for tally in tallies) for i in (3, 4)],
         "kept": taken,

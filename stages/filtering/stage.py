@@ -46,14 +46,16 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
         corpus: the folder of its shards and, where there is one, of their origins.csv.
         folder: gets the shards of kept documents, ledger.csv and malformed.csv.
         settings: the section `filtering` of params.yaml.
-        workers: as in `jobs.run`.
+        workers: the number of processes, None for one a core, or the address of a Dask scheduler.
 
     Returns:
         How many documents lack the metadata that a rule reads, even after annotation, by the rule's name; the rule
         lets them pass, unless `filtering.missing_harmful_pp` drops those without a perplexity.
 
     Raises:
-        ValueError: too many lines are malformed, no document is kept, or the lists or the model cannot be loaded.
+        ValueError: too many lines are malformed, no document is kept, there is no shard, or the lists or the model
+            cannot be loaded.
+        RuntimeError: a shard or a list cannot be read.
     """
     shards = reading.shards(corpus)
     selection = rules.rules_of(settings)
@@ -81,13 +83,13 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
 def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple[dict, tuple[Path, ...]]:
     """Compiles the blocklists; returns the arguments of `Annotator`, and the files that decide what it computes.
 
-    ValueError when the lists or the model cannot be loaded, or an excluded category has no list.
+    ValueError when the lists or the model cannot be loaded, or an excluded category has no list under any of its names.
     """
     annotation = settings.annotation
     added = {"blocklists_folder": None} | annotation.model_dump(include={"kenlm_model", "quality_rules"})
     inputs = ()
     if annotation.kenlm_model:
-        load_kenlm(Path(annotation.kenlm_model))
+        load_kenlm(Path(annotation.kenlm_model))  # fails here rather than in every job
         inputs += (Path(annotation.kenlm_model),)
     if annotation.blocklists:
         root = Path(annotation.blocklists)
@@ -156,8 +158,8 @@ def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origi
 def _check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
     """Checks that the corpus consists of OSCAR records, and that some are kept.
 
-    malformed: the CSV of malformed lines, the first of which an error shows. ValueError when too many lines are
-    malformed, all documents are dropped for want of a perplexity, or none is kept.
+    ledger: of `with_total`. malformed: the CSV of malformed lines, the first of which an error shows. ValueError when
+    too many lines are malformed, all documents are dropped for want of a perplexity, or none is kept.
     """
     share = settings.malformed_share
     total = ledger[ledger["shard"] == TOTAL]

@@ -72,12 +72,12 @@ def _predictions_table(run: FinetuningRun, folder: Path) -> pd.DataFrame:
 
 
 def described(run: FinetuningRun, rows: list[Observation], folder: Path, variant: dict) -> str:
-    """Writes the card of the model of one run, and returns it: the text of README.md.
+    """Returns the card of the model of one run, the text of its README.md.
 
     Args:
-        run, rows: the run that trained the model, and its observations.
+        run, rows: the run that trained the model, and its observations, at least one.
         folder: where the model will stand.
-        variant: the settings of the operator, as `Settings.variant` gives them.
+        variant: the settings of the operator by name, as `Settings.variant` gives them.
     """
     operator, task = rows[0].operator, run.task
     text = (
@@ -106,7 +106,7 @@ def outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]) ->
         for (run, folder, _), rows in zip(done, measured, strict=True):
             if run.keep:
                 target = output / run.keep.relative_to(FINETUNED)
-                shutil.copytree(folder / "model", target, copy_function=place)
+                shutil.copytree(folder / "model", target, copy_function=place)  # hard links, where possible
                 text = described(run, rows, run.keep, settings.variant(run.operator))
                 complete(target, TOKENIZER, run.training.maximum_length, text)
     return chain(*measured), {"seconds_of_jobs": round(sum(result["seconds"] for _, _, result in done), 1)}
@@ -115,6 +115,7 @@ def outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]) ->
 def main(
     settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
 ) -> dict | None:
+    """Does the jobs of these models, None for all; returns what the record is to hold, None for a part of the jobs."""
     plan = planned(settings, settings.finetuned(operator, size, protocol))
     write = partial(outputs, settings)
     return model_jobs.run(runs.finetune, plan, "finetuning", settings.workers, write, whole=not operator)

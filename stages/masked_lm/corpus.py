@@ -27,7 +27,7 @@ class Corpus:
 
     @classmethod
     def of(cls, folder: Path) -> "Corpus":
-        """Opens a folder such as data/tokens, as stage tokenization writes it."""
+        """Opens a folder such as data/tokens, as stage tokenization writes it. ValueError for a missing or cut file."""
         index = read_index(folder)
         ids = index["special"]
         return cls(
@@ -78,4 +78,5 @@ def batch_indices(seed: int, step: int, batch_size: int, sequences: int) -> np.n
 
 @lru_cache(maxsize=2)  # the epochs that one batch may need, unless it has more sequences than an epoch
 def _order(seed: int, epoch: int, sequences: int) -> np.ndarray:
+    """Returns the indices [sequences] of all training sequences in the random order of one epoch."""
     return np.random.default_rng(derived_seed(seed, ORDER, epoch)).permutation(sequences)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-IGNORED = -100  # target of a padding position
+IGNORED = -100  # target of a padding position, as PyTorch's own losses have it
 ROWS = 16  # rows of logits over BERT's vocabulary that fit into a core's cache
 
 
@@ -29,7 +29,7 @@ class MaskedLMLoss(nn.Module):
     """The masked-LM loss of a model as a module, so that it can be compiled and trained on several devices.
 
     The head, which projects to the whole vocabulary, sees the chosen positions alone. Loss and gradients are the same
-    as if it saw all of them, and its work shrinks to the chosen share.
+    as if it saw all of them, and its work shrinks to the chosen share. model: a BertForMaskedLM.
     """
 
     def __init__(self, model: nn.Module):
@@ -40,7 +40,7 @@ class MaskedLMLoss(nn.Module):
         """Sums the cross-entropy over the chosen tokens, in nats, to a float32 scalar.
 
         Args:
-            inputs: token ids [batch, n].
+            inputs: token ids [batch, n] after masking; as packed sequences have no padding, attention sees all of them.
             positions: [k] of the chosen tokens in the flattened inputs.
             targets: ids [k]; IGNORED where a position does not count.
         """
@@ -54,8 +54,9 @@ class MaskedLMLoss(nn.Module):
 class SummedCrossEntropy(torch.autograd.Function):
     """Sum of the cross-entropy in nats, a float32 scalar, of logits [k, classes] and targets [k], which may be IGNORED.
 
-    It overwrites the logits. Passes over all logits in float32 are a tenth of a step on a CPU: here a few rows at a
-    time stay in the cache, and their gradient, softmax(logits) - one-hot(target), replaces them in the same pass.
+    It overwrites the logits, which the Linear layer that made them does not need again. Passes over all logits in
+    float32 are a tenth of a step on a CPU: here a few rows at a time stay in the cache, and their gradient,
+    softmax(logits) - one-hot(target), replaces them in the same pass.
     """
 
     @staticmethod
@@ -63,7 +64,7 @@ class SummedCrossEntropy(torch.autograd.Function):
         gradient, total = logits.detach(), torch.zeros(())
         for rows, classes in zip(gradient.split(ROWS), targets.split(ROWS), strict=True):
             counted = (classes != IGNORED).float()[:, None]
-            column = classes.clamp(min=0)[:, None]
+            column = classes.clamp(min=0)[:, None]  # any valid one where IGNORED, which `counted` sets to 0
             exponents = rows.float()
             exponents -= exponents.amax(-1, keepdim=True)  # no exponent above 0, so that none overflows
             right = exponents.gather(1, column)
@@ -74,6 +75,6 @@ class SummedCrossEntropy(torch.autograd.Function):
         return total
 
     @staticmethod
-    def backward(ctx, outer: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx, outer: Tensor) -> tuple[Tensor, None]:  # outer: gradient with respect to the sum, a scalar
         (gradient,) = ctx.saved_tensors
         return gradient * outer, None

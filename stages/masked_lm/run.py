@@ -12,21 +12,22 @@ from stages.plumbing.training_sections import Model, Pretraining
 class PretrainingRun(Run):
     """One pre-training run.
 
-    operator, size: their names in params.yaml. model: what params.yaml has for the size. variant: the operator's
-    settings, as Settings.variant returns them. training: the recipe. leaves: the steps after which the model is saved,
+    operator, size: their names in params.yaml. model: what params.yaml has for the size. variant: the arguments of
+    `configuration` that describe the operator. training: the recipe. leaves: the steps after which the model is saved,
     in addition to the last; 0 is the model before training.
     """
 
-    beside: ClassVar[dict[str, Any]] = Run.beside | {"leaves": True}  # no part of `content`
+    beside: ClassVar[dict[str, Any]] = Run.beside | {"leaves": True}  # what decides no result
     operator: str
     size: str
-    model: SkipValidation[Model]
+    model: SkipValidation[Model]  # as the recipe, it has been validated with params.yaml
     variant: dict[str, Any]
     training: SkipValidation[Pretraining]
     leaves: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
+        """What progress and errors call the run."""
         return f"{self.operator}-{self.size} seed {self.seed}"
 
     @property
@@ -36,11 +37,12 @@ class PretrainingRun(Run):
 
     @property
     def job(self) -> Job:
+        """The run as a job, which reads data/tokens and must leave the models of `places`."""
         return Job(self.name, self, (TOKENS,), tuple(self.places.values()))
 
 
 def length(recipe: Pretraining, sequences: int) -> int:
-    """Returns the number of updates of a run: the recipe's `steps`, or as many as its epochs of `sequences` take.
+    """Returns the number of updates of a run: the recipe's `steps`, or, rounded up, those of its epochs of `sequences`.
 
     ValueError where the warm-up of the learning rate takes all of them.
     """

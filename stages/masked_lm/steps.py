@@ -62,6 +62,9 @@ class Trainer:
     Args:
         run, corpus: what is trained, and the data.
         checkpoint: the file of the run's state. It is neither read nor written here; errors name it.
+
+    Raises:
+        ValueError: the warm-up of the learning rate takes all steps.
     """
 
     def __init__(self, run: PretrainingRun, corpus: Corpus, checkpoint: Path):
@@ -74,7 +77,7 @@ class Trainer:
 
     @cached_property
     def _loss_of(self) -> nn.Module:
-        """The MaskedLMLoss of the model: compiled on a GPU alone, where that pays, and `distributed.replicated`."""
+        """The MaskedLMLoss of the model: compiled on a GPU alone, where that pays; processes average its gradients."""
         loss_of = MaskedLMLoss(self.model)
         if device().type == "cuda":
             torch._dynamo.config.recompile_limit = RECOMPILATIONS
@@ -104,7 +107,7 @@ class Trainer:
         self.model.train()
         total = self._backward(*(distributed.share(T) for T in (inputs, sequences, chosen)), count)
         rate = linear_rate(step, self.steps, recipe.warmup_steps, recipe.learning_rate)
-        last = step - step % recipe.checkpoint_interval
+        last = step - step % recipe.checkpoint_interval  # `step` updates were made before this one
         saved = f"step {last} in {self.checkpoint}" if last else "none"
         where = (
             f"pre-training {self.run.name}, step {step + 1} (training sequences {', '.join(map(str, indices))}; "
@@ -157,6 +160,9 @@ def validate(model: nn.Module, corpus: Corpus, recipe: Pretraining) -> dict:
 
     Returns:
         validation_loss: mean over the masked tokens, in nats. masked_tokens: their number. Both over all processes.
+
+    Raises:
+        ValueError: no token is masked.
     """
     model.eval()
     loss_of = MaskedLMLoss(model)
@@ -168,7 +174,7 @@ def validate(model: nn.Module, corpus: Corpus, recipe: Pretraining) -> dict:
         sequences = torch.from_numpy(corpus.validation[indices])
         inputs, chosen = corpus.masked(sequences, recipe.mask_probability, generator)
         count += int(chosen.sum())
-        if i % processes() == rank():
+        if i % processes() == rank():  # every process has drawn all masks, so that they are those of a single one
             with autocast(recipe.precision):
                 batch = (inputs, *sparse_targets(sequences, chosen))
                 totals[i] = loss_of(*(T.to(device()) for T in batch)).double()

@@ -39,8 +39,8 @@ def predictions_under_noise(
         precision: float32 or bfloat16.
 
     Returns:
-        By `noise=LEVEL`, such as `noise=0.1`, one array of predictions [examples] for every noise seed; at level 0
-        only one, the predictions without noise.
+        By `noise=LEVEL`, such as `noise=0.1`, one array of predictions [examples], as `predict` returns them, for every
+        noise seed; at level 0 only one, the predictions without noise.
     """
     words = Tokenizer.from_file(str(tokenizer))
     names = ("[PAD]",) if setting.special_tokens else ("[PAD]", "[CLS]", "[SEP]")
@@ -121,7 +121,7 @@ def noise(
         ids = arguments[0] if arguments else keywords["input_ids"]  # BERT passes all embeddings their ids by keyword
         G = torch.randn(output.shape, generator=generator, device=output.device)
         factors = factor(G, kind, level, norm) * ~torch.isin(ids, ignored)[..., None]
-        return torch.addcmul(output, G.to(output.dtype), factors.to(output.dtype))
+        return torch.addcmul(output, G.to(output.dtype), factors.to(output.dtype))  # output + G * factors
 
     hook = noised_module(model, place).register_forward_hook(add, with_kwargs=True)
     try:
@@ -137,7 +137,7 @@ def factor(G: Tensor, kind: str, level: float, norm: float) -> Tensor:
         G: [..., h], standard Gaussian vectors.
         kind: expected_norm, Gaussian noise of expected norm level x norm; exact_norm, noise in a uniformly random
             direction, of exactly the norm level x norm; unit, standard Gaussian noise times the level.
-        level: the strength of the noise, as a share of the norm.
+        level: the strength of the noise, as a share of the norm; of `unit`, its standard deviation.
         norm: the average norm of the embeddings, which `unit` does not use.
     """
     if kind == "exact_norm":

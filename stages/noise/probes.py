@@ -13,7 +13,7 @@ from stages.classification.training import Encoded
 from stages.training.optimisation import device
 
 EXAMPLES = 64  # of a validation split; averages over so many differ little from those over all
-STEP = 1e-3  # of the finite difference, as a share of the norm of an example's word embeddings
+STEP = 1e-3  # of a difference, as a share of an example's norm of word embeddings; float32 rounds much smaller ones off
 
 
 @torch.no_grad()
@@ -29,14 +29,15 @@ def probe(model: nn.Module, examples: Encoded, seed: int) -> dict[str, dict[str,
         {"layer=1": {probe: value}, ..., "model": {"sensitivity": value}}, layers from 1. Probes of a layer:
         attention_entropy, the entropy of the weights over keys, as a share of that of uniform weights, in [0, 1];
         self_weight, the weight of a token on itself, in [0, 1]; score_asymmetry, |A - A^T| / (2 |A|) of the scores A of
-        all heads (Frobenius norms), in [0, 1]; negative_diagonal_share, the share of the entries of D_q D_k (or D) that
-        are below 0, only for operators with such a diagonal. sensitivity: the norm of the derivative of the logits
-        along a random direction of unit length in the word embeddings of an example, times the norm of these.
+        all heads (Frobenius norms), in [0, 1]; negative_diagonal_share, the share of entries below 0 of the diagonal
+        between queries and keys, such as D_q D_k of `shared`, where there is one. sensitivity: the norm of the
+        derivative of the logits along a random direction of unit length in the word embeddings of an example, times the
+        norm of these.
     """
     modules = operators_of(model)
     sums: list[dict[str, float]] = [{} for _ in modules]
     sensitivity, count = 0.0, min(EXAMPLES, len(examples))
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)  # the CPU's: the same directions on any device
     for row in zip(examples.ids[:count], examples.types[:count], strict=True):
         ids, types = (torch.from_numpy(column)[None].to(device()) for column in row)
         with inputs_of(modules) as inputs:
@@ -64,7 +65,7 @@ def of_diagonal(module: SelfAttention) -> dict[str, float]:
 
 
 def _sensitivity(model, ids: Tensor, types: Tensor, generator: torch.Generator) -> float:
-    """Computes the sensitivity of the logits of one example [1, n] by a central difference of STEP."""
+    """Computes the sensitivity, as `probe` defines it, of one example [1, n] by a central difference of STEP."""
     embeddings = model.bert.embeddings.word_embeddings(ids)
     direction = torch.randn(embeddings.shape, generator=generator).to(embeddings.device)
     step = STEP * embeddings.norm() * direction / direction.norm()

@@ -26,7 +26,11 @@ from stages.plumbing.testing_sections import Noise
 
 
 class NoiseRun(EvaluationRun):
-    """An evaluation under noise. noise: the section of params.yaml; its list of tasks does not decide the result."""
+    """An evaluation under noise.
+
+    noise: the section of params.yaml, validated with the rest of it; its list of tasks, in `beside`, does not decide
+    the result. The other fields are those of EvaluationRun (classification/kept_models.py).
+    """
 
     beside: ClassVar[dict[str, Any]] = EvaluationRun.beside | {"noise": {"tasks"}}
     noise: SkipValidation[Noise]
@@ -66,8 +70,8 @@ def mean_scores(task: str, by_noise_seed: list[np.ndarray], labels: np.ndarray) 
 
     Args:
         task: a GLUE task.
-        by_noise_seed: an array of predictions [examples] for every noise seed.
-        labels: [examples], the right answers.
+        by_noise_seed: an array of predictions [examples] for every noise seed, at least one.
+        labels: [examples], the right answers: class indices or, in a regression, numbers.
     """
     by_seed = [scores(task, predictions, labels) for predictions in by_noise_seed]
     return {metric: float(np.mean([metrics[metric] for metrics in by_seed])) for metric in by_seed[0]}
@@ -93,5 +97,6 @@ def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[Nois
 def main(
     settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
 ) -> dict | None:
+    """Does the jobs of these models, None for all; returns what the record is to hold, None for a part of the jobs."""
     plan = planned(settings, settings.finetuned(operator, size, protocol))
     return model_jobs.run(evaluate, plan, "noise", settings.workers, outputs, whole=not operator)

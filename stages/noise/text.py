@@ -1,6 +1,7 @@
 """Noise in the words of an example: typos, dropped words or swapped words, at a given strength.
 
 It is not in the papers, which add noise to embeddings; it answers what noise of the same level does in the text itself.
+Words are what white space separates; where words are dropped or swapped, one space stands between two of them.
 """
 
 import random
@@ -10,12 +11,12 @@ import pandas as pd
 
 
 def perturbed(frame: pd.DataFrame, kind: str, level: float, seed: int) -> pd.DataFrame:
-    """Returns a copy of a frame with each text perturbed; none becomes empty.
+    """Returns a copy of a frame with each text perturbed; none that has a word becomes empty.
 
     Args:
         frame: the examples, with columns text_a and text_b (null, which stays, for an example of one text).
         kind: a name in KINDS.
-        level: the expected share of letters or words that are hit, in [0, 1].
+        level: the probability with which a letter or a word is hit, in [0, 1]; above 1, all are hit.
         seed: the draws of a text follow from it, the kind, the level, the column and the number of its row, from 0.
     """
     perturb = KINDS[kind]

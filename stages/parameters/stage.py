@@ -2,8 +2,9 @@
 
 Reads nothing but params.yaml. Writes data/observations/parameters.csv: parameters of one layer's self-attention and of
 its feed-forward network (closed formulas, checked against a built layer), and of the whole masked-LM model and the
-two-label classifier with BERT's vocabulary; and the spread of the first scores, the one number that `variants` change
-here. In addition, at sizes of their own, the layers that the blog post (`blog`) and the draft section (`draft`) count.
+two-label classifier with BERT's vocabulary; and the spread of the first scores (the standard deviation of the attention
+scores before training), the one number that `variants` change here. In addition, at sizes of their own, the layers that
+the blog post on Hadamard attention (`blog`) and the draft section "Attention over Parameters" (`draft`) count.
 """
 
 from pathlib import Path
@@ -43,13 +44,14 @@ def count(name: str, variant: dict, size: str, model: dict[str, int], deviation:
         deviation: standard deviation of a new weight.
 
     Returns:
-        One row per number: of `counts.layer_formulas`, of each of `counts.MODELS`, and first_score_spread, if any.
+        One row per number, whose name is the metric: all of `counts.layer_formulas`, one for each of `counts.MODELS`,
+        and first_score_spread, where there is a formula for it.
 
     Raises:
         ValueError: a formula and the built layer differ.
     """
     formulas, values = counts.layer_formulas(variant, model), counts.counted_layer(variant, model)
-    if not values.items() <= formulas.items():
+    if not values.items() <= formulas.items():  # every number that was counted is also given by formula, and equal
         raise ValueError(f"{name} at {size}: {formulas} parameters by formula, {values} in the built layer")
     values |= formulas
     values |= {kind: counts.model_parameters(kind, variant, model) for kind in counts.MODELS}
@@ -78,7 +80,8 @@ def small_sources() -> list[Observation]:
         Observation(
             operator=operator,
             condition=condition,
-            value=2 * heads * HEAD_WIDTH * (BASE["hidden"] + pairs),  # the draft's first formula, without biases
+            # the draft's first formula, without biases: queries and output have `hidden`, keys and values `pairs`
+            value=2 * heads * HEAD_WIDTH * (BASE["hidden"] + pairs),
             **sublayer,
         )
         for operator, condition, heads, pairs in DRAFT_SUBLAYERS
@@ -100,11 +103,13 @@ def translation_models() -> list[Observation]:
 
 
 def main(settings: Settings) -> dict:
+    """Writes the observations; the run's record gets nothing more."""
     models = {size: model.model_dump() for size, model in settings.models.items()}
     deviation = settings.pretraining.initializer_range
     rows = [
         row
         for size, model in models.items()
+        # each name once: `described` has the repository's operators, too
         for name in dict.fromkeys((*OPERATORS, *described(Path(settings.operators_file)), *settings.variants))
         for row in count(name, settings.variant(name), size, model, deviation)
     ]

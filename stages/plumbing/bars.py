@@ -32,6 +32,7 @@ class Bar(tqdm):
             super().display(*arguments, **options)
 
     def close(self) -> None:
+        """Ends the bar, or the printing of lines."""
         self._ended.set()
         self.disable = self.disable or self._lines  # else tqdm ends the line of a bar that was never drawn
         super().close()

@@ -39,7 +39,7 @@ def commit(repository: str, revision: str, key: str, kind: str = "dataset") -> s
     from huggingface_hub import HfApi
 
     with explained(f"{key}: {repository} ({revision})"):
-        return HfApi().repo_info(repository, revision=revision, repo_type=kind, timeout=30).sha
+        return HfApi().repo_info(repository, revision=revision, repo_type=kind, timeout=30).sha  # seconds
 
 
 def named(repository: str, revision: str) -> str:
@@ -72,7 +72,8 @@ def dataset(
     with explained(f"{key}: {repository} ({configuration}, {split}, {revision})"):
         if Path(repository).is_dir():
             # `datasets` caches what it has read of a folder under the last part of the folder's name, and would return
-            # the rows of another folder of that name, or of this one before a change (seen with version 5.2).
+            # the rows of another folder of that name, or of this one before a change (seen with version 5.2). So
+            # the cache is deleted, and the rows are held in memory.
             with TemporaryDirectory() as cache:
                 options = {"cache_dir": cache, "keep_in_memory": True}
                 data = datasets.load_dataset(repository, configuration, split=split, **options)

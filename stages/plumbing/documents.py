@@ -4,16 +4,16 @@ from pathlib import Path
 
 import yaml
 
-LARGEST = 100_000  # values, once every alias stands for what it names; params.yaml has some 300
+LARGEST = 100_000  # values, keys among them, once every alias stands for what it names; params.yaml has some 800
 
 
 def read_yaml(path: Path) -> object:
     """Returns the content of a YAML file as dictionaries, lists and scalars; None for an empty file.
 
     Raises:
-        ValueError: the file is not UTF-8 or not YAML, gives a key twice, holds a scalar that is no value of its type or
-            an alias to something around it, is nested too deeply, or stands for more than LARGEST values. The message
-            holds the file and, unless it is nested too deeply, the line or, if it is not UTF-8, the byte.
+        ValueError: the file is not UTF-8 or not YAML, gives a key twice (in one spelling), holds a scalar that is no
+            value of its type or an alias to something around it, is nested too deeply, or stands for more than LARGEST
+            values. The message holds the file and the line; for what is not UTF-8, the byte; for nesting, neither.
         FileNotFoundError: there is no such file.
     """
     try:

@@ -24,7 +24,7 @@ def require_listed(value: str, key: str, allowed: Collection[str], where: str) -
 
 
 def did_you_mean(given: str, allowed: Iterable[str]) -> str:
-    """Returns the end of an error message, suggesting the allowed name nearest to `given`; "" where none is near."""
+    """Returns the end of an error message, suggesting the allowed name nearest to `given`; "" if difflib has none."""
     near = difflib.get_close_matches(given, allowed, n=1)
     return f"; did you mean `{near[0]}`?" if near else ""
 
@@ -56,5 +56,5 @@ def clear_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         print("interrupted; the same command goes on where it was", file=sys.stderr)
         sys.exit(130)  # as a shell says it of SIGINT
-    except (MemoryError, OSError, ValueError, RuntimeError) as error:
+    except (MemoryError, OSError, ValueError, RuntimeError) as error:  # the last: of `jobs.run`, among others
         sys.exit(f"error: {message(error)}")

@@ -54,13 +54,13 @@ def checkpoint(operator: str, size: str, seed: int, step: int) -> Path:
 
 
 def finetuned(model: tuple[str, str, str], task: str, pretraining_seed: int, seed: int) -> Path:
-    """The folder of a fine-tuned model. model: its protocol, operator and size; task: the one it is fine-tuned on."""
+    """The folder of a model fine-tuned on `task` with `seed`; model: its protocol, operator and size."""
     return FINETUNED / "-".join(model) / f"{task}-pretraining-{pretraining_seed}-finetuning-{seed}"
 
 
 @contextmanager
 def temporary_sibling(path: Path) -> Iterator[Path]:
-    """Yields a free path next to `path`; the file or folder that the body makes there then replaces `path`.
+    """Yields a free path next to `path`; the file or folder that the body must make there then replaces `path`.
 
     When the body raises, what it has made is deleted and `path` stays as it was. What a process that was killed in such
     a body has left is deleted by the next process that writes the same path; a process that still writes is waited for.
@@ -134,9 +134,10 @@ def place(source: Path | str, target: Path | str) -> None:
 def read_once(number: int) -> Callable[[Callable], Callable]:
     """Returns a decorator that caches a function's results for as long as the files among its arguments do not change.
 
-    It keeps the `number` results that were used last, so that the jobs of a worker share what they read. The arguments
-    alone would not do as the key of the cache: the workers of a cluster outlive a stage, and may serve several
-    checkouts, in which one relative path names different files.
+    It keeps the `number` results that were used last, so that the jobs of a worker share what they read. The function
+    takes hashable arguments by position alone, and every Path among them must exist. The arguments alone would not do
+    as the key of the cache: the workers of a cluster outlive a stage, and may serve several checkouts, in which one
+    relative path names different files.
     """
 
     def keeping(function: Callable) -> Callable:

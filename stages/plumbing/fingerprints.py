@@ -46,7 +46,7 @@ def imported(source: Path) -> frozenset[Path]:
     modules = set()
     for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
-            above = source.relative_to(ROOT).parts[: -node.level] if node.level else ()
+            above = source.relative_to(ROOT).parts[: -node.level] if node.level else ()  # level: number of dots
             module = ".".join(filter(None, (*above, node.module)))  # `from . import NAME` has none
             modules |= {module, *(f"{module}.{alias.name}" for alias in node.names)}  # the name may be a module
         elif isinstance(node, ast.Import):
@@ -57,7 +57,7 @@ def imported(source: Path) -> frozenset[Path]:
 
 
 def modules(source: Path) -> list[str]:
-    """Returns the dotted names of the modules in the closure of `source`, which contains `source` itself."""
+    """Returns the dotted names, sorted, of this repository's modules in the closure of `source`, itself among them."""
     files = sorted(file for file in closure(source) if file.suffix == ".py" and file.is_relative_to(ROOT))
     return [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
 
@@ -87,7 +87,7 @@ def of_jobs(function: Callable, jobs: Sequence[tuple[dict, tuple[Path, ...]]]) -
             its path relative to the working directory.
 
     Returns:
-        For each job, in their order, the first 32 hexadecimal digits of a SHA-256.
+        For each job, in their order, the first 32 hexadecimal digits of a SHA-256: 128 bits, so none meet by chance.
 
     Raises:
         FileNotFoundError: an input is not there; the message names it.

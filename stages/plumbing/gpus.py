@@ -18,7 +18,8 @@ def visible() -> tuple[str, ...]:
     """Returns the GPUs that CUDA would use here, by number or UUID as in CUDA_VISIBLE_DEVICES; () where there are none.
 
     They are found without loading a library that would occupy one. A PyTorch that is built without CUDA uses none.
-    Where the variable is set, CUDA reads it up to the first entry that names no GPU, such as -1 or Slurm's NoDevFiles.
+    Where the variable is set, CUDA reads it up to the first entry that names no GPU, such as -1 or Slurm's NoDevFiles;
+    whether a GPU of such a number or UUID exists is not checked.
     """
     if built_without_cuda():
         return ()
@@ -30,7 +31,7 @@ def visible() -> tuple[str, ...]:
 
 
 def names() -> tuple[str, ...]:
-    """The product names of all GPUs of this machine."""
+    """The product names of all NVIDIA GPUs of this machine; () where there are none."""
     return _of_every_gpu(pynvml.nvmlDeviceGetName)
 
 
@@ -45,7 +46,7 @@ def _of_every_gpu(property_of: Callable) -> tuple[str, ...]:
 
 
 def built_without_cuda() -> bool:
-    """Whether the installed PyTorch is the build that computes on CPUs alone."""
+    """Whether the version of the installed PyTorch ends in +cpu, by which a build for CPUs alone is marked."""
     return metadata.version("torch").endswith("+cpu")
 
 

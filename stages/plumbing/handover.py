@@ -50,6 +50,7 @@ def commands(settings: Settings) -> dict[str, Command]:
     """
     by_name = {}
     for stage, entry in pipeline().items():
+        # ${operators} there is the list of this name in params.yaml
         matrix = {argument: getattr(settings, key.strip("${}")) for argument, key in entry.get("matrix", {}).items()}
         for values in product(*matrix.values()):
             arguments = dict(zip(matrix, values, strict=True))
@@ -84,8 +85,8 @@ def require_inputs(settings: Settings, stage: str, arguments: dict[str, str]) ->
             that it is to do. Commands of other values do not count as makers of its inputs.
 
     Raises:
-        ValueError: an input has yet to be made; a file is missing, or is not as its maker left it; a file stands in an
-            input that is in no record; or a record is no JSON.
+        ValueError: an input that is a whole output has yet to be made; a file is missing, or is not as its maker left
+            it; a file stands in an input that is in no record; or a record is no JSON.
     """
     entry = pipeline().get(stage, {"deps": []})
     inputs = [path for path in paths(entry["deps"], arguments) if path != CHECKED]
@@ -100,7 +101,7 @@ def require_inputs(settings: Settings, stage: str, arguments: dict[str, str]) ->
         parts = [output for output in makers if output.is_relative_to(path)]
         if _below(path, makers):  # one output, or a part of one
             required.append(path)
-        elif len({makers[output].partition("@")[0] for output in parts}) == 1:
+        elif len({makers[output].partition("@")[0] for output in parts}) == 1:  # a folder that one stage fills
             required += parts
     for path in required:
         if path in makers and not path.exists():
@@ -160,7 +161,7 @@ def _recorded(record: Path) -> dict[str, str]:
     try:
         return json.loads(record.read_bytes()).get("files", {})
     except (ValueError, AttributeError):
-        command = record.stem.replace("-", "@", 1)
+        command = record.stem.replace("-", "@", 1)  # no name of a stage has a hyphen
         raise ValueError(f"{record}: damaged, not JSON; delete it, and `dvc repro {command}` makes it again") from None
 
 

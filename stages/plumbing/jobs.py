@@ -73,7 +73,8 @@ def run(
     Raises:
         RuntimeError: jobs have failed; raised with all failures after the other jobs are done, in several processes at
             the first failure. Or the folder of a job was deleted meanwhile.
-        ValueError: several processes were started for jobs that cannot be shared.
+        ValueError: several processes were started for jobs that cannot be shared; the Dask cluster cannot be used
+            (`pool.on_cluster`); or a worker may not lock a GPU (`gpus.take`).
         FileNotFoundError: an input of a job is missing.
     """
     if processes() > 1 and not shared:
@@ -144,7 +145,7 @@ def _finished_results(jobs: list[Job], folders: list[Path], stage: str) -> list[
                 shutil.rmtree(folder)
             return None
 
-    with ThreadPoolExecutor() as threads:
+    with ThreadPoolExecutor() as threads:  # checksums take the time, and leave other threads free
         return list(threads.map(result_of, jobs, folders))
 
 
@@ -165,7 +166,10 @@ def processes() -> int:
 
 
 def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | str | None, on_gpu: bool):
-    """Does the jobs of `work` (job, folder), and yields (name, text of the error or None) as they end, in any order."""
+    """Does the jobs of `work` (job, folder), and yields (name, text of the error or None) as they end, in any order.
+
+    workers, on_gpu: as in `run`.
+    """
     if not work:
         return
     on_cluster = isinstance(workers, str)
@@ -182,6 +186,7 @@ def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | st
         yield from pool.on_cluster(_one, calls, workers)
     else:
         number = min(workers or len(devices) or joblib.cpu_count(), len(work))
+        # a worker must choose its GPU before it imports what asks for one
         modules = None if devices else fingerprints.modules(Path(inspect.getfile(function)))
         yield from pool.in_processes(_one, calls, number, modules)
 
@@ -195,6 +200,8 @@ def _one(
     identity: list | None,
 ) -> str | None:
     """Does one job in a worker process, unless another has done it; returns the text of an error, None if it is done.
+
+    Only what goes wrong before the job begins, as in `gpus.take`, is raised.
 
     Args:
         function, job, folder: the job function, the job to do, and the job's folder as an absolute path.

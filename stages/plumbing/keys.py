@@ -1,7 +1,8 @@
 """What the report calls a key of params.yaml, and what the sources state of it; both stand where the key is defined.
 
 A source is named by its letters in stages/scales/laptop.yaml: C is Courtois et al. and CC their released code, K
-Kowsher et al., B the blog post and T the tutorial that it follows, D the draft section and V the paper that it follows.
+Kowsher et al., B the blog post on Hadamard attention and T the tutorial that it follows, D the draft section on
+attention over parameters and V the paper that it follows (Vaswani et al. 2017).
 """
 
 import inspect
@@ -144,4 +145,5 @@ def walk(kind: Any, values: Mapping[str, Any], above: str = "") -> Iterator[tupl
         elif said or not isinstance(value, dict):
             yield place, value, said
         else:
+            # the type of the section is that of the field or, in dict[NAME, RECORD], the second
             yield from walk(kind.model_fields[name].annotation if is_record else get_args(kind)[1], value, f"{place}.")

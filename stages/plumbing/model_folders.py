@@ -94,7 +94,7 @@ def card(
     results = [
         EvalResult(
             task_type=task,
-            dataset_type="own",
+            dataset_type="own",  # in place of a dataset's name on the hub
             dataset_name=data,
             dataset_config=part,  # results that differ in nothing else would be taken for those of one part
             metric_type=metric,
@@ -109,7 +109,7 @@ def card(
         library_name="transformers",
         pipeline_tag=task,
         tags=["bert", "attention", operator],
-        eval_results=results or None,
+        eval_results=results or None,  # an empty list would be written out
     )
     values = variant | {"title": title, "text": text, "task": task, "folder": folder.as_posix()}
     return str(ModelCard.from_template(data, template_str=CARD, **values))

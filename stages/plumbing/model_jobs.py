@@ -30,6 +30,10 @@ def run(
 
     Returns:
         What the stage's `main` returns: the second of what `outputs` returns; None for a part.
+
+    Raises:
+        RuntimeError, FileNotFoundError: as in `jobs.run`.
+        ValueError: as there; or an observation is not finite.
     """
     left = jobs.run(function, [run.job for run in plan], stage, workers, on_gpu=True)
     if not whole:

@@ -35,6 +35,8 @@ class Observation:
     value: scores as fractions in [-1, 1], but BLEU from 0 to 100; losses in nats per masked token, or per sub-word of a
     translation; times in seconds; parameters as counts; every other metric in the unit that its name or stage states.
     n: the number of examples (or masked tokens, or sub-words) behind the value.
+    protocol, task: the recipe of fine-tuning or translation, and its task.
+    pretraining_seed: of a model that translates, the seed of its training.
     condition: what was varied in addition to the seeds, such as `step=250`.
     evaluated_on: the column of the papers' tables (`mnli_m`, `mnli_mm`; otherwise the task's name).
     operator, size: names in params.yaml; a baseline has its own name as operator, and may have no size.
@@ -74,7 +76,7 @@ def write(path: Path, rows: Iterable[Observation]) -> None:
 
 
 def read(paths: Iterable[Path]) -> pd.DataFrame:
-    """Returns all rows of the given files, in order, as a frame of COLUMNS.
+    """Returns all rows of the given files, in order, as a frame of COLUMNS; what does not apply is NaN or NA.
 
     Raises:
         ValueError: a file is missing or has other columns; the message names it.

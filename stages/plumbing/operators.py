@@ -65,7 +65,7 @@ def described(users_file: Path | None = None) -> dict[str, Description]:
     return descriptions
 
 
-@read_once(1000)  # settings are checked, and variants looked up, again and again
+@read_once(1000)  # files, more than there are; settings are checked, and variants looked up, again and again
 def _classes(file: Path) -> dict[str, tuple[list[str], dict]]:
     """Returns for each class of a file, by name: the names of its base classes; its literals, and `file`, by name."""
     try:
@@ -85,7 +85,7 @@ def _literals(node: ast.ClassDef) -> dict:
     """The attributes of a class, by name, whose values are literals; methods and computed values are left out."""
     values = {}
     for statement in node.body:
-        match statement:
+        match statement:  # NAME = VALUE, NAME: TYPE = VALUE; `NAME: TYPE` alone has None in place of an expression
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.expr() as value):
                 pass
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
@@ -100,7 +100,7 @@ def _literals(node: ast.ClassDef) -> dict:
 
 
 def _inherited(label: str, classes: dict, below: tuple[str, ...] = ()) -> dict:
-    """Returns the literals of a class and its bases, by name; the class precedes its bases, a base those listed later.
+    """Returns the literals of class `label` and its bases, by name; a class hides its bases, a base those listed later.
 
     A class that `classes` (of all files, as `_classes` returns them) lacks, such as nn.Module, has no literals.
     below: the names of the classes that led here as to their base, from which a circle is seen.

@@ -28,11 +28,11 @@ from stages.plumbing import bars
 CONNECTION_SECONDS = 30  # to wait for a scheduler, and then for its first worker
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
-KILLED = (
+KILLED = (  # indented, as every error of a job is printed below the job's name
     "  its process was killed; run the same command again, with fewer `workers` or a smaller batch if memory ran out"
 )
 
-Outcome = tuple[str, Any]  # name of a job; what its call has returned, or the text of the error
+Outcome = tuple[str, Any]  # name of a job; what its call has returned, or the text of its worker's error
 
 
 def in_processes(
@@ -41,7 +41,7 @@ def in_processes(
     """Calls `call(*arguments)` for every job in one of several processes of this machine.
 
     When a process is killed, only the job that it was doing fails, and another process takes its place. All processes
-    end with this one.
+    end with this one, and are killed when `call` raises an error, which is raised again.
 
     Args:
         call: a function that can be imported.
@@ -145,6 +145,7 @@ def _prepare(number: int) -> None:
 
 
 def _end_with_parent() -> None:
+    """Waits in a thread for the end of the stage, and then ends this process in the midst of its job."""
     multiprocessing.parent_process().join()
     os._exit(1)
 
@@ -194,6 +195,7 @@ def on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) -> I
                 f"workers: some workers of {address} take several jobs at a time, whose random numbers would come from "
                 f"one generator; start them with one thread each: `{command}`"
             )
+        # pure: Dask would return the result of an equal call before, even where its files are gone
         futures = {client.submit(call, *arguments, pure=False): name for name, arguments in work}
         for future in as_completed(futures):
             error = future.exception()  # a job returns its own errors; this one is of the worker

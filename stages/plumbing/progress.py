@@ -40,6 +40,7 @@ class _Lock(yaml.CSafeLoader):
     """Reads a float such as 1e-08 as YAML 1.2, in which DVC writes it; to YAML 1.1 that is a text."""
 
 
+# the list: the characters that such a float may begin with
 _Lock.add_implicit_resolver(
     "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
 )
@@ -49,11 +50,12 @@ def finished(settings: Settings, *names: str) -> list[str]:
     """Returns those of the named commands (`pretraining@original-tiny`) that are finished, in the given order.
 
     dvc.lock has them with today's parameters, no other command has written an input since, and their outputs are there.
-    Edited code and original data do not count here; `dvc status` compares them as well, and takes its time.
+    Edited code, original data and an input that is a part of another's output do not count here; `dvc status` compares
+    them as well, and takes its time.
     """
     stages = yaml.load(LOCK.read_text(), _Lock)["stages"] if LOCK.exists() else {}
     written = {out["path"]: out["md5"] for stage in stages.values() for out in stage.get("outs", [])}
-    present = settings.model_dump(mode="json", exclude_unset=True)
+    present = settings.model_dump(mode="json", exclude_unset=True)  # as params.yaml has them: DVC knows no defaults
 
     def value(key: str) -> Any:  # of a key such as `data.root`; None where there is no such key
         section = present
@@ -130,7 +132,7 @@ def expected(commands: dict[str, Command], remaining: list[str]) -> dict[str, fl
         }
         for name, command in commands.items()
     )
-    ended = frame.dropna()
+    ended = frame.dropna()  # without those whose record has no time
     of_stage = ended.groupby("stage")[["expected", "taken"]].sum()
     of_kind = ended.groupby("planned")[["expected", "taken"]].sum().reindex([True, False], fill_value=0.0) + BELIEVED
     correction = frame["stage"].map(of_stage["taken"] / of_stage["expected"])
@@ -139,7 +141,7 @@ def expected(commands: dict[str, Command], remaining: list[str]) -> dict[str, fl
 
 
 def _plan() -> dict[str, float]:
-    """The planner's seconds by command; empty where it has left none for params.yaml as it is."""
+    """The planner's seconds by command; empty if it left none for params.yaml as it is. ValueError where damaged."""
     if not PLAN.exists():
         return {}
     try:
@@ -155,7 +157,7 @@ def write_plan(seconds: dict[str, float]) -> None:
 
 
 def duration(seconds: float) -> str:
-    """Formats seconds in the largest unit that they fill; with one decimal below 10 of it: `1.5 h`, `17 min`."""
-    units = (("years", 31_557_600), ("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
+    """Formats seconds in the largest unit that they fill, else in s; one decimal below 10 of it: `1.5 h`, `17 min`."""
+    units = (("years", 31_557_600), ("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))  # a year of 365.25 days
     unit, length = next(((unit, length) for unit, length in units if seconds >= length), units[-1])
     return f"{seconds / length:.{0 if seconds >= 10 * length else 1}f} {unit}"

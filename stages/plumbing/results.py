@@ -45,7 +45,7 @@ def write(folder: Path, name: str, settings: dict, result: dict) -> None:
 
 
 def read(folder: Path) -> dict | None:
-    """Returns the result of a job, after a check of all its files; None where the job is not finished.
+    """Returns the result of a job, after a check of it and of all files that it names; None for an unfinished job.
 
     Raises:
         ValueError: the result is damaged, or a file is damaged or missing; the message names the file.
@@ -67,7 +67,7 @@ def read(folder: Path) -> dict | None:
 
 
 def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
-    """Places what all jobs of a stage have left in data/results, from which other clones take it.
+    """Replaces what data/results has of a stage by what all its jobs have left; other clones take it from there.
 
     folders: for the folder of each job, the names of the files and folders in it that are left out, because another
     output of the stage has them.
@@ -103,7 +103,7 @@ def bring_back(folder: Path, places: dict[str, Path]) -> None:
 
 
 def _files(folder: Path) -> list[str]:
-    """The files that a job has left, next to its result, by relative name; none where the result is damaged."""
+    """The files that a job has left, next to its result, by relative name; none where that cannot be read."""
     try:
         return list(json.loads((folder / RESULT).read_bytes())["files"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -120,4 +120,5 @@ def _require_finite(value: object, place: str) -> None:
 
 
 def _digest(record: dict) -> str:
+    """The SHA-256 of a record, which is the same in whatever order its keys stand."""
     return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()

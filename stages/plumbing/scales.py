@@ -24,7 +24,7 @@ def names() -> list[str]:
 
 
 def read(scale: str) -> str:
-    """Returns the text of the whole params.yaml of a scale, with its comments."""
+    """Returns the text of the whole params.yaml of a scale, one of `names()`, with its comments."""
     lines, changed = ((FOLDER / f"{name}.yaml").read_text(encoding="utf-8").splitlines() for name in (COMPLETE, scale))
     if scale != COMPLETE:
         base, changes = (yaml.compose("\n".join(file), Loader=yaml.SafeLoader) for file in (lines, changed))
@@ -103,7 +103,7 @@ def write(scale: str, path: Path) -> str:
 
 
 def values(content: object, key: str = "") -> Iterator[tuple[str, object]]:
-    """Yields (key with the names of its sections, value) of every setting; a list is one value."""
+    """Yields (key with names of its sections, value) of every setting; a list is one value, an empty section none."""
     if isinstance(content, dict):
         for name, value in content.items():
             yield from values(value, f"{key}.{name}" if key else str(name))

@@ -1,7 +1,8 @@
 """The sections of params.yaml on data, analysis and report as frozen records, and the kinds of values in all sections.
 
 No record holds a default: every value stands in params.yaml with its unit and source. What a key does and what null
-means there, the comments in stages/scales/laptop.yaml say; `key` adds what the report needs (keys.py).
+means there, the comments in stages/scales/laptop.yaml say. `key` adds its name in the report and what each source has
+of it (keys.py): C (Courtois et al.), CC (their released code), K (Kowsher et al.), T and V (of translation).
 """
 
 from typing import Annotated, Any, Literal, TypeVar, get_args
@@ -12,8 +13,8 @@ from stages.plumbing.keys import OPEN, Stated, contains, covers, equal, key
 
 Task = Literal["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]
 QuestionSet = Literal["squad1", "squad2", "triviaqa"]
-QuestionTask = Literal["squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa"]
-Protocol = Literal["courtois2024", "kowsher2025"]
+QuestionTask = Literal["squad1", "squad2", "squad1_triviaqa", "squad2_triviaqa"]  # _triviaqa: after training on that
+Protocol = Literal["courtois2024", "kowsher2025"]  # recipes of fine-tuning
 GLUE = ["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]  # the tasks of both papers
 
 
@@ -33,16 +34,17 @@ def _listed(values: object) -> object:
 
 
 T = TypeVar("T")
+# Records are strict, and would take no list of YAML for a tuple; the validators of these two make one of it
 Several = Annotated[tuple[T, ...], BeforeValidator(_listed)]
 Pair = Annotated[tuple[T, T], BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]  # stands in file and stage names
 Count = Annotated[int, Field(ge=1, le=10**12)]  # more of anything is a slip of the keyboard
-Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]  # one word of NumPy's SeedSequence, which joins it with others
 Share = Annotated[float, Field(ge=0, lt=1)]
 Rate = Annotated[float, Field(gt=0)]
 Level = Annotated[float, Field(ge=0, le=1000)]  # of noise; nothing is left of a text or a vector far below
-Batch = Annotated[int, Field(ge=1, le=1_000_000)]  # examples whose ids fit into the memory of any machine
-Script = Annotated[str, Field(pattern=r"^\w[\w./-]*\.py$")]  # a Python file below this folder
+Batch = Annotated[int, Field(ge=1, le=1_000_000)]  # in examples, sequences or pairs; more is a slip, too
+Script = Annotated[str, Field(pattern=r"^\w[\w./-]*\.py$")]  # relative path of a Python file
 Scheduler = Annotated[str, Field(pattern=r"^(tcp|tls|ucx)://\S+:\d+$")]  # address of a Dask scheduler
 
 
@@ -58,7 +60,7 @@ def every(names: Any) -> AfterValidator:
 
 
 class Record(BaseModel):
-    """A section of params.yaml; an unknown key, a value of another type, NaN and infinity are refused."""
+    """A section of params.yaml; refuses an unknown key, NaN, infinity, and another type but an integer for a float."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -114,12 +116,12 @@ class Corpus(Record):
     hub: Several[CorpusHub] = key(
         "Corpus on the hub",
         only={"data.source": "hub"},
-        C=Stated(  # either of the two, which hold the same corpus
+        C=Stated(  # one of the two or both: they hold the same corpus
             "pretraining_data.corpus.dataset_name",
             ["mcrts/OSCAR-2301_en_30M", "oscar-corpus/OSCAR-2301"],
             lambda hubs, expected: {hub["repository"] for hub in hubs} <= {*expected},
         ),
-        K=Stated(  # both, in any order and at any revision
+        K=Stated(  # both, in any order, configuration and revision
             "pretraining_data.corpora",
             ["rojagtap/bookcorpus", "wikimedia/wikipedia"],
             lambda hubs, expected: equal([hub["repository"] for hub in hubs], expected),
@@ -127,7 +129,7 @@ class Corpus(Record):
     )
 
 
-class HarmfulPerplexity(Record):  # a document is kept whose perplexity lies strictly between the two
+class HarmfulPerplexity(Record):  # by a model of harmful text; kept are documents strictly between the two
     above: Annotated[float, Field(ge=0)] = key(
         "Perplexity kept above", rule="harmful_pp", C=Stated("pretraining_data.filters.harmful_perplexity.read_as", 5.0)
     )
@@ -223,7 +225,7 @@ class Tasks(Record):
     questions: Questions
 
 
-Margin = Literal[
+Margin = Literal[  # what has a margin of equivalence: scores by column of the papers' tables, and the loss
     "glue_score", "mrpc", "cola", "mnli_m", "mnli_mm", "qqp", "rte", "stsb", "qnli", "sst2", "squad", "validation_loss",
 ]  # fmt: skip
 

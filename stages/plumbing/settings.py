@@ -48,7 +48,11 @@ REFERENCE = "original"  # the operator that all others are compared with
 
 
 class Settings(Record):
-    """All of params.yaml. A stage reads only the sections that dvc.yaml lists for it (a test holds it to that)."""
+    """All of params.yaml. A stage reads only the sections that dvc.yaml lists for it (a test holds it to that).
+
+    What a key does, the comments in stages/scales/laptop.yaml say. `key` adds its name in the report and, as C and K,
+    what Courtois et al. and Kowsher et al. have of it (keys.py).
+    """
 
     scale: Name = key("Name of these settings")
     operators: Several[Name] = key(
@@ -104,7 +108,7 @@ class Settings(Record):
 
     @model_validator(mode="after")
     def _parts_fit(self):
-        """Checks what one section says against another: names, and lengths and steps that a limit elsewhere bounds."""
+        """Checks one section against another: names, limits of lengths and steps, nulls where data are generated."""
         if REFERENCE not in self.operators:
             raise ValueError(f"operators: every comparison is made against `{REFERENCE}`; add it to the list")
         protocols = [("protocols", name) for name in self.protocols]
@@ -129,6 +133,7 @@ class Settings(Record):
                 f"pretraining.sequence_length_warmup.length: {warmup.length} does not divide "
                 f"tokenization.sequence_length: {longest}; every sequence is cut into blocks of that length"
             )
+        # where `epochs` stand in place of `steps`, how many steps they are is not known yet
         late = [step for step in self.convergence.steps if step > (self.pretraining.steps or step)]
         if late:
             raise ValueError(f"convergence.steps: {late[0]} exceeds pretraining.steps: {self.pretraining.steps}")
@@ -145,7 +150,7 @@ class Settings(Record):
             for task in getattr(self, section).tasks:
                 require_listed(task, f"{section}.tasks", self.tasks.names, "tasks.names")
         for task in self.question_answering.tasks:
-            for name in task.split("_"):
+            for name in task.split("_"):  # squad1_triviaqa needs both sets
                 key = f"question_answering.tasks: {task}"
                 require_listed(name, key, self.tasks.questions.names, "tasks.questions.names")
         return self
@@ -191,10 +196,11 @@ class Settings(Record):
 
 
 def load_settings(path: Path = PATH) -> Settings:
-    """Reads and checks the whole file.
+    """Reads and checks a whole params.yaml.
 
     Raises:
-        ValueError: the file is missing, no YAML, or has mistakes; the message has a line for each mistake.
+        ValueError: the file is missing, no YAML, or has mistakes; the message has a line for each mistake found, and a
+            check of several keys against each other, made only where these are right, finds one at a time.
     """
     try:
         content = read_yaml(path)
@@ -208,12 +214,12 @@ def load_settings(path: Path = PATH) -> Settings:
 
 
 def _keys(record: type[Record]) -> set[str]:
-    """The keys of a class of records and of all classes derived from it; for Record, all keys of params.yaml."""
+    """The keys of a class of records and its loaded subclasses; for Record, every key of params.yaml is among them."""
     return {*record.model_fields}.union(*map(_keys, record.__subclasses__()))
 
 
 def _problem(details: dict) -> str:
-    """Words one of pydantic's errors as a line: the key, what was given, what is allowed, and perhaps a hint."""
+    """Words an error of pydantic's list `errors` as a line: key, what was given, what is allowed, perhaps a hint."""
     # pydantic marks a mistake in the name of a map's entry, not in its value, by `[key]` after the name
     key = ".".join(str(part) for part in details["loc"] if part != "[key]") or "the file"
     match details["type"]:
@@ -223,9 +229,10 @@ def _problem(details: dict) -> str:
         case "missing":
             return f"  {key}: missing; stages/scales/laptop.yaml shows every key"
         case "value_error":
+            # a check of several keys is given their section, and names itself what is wrong there
             given = "" if isinstance(details["input"], dict) else f" (given: {details['input']!r})"
             return f"  {key}: {details['ctx']['error']}{given}"
-        case "tuple_type":
+        case "tuple_type":  # lists become tuples before pydantic sees them (sections.py)
             return f"  {key}: given {details['input']!r}; input should be a list, as in [{details['input']}]"
     hint = ""
     if details["type"] == "literal_error":

@@ -1,7 +1,8 @@
 """The sections of params.yaml on BERT models and their training, as frozen records.
 
 No record but `Variant` holds a default: every value stands in params.yaml with its unit and source. `inherited`
-describes the fields of a record that have no Key of their own (keys.py).
+describes the fields of a record that have no Key of their own (keys.py). What a key does, the comments in
+stages/scales/laptop.yaml say. C, CC and K are Courtois et al., their released code and Kowsher et al.
 """
 
 from typing import Annotated, ClassVar, Literal
@@ -22,8 +23,8 @@ from stages.plumbing.sections import (
     Share,
 )
 
-# What these operators take from the width of the feed-forward network, as multiples of hidden. The largest comes first,
-# so that an error names the strictest demand.
+# These operators take width from the feed-forward network, which must be at least so many times hidden + 1 wide. The
+# largest comes first, so that an error names the strictest demand.
 EXCEEDS = {"over_parameters_wide": 2, "over_parameters": 1, "original_narrow": 1}
 
 
@@ -76,7 +77,8 @@ STATED_SIZES = {
 class Variant(Record):
     """An operator with settings of its own; a setting that is left out, or null, is as the operator's source has it.
 
-    OperatorConfig explains each setting. Which of them an operator takes, `starts` and `scores_alone` of its class say.
+    start: how its weights are initialised, one of `starts` of its class. score_spread: standard deviation of its scores
+    before training. score_rate: learning rate of `scores_alone` of its class, as a multiple of that of all others.
     """
 
     operator: Name
@@ -169,7 +171,7 @@ class Pretraining(Training):
 
     @model_validator(mode="after")
     def _warmup_ends(self):
-        if self.steps is not None:
+        if self.steps is not None:  # those of epochs are counted when the corpus is there
             require_steps_after_warmup(self.warmup_steps, self.steps)
         return self
 
@@ -228,7 +230,10 @@ class QuestionAnswering(Finetuning):
 
     @model_validator(mode="after")
     def _windows_leave_nothing_out(self):
-        """Checks that no token of a context lies between two windows, even with the longest question."""
+        """Checks that no token of a context lies between two windows, which begin `stride` tokens apart.
+
+        The longest question, of `question_length` tokens, leaves them the least room.
+        """
         room = self.maximum_length - self.question_length - 3  # [CLS] and two [SEP]
         if self.stride > room:
             raise ValueError(

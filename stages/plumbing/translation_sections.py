@@ -1,6 +1,8 @@
 """The section of params.yaml on translation and the sequence tasks, as frozen records; none holds a default.
 
-`inherited` describes the fields of a record that have no Key of their own (keys.py).
+`inherited` describes the fields of a record that have no Key of their own (keys.py). What a key does, the comments in
+stages/scales/laptop.yaml say. B is the blog post, T the tutorial that it follows, D the draft section, and V the paper
+that it follows.
 """
 
 from typing import Annotated, ClassVar, Literal
@@ -19,7 +21,7 @@ class Layers(Sized):
     operators: Several[Name]
     seeds: Several[Seed]
     hidden: Annotated[Count, Field(ge=2, multiple_of=2)]  # channels are pairs of sine and cosine
-    positions: Annotated[Count, Field(ge=4)]
+    positions: Annotated[Count, Field(ge=4)]  # fewer leave hardly anything to predict
     dropout: Share
     batch_size: Batch
     warmup_steps: Count
@@ -107,7 +109,7 @@ class SequenceTasks(Layers):
 
     @model_validator(mode="after")
     def _a_key_for_every_position(self):
-        if self.positions > 17:
+        if self.positions > 17:  # the last position asks for a key of another, and every other has its own
             raise ValueError(f"positions: {self.positions}; the 16 keys of the copying task fill 17 at most")
         return self
 

@@ -45,13 +45,14 @@ def train(run: PretrainingRun, tokens: Path, folder: Path, live: Path) -> dict:
     Returns:
         seconds: of training, evaluations included, also before an interruption. log: one entry per evaluation, with the
         keys step (updates done), training_loss (mean since the last evaluation) and validation_loss in nats per masked
-        token, masked_tokens (of the validation), learning_rate (without a variant's `score_rate`), gradient_norm,
+        token, masked_tokens (of the validation), learning_rate (before a variant multiplies it), gradient_norm,
         tokens_per_second, model_flop_utilisation (share of the peak of matrix products, measured at the start of the
-        job while other jobs may use the device, too), and probes (as probes.py names them; empty where
-        `pretraining.probes` is false). Of several processes, only the first returns the true training_loss.
+        job while other jobs may use the device, too), both without evaluations, and probes (as probes.py names them;
+        empty where `pretraining.probes` is false). Of several processes, only the first returns the true training_loss.
 
     Raises:
-        ValueError: the run diverges, it ends before a step of `run.leaves`, or the checkpoint is of other settings.
+        ValueError: the run diverges, it ends before a step of `run.leaves`, a batch has no masked token, or the
+            checkpoint is of other settings.
     """
     distributed.join()
     corpus, path = Corpus.of(tokens), folder / CHECKPOINT
@@ -65,6 +66,7 @@ def train(run: PretrainingRun, tokens: Path, folder: Path, live: Path) -> dict:
         checkpoints.clear(folder)
     progress = {"step": 0, "log": [], "seconds": 0.0, "since_evaluation": [0.0, 0]}
     if path.exists():
+        # None of a damaged file: the run begins anew
         progress = checkpoints.load(path, trainer.model, trainer.adamw, trainer.settings) or progress
     distributed.require_equal(progress["step"], f"{path}: the step of the checkpoint")
     missing = {step: place for step, place in places.items() if step <= progress["step"] and not place.exists()}
@@ -89,9 +91,9 @@ def _save(model, place: Path | None) -> None:
 def _train(trainer: Trainer, progress: dict, places: dict[int, Path], live: Path) -> None:
     """Trains from `progress["step"]` to the end, and keeps `progress`, which `train` makes, up to date.
 
-    At the recipe's intervals it evaluates, which adds an entry to the log and to the table `live`, and saves the state
-    in the checkpoint. After the steps in `places` it saves the model there. progress["since_evaluation"] is the sum of
-    losses in nats and the number of masked tokens since the last evaluation.
+    At the recipe's intervals, and at the end, it evaluates, which adds an entry to the log and to the table `live`, and
+    saves the state in the checkpoint. After the steps in `places` it saves the model there.
+    progress["since_evaluation"] is the sum of losses in nats and the number of masked tokens since the last evaluation.
     """
     run, model, steps, corpus = trainer.run, trainer.model, trainer.steps, trainer.corpus
     recipe, longest = run.training, corpus.train.sequence_length
@@ -115,7 +117,7 @@ def _train(trainer: Trainer, progress: dict, places: dict[int, Path], live: Path
                 "learning_rate": rate,
                 "gradient_norm": norm,
             }
-            entry |= pace.measure() | validate(model, corpus, recipe)
+            entry |= pace.measure() | validate(model, corpus, recipe)  # in this order: the pace is that of training
             if infinite := [f"{key} is {value}" for key, value in entry.items() if not math.isfinite(value)]:
                 raise ValueError(
                     f"pre-training {run.name}, step {done}: {', '.join(infinite)}: the run has diverged; lower the rate"
@@ -134,7 +136,7 @@ def _train(trainer: Trainer, progress: dict, places: dict[int, Path], live: Path
 
 
 def show_curves(table: Path, run: PretrainingRun, log: list[dict], last: bool) -> None:
-    """Writes the log of a run as a CSV file and, every JOIN_SECONDS at most, the logs of all runs as one table.
+    """Writes the log of a run as a CSV file and, at most once in JOIN_SECONDS, the logs of all runs as one table.
 
     Args:
         table: of all runs; the folder of the same name without `.csv` has the files of the runs.

@@ -31,9 +31,11 @@ class Probes:
 
         Returns:
             score_spread: the standard deviation over keys of a token's scores on other tokens, before the softmax.
-            attention_entropy, self_weight: as `stages.attention.probes.of_weights` defines them.
-            movement_NAME, for every parameter NAME of the operator but biases: |W - W_0| / |W_0| (Frobenius), with W_0
-                its initial value, as a mean over layers. A parameter that is 0 at first has none.
+            attention_entropy: of a token's weights over keys, as a share of that of uniform weights, in [0, 1].
+            self_weight: the weight of a token on itself, in [0, 1].
+            movement_NAME, for every parameter NAME of the operator but biases, such as `query` or `S`:
+                |W - W_0| / |W_0| (Frobenius), with W_0 its initial value, as a mean over layers. One that is 0 at first
+                has none.
         """
         model.eval()
         modules = operators_of(model)
@@ -45,15 +47,16 @@ class Probes:
         for name, weight in _weights(model):
             initial = self._initial[name].to(weight.device)
             if initial.norm():
-                key = f"movement_{name.removesuffix('.weight').rpartition('.')[2]}"
+                key = f"movement_{name.removesuffix('.weight').rpartition('.')[2]}"  # 0.query.weight: movement_query
                 movements.setdefault(key, []).append(((weight - initial).norm() / initial.norm()).item())
         return values | {name: sum(layers) / len(layers) for name, layers in movements.items()}
 
 
 def of_scores(A: Tensor) -> dict[str, float]:
-    """Returns score_spread and the two of `of_weights` for scores A [batch or 1, heads, n, n] before the softmax.
+    """Returns score_spread, attention_entropy and self_weight, as `measure` does, of scores A before the softmax.
 
-    The sequences have no padding. Scores of a token on itself do not enter the spread, but enter the weights.
+    A: [batch, heads, n, n], 1 in place of batch where the scores do not depend on the input; n > 2, without padding.
+    Scores of a token on itself do not enter the spread, but enter the weights.
     """
     n = A.shape[-1]
     others = A.float()[..., ~torch.eye(n, dtype=torch.bool, device=A.device)].unflatten(-1, (n, n - 1))

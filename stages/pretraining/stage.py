@@ -42,7 +42,7 @@ def pretrain(run: PretrainingRun, folder: Path) -> dict:
 
 
 def rows(run: PretrainingRun, log: list[dict]) -> list[Observation]:
-    """Returns the log of one run, as `loop.train` has it, as one observation per evaluation and loss or probe."""
+    """Returns an observation of every loss and probe of every evaluation, an entry each of the log of `loop.train`."""
     return [
         Observation(
             stage="pretraining",
@@ -101,15 +101,16 @@ def publish(run: PretrainingRun, log: list[dict], source: Path, step: int, outpu
     before = [entry for entry in log if entry["step"] <= step]  # none for the initial weights, which are not evaluated
     measured = {
         ("held-out documents", f"after {last['step']} steps", "validation_loss"): last["validation_loss"]
-        for last in before[-1:]
+        for last in before[-1:]  # one entry or none
     }
     title = f"BERT with {run.operator} attention"
     text = card(final, title, text, run.operator, run.variant, "fill-mask", measured)
-    shutil.copytree(source, output, copy_function=place)
+    shutil.copytree(source, output, copy_function=place)  # hard links, where possible
     complete(output, TOKENIZER, run.model.positions, text)
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
+    """Does the jobs of an operator and a size, None for all; returns what the record is to hold, or None."""
     runs = planned(settings, settings.pretrained(operator, size))
     results = jobs.run(pretrain, [run.job for run in runs], "pretraining", settings.workers, on_gpu=True, shared=True)
     done = list(zip(runs, results, strict=True))

@@ -2,7 +2,8 @@
 
 BERT's way (Devlin et al. 2018, sections 4.2 and 4.3): one Linear layer scores every token as the first and as the last
 of the answer; the loss is the mean of both cross-entropies, with [CLS] as the target where a window holds no answer.
-Batches hold windows of like length; all weights are trained, and the model after the last epoch counts.
+Batches hold windows of like length; all weights are trained, and the model after the last epoch counts. A table of
+questions is a Parquet file with the columns that `windows.encode` lists.
 """
 
 import time
@@ -34,6 +35,9 @@ def train(run: TunedRun, tokenizer: Path, train: Path, kept: Path | None = None)
 
     Returns:
         The trained OperatorBertForQuestionAnswering, and the seconds of training, without loading and tokenising.
+
+    Raises:
+        ValueError: the training diverges.
     """
     model = loaded(OperatorBertForQuestionAnswering, run)
     windows = _encode(train, tokenizer, run.training)
@@ -60,6 +64,9 @@ def answer(model, table: Path, tokenizer: Path, recipe: QuestionAnswering, unans
         tokenizer: the file of the tokenizer.
         recipe: gives the lengths of windows, questions and answers, the stride, the precision and `null_threshold`.
         unanswerable: whether a question may be left unanswered.
+
+    Raises:
+        ValueError: a score of the model is not finite.
     """
     windows = _encode(table, tokenizer, recipe)
     threshold = recipe.null_threshold if unanswerable else None
@@ -77,15 +84,15 @@ def chosen_answers(contexts: pd.Series, windows: Windows, best: np.ndarray, null
         contexts: the context of every question, in the order in which `windows.questions` numbers them.
         windows, best: the windows of all these questions, and what `score` gives for them.
         null_threshold: a question is left unanswered where the score for no answer is higher than that of its span by
-            more than this. The score for no answer is that of [CLS], the lowest of the question's windows. None: every
-            question must be answered.
+            more than this. The score for no answer is that of [CLS], the lowest of the question's windows, as in the
+            code of BERT. None: every question must be answered.
 
     Returns:
         One text for every question. It is empty where the question is left unanswered, and, whatever the threshold,
         where no window of the question holds a token of the context.
     """
     answers = []
-    borders = np.searchsorted(windows.questions, np.arange(len(contexts) + 1))
+    borders = np.searchsorted(windows.questions, np.arange(len(contexts) + 1))  # a question's first window, and its end
     for context, start, end in zip(contexts, borders, borders[1:], strict=False):
         window = start + int(np.argmax(best["score"][start:end]))
         nothing = best["null"][start:end].min() - best["score"][window]
@@ -101,7 +108,7 @@ def score(model, windows: Windows, answer_length: int, precision: str) -> np.nda
     """Finds the best span of every window: the one that the model scores highest as an answer.
 
     Args:
-        model: a model that `train` has trained.
+        model: a model that `train` has trained; it is left in evaluation mode.
         windows: the windows to look at.
         answer_length: the greatest number of tokens that a span may have.
         precision: float32 or bfloat16.
@@ -110,6 +117,9 @@ def score(model, windows: Windows, answer_length: int, precision: str) -> np.nda
         A structured array [windows]. score: the logits of the span's first and last token, added; minus infinity where
         the window holds no token of the context. first, last: these tokens, counted from the first token of the context
         in the window; meaningless where the score is minus infinity. null: the same sum for [CLS], that is, no answer.
+
+    Raises:
+        ValueError: a score of the model is not finite.
     """
     model.eval()
     best = np.empty(len(windows), dtype=[("score", "f4"), ("first", "i4"), ("last", "i4"), ("null", "f4")])
@@ -130,17 +140,18 @@ def best_span(
     All spans are looked at, not only those between the tokens that score highest as the first and as the last.
 
     Args:
-        starts, ends: [b, n], the score of every token as the first of a span, and as the last of one.
+        starts, ends: [b, n] on the CPU, the score of every token as the first of a span, and as the last of one.
         allowed: [b, n] booleans, the tokens that may be the first or the last.
         longest: the greatest number of tokens that a span may have.
 
     Returns:
-        Three tensors [b]: the sum of the two scores of the best span, its first token and its last token. The sum is
-        minus infinity, and the tokens mean nothing, where no token is allowed.
+        Three tensors [b] on the CPU: the sum of the two scores of the best span, its first token and its last token. Of
+        equal spans it is the shortest, then the first. Where no token is allowed, the sum is minus infinity, and the
+        tokens mean nothing.
     """
     n = starts.shape[1]
     starts, ends = (scores.masked_fill(~allowed, -torch.inf) for scores in (starts, ends))
-    values = torch.full((starts.shape[0], min(longest, n), n), -torch.inf)
+    values = torch.full((starts.shape[0], min(longest, n), n), -torch.inf)  # [b, k, i]: the span from i to i + k
     for further in range(values.shape[1]):
         values[:, further, : n - further] = starts[:, : n - further] + ends[:, further:]
     value, place = values.flatten(1).max(1)
@@ -165,7 +176,7 @@ def _logits(model, windows: Windows, indices: np.ndarray, precision: str) -> tup
     with autocast(precision):
         output = model(ids, attention_mask=mask, token_type_ids=types)
     logits = [output.start_logits, output.end_logits]
-    for scores in () if model.training else logits:
+    for scores in () if model.training else logits:  # in training, the gradients are checked
         require_finite(scores, f"window {indices[0]}, or another of its batch")
     logits = [scores.float().masked_fill(mask == 0, -torch.inf) for scores in logits]
     return (*logits, context) if model.training else (*(scores.cpu() for scores in logits), context)

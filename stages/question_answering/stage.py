@@ -24,35 +24,40 @@ from stages.plumbing.settings import Settings
 from stages.plumbing.training_sections import QuestionAnswering
 
 STAGE = "question_answering"
-PROTOCOL = "kowsher2025"
-BEFORE = "triviaqa"
+PROTOCOL = "kowsher2025"  # of every observation, as Kowsher et al. alone test on SQuAD
+BEFORE = "triviaqa"  # the set of questions that some models are trained on before SQuAD
 APART = {"tasks", "seeds"}  # of the recipe: they say which runs there are, and decide the result of none
 ANSWERING = {"answer_length", "null_threshold"}  # of the recipe: they decide answers, and not the training
 
 
 class AnsweringRun(TunedRun):
-    """A run on one set of questions. set: its folder below data/tasks (squad1, squad2 or triviaqa)."""
+    """A run on one set of questions.
+
+    set: its folder below data/tasks (squad1, squad2 or triviaqa). training: the recipe, which has been validated with
+    the rest of params.yaml. The other fields are those of TunedRun and ModelRun (classification/runs.py).
+    """
 
     set: str
     training: SkipValidation[QuestionAnswering]
 
     @property
     def content(self) -> dict[str, Any]:
-        """What decides the result, as JSON; a run on TriviaQA answers nothing, so ANSWERING is no part of it."""
+        """What decides the result, as JSON: no `beside`, and for TriviaQA, which is not answered, no ANSWERING."""
         apart = APART | ANSWERING if self.set == BEFORE else APART
         return self.model_dump(mode="json", exclude=self.beside | {"training": apart})
 
     @property
     def job(self) -> jobs.Job:
+        """The run as a job of `finetune`, whose result depends on the weights, the questions and the tokenizer, too."""
         return jobs.Job(self.name, self, (Path(self.weights), TASK_FOLDER / self.set, TOKENIZER))
 
 
 def finetune(run: AnsweringRun, folder: Path) -> dict:
     """Job: trains one model on one set of questions from one seed.
 
-    Leaves in `folder`, the job's own, answers.json: a list of the predicted answers to the validation questions, an
-    empty text where there is none. A run on TriviaQA, which is not scored, leaves the folder `model` instead. Returns
-    {"seconds": those of training}. The import, which loads torch, is left to the worker.
+    Leaves in `folder`, the job's own, answers.json: a list of the predicted answers to the validation questions, in
+    their order, an empty text where there is none. A run on TriviaQA, which is not scored, leaves the folder `model`
+    instead. Returns {"seconds": those of training}. The import, which loads torch, is left to the worker.
     """
     from stages.question_answering.spans import answer, train
 
@@ -66,7 +71,7 @@ def finetune(run: AnsweringRun, folder: Path) -> dict:
 
 
 def first_steps(settings: Settings, models: list[tuple[str, str]]) -> list[AnsweringRun]:
-    """Plans one run on TriviaQA, if any task starts from it, for every (operator, size), pre-training seed and seed."""
+    """Plans one run on TriviaQA for every (operator, size), pre-training seed and seed, if a task's name ends in it."""
     section = settings.question_answering
     if not any(task.endswith(BEFORE) for task in section.tasks):
         return []
@@ -106,7 +111,7 @@ def _run(
 
 
 def outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Writes the predicted answers of every operator and size.
+    """Writes the predicted answers of every operator and size, a row for each answer.
 
     done: every run with the folder and the result of its job, those on TriviaQA first, then model by model. Returns
     exact match and F1 of every run on SQuAD, and for the record the sum of the seconds of training, TriviaQA included.
@@ -130,6 +135,7 @@ def outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observati
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
+    """Does the jobs of an operator and a size, None for all; returns what the record is to hold, None for a part."""
     models = settings.pretrained(operator, size)
     first = first_steps(settings, models)
     before = jobs.run(finetune, [run.job for run in first], STAGE, settings.workers, on_gpu=True) if first else []

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 
 from stages.plumbing.files import read_once
 
-STEP = 8  # tokens, to whose multiples batches are padded: few lengths, for the library keeps what it compiles for each
+STEP = 8  # tokens, to whose multiples batches are padded: few lengths, for PyTorch keeps what it compiles for each
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class Windows:
         return max(self.lengths)
 
 
-@read_once(4)
+@read_once(4)  # tables, those that were read last
 def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: int, stride: int) -> Windows:
     """Reads a table of questions and tokenises it; callers share the result.
 
     Args:
-        table: the file, with columns context, question, answers (the list of right answers, empty for an unanswerable
-            question) and starts (the list of the characters at which these begin in the context).
+        table: the Parquet file, with columns context, question, answers (the list of right answers, empty for an
+            unanswerable question) and starts (the list of the characters at which these begin in the context).
         tokenizer: the file of the tokenizer.
         maximum_length: tokens of a window at most, [CLS] and both [SEP] among them.
         question_length: tokens to which longer questions are cut.
@@ -116,8 +116,8 @@ def token_span(places: np.ndarray, start: int, end: int) -> tuple[int, int] | No
         The first and the last of these tokens; None where there is none, as for white space and for signs that the
         tokenizer leaves out.
     """
-    first = int(np.searchsorted(places[:, 1], start, side="right"))
-    last = int(np.searchsorted(places[:, 0], end, side="left")) - 1
+    first = int(np.searchsorted(places[:, 1], start, side="right"))  # the first that ends after `start`
+    last = int(np.searchsorted(places[:, 0], end, side="left")) - 1  # the last that begins before `end`
     return (first, last) if first <= last else None
 
 
@@ -125,8 +125,9 @@ def padded(windows: Windows, indices: np.ndarray) -> tuple[torch.Tensor, ...]:
     """Pads the windows at `indices` to one length n.
 
     That is the length of the longest of them, rounded up to a multiple of STEP, but never more than the longest window
-    of all. Returns four tensors [len(indices), n], 0 or False at padding: the token ids; the token types, 1 from the
-    context on; 1 for every token of the window; and booleans, True for the tokens of the context.
+    of all, which the model has positions for. Returns four tensors [len(indices), n], 0 or False at padding: the token
+    ids; the token types, 1 from the context on; 1 for every token of the window; and booleans, True for the tokens of
+    the context.
     """
     length = min(-(-max(len(windows.ids[i]) for i in indices) // STEP) * STEP, windows.longest)
     ids, types, mask, context = np.zeros((4, len(indices), length), dtype=np.int64)

@@ -1,9 +1,9 @@
 """The ledger of filtering, which accounts for every document and byte.
 
-A row is (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes). Fates: `in` = `kept`
-+ `not_selected` + `malformed` + `dropped`, in documents and bytes, for each shard and for the shard `total`.
-A dropped document counts in `documents` under the first reason that applies to it, in `all_documents` under
-every one.
+A row is (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes). Fates: `in` = `kept` (selected)
++ `not_selected` (sound, but beyond the limit on documents) + `malformed` + `dropped`, in documents and bytes, for each
+shard and for the shard `total`. Only `dropped` has a rule and its reason. A dropped document counts in `documents`
+under the first reason that applies to it, in `all_documents` under every one; so do its bytes. Elsewhere the two agree.
 """
 
 from pathlib import Path
@@ -16,14 +16,14 @@ COLUMNS = ["shard", "fate", "rule", "reason", *COUNTS]
 
 
 def with_total(rows: list[tuple]) -> pd.DataFrame:
-    """Makes a ledger of rows (COLUMNS) and, after them, their sums over shards as rows of the shard `total`."""
+    """Makes a ledger of rows (in the order of COLUMNS) and, after them, their sums over shards, as shard TOTAL."""
     ledger = pd.DataFrame(rows, columns=COLUMNS)
     total = ledger.groupby(["fate", "rule", "reason"], sort=False, as_index=False)[COUNTS].sum()
     return pd.concat([ledger, total.assign(shard=TOTAL)[COLUMNS]], ignore_index=True)
 
 
 def read_ledger(path: Path) -> pd.DataFrame:
-    """Reads a ledger; no rule or reason is the empty text. ValueError when the file is missing or not a ledger."""
+    """Reads a ledger; a row without a rule has empty texts. ValueError when the file is missing or not a ledger."""
     if not path.exists():
         raise ValueError(f"{path}: no such file; run `dvc repro filtering` to make it")
     ledger = pd.read_csv(path, keep_default_na=False) if path.stat().st_size else pd.DataFrame()

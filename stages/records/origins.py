@@ -25,9 +25,10 @@ def write(folder: Path, origins: dict[str, list[Origin]]) -> None:
 
 
 def read(folder: Path) -> dict[str, list[Origin]]:
-    """Reads what `write` has left in a folder of shards: origins by shard; an empty dictionary if there is no table."""
+    """Reads what `write` has left in a folder of shards: its `origins`, by shard; {} if there is no table."""
     if not (folder / NAME).exists():
         return {}
+    # a file may be called NA
     table = pd.read_csv(folder / NAME, dtype={"shard": str, "file": str}, keep_default_na=False)
     return {
         shard: list(rows[COLUMNS[1:]].itertuples(index=False, name=None))
@@ -36,9 +37,9 @@ def read(folder: Path) -> dict[str, list[Origin]]:
 
 
 def locate(line: int, origins: list[Origin]) -> tuple[str, int] | None:
-    """Finds where a line of a shard comes from: (file, source_line), or None where it is not known.
+    """Finds where a line of a shard comes from: (file, source_line), or None where no origin is at or before it.
 
-    line: its number, from 1. origins: those of the shard.
+    line: its number, from 1. origins: those of the shard, in the order of lines.
     """
     place = bisect_right(origins, line, key=lambda origin: origin[0])
     if not place:

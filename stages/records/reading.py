@@ -3,7 +3,7 @@
 Compression follows from the last suffix: .zst (windows up to 2 GiB, as `zstd --long=31` writes them; several
 frames), .gz, or none. A file that ends too early or cannot be decompressed is an error that names it: no
 document may be lost because a download stopped. Memory: twice the longest line, BLOCK and the file's window,
-whatever the file's size and however far it expands.
+whatever the file's size and however far it expands. A shard is one file of a corpus, with a document in each line.
 """
 
 import gzip
@@ -29,7 +29,8 @@ REMEDY = "fetch the file again, or take it out of the list of inputs"
 def lines(path: Path) -> Iterator[bytes]:
     """Yields lines without their line feed, otherwise byte for byte. A byte order mark belongs to no line.
 
-    ValueError when the file is truncated or corrupt; FileNotFoundError when it is not there.
+    An empty file has no lines, and no empty line follows a last line feed. ValueError when the file is truncated or
+    corrupt; FileNotFoundError when it is not there.
     """
     for block in line_blocks(path):
         yield from block.split(b"\n")
@@ -42,7 +43,7 @@ def texts(path: Path) -> Iterator[str]:
             text = line.decode()
         except UnicodeDecodeError as error:
             raise ValueError(f"{path}, line {number}: not UTF-8 ({error.reason}); convert the file to UTF-8") from None
-        if "\0" in text:  # as UTF-16 has at every other place
+        if "\0" in text:  # UTF-16 has it at every other place of Latin text
             raise ValueError(f"{path}, line {number}: a NUL character, so not UTF-8; convert the file to UTF-8")
         yield text.removesuffix("\r")
 
@@ -51,10 +52,10 @@ def places(path: Path, header: list[str], names: Iterable[str], remedy: str) -> 
     """Finds columns of a table whose first line names them.
 
     Args:
-        path: the table, for the message of an error.
+        path: of the table, for the message of an error.
         header: the names of all its columns, in order.
         names: the names of the columns that are looked for.
-        remedy: what to do where one is missing, for that message.
+        remedy: what to do where one is missing, for the message.
 
     Returns:
         The place of each one of `names` in `header`, from 0.
@@ -81,7 +82,7 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
     size = 0
     for piece in blocks(path):
         size += len(piece)
-        cut = piece.rfind(b"\n") if size >= BLOCK else -1
+        cut = piece.rfind(b"\n") if size >= BLOCK else -1  # -1: too few bytes, or no end of a line among them
         if cut < 0:
             waiting.append(piece)
             continue
@@ -93,9 +94,9 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
 
 
 def blocks(path: Path) -> Iterator[bytes]:
-    """Yields the decompressed content in blocks of BLOCK bytes at most. Errors as in `lines`."""
+    """Yields the decompressed content in blocks of BLOCK bytes at most, cut anywhere. Errors as in `lines`."""
     with path.open("rb") as file:
-        if path.suffix in (".zst", ".gz") and not file.peek(1):
+        if path.suffix in (".zst", ".gz") and not file.peek(1):  # which decompression takes for no content
             raise ValueError(f"{path}: empty, not a compressed file; {REMEDY}")
         try:
             with DECOMPRESSION.get(path.suffix, nullcontext)(file) as content:
@@ -119,7 +120,7 @@ def zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
 
     Args:
         path: the file, which is begun anew.
-        level: of Zstandard; a checksum of the content stands at the end whatever it is.
+        level: of compression (3 is Zstandard's default); a checksum ends the file whatever it is.
 
     Yields:
         The file, open for writing bytes.
@@ -131,13 +132,13 @@ def zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
 
 
 def in_natural_order(paths: list[Path]) -> list[Path]:
-    """Sorts paths by folder and name, with numbers by value: part_2 stands before part_10, and part_02 before both."""
+    """Sorts paths as texts, but numbers in them by value: part_2 stands before part_10, and part_02 before both."""
     return sorted(paths, key=_natural)
 
 
 def _natural(path: Path) -> tuple[list[tuple[int, int, str]], str]:
     """Returns a sort key with numbers before texts; of part_2 and part_02 the text decides, not which came first."""
-    parts = re.split(r"(\d+)", path.as_posix())
+    parts = re.split(r"(\d+)", path.as_posix())  # the brackets keep the numbers among the parts
     return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts], path.as_posix()
 
 
@@ -150,12 +151,13 @@ def shards(folder: Path) -> list[Path]:
 
 
 def by_shard(numbers: np.ndarray, sizes: list[int]) -> Iterator[list[int]]:
-    """Splits numbers of documents, counted from 0 through all shards, into those of each shard, counted within it.
+    """Splits numbers of documents, counted from 0 through all shards, into those of each shard, counted from 0 in it.
 
     Args:
         numbers: [documents], sorted.
-        sizes: the number of documents of each shard.
+        sizes: the number of documents of each shard, in order.
     """
     ends = np.cumsum(sizes)
     parts = np.split(numbers, np.searchsorted(numbers, ends[:-1]))
+    # end - size is the number of the shard's first document
     return ((part - end + size).tolist() for part, end, size in zip(parts, ends, sizes, strict=True))

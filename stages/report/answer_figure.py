@@ -20,7 +20,8 @@ NOTHING = "no results released"
 def answer(summaries: pd.DataFrame, settings) -> Drawing:
     """Draws the figure of the first screen: the difference in GLUE score by operator and size, with what each saves.
 
-    summaries: of `inputs.summaries`. This run's differences are drawn only if none of its scores may be at chance.
+    summaries: of `inputs.summaries`. settings: of the run (`Settings`). This run's differences are drawn only if none
+    of its scores may be at chance.
     """
     rows, facts = inputs.contrasts(quantity="score", at=GLUE_SCORE), of_run(settings, summaries)
     if facts["at_chance"] or facts["chance_unknown"]:
@@ -50,6 +51,7 @@ def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
     entries = []
     for operator in dict.fromkeys([*content("sections")["operators"], *rows["arm"]]):
         models = select(rows, arm=operator)
+        # False, for the released source and for BERT-base, is sorted before True
         models = models.sort_values(["source", "size"], key=lambda keys: ~keys.isin((RELEASED, BIGGEST)), kind="stable")
         if not (models["source"] == RELEASED).any():
             entries.append({"operator": operator, "size": BIGGEST, "source": NOTHING})
@@ -67,8 +69,10 @@ def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
 def draw(axes: Axes, frame: pd.DataFrame) -> None:
     """Draws the differences with their intervals, one below the other; a row without a difference says so at its end.
 
-    The released differences give the scale, twice their furthest end (at least one point) to both sides. An interval of
-    a small run that goes beyond the scale ends in a triangle, and an estimate beyond it is printed as a number.
+    The released differences, or without any all, give the scale, twice their furthest end (at least one point) to both
+    sides. An interval that goes beyond the scale ends in a triangle, and an estimate beyond it is printed as a number.
+
+    frame: the marks, with all columns; NaN where one has no value.
     """
     scale = frame[frame["source"] == RELEASED]
     reach = 2 * np.nanmax(np.abs((scale if len(scale) else frame)[["low", "high"]].to_numpy(dtype=float)), initial=0.5)

@@ -1,5 +1,6 @@
 """Files next to the report: a model card for every pre-trained operator and size, and the page of results.parquet.
 
+results.parquet holds all observations of the run. `inputs.summaries` are means over runs, by operator, size and metric.
 Their templates are Markdown, which may hold HTML: values such as `report.data` and `report.remark` are escaped for it.
 """
 
@@ -17,15 +18,16 @@ from stages.report.words import TEMPLATES, content, sentence
 
 
 def cards(settings, summaries: pd.DataFrame) -> dict[str, str]:
-    """Renders the model cards of a run in Markdown, by `OPERATOR-SIZE`, from its settings and `inputs.summaries`."""
+    """Renders the model cards of a run (`Settings`) in Markdown, by `OPERATOR-SIZE`; summaries: `inputs.summaries`."""
     template = html.environment(TEMPLATES).get_template("model_card.md")
     texts = {}
     for size in settings.sizes:
         for operator in settings.operators:
             text = template.render(_values(operator, size, settings, summaries)).strip()
-            weights = pretrained(operator, size, settings.pretraining.seeds[0])
+            weights = pretrained(operator, size, settings.pretraining.seeds[0])  # an example: the card is of all seeds
             title = f"BERT-{size} with {names.operator(operator)} attention"
             variant = settings.variant(operator)
+            # the hub's task of such models; the card states no scores as metadata
             texts[f"{operator}-{size}"] = card(weights, title, text, operator, variant, "fill-mask", {})
     return texts
 
@@ -41,9 +43,9 @@ def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict
         "size": size,
         "banner": sentence("banner", **facts),
         "model": settings.models[size],
-        "described": described(Path(settings.operators_file))[variant.pop("operator")],  # the card lists the rest
+        "described": described(Path(settings.operators_file))[variant.pop("operator")],  # the rest is `variant`
         "variant": variant,
-        "counts": rows.set_index("metric")["mean"],
+        "counts": rows.set_index("metric")["mean"],  # read for counts alone, whose metric has one row
         "training": sentence("description", **facts),
         "source": content("sentences")["sources"][settings.data.source],
         "losses": select(rows, metric="final_validation_loss").to_dict("records"),
@@ -53,7 +55,7 @@ def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict
 
 
 def results_page(results: pd.DataFrame) -> str:
-    """Renders the Markdown page that describes results.parquet, whose content `results` is, column by column."""
+    """Renders the Markdown page on results.parquet; results: its content, with a column `stage`."""
     stages = list(results["stage"].value_counts(sort=False).items())
     template = html.environment(TEMPLATES).get_template("results.md")
     return template.render(rows=len(results), stages=stages, columns=list(results.columns))

@@ -1,6 +1,7 @@
 """Every setting of this run next to what the papers have; a key of which the schema says nothing is shown as such.
 
-The schema of params.yaml (stages/plumbing) says of every key where data/published/protocol.yaml holds its counterpart.
+The schema of params.yaml (stages/plumbing) says of every key where data/published/protocol.yaml holds its counterpart,
+by source: in `stated` what its text has, in `released_code` its code, in `followed` the setup that it follows.
 """
 
 import re
@@ -43,9 +44,10 @@ def compare(params: dict, protocol: dict, source: str = "courtois2024", unknown:
         unknown: by the name of a rule of the filter, how many documents lack the metadata that the rule reads.
 
     Returns:
-        A frame of COLUMNS, all of them text, with one row per setting. paper, code: what the source's text states, and
-        what its code or the setup that it follows has. verdict: one of VERDICTS, NOT_STATED or NO_EFFECT. The last rows
-        are what no setting changes; their key is empty.
+        A frame of COLUMNS, all of them text, with one row per setting. setting: its name in words; key: in params.yaml.
+        paper, code: what the source's text states, and what its code or the setup that it follows has. run: what this
+        run has. verdict: one of VERDICTS, NOT_STATED or NO_EFFECT. The last rows are what no setting changes; their key
+        is empty.
 
     Raises:
         ValueError: the schema or deviations.yaml names a place that the protocol lacks.
@@ -86,9 +88,11 @@ def without_counterpart(params: dict) -> pd.DataFrame:
 def stated_of(key: str, described: Key | None) -> dict[str, tuple[str, Stated]]:
     """Finds what each source has of a dotted key: source -> (part of the protocol, a key of VERDICTS; what is there).
 
-    described: what the schema says of the key, or None. Of a section in keys.PARTS, only the source named there counts.
+    described: what the schema says of the key, or None. In a section that is one source's recipe (keys.PARTS), what the
+    schema has of other sources, for other recipes of the same kind, does not count.
     """
     alone = keys.PARTS.get(key.rpartition(".")[0])
+    # SOURCES: letters of the schema -> source, part of the protocol
     facts = ((*keys.SOURCES[letter], stated) for letter, stated in (described.stated if described else {}).items())
     return {source: (place, stated) for source, place, stated in facts if alone in (None, source)}
 
@@ -119,7 +123,11 @@ def _row(key: str, value: object, described: Key, source: str, params: dict, fac
 
 
 def _idle(key: str, described: Key, params: dict) -> str:
-    """Says why a setting has no effect in this run; an empty text where it has one."""
+    """Says why a setting has no effect in this run; an empty text where it has one.
+
+    It has none where another key does not have the value that the schema asks for (`described.only`), or where it
+    belongs to a recipe of fine-tuning that no stage uses.
+    """
     for other, wanted in described.only.items():
         if find(params, other, key) != wanted:
             return f"only where {other} is {shown(wanted) if wanted is not None else 'null'}"
@@ -129,7 +137,7 @@ def _idle(key: str, described: Key, params: dict) -> str:
 
 
 def _same(stated: Stated, value: object, reference: object, source: str, params: dict) -> bool:
-    """Whether a setting, and those in `stated.also`, are as in the source: `stated.value`, or else `reference`."""
+    """Whether a setting and those in `stated.also` are as in the source: `stated.value` or, if `...`, `reference`."""
     others = [
         (other_value, stated_of(key, described)[source][1])
         for key, other_value, described in keys.walk(Settings, params)
@@ -143,7 +151,10 @@ def _same(stated: Stated, value: object, reference: object, source: str, params:
 
 
 def _name(described: Key | None, key: str, stated: Stated = OPEN) -> str:
-    """Names a setting in words: by `stated` where that has a name of its own, otherwise by the schema."""
+    """Names a setting in words: by `stated` where that has a name of its own, otherwise by the schema.
+
+    In a name, `{name}` stands for the last part of the key and `{part}` for the part before it.
+    """
     if described is None:
         return f"{key} ({UNKNOWN})"
     part, _, name = key.rpartition(".")
@@ -151,12 +162,12 @@ def _name(described: Key | None, key: str, stated: Stated = OPEN) -> str:
 
 
 def _shown(params: dict, value: object, described: Key | None) -> str:
-    """Formats a value as `shown` does, but null in the words that the schema has for it, if it has any."""
+    """Formats a value as `shown` does, but null in the words (a sentence for `filled`) that the schema may have."""
     return filled(described.absent, params) if value is None and described and described.absent else shown(value)
 
 
 def filled(sentence: str, params: dict) -> str:
-    """Replaces every dotted key in braces, such as `{pretraining.steps}`, by its setting as the tables show it."""
+    """Replaces dotted keys in braces, such as `{pretraining.steps}`, by their settings; ValueError for a wrong key."""
     schema = {key: described for key, _, described in keys.walk(Settings, params)}
     return KEY.sub(lambda match: _shown(params, find(params, match[1], match[1]), schema.get(match[1])), sentence)
 
@@ -164,7 +175,7 @@ def filled(sentence: str, params: dict) -> str:
 def absent(params: dict, key: str) -> str:
     """Returns the part of an OPTIONAL section, as `finetuning.kowsher2025`, that a key is in and a run lacks, or ""."""
     for section in OPTIONAL:
-        part = ".".join(key.split(".")[: section.count(".") + 2])
+        part = ".".join(key.split(".")[: section.count(".") + 2])  # a name below the section
         if part.startswith(f"{section}.") and part.removeprefix(f"{section}.") not in find(params, section, key):
             return part
     return ""
@@ -188,7 +199,7 @@ def find(tree: dict, place: str, key: str) -> object:
 
 
 def shown(value: object) -> str:
-    """Formats a setting as text: null as `all`, true as `yes`, lists with commas, large numbers with separators."""
+    """Formats a setting: null as `all`, true as `yes`, lists with commas, integers as `1,000`, floats to 6 digits."""
     match value:
         case None:
             return "all"

@@ -27,11 +27,11 @@ HEAT = "#3d5a98"  # of heat maps, whose values are its opacity
 # colour-blind safe (Okabe and Ito), and told apart in print by their strokes
 STYLES = {name: operator.look for name, operator in described().items() if operator.look}
 OTHERS = tuple(("#767676", stroke) for stroke in ("solid", "dashed", "dashdot", (0, (1, 1))))  # of further operators
-WIDTH, HEIGHT, ROW = 3.3, 2.7, 2  # inches per panel; panels per row of a printed page
+WIDTH, HEIGHT, ROW = 3.3, 2.7, 2  # inches per panel; panels per row, which fill a printed line of 170 mm
 NAMES = 6  # in a row of the legend, at most
 COORDINATES = re.compile(rb' d="[^"]*"')  # of an SVG's paths
-DIGITS = re.compile(rb"(\.\d\d)\d+")  # more digits than a hundredth of a point has
-DASHED, CONSTANT = (0, (4, 3)), "constant answer"  # a stroke, and the name of a line that has it
+DIGITS = re.compile(rb"(\.\d\d)\d+")  # more digits than the hundredth of a point has
+DASHED, CONSTANT = (0, (4, 3)), "constant answer"  # a stroke, and the label of the line with a constant answer's score
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,15 +53,15 @@ class Drawing(Shown):
 
 
 def style(operator: str) -> tuple:
-    """Returns colour and stroke of an operator, equal in every figure; one that has no look gets it from its name."""
-    return STYLES.get(operator) or OTHERS[zlib.crc32(operator.encode()) % len(OTHERS)]  # `hash` varies by process
+    """Returns colour and stroke of an operator, the same in every figure; one without a look gets one of OTHERS."""
+    return STYLES.get(operator) or OTHERS[zlib.crc32(operator.encode()) % len(OTHERS)]  # as `hash` varies by process
 
 
 @mpl.rc_context(SETTINGS)
 def panels(
     groups: list[tuple[str, pd.DataFrame]], draw: Callable[[Axes, pd.DataFrame], None], width: float, height: float
 ) -> dict:
-    """Draws a panel per group, and one legend; returns a dict of `files` (all panels together) and `pieces` of Drawing.
+    """Draws a panel per group, and one legend; returns `files` (of all panels together) and `pieces` of a Drawing.
 
     Args:
         groups: (title, rows) of each panel.
@@ -120,7 +120,7 @@ def curve(axes: Axes, rows: pd.DataFrame, operator: str, across: str = "step", *
 
     Args:
         axes, operator: where the line is drawn, and whose colour, stroke and name it has.
-        rows: mean, minimum, maximum and n (the number of runs) by `across`.
+        rows: mean, minimum, maximum and n (the number of runs), in increasing order of `across`.
         across, look: the column of the horizontal axis, and further properties of the line.
     """
     colour, stroke = style(operator)
@@ -143,7 +143,7 @@ def _figure(
         axes.grid(axis="y", linewidth=0.6)
         axes.set_axisbelow(True)
         draw(axes, frame)
-    for axes in grid[len(groups) :]:
+    for axes in grid[len(groups) :]:  # places of the last row without a panel
         axes.set_axis_off()
     handles = {
         label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
@@ -152,7 +152,10 @@ def _figure(
 
 
 def _add_legend(figure: Figure, handles: dict, columns: int) -> None:
-    """Adds a legend below `columns` panels side by side, no wider than these, and makes the figure higher by it."""
+    """Adds a legend below `columns` panels side by side, no wider than these, and makes the figure higher by it.
+
+    In a figure without panels it is in the centre. handles: by label. The longest rows of names that fit are taken.
+    """
     if not handles:
         return
     place = {"loc": "outside lower center"} if figure.axes else {"loc": "center"}
@@ -167,8 +170,9 @@ def _add_legend(figure: Figure, handles: dict, columns: int) -> None:
 
 def _saved(figure: Figure, form: str, **cut: str) -> bytes:
     """Returns a figure as `svg` or `pdf`, with no date and few digits in paths: equal bytes for equal numbers."""
+    # cut: options of `savefig` that decide which margins are cut off
     buffer, date = BytesIO(), {"svg": "Date", "pdf": "CreationDate"}[form]
-    figure.savefig(buffer, format=form, metadata={date: None}, **cut)  # white: it is also seen on dark pages
+    figure.savefig(buffer, format=form, metadata={date: None}, **cut)  # on white, for dark pages, too
     return COORDINATES.sub(lambda path: DIGITS.sub(rb"\1", path[0]), buffer.getvalue())
 
 
@@ -184,9 +188,11 @@ def inline(svg: bytes, name: str) -> str:
     text = svg.decode()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    # identifiers, which must differ from those of the page's other figures, and references to them
     text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
     width = float(re.search(r'viewBox="0 0 ([\d.]+)', text)[1])
     size = f"--wide: {width:.0f}"  # points on paper; style.css makes of it what fits a screen
+    # of the attributes only viewBox is kept; the words of the page describe the figure
     text = re.sub(
         r'<svg [^>]*?(viewBox="[^"]*")[^>]*>',
         rf'<svg \1 aria-hidden="true" focusable="false" style="{size}">',
@@ -196,6 +202,6 @@ def inline(svg: bytes, name: str) -> str:
     text = text.replace("fill: #ffffff", "fill: none")  # a page has a background of its own
     colours = {INK: "currentColor", GRID: "var(--rule)", HEAT: f"var(--heat, {HEAT})"}
     colours |= {colour: f"var(--{operator}, {colour})" for operator, (colour, _) in STYLES.items()}
-    for colour, variable in colours.items():
+    for colour, variable in colours.items():  # matplotlib writes `fill: #24292f` or `stroke: #24292f`
         text = re.sub(rf"(: ?){colour}\b", rf"\g<1>{variable}", text)
     return text

@@ -13,16 +13,17 @@ from stages.report.drawing import CONSTANT, DASHED, HEIGHT, INK, WIDTH, Drawing,
 from stages.report.inputs import select
 from stages.report.words import alternative
 
-SOURCES = {"released": "released", "published": "published", "reproduced": "this run"}
+SOURCES = {"released": "released", "published": "published", "reproduced": "this run"}  # and what a title says of it
 GOAL = 0.95  # share of the final score of pairwise, which Courtois et al. draw in their Figure 3
-LATE = 0.5  # of the steps: the inset of a curve shows what follows
+LATE = 0.5  # of the steps: the inset of a panel of losses shows what follows
 CORNER = 0.45, 0.45  # the lower left corner of the inset, as shares of the panel's width and height
 
 
 def losses(axes: Axes, frame: pd.DataFrame) -> None:
     """Draws curves of a loss, with an inset of the last half of the steps; frame as for `curves`.
 
-    There is none for a single operator or point, or where it would hide a curve. Two points per operator are marks.
+    There is no inset for a single operator, for one with a single point there, or where it would hide a curve. Curves
+    that all have two points are drawn as marks.
     """
     if (frame.groupby("operator").size() == 2).all():  # a beginning and an end that a text states: nothing between
         for operator, rows in frame.groupby("operator", sort=False):
@@ -36,7 +37,7 @@ def losses(axes: Axes, frame: pd.DataFrame) -> None:
     hidden = late["mean"].max() > low + CORNER[1] * (high - low)
     if frame["operator"].nunique() < 2 or late.groupby("operator").size().min() < 2 or hidden:
         return
-    inset = axes.inset_axes((*CORNER, 0.53, 0.5))
+    inset = axes.inset_axes((*CORNER, 0.53, 0.5))  # and its width and height, up to near the upper right corner
     curves(inset, late)
     inset.set_xlabel("")
     inset.tick_params(labelsize=7.5)
@@ -53,14 +54,14 @@ def scores(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def curves(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws a `drawing.curve` per operator; frame: operator, step, mean, minimum, maximum and n (number of runs)."""
+    """Draws a curve per operator; frame: operator, step (increasing), mean, minimum, maximum and n (number of runs)."""
     for operator, rows in frame.groupby("operator", sort=False):
         curve(axes, rows, operator)
     steps_axis(axes)
 
 
 def dots(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws runs as dots, a column per pre-training seed, and a bar at the operator's mean, where seeds count equally.
+    """Draws runs as dots, a column per pre-training seed, and a line at the operator's mean over these seeds' means.
 
     frame: operator, pretraining_seed and score of every run, and constant, the score of a constant answer or NaN.
     """
@@ -82,9 +83,9 @@ def dots(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def bars(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws horizontal bars with their values at their ends, grouped by label.
+    """Draws horizontal bars with their values at their ends, grouped by label, in the order of the rows.
 
-    frame: a row per bar: `label` (in the order of the rows), `operator` (in the legend unless empty) and `value`.
+    frame: a row per bar: `label`, `operator` (its colour, and in the legend unless empty) and `value`.
     """
     labels = list(dict.fromkeys(frame["label"]))
     operators = list(dict.fromkeys(frame["operator"]))
@@ -101,7 +102,10 @@ def bars(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def shares(corpus: pd.DataFrame) -> pd.DataFrame:
-    """Computes from `frames.corpus`, as bars for `draw`, the per cent of documents that each reason drops first."""
+    """Computes, as bars for `draw`, the per cent of documents that each reason is the first to drop.
+
+    corpus: as `frames.corpus` returns it: fate (`in` for all documents read), rule, reason and documents.
+    """
     dropped = select(corpus[corpus["documents"] > 0], fate="dropped")
     everything = select(corpus, fate="in")["documents"].sum()
     texts = dropped[["rule", "reason"]].fillna("").astype(str)  # a ledger without any drop has empty columns
@@ -111,7 +115,7 @@ def shares(corpus: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_protocol(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Splits rows by recipe of fine-tuning: (end of a title, rows); the end is empty where there is one recipe."""
+    """Splits rows by `protocol`, if any: (end of a title, rows); the end is empty unless there are several."""
     if rows.empty:
         return []
     if "protocol" not in rows or rows["protocol"].nunique() < 2:
@@ -122,9 +126,10 @@ def _by_protocol(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 def draw(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
     """Draws the figure of a specification: panels of other sources, then one for every size and recipe of this run.
 
-    frame: a row per point, dot or bar: source (a key of SOURCES), operator, size, quantity, protocol if there are
-    several, and the columns that the function which draws this kind of figure describes. Rows of other quantities and
-    operators than the specification's are left out. A size that is empty, as of the corpus, gives a panel no title.
+    frame: a row per point, dot or bar: source (a key of SOURCES), operator, size, quantity, protocol (the recipe) if
+    there are several, and the columns that the function which draws this kind of figure describes. Rows of other
+    quantities and operators than the specification's are left out. A size that is empty, as of the corpus, gives a
+    panel no title.
     """
     of_curves = {"loss": losses, "glue_score": scores}.get(figure.quantity, curves)
     painter = {"curves": of_curves, "dots": dots, "bars": bars}[figure.kind]
@@ -159,7 +164,7 @@ def draw(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
 
 
 def _panel(kind: str, groups: list[tuple[str, pd.DataFrame]]) -> tuple[float, float]:
-    """Returns width and height of a panel, in inches: bars need room for every label."""
+    """Returns width and height of a panel, in inches: bars need room for every label; a single panel fills the line."""
     if kind != "bars" or not groups:
         return WIDTH, HEIGHT
     bars = max(len(rows) for _, rows in groups)

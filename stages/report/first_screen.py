@@ -1,4 +1,7 @@
-"""The first screen: what is known of every operator, as verdicts with their numbers, and a few sentences."""
+"""The first screen: what is known of every operator, as verdicts with their numbers, and a few sentences.
+
+The layout is reports/templates/sections.yaml. `settings` are those of the run (`Settings`).
+"""
 
 from dataclasses import dataclass, field, replace
 
@@ -14,7 +17,7 @@ from stages.report import frames, inputs, names
 from stages.report.inputs import select
 from stages.report.words import content, sentence
 
-BIGGEST = PAPER_SIZES[-1]
+BIGGEST = PAPER_SIZES[-1]  # base
 RELEASED, THIS_RUN, STUDY = "released", "this run", "own study"
 
 
@@ -48,10 +51,11 @@ def entry(quantity: str, finding: str, source: str, place: str, facts: dict) -> 
 
 
 def matrix(settings, summaries: pd.DataFrame) -> list[dict]:
-    """Gathers what is known of every operator: of those that the layout describes, then of others in this run.
+    """Gathers what is known of every operator that the layout describes, then of others compared with the original.
 
     Returns a dict per operator: `operator` (its name for readers), `does` (a few words, or an empty text) and `cells`:
     column of the layout's matrix -> entries, none where nothing was measured, most about the last size of the run.
+    summaries: as `inputs.summaries` reads them.
     """
     compared, studies, size = inputs.contrasts(), inputs.studies(), settings.sizes[-1]
     losses = select(compared, quantity="loss", source="reproduced", size=size)
@@ -96,7 +100,10 @@ def one_a_source(entries: list[Entry]) -> list[Entry]:
 
 
 def answer(column: str, rows: list[dict]) -> str:
-    """Says in sentences what a column of `matrix` shows; this repository's studies have a section of their own."""
+    """Says in sentences what a column of `matrix` (a key of `cells`) shows; rows: what `matrix` returns.
+
+    This repository's own studies are left out, as they have a section of their own.
+    """
     sources: dict[str, dict[str, list[Entry]]] = {}
     for row in rows:
         for shown in row["cells"][column]:
@@ -156,7 +163,7 @@ def _noise(compared: pd.DataFrame) -> list[Entry]:
 
 
 def _beside_original(quantity: str, operator: str, rows: pd.DataFrame, source: str, place: str) -> list[Entry]:
-    """The mean of `rows` for an operator, next to the original's and without a test; no entry unless both are there."""
+    """The mean over an operator's `rows`, next to the original's and without a test; no entry unless both are there."""
     means = rows.groupby("operator")["mean"].mean()
     if not {operator, "original"} <= {*means.index}:
         return []
@@ -164,7 +171,7 @@ def _beside_original(quantity: str, operator: str, rows: pd.DataFrame, source: s
 
 
 def _studied(operator: str, question: str, studies: pd.DataFrame) -> list[Entry]:
-    """What this repository's own studies found of an operator on a question (`learns`, `score`), an entry each."""
+    """What `inputs.studies` found of an operator on a question (`learns`: of the plateau; `score`), an entry each."""
     rows = select(studies, operator=operator, question=question).to_dict("records")
     return [entry("study", row["verdict"], STUDY, "studies", row) for row in rows]
 
@@ -199,8 +206,9 @@ def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[d
 def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
     """Gathers the facts of a run that its sentences name.
 
-    tuned: whether it has scores of fine-tuned models. strange: its models of sizes that no paper has. averaged: whether
-    it has GLUE scores. scores: how many of these, or else of columns, are judged. at_chance: how many of these are at
+    data: the source of its texts and tasks, in words; generated: whether this repository made them. tuned: whether it
+    has scores of fine-tuned models. strange: its models of sizes that no paper has. averaged: whether it has GLUE
+    scores. scores: how many of these, or else scores of single columns, there are. at_chance: how many of them are at
     chance; chance_unknown: of how many that is not known. chance_tasks: columns in which all are at chance. untrained,
     pretrained: GLUE score, times 100, of the original without and with pre-training, or None. beaten: GLUE score, a
     fraction, of words and their overlap where it beats all operators, else None.
@@ -230,7 +238,10 @@ def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
 
 
 def differing() -> dict[str, object]:
-    """Names models by source and by HIGHER or LOWER GLUE score; `tested`: this run's comparisons with enough seeds."""
+    """Lists the models whose GLUE score differs from the original's: source -> HIGHER or LOWER -> names.
+
+    `tested`, beside the sources: how many comparisons of this run have enough seeds for a verdict.
+    """
     rows = inputs.contrasts(quantity="score", at=GLUE_SCORE)
     models = {source: {inputs.HIGHER: [], inputs.LOWER: []} for source in ("reproduced", RELEASED)}
     for row in rows.to_dict("records"):
@@ -241,10 +252,14 @@ def differing() -> dict[str, object]:
 
 
 def questions(cells: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
-    """Selects this run's mean F1 (%) of question answering: condition, "" for constant answers -> pairs (model, F1)."""
+    """Selects this run's mean F1 (%) on SQuAD 1.1 and 2.0: condition -> pairs (model, F1).
+
+    cells: of all published tables, as analysis filled them; `row` is `MODEL, CONDITION`. condition: `single`,
+    `triviaqa` (fine-tuned on it first), or "" for constant answers, whose rows have none.
+    """
     rows = select(cells, table="kowsher2025_naacl_table2_squad", column_key="avg_f1")
     scores: dict[str, list[tuple[str, float]]] = {}
     for row in rows[rows["reproduced"].notna()].itertuples():
-        model, _, condition = row.row.partition(", ")  # split first: a label may have a comma, too
+        model, _, condition = row.row.partition(", ")  # before `label`, as some names have a comma
         scores.setdefault(condition, []).append((names.label(model), row.reproduced))
     return scores

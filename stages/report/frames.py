@@ -18,7 +18,7 @@ from stages.report import deviations, inputs, open_items, verdicts
 from stages.report.inputs import select
 from stages.report.words import content, facts_of, sentence
 
-CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]
+CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]  # kind of noise; evaluated_on: a split
 MODEL = ["protocol", "size", "operator"]
 
 
@@ -52,7 +52,7 @@ def reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
 
 
 def of_settings(source: str) -> str:
-    """Returns the name of the table that compares the settings with a source's (a key of published.PAPERS)."""
+    """Returns the name of the table, and of its frame, that compares the settings with a source's (a key of PAPERS)."""
     return "settings" if source == "courtois2024" else f"settings_{source}"
 
 
@@ -83,7 +83,9 @@ def overview(settings: Settings) -> pd.DataFrame:
 
 
 def baselines(protocol: str) -> pd.DataFrame:
-    """Selects what each baseline scores by a protocol: `value`, and `best`, the highest of its column, in per cent.
+    """Selects what each baseline (`operator`, a key of LABELS) scores by a protocol, the name of a fine-tuning recipe.
+
+    `value`, and `best`, the highest value of its column (`evaluated_on`), are in per cent.
 
     The rows are sorted by column of the GLUE tables, with the GLUE score last, and then in the order of LABELS.
     """
@@ -96,15 +98,19 @@ def baselines(protocol: str) -> pd.DataFrame:
 
 
 def noise_measures(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
-    """Adds `at_chance`: for the measure `lost`, whether the model is at chance without noise; missing for others."""
+    """Adds `at_chance`: for the measure `lost`, whether the model is at chance without noise; missing for others.
+
+    measured: CURVE, measure (lost, area or slope) and its statistics. curves: CURVE, level (0 is no noise), at_chance.
+    """
     clean = select(curves, level=0)[[*CURVE, "at_chance"]]
     rows = measured.merge(clean, on=CURVE, how="left")
     return rows.assign(at_chance=rows["at_chance"].where(rows["measure"] == "lost"))
 
 
 def transfer(rows: pd.DataFrame) -> pd.DataFrame:
-    """Adds rows to the frame `transfer` of analysis, whose metrics are fractions in the column `mean`.
+    """Adds rows to the frame `transfer` of analysis: MODEL, task (trained on), evaluated_on (tested on), metric, mean.
 
+    The means are fractions. `majority_accuracy` is that of always giving the more frequent of yes and no.
     For each model and task trained on, a row of the metric `elsewhere`: the mean balanced accuracy over the splits of
     other tasks (MNLI's mismatched split not counted). For two answers without a model, rows of `accuracy` and
     `elsewhere`; their names stand under `operator`, and their protocol, size and task are missing.
@@ -120,14 +126,17 @@ def transfer(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def in_order(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sorts rows by milestone: losses (`loss=3`) from the highest on, then all others, as level -1; ties keep order."""
+    """Sorts rows by `milestone`: losses (`loss=3`) from the highest on, then others, as level -1; ties keep order."""
     loss = rows["milestone"].str.startswith("loss=")
     level = rows["milestone"].str.removeprefix("loss=").where(loss, "-1").astype(float)
     return rows.iloc[(-level).argsort(kind="stable")]
 
 
 def milestone_tests() -> pd.DataFrame:
-    """Selects the comparisons of steps with a p value, but for milestones where no operator differs by any step."""
+    """Selects the comparisons of steps with a p value, but for milestones where no operator of that size differs.
+
+    The columns are those of `inputs.contrasts`, with `at` called `milestone`; `estimate` is in steps.
+    """
     tests = in_order(inputs.contrasts(quantity="steps").rename(columns={"at": "milestone"}))
     tested = tests[tests["p"].notna()]
     differs = tested.groupby(["size", "milestone"])["estimate"].transform(lambda steps: (steps != 0).any())
@@ -135,7 +144,7 @@ def milestone_tests() -> pd.DataFrame:
 
 
 def noise_tests() -> pd.DataFrame:
-    """Selects the comparisons of accuracy lost to noise; operator, evaluated_on and kind are called as in CURVE."""
+    """Selects, of `inputs.contrasts`, those of accuracy lost to noise; columns that CURVE has are called as there."""
     rows = inputs.contrasts()
     rows = rows[rows["quantity"].str.startswith("lost_")].rename(columns={"arm": "operator", "at": "evaluated_on"})
     return rows.assign(kind=rows["quantity"].str.removeprefix("lost_"))
@@ -145,7 +154,8 @@ def corpus() -> pd.DataFrame:
     """Selects the totals of the filter's ledger: documents read, kept, not selected and malformed, then those dropped.
 
     Those dropped have a row per rule and reason, the most frequent first. `documents` counts what a reason was first to
-    drop, `all_documents` all to which it applies; rows in which both are 0 are left out.
+    drop, `all_documents` all to which it applies; rows in which both are 0 are left out. Columns: fate, rule, reason,
+    and these two, each also in `bytes`.
     """
     total = select(pd.read_csv(LEDGER), shard="total")
     dropped = select(total, fate="dropped").sort_values(["documents", "rule", "reason"], ascending=[False, True, True])
@@ -161,7 +171,8 @@ def tokens() -> pd.DataFrame:
 
 
 def compared(settings: Settings, source: str) -> pd.DataFrame:
-    """Compares the settings with a source's; documents without metadata are those that the filter's record counts."""
+    """Compares the settings with a source's, as `deviations.compare` does."""
+    # documents that lack the metadata that a rule of the filter reads, by rule
     filtered = inputs.records(["filtering"])
     unknown = filtered[0].get("unknown") if filtered else None
     return deviations.compare(settings.model_dump(mode="json"), published.protocol(), source, unknown)
@@ -181,7 +192,7 @@ def checklist(settings: Settings) -> pd.DataFrame:
 
 
 def checklist_facts(settings: Settings) -> dict[str, object]:
-    """Gathers the facts of this run that the `{names}` in the reproducibility checklist stand for."""
+    """Gathers the facts of this run that the `{names}` in the reproducibility checklist stand for, by name."""
     differing = {source: deviations.differing(compared(settings, source)) for source in published.PAPERS}
     return facts_of(settings) | {
         "differences": sentence("differences", papers=published.PAPERS, differing=differing),

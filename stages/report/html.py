@@ -14,7 +14,7 @@ from stages.evidence.statistics import ONE_CHECKPOINT, TOO_FEW
 from stages.report import drawing
 from stages.report.words import FILTERS, formula
 
-TONES = {  # of verdicts
+TONES = {  # verdicts on claims and checks, by what they say of the paper
     "good": ("holds", "reproduced"),
     "bad": ("fails", "contradicted", "unsupported"),
     "open": ("partly", "truncated", NOT_DECIDED, "inconclusive", ONE_CHECKPOINT, TOO_FEW, AT_CHANCE),
@@ -22,7 +22,10 @@ TONES = {  # of verdicts
 
 
 def render(folder: Path, context: dict) -> str:
-    """Renders a whole page from `folder`/report.html and its parts; `context["page"]` is the page."""
+    """Renders a whole page from `folder`/report.html and its parts.
+
+    context: what `stage.context` returns, with `page`, one of its `pages`.
+    """
     return environment(folder).get_template("report.html").render(context)
 
 

@@ -16,8 +16,9 @@ from stages.plumbing.files import ANALYSIS, AUDIT, SENTENCE_PAIRS, STATISTICS
 from stages.plumbing.observations import RUNS
 from stages.plumbing.settings import Settings
 
+# evaluated_on: a split or column of the GLUE tables, such as `mnli_m`, or `glue_score`
 KEYS = {name: "str" for name in ("stage", "metric", "protocol", "evaluated_on", "operator", "size")}
-TEXTS = {"protocol": "str", "direction": "str"}  # which may be empty
+TEXTS = {"protocol": "str", "direction": "str"}  # columns of `contrasts` which may be empty
 HIGHER, LOWER, UNDECIDED = "higher", "lower", "undecided"
 FACTS = ("commit", "python", "system", "processor", "cores", "device")  # of a record
 
@@ -35,29 +36,37 @@ def select(rows: pd.DataFrame, **wanted: object) -> pd.DataFrame:
 
 
 def summaries() -> pd.DataFrame:
-    """Reads the summaries of this run's counts, losses and scores (fractions); KEYS that do not apply are empty."""
+    """Reads the summaries of this run's counts, losses and scores (fractions); KEYS that do not apply are empty.
+
+    Over the n units (`unit`, such as pre-training seeds): mean, sd, and the ends low and high of an interval. at_chance
+    and words_and_overlap: whether a score is no better than a constant answer, and what a model of words scores.
+    """
     return read("summaries", dtype=KEYS).fillna(dict.fromkeys(KEYS, ""))
 
 
 def audited() -> pd.DataFrame:
-    """Reads the checks of the published numbers, as the stage audit left them."""
+    """Reads the checks of the published numbers: check (its name), source, statement, verdict, arithmetic, by, fact."""
     return pd.read_csv(AUDIT, keep_default_na=False)
 
 
 def studies() -> pd.DataFrame:
-    """Reads what this repository's own studies found, each against the original; without what this very run found."""
+    """Reads what this repository's own studies found of operators against the original, without what this run found.
+
+    A run of the chain can be such a study itself, and its report has these differences elsewhere. Columns: study,
+    operator, question (learns or score), unit, estimate, low and high, verdict, layers, text, design.
+    """
     told, run = pd.read_csv(published.FOLDER / "studies.csv"), select(read("contrasts"), source="reproduced")
     told_ends, run_ends = (pd.MultiIndex.from_frame(frame[["estimate", "low"]]) for frame in (told, run))
     return told[~told_ends.isin(run_ends)]  # equal to the last digit in the estimate and in the lower end: this run's
 
 
 def task_statistics() -> pd.DataFrame:
-    """Reads how many examples every split of every task has, as the stage tasks left it."""
+    """Reads what every split of every task has: task, split, examples, subset (of the original data), and more."""
     return pd.read_csv(STATISTICS)
 
 
 def pairs_ledger() -> pd.DataFrame:
-    """Reads what became of every sentence pair; it is empty where a study has left translation out."""
+    """Counts what became of sentence pairs; it is empty where a study of one part of the chain made none."""
     path = SENTENCE_PAIRS / "ledger.csv"
     return (
         pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["protocol", "split", "fate", "reason", "pairs"])
@@ -65,7 +74,10 @@ def pairs_ledger() -> pd.DataFrame:
 
 
 def baseline_scores(name: str, metric: str, protocol: str = "") -> dict[str, float]:
-    """Selects what one of the baselines scores: split or column -> per cent. protocol: empty for raw metrics."""
+    """Selects what one of the baselines scores: split or column -> per cent.
+
+    metric: `score`, of the columns by a protocol of fine-tuning; or a raw metric, such as `accuracy`, without one.
+    """
     rows = read("baselines").fillna({"protocol": ""})
     rows = select(rows, operator=name, metric=metric, protocol=protocol)
     return (100 * rows.set_index("evaluated_on")["value"]).to_dict()
@@ -77,7 +89,12 @@ def run_records(settings: Settings) -> list[dict]:
 
 
 def contrasts(**wanted: object) -> pd.DataFrame:
-    """Selects the comparisons of an arm with the original; stages/analysis/contrasts.yaml describes the columns."""
+    """Selects the comparisons of an arm, an operator, with the original; wanted: as for `select`.
+
+    Columns, among others: quantity (score, loss, steps, lost_noise, ...), source (reproduced or released), protocol,
+    size, at (a column, split or milestone), arm, estimate, its interval low to high, p, p_holm (adjusted), verdict and
+    direction, HIGHER or LOWER where p_holm shows it. stages/analysis/contrasts.yaml describes them all.
+    """
     return select(read("contrasts", dtype=TEXTS).fillna(dict.fromkeys(TEXTS, "")), **wanted)
 
 
@@ -88,7 +105,7 @@ def finding(row: dict) -> str:
 
 
 def records(names: Iterable[str]) -> list[dict]:
-    """Reads the record of every named stage instance that has one, in the given order."""
+    """Reads the record of every named stage instance, such as `pretraining-original-tiny`, that has one, in order."""
     paths = (RUNS / f"{name}.json" for name in names)
     return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]
 
@@ -97,10 +114,13 @@ def environment(runs: list[dict], lock: Path) -> pd.DataFrame:
     """Lists what the stages of these records ran on: commit, digest of dvc.lock, versions, machine; and what they read.
 
     Columns: fact and value, a row for every fact that is known. Values that differ between stages are joined by "; ".
+
+    runs: what `records` returns. lock: the path of dvc.lock.
     """
     rows = [(key.capitalize(), _distinct(run.get(key) for run in runs)) for key in FACTS]
     packages = sorted({name for run in runs for name in run.get("packages", {})})
     rows += [(name, _distinct(run.get("packages", {}).get(name) for run in runs)) for name in packages]
+    # behind the commit
     rows.insert(1, ("dvc.lock", lock_digest(lock)))
     rows += [(f"Read by {run['stage']}", "; ".join(run["read"])) for run in runs if "read" in run]
     return pd.DataFrame([row for row in rows if row[1]], columns=["fact", "value"])

@@ -51,13 +51,13 @@ ESCAPES = {
 }
 
 RUNS = 3  # of pdflatex, until the contents and the widths of long tables have settled
-# GAP, LETTER, LARGE and WIDE_GAP are shares of the width of the line.
+# GAP, LETTER, LARGE and WIDE_GAP are shares of the width of the line, 170 mm.
 GAP = 0.013  # space around a column of a table of 7 points
 FILLED = 0.98  # of the line, that columns of paragraphs take together: rounded widths must not run over it
-SHARE = 0.65  # columns of paragraphs grow with this power of their mean length
+SHARE = 0.65  # columns of paragraphs grow with this power of their mean length, so that long ones leave room for others
 LETTER, CAPITAL = 0.0088, 0.3  # a letter of 7 points; by how much a capital is wider, in letters
 LARGE, WIDE_GAP = 0.0098, 0.025  # a letter, and the space around a column, in a table of 9 points
-WORD = re.compile(r"[ \t\n_/]+|\.(?!\d)|(?<=–)")  # where a line may end
+WORD = re.compile(r"[ \t\n_/]+|\.(?!\d)|(?<=–)")  # what ends a word: blanks, `_`, `/`, `.` but in a number, a dash
 
 
 class Latex(str):
@@ -65,7 +65,7 @@ class Latex(str):
 
 
 def environment(folder: Path) -> jinja2.Environment:
-    """Builds the Jinja environment of LaTeX templates, with `escape` for every value and the filters of this module."""
+    """Builds the Jinja environment of a folder's LaTeX templates, with `escape` for every value but Latex."""
     templates = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
         variable_start_string="<<",
@@ -95,7 +95,7 @@ def escape(value: object) -> Latex:
 
 
 def unbroken(text: str) -> str:
-    """Keeps a deviation and its sign on one line."""
+    """Keeps a standard deviation and the ± before it on one line."""
     return text.replace("± ", "±\N{NO-BREAK SPACE}")
 
 
@@ -103,7 +103,7 @@ def form(grid: Grid) -> str:
     """Decides how a table is set so that no letter is below 7 points: in the first of these forms that it fits.
 
     `plain`: as wide as its cells need. `paragraphs`: as wide as the line, with cells of several lines, on as many
-    pages as it needs. `turned`: by a quarter turn.
+    pages as it needs. `turned`, where neither fits: by a quarter turn.
     """
     cells = _columns(grid)
     if not grid.long and sum(LARGE * max(map(len, column)) + WIDE_GAP for column in cells) < 1:
@@ -112,7 +112,7 @@ def form(grid: Grid) -> str:
 
 
 def paragraphs(grid: Grid) -> list[Latex]:
-    """Returns a LaTeX column type for each column of a table whose cells are paragraphs; numbers are flush right.
+    """Returns a LaTeX column type for each column of a table in the form `paragraphs`; numbers are flush right.
 
     Widths are shares of the line: room for the longest word, and of the rest a part by the mean length of the cells.
     """
@@ -121,7 +121,7 @@ def paragraphs(grid: Grid) -> list[Latex]:
     weight = [(sum(map(len, column)) / len(column)) ** SHARE for column in cells]
     free = FILLED - GAP * len(cells) - sum(least)
     widths = [low + free * part / sum(weight) for low, part in zip(least, weight, strict=True)]
-    sides = ["raggedright"] * (len(cells) - len(grid.kinds))
+    sides = ["raggedright"] * (len(cells) - len(grid.kinds))  # columns of labels, which have no kind
     sides += ["raggedleft" if kind == "number" else "raggedright" for kind in grid.kinds]
     pairs = zip(sides, widths, strict=True)
     return [Latex(rf">{{\{side}\arraybackslash}}p{{{width:.3f}\linewidth}}") for side, width in pairs]
@@ -138,7 +138,7 @@ def _columns(grid: Grid) -> list[tuple[str, ...]]:
         )
         for group in grid.groups
         for line in group.lines
-        if line.values
+        if line.values  # others hold one remark
     ]
     return list(zip(*rows, strict=True))
 
@@ -150,7 +150,7 @@ def _narrowest(column: tuple[str, ...]) -> float:
 
 
 def breakable(text: str) -> Latex:
-    """Escapes a text and lets long identifiers in it break after `.`, `_` and `/`; numbers stay whole."""
+    """Escapes a text and lets identifiers in it break after `.`, `_` (by now `\\_`) and `/`; numbers stay whole."""
     return Latex(re.sub(r"(?<=\w)(\.(?!\d)|\\_|/)(?=\w)", r"\1\\allowbreak{}", escape(text)))
 
 
@@ -181,6 +181,7 @@ def _character(character: str) -> str:
 
 def compile_pdf(folder: Path, name: str) -> None:
     """Compiles folder/NAME.tex to folder/NAME.pdf. ValueError where pdflatex is missing, or ends with an error."""
+    # it runs in the folder, as the text includes figures from there, and leaves its other files in a temporary one
     if not shutil.which("pdflatex"):
         raise ValueError("report.pdf: true needs pdflatex (TeX Live); install it, or set report.pdf to false")
     with tempfile.TemporaryDirectory() as build:

@@ -20,12 +20,13 @@ TASKS = {  # splits (`mnli_m`: MNLI-m), tasks, and other things that are scored
     "glue_score": "GLUE score",
 }
 OPERATORS = {name: operator.label for name, operator in described().items() if operator.label} | {
+    # variants of params.yaml
     "original_tied_init": "original with keys that start as queries",
     "pairwise_scaled": "pairwise with S from N(0, 1/d)",
     "pairwise_fast": "pairwise with a larger learning rate for S",
 }
 PROTOCOLS = {"courtois2024": "Courtois et al.", "kowsher2025": "Kowsher et al."}
-MILESTONES = {
+MILESTONES = {  # of the loss, and of the GLUE score: 95 % of that of the last checkpoint, of pairwise or its own
     "plateau_end_step": "Plateau ends",
     "steps_to_95_percent": "95 % of pairwise",
     "steps_to_95_percent_of_own": "95 % of its own",
@@ -33,7 +34,7 @@ MILESTONES = {
 # The key of a task as a whole word; after a full stop it is part of the name of a check.
 KEYS = re.compile(r"(?<![\w.])(" + "|".join(sorted(TASKS, key=len, reverse=True)) + r")(?![\w])")
 BEFORE_PERCENT = re.compile(r"(?<=\d) (?=%)")
-MINUS = re.compile(r"(?<![\w.\-])-(?=\d)")
+MINUS = re.compile(r"(?<![\w.\-])-(?=\d)")  # a hyphen before a number that is in no word, date or range
 
 
 def task(key: str) -> str:
@@ -52,7 +53,7 @@ def protocol(key: str) -> str:
 
 
 def milestone(key: str) -> str:
-    """Names a milestone: `loss=2.5` as `Loss 2.5`, every other one as MILESTONES has it."""
+    """Names a milestone: `loss=2.5` as `Loss 2.5`, others as MILESTONES has it. ValueError for any other key."""
     return MILESTONES.get(key) or f"Loss {float(key.removeprefix('loss=')):g}"
 
 
@@ -64,7 +65,8 @@ def model(size: str, key: str) -> str:
 def label(text: str) -> str:
     """Replaces keys among the words of a row's label: `BERT-base partial_qk`, `BERT-tiny, mnli_m, courtois2024`.
 
-    These are tasks, protocols, and operators whose key has an underscore; every other word stays as it is.
+    These are tasks, protocols, and operators whose key has an underscore, as others are called by their keys; every
+    other word stays as it is.
     """
     words = re.split("([ ,]+)", text)  # and what stands between them
     return "".join(
@@ -73,7 +75,7 @@ def label(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Replaces keys of tasks in a sentence of the audit by the papers' names, and hyphens by true minus signs."""
+    """Replaces keys of tasks in a sentence by the papers' names, and MINUS by minus signs; then as `unbroken`."""
     return unbroken(MINUS.sub("−", KEYS.sub(lambda match: TASKS[match[1]], text)))
 
 

@@ -11,15 +11,18 @@ def unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
     """Lists what a source leaves open, and next to it what is done here.
 
     Args:
-        params, protocol: the settings as nested dictionaries, and the content of protocol.yaml.
-        source: a key of published.PAPERS.
+        params: the settings as nested dictionaries.
+        protocol: the content of protocol.yaml: for the source, a list `unspecified` of dictionaries, with `item` and,
+            where they are known, `candidates` (a list), `inferred` and `released_code`.
+        source: a key of published.PAPERS, such as `courtois2024`.
 
     Returns:
         A frame of texts, one row per open item: item (what is open), candidates (plausible readings), inferred (what
         follows from the source's own numbers), code (what the released code does), chosen (what this run does).
 
     Raises:
-        ValueError: deviations.yaml says nothing of an open item, or something of an item that is not open.
+        ValueError: deviations.yaml says nothing of an open item, or something of an item that is not open, or its
+            sentence names a setting that does not exist.
     """
     chosen, items = deviations.content()["open"][source], protocol[source]["unspecified"]
     if strange := set(chosen) ^ {item["item"] for item in items}:
@@ -42,7 +45,8 @@ def _choice(choice: str | dict, params: dict) -> str:
     """Returns the sentence on an open item, or one that says what this run lacks for the item to matter.
 
     choice: the sentence, or a dict of `chosen`, the sentence, and `needs`, key -> values: the item matters where one of
-    these keys has one of its values. Every key that the sentence names in braces must be there, too.
+    these keys has one of its values. A run must also have the part of params.yaml with each key that the sentence
+    names in braces.
     """
     needs, sentence = ({}, choice) if isinstance(choice, str) else (choice.get("needs", {}), choice["chosen"])
     missing = [deviations.absent(params, key) for key in deviations.KEY.findall(sentence)]
@@ -54,7 +58,10 @@ def _choice(choice: str | dict, params: dict) -> str:
 
 
 def _has(params: dict, key: str, wanted: list) -> bool:
-    """Whether a setting is there and has, or as a list contains, a wanted value. A variant counts as its operator."""
+    """Whether a setting is there and has, or as a list contains, a wanted value.
+
+    In `operators`, a name that `variants` defines counts as the operator that it is a variant of.
+    """
     if deviations.absent(params, key):
         return False
     value = deviations.find(params, key, key)

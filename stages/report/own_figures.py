@@ -10,18 +10,20 @@ from stages.report.drawing import HEIGHT, WIDTH, Drawing, curve, drawing, steps_
 from stages.report.inputs import select
 from stages.report.words import alternative, content
 
-ACCURACIES = {
+ACCURACIES = {  # metric: title of its panels
     "training_accuracy": "training accuracy of all positions (%)",
     "accuracy": "accuracy of held-out tokens (%)",
 }
-CEILING = "accuracy_ceiling"
+CEILING = "accuracy_ceiling"  # metric: the most that the training accuracy can reach, as it counts padding as errors
 
 
 def waiting(curves: pd.DataFrame) -> list[Drawing]:
     """Draws Kaplan-Meier curves of this run's operators, a panel for each size and milestone: one figure, or none.
 
-    curves: a row for each point, as analysis leaves them in `waiting`. A panel is left out where every operator has a
-    single run, or all runs reach the milestone at one evaluation.
+    A panel is left out where every operator has a single run, or all runs reach the milestone at one evaluation.
+
+    curves: a row for step 0 and each step at which a run gets there: source, size, milestone, operator, step, waiting
+    (the share of runs that are not there after it) and at_risk (how many were known not to be there before it).
     """
     panels = select(curves, source="reproduced").groupby(["size", "milestone"], sort=False)
     run = panels.filter(_differs_by_run)
@@ -33,7 +35,7 @@ def waiting(curves: pd.DataFrame) -> list[Drawing]:
         return []
     title = "Share of this run's pre-training runs that have not yet got to a milestone (Kaplan-Meier curves)"
     notes = tuple(content("sentences")["notes"]["waiting"])
-    describe, size = partial(alternative, "waiting"), (WIDTH, 2.3)
+    describe, size = partial(alternative, "waiting"), (WIDTH, 2.3)  # inches
     return [drawing("waiting", title, "analysis", groups, _still_waiting, describe, size, run, notes=notes)]
 
 
@@ -46,7 +48,11 @@ def _differs_by_run(panel: pd.DataFrame) -> bool:
 
 
 def translation(frame: pd.DataFrame) -> list[Drawing]:
-    """Draws one figure with a panel per protocol and accuracy (in `frame` fractions), or none where frame is empty."""
+    """Draws one figure with a panel per protocol and accuracy, or none where frame is empty.
+
+    frame: protocol, operator, metric (of ACCURACIES, or CEILING), epoch, and over the n runs mean, minimum and maximum,
+    fractions.
+    """
     groups = [
         (f"{protocol}: {label}", rows[rows["metric"].isin((metric, CEILING))].assign(shown=metric))
         for protocol, rows in frame.groupby("protocol", sort=False)

@@ -3,8 +3,9 @@
 An entry names its `frame` (or several, whose rows then stand one below the other), the values that rows must have
 (`where`), the fields that tell its lines apart (`line`; without it every row is a line) and its columns. A column takes
 of each line the first row that has the values of its own `where`; `each` repeats it for every combination of values of
-some fields; one that is `optional` stands only where the field named there has a value; `form` names shared keys. Texts
-are templates over that row, the column's keys, and facts of the run. With `wide`, the CSV has a row per line, too.
+some fields; one that is `optional` stands only where the field named there has a value; `form` names an entry of
+`forms`, whose keys it takes over. Texts are templates over that row, the column's keys, and facts of the run. With
+`wide`, the CSV has a row per line, too, with the values of the field `across` side by side.
 """
 
 from collections.abc import Callable
@@ -23,7 +24,8 @@ def table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = N
     Args:
         name, read: the name of the table and of its files; a function that returns a frame by its name.
         entry: what describes the table; by default the entry of its name in tables.yaml.
-        facts: what its texts may name in addition to the fields of a row.
+        facts: what its texts may name in addition to the fields of a row. Added here is `several`, the fields with more
+            than one value in the table, as a label names only these.
     """
     entry, forms = entry or content("tables")[name], content("tables")["forms"]
     csv = select(_frames(entry["frame"], read), **entry.get("where", {}))
@@ -40,6 +42,7 @@ def table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = N
             say(entry["label"], **facts | line.iloc[0].to_dict()),
             (Line("", tuple(_value(column, line) for column in columns)),),
         )
+        # without `line`, the number of the row tells lines apart
         for _, line in (rows.groupby(entry.get("line") or [*range(len(rows))], sort=False) if len(rows) else ())
     ]
     notes = [say(note, rows=rows.to_dict("records"), **facts) for note in entry.get("notes", ())]
@@ -61,8 +64,9 @@ def table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = N
 def _wide(rows: pd.DataFrame, line: list[str], across: str, of: list[str]) -> pd.DataFrame:
     """Reshapes rows to one per line (fields that tell lines apart), with columns for every value of the field `across`.
 
-    of: fields of numbers. A column of the first is named by the value, one of another `VALUE_FIELD`.
+    of: fields of numbers. A column of the first is named by the value of `across`, one of another `VALUE_FIELD`.
     """
+    # `VALUE_FIELD` at first for all, as columns that are joined must have different names
     first, *others = [
         rows.pivot_table(value, line, across, sort=False).rename(columns=lambda name, value=value: f"{name}_{value}")
         for value in of
@@ -86,6 +90,7 @@ def _each(column: dict, rows: pd.DataFrame) -> list[dict]:
     if selected.empty:
         return []
     combinations = selected[column["each"]].drop_duplicates().to_dict("records")
+    # the values stand among the keys for the texts, and in `where` for the rows
     return [column | values | {"where": column.get("where", {}) | values} for values in combinations]
 
 

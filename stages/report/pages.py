@@ -4,7 +4,7 @@ from stages.report.drawing import Drawing
 from stages.report.tables import Grid
 from stages.report.words import say
 
-MAIN, REST = "report", "appendix"
+MAIN, REST = "report", "appendix"  # names of pages, and of their HTML files
 LEFT_OUT = {"id": "published_only", "title": "Published, with nothing of this run beside it", "text": []}
 
 
@@ -12,11 +12,13 @@ def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], va
     """Fills the pages with their sections: the main page has what holds a number of this run or of released results.
 
     Of the rest, what the papers have moves to the appendix, a later page, and what is ours is left out; so is a figure
-    with nothing to draw, such as that of a ledger without drops, and an empty section.
+    with nothing to draw, such as that of a filter that drops nothing, and a section without a table or figure.
 
     Args:
-        content, values: of sections.yaml, and what the texts may name.
+        content: of sections.yaml. `pages`, in order: each has its name as `file`, and `sections`, each with a list
+            `text` of templates, and lists `tables` and `figures` of names.
         grids, figures: every table and every figure, by name.
+        values: what the templates may name.
 
     Returns:
         The pages of `content`; of each section, `text` has its paragraphs and `shown` its tables and figures in order.
@@ -39,7 +41,7 @@ def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], va
 
 
 def places(filled: list[dict]) -> dict[str, str]:
-    """Maps every table and figure on a page to its address."""
+    """Maps every table and figure on these pages to its address, `FILE.html#NAME`; on the main page `#NAME`."""
     return {
         item.name: f"{'' if page['file'] == MAIN else page['file'] + '.html'}#{item.name}"
         for page in filled
@@ -49,7 +51,9 @@ def places(filled: list[dict]) -> dict[str, str]:
 
 
 def not_run(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
-    """Lists the tables and figures that this run did not measure, but for those of the stages analysis and report.
+    """Lists, each once, the tables and figures without a number of this run or of released results.
+
+    Those of the stages analysis and report are left out: both ran, and to run them again would fill nothing.
 
     Args:
         content, grids, figures: those of `pages`.
@@ -60,6 +64,9 @@ def not_run(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) 
 
 
 def _shown(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
-    """The tables and then the figures of a section; all of one that is drawn for every protocol and size."""
+    """The tables and then the figures of a section; a figure that this run does not have is left out.
+
+    A name stands for all figures `NAME-PROTOCOL-SIZE` where one is drawn for every protocol and size.
+    """
     named = [drawing for name in section["figures"] for key, drawing in figures.items() if key.split("-")[0] == name]
     return [grids[name] for name in section["tables"]] + named

@@ -4,7 +4,10 @@ They are made from the cells that analysis filled (stages/evidence/cells.py). Th
 one table here: one published line where both print the same, two with the differences marked where they do not.
 
 A row here is a list of cells, one for every column of the table, None where it has none. A cell is a named tuple with
-the fields `TYPES` of stages/evidence/cells.py; NaN or None stands for what it lacks.
+the fields `TYPES` of stages/evidence/cells.py; NaN or None stands for what it lacks. `printed` is the paper's text and
+`published` its number; `released` and `reproduced` are means, with `_sd` and `_n`, the number of `unit_of_inference`,
+which is EXACT for what is counted. `verdict` says whether `reproduced` agrees with `published`, or why that is not
+judged; NO_MODEL marks the rows of baselines, such as a constant answer.
 """
 
 import re
@@ -32,8 +35,8 @@ CSV = ["edition", "row_key", "column_key", "metric", "printed", "published", "re
 CSV += ["reproduced_n", "interval_low", "interval_high", "at_chance", "verdict"]
 CALLED = {"row_key": "row", "column_key": "column", "reproduced": "reproduced_mean"}  # of CSV, in the file
 CHANGED = "†"  # a cell that the paper's other edition prints otherwise
-CHANCE = "°"  # a score that is not above what a constant answer has
-FORMULA = re.compile(r"[\w()+\-/^=., ]+")  # what can be set as a formula, with powers and indices
+CHANCE = "°"  # a score that is not above the interval of a constant answer's
+FORMULA = re.compile(r"[\w()+\-/^=., ]+")  # what can be set as a formula, `^` before a power and `_` before an index
 Editions = dict[str, pd.DataFrame]  # the cells of a table by edition, the later one last
 
 
@@ -101,7 +104,7 @@ def _asked_for(table: Table, cells: pd.DataFrame, sizes: Iterable[str]) -> pd.Da
 
 
 def _wanted(keys: pd.Series, patterns: list[str], kept: pd.Series, sizes: set[str]) -> pd.Series:
-    """Marks keys [cells] that by patterns (`{size}.{operator}`) have no size, one of `sizes`, or any cell kept."""
+    """Marks keys [cells] that by patterns (`{size}.{operator}`) have no size or one of `sizes`, or of a cell kept."""
     size_of = {}
     for key in keys.unique():
         fields = [specifications.fields(pattern, key) or {} for pattern in patterns if pattern]
@@ -111,7 +114,7 @@ def _wanted(keys: pd.Series, patterns: list[str], kept: pd.Series, sizes: set[st
 
 
 def _placed(by_edition: Editions) -> dict[str, dict]:
-    """The cells of every edition, by their keys of row and column."""
+    """The cells of every edition, as named tuples, by their keys of row and column."""
     return {
         edition: {(cell.row_key, cell.column_key): cell for cell in cells.itertuples()}
         for edition, cells in by_edition.items()
@@ -152,7 +155,7 @@ def _list(by_edition: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...],
     columns = ["Where", *(f"Published{', ' + edition if edition else ''}" for edition in by_edition)]
     columns += ["Recomputed"] if latest["released"].notna().any() else []
     columns += ["Reproduced or counted"] if latest["reproduced"].notna().any() else []
-    placed, groups = _placed(by_edition).values(), []
+    placed, groups = _placed(by_edition).values(), []  # the later edition last, as everywhere here
     for key in dict.fromkeys(key for cells in placed for key in cells):
         cells = [cells.get(key) for cells in placed]
         cell = [cell for cell in cells if cell][-1]
@@ -217,7 +220,7 @@ def _measured(cell) -> Value:
 
 
 def _notes(cells: pd.DataFrame) -> list[str]:
-    """Says what the mark of chance means, where a cell has it, and what n and ± are in the reproduced lines."""
+    """Says what CHANCE means, where a cell has it, and what n and ± are in the reproduced lines: a note for each n."""
     trained = cells[(cells["status"] == "reproduced") & cells["unit_of_inference"].notna()]
     trained = trained[trained["unit_of_inference"] != EXACT]
     texts = [sentence("chance_note")] if cells["at_chance"].eq(True).any() else []

@@ -32,7 +32,9 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
     """Draws a figure of noise for every protocol and size of a run, or one of the published numbers alone.
 
     Args:
-        curves, cells: the frame noise_curves of analysis, with scores and levels as fractions; all published tables.
+        curves: the frame noise_curves of analysis: MODEL, operator, evaluated_on (the split), kind of noise, level (a
+            fraction), and over n units (`unit`, such as pre-training seeds) mean, minimum and maximum, fractions.
+        cells: of all published tables: table, row_key, column_key, published (a number or NaN).
         constant: split -> accuracy of a constant answer, in per cent, on the data of this run.
     """
     curves = curves.assign(source="reproduced", **{name: 100 * curves[name] for name in ("mean", "minimum", "maximum")})
@@ -47,6 +49,7 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
         frame = frame.assign(level=100 * frame["level"], rank=frame["kind"].map(kinds.index))
         frame = frame.sort_values(["rank", "level"]).drop(columns="rank")
         span = frame.reindex(columns=["mean", "minimum", "maximum"]).stack()
+        # without constants, 100.0 and 0.0 are the second argument that min and max need; they change no result
         scale = (min(span.min(), *constant.values(), 100.0) - 2, max(span.max(), *constant.values(), 0.0) + 2)
         paint = partial(_lines, constant=constant, scale=scale)
         panels = frame.groupby(["size", "kind", "evaluated_on"], sort=False)
@@ -60,7 +63,10 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
 def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
     """Draws a figure of transfer for every protocol and size of a run, or one of the published numbers alone.
 
-    means: the frame transfer of analysis, with scores as fractions. cells: of all published tables.
+    Args:
+        means: the frame transfer of analysis: MODEL, operator, task (trained on), evaluated_on (the split tested on),
+            metric (accuracy or majority_accuracy are used), mean, sd and n; fractions.
+        cells: as for `noise`.
     """
     means = means.assign(source="reproduced", mean=100 * means["mean"], trained=means["task"])
     printed = _printed(cells, TRANSFER)
@@ -84,7 +90,8 @@ def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
 def _runs(frame: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
     """Splits the rows of a run by protocol and size: ((end of a figure's name, end of its title), rows).
 
-    Without rows, one entry with empty ends and no rows, for the published numbers. MNLI's mismatched split is left out.
+    Without rows, one entry with empty ends and no rows, for the published numbers. MNLI's mismatched split is left out,
+    as the papers have one column for MNLI.
     """
     frame = frame[frame["evaluated_on"] != MISMATCHED]
     beside = ", published (BERT-base) and of this run, BERT-{} by the recipe of {}"
@@ -135,7 +142,8 @@ def _label(evaluated_on: str) -> str:
 def _printed(cells: pd.DataFrame, name: str) -> pd.DataFrame:
     """The cells of a table that print a number: source, size, operator, mean, and `row` and `column`, from their keys.
 
-    `row` is a level of noise in per cent, or the task tested on; `column` is a task.
+    `row` is a level of noise in per cent (key `noise_40`), or the task tested on (`row_mnli`); `column` is a task (of
+    `mnli.shared`, or `col_mnli.shared`). All numbers are of BERT-base.
     """
     rows = select(cells[cells["published"].notna()], table=name)
     parts = rows["column_key"].str.extract(r"^(?:col_)?(?P<column>\w+)\.(?P<operator>\w+)$")
@@ -169,7 +177,11 @@ def _lines(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], scale: t
 
 
 def _heat(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws one operator's matrix, its numbers in the cells; answers without a model stand below a gap."""
+    """Draws one operator's matrix, its numbers in the cells; answers without a model stand below a gap.
+
+    frame: trained (a task or `majority`), evaluated_on (a split) and mean, in per cent. Tasks trained on stand in the
+    order of those tested on, so that models on their own task are on the diagonal.
+    """
     tested = list(dict.fromkeys(frame["evaluated_on"]))
     order = {COLUMN_OF.get(task, task): task for task in dict.fromkeys(frame["trained"])}
     lines = [order.pop(split) for split in tested if split in order] + list(order.values())

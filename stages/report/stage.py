@@ -45,6 +45,7 @@ PRINTED = ("report", "supplement")  # the main page, and what stands on the othe
 
 def tables(settings: Settings) -> dict[str, Grid]:
     """Builds every table of the report, by name."""
+    # an empty text in a file is read as NaN
     filled = inputs.read("cells", dtype=cells.TYPES).fillna({"status": "", "metric": ""})
     claims, checks = inputs.read("claims").fillna(""), inputs.audited()
     specified, earlier = specifications.load()[0], next(iter(published.EDITIONS))
@@ -65,7 +66,7 @@ def tables(settings: Settings) -> dict[str, Grid]:
 
 
 def selected_tables(settings: Settings) -> list[Grid]:
-    """Builds the tables of our own, from the entries of tables.yaml; those of settings once for every source."""
+    """Builds the tables of our own, from the entries of tables.yaml; `settings` and `open` once for every source."""
     facts = facts_of(settings) | data_of(settings)
     read = frames.reader(settings)
     by_source = ("forms", "settings", "open")
@@ -90,16 +91,17 @@ def data_of(settings: Settings) -> dict[str, object]:
         "documents_read": max(int(read), 1),  # texts divide by it
         "labels": LABELS,
         "signatures": sorted(signatures),
-        "strongest": float(inputs.read("noise_curves")["level"].max()),
+        "strongest": float(inputs.read("noise_curves")["level"].max()),  # noise, a fraction
     }
 
 
 def drawings(settings: Settings) -> dict[str, Drawing]:
     """Draws every figure of the report, by name."""
-    runs = inputs.read("runs")
+    runs = inputs.read("runs")  # scores, fractions, of this run and of the released results
     runs = runs[runs["evaluated_on"] == scores.GLUE_SCORE].assign(score=lambda rows: 100 * rows["value"])
     constant = partial(inputs.baseline_scores, MOST_FREQUENT)
     score = {name: constant("score", name).get(scores.GLUE_SCORE) for name in settings.protocols}
+    # a constant answer's score is that on this run's data
     runs["constant"] = runs["protocol"].map(score).where(runs["source"] == "reproduced").astype(float)
     frame_of = {
         "curves": inputs.read("curves"),

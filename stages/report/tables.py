@@ -15,7 +15,7 @@ WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 PHRASE = 45  # characters; a cell with more of them is a text
 FORMULA = re.compile(r"[=+@\t\r-]")  # how a text begins that a spreadsheet would compute
 NUMBER = re.compile(r"[+-]?[0-9.,]+(e[+-]?[0-9]+)?%?|-")  # or the dash that papers print for no number
-LONG, WIDE, GAP = 36, 90, 0.4  # lines that no longer fit a page; characters that fill one; space between groups
+LONG, WIDE, GAP = 36, 90, 0.4  # lines that fit a page; characters that fit a line; space between groups, in lines
 
 
 @dataclass(frozen=True)
@@ -139,12 +139,12 @@ def number(value: float, decimals: int) -> str:
 
 
 def in_words(count: int) -> str:
-    """Writes a count as running text has it: up to ten as a word."""
+    """Writes a count, 0 or more, as running text has it: up to ten as a word."""
     return WORDS[count] if count < len(WORDS) else f"{count:,}"
 
 
 def detectable(difference: float, unit: str = "points") -> str:
-    """Says in words which difference is detected with 80 % power; it is rounded up, never down."""
+    """Says in words which difference is detected with 80 % power; it is rounded up to a tenth, never down."""
     tenths = ceil(round(10 * difference, 6))  # 11.000000000000002 is 11
     return f"{number(tenths / 10, 1)} {unit} would be detected with 80 % power, at the first step of Holm's method"
 
@@ -179,7 +179,7 @@ def probability(p: float) -> str:
 def csv_of(frame: pd.DataFrame) -> str:
     """Writes a table as CSV, in which numbers stand as they are.
 
-    A cell that a spreadsheet would take for a formula (`=...`, or words after a plus, a minus or an @) begins with an
+    A text that a spreadsheet would take for a formula (it begins as FORMULA says, and is no NUMBER) begins with an
     apostrophe, the sign of spreadsheets for text.
     """
     return frame.map(

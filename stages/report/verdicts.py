@@ -1,4 +1,8 @@
-"""The ledgers: every claim and every check of the published numbers, and how many of each source hold."""
+"""The ledgers: every claim and every check of the published numbers, and how many of each source hold.
+
+A claim is a statement of a paper. A check of the audit, such as `C.AVG.base`, sets one printed number or sentence
+against what follows from others; a fact is what checks that hold or fail for one reason have in common.
+"""
 
 import re
 from collections import Counter
@@ -14,9 +18,10 @@ from stages.report.words import content
 
 # by the first part of a check's name: a key of published.PAPERS
 PAPER_OF = {"C": "courtois2024", "K": "kowsher", "K24": "kowsher", "K25": "kowsher", "H": "hadamard_blog", "AOP": "aop"}
-WORST = (FAILS, NOT_DECIDED, TRUNCATED, HOLDS)  # a fact has the worst verdict of its checks
+WORST = (FAILS, NOT_DECIDED, TRUNCATED, HOLDS)  # from the worst on; a fact has the worst verdict of its checks
+# verdicts that decide a claim for it and against it
 HOLD, FAIL = (HOLDS, "reproduced"), (FAILS, "contradicted", "partly", "unsupported", TRUNCATED)
-LEDGERS = {  # column of the claims: heading, what it judges
+LEDGERS = {  # column of `side_by_side`: heading, question that it answers
     "numbers": ("Audit", "Does it follow from the printed numbers and the released results?"),
     "released": (
         "Released results",
@@ -25,9 +30,10 @@ LEDGERS = {  # column of the claims: heading, what it judges
     ),
     "run": ("This run", "Does it show it, by counting or by training?"),
 }
-COMMON = ("released", ONE_CHECKPOINT)  # of nearly every cell of that column: its head says so, the cell how it reads
-CITED = re.compile(r"\s*\[[\w.\-]+, [\w\- ]+\]")  # from here on a sentence quotes checks, which are linked instead
-LEVEL = re.compile(r" \((\d+)%\)$")  # of an interval
+# column, and verdict of nearly every cell in it: the column's head says so, and the cell has its `reading` instead
+COMMON = ("released", ONE_CHECKPOINT)
+CITED = re.compile(r"\s*\[[\w.\-]+, [\w\- ]+\]")  # ` [C.SIX, holds]`: what follows quotes checks, and is linked instead
+LEVEL = re.compile(r" \((\d+)%\)$")  # the confidence level, ` (95%)`, behind an interval
 MARKS = "¹²³"  # of sentences that many cells of a column share, which then stand once in its head
 END = re.compile(r"(?<=\.)\s+(?=[A-Z])")  # between two sentences
 
@@ -35,7 +41,10 @@ END = re.compile(r"(?<=\.)\s+(?=[A-Z])")  # between two sentences
 def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
     """Builds the table of claims with their judgements, each with the checks of the audit that it rests on.
 
-    ledger: the claims as analysis judged them, a row for each ledger that a claim belongs to. checks: the audit.
+    Args:
+        ledger: as for `side_by_side`, with `where` a claim stands, `claim`, its words, and `audit_ids`, the names of
+            checks with ", " between.
+        checks: of the audit; `check`, its name, and `verdict`.
     """
     verdict_of = dict(zip(checks["check"], checks["verdict"], strict=True))
     rows = side_by_side(ledger)
@@ -77,6 +86,10 @@ def side_by_side(ledger: pd.DataFrame) -> list[dict]:
 
     The other fields are those of its first row, but `reading` is that of the released results where they judge it. A
     claim that the audit alone decides says nothing of the run, whose column stays empty.
+
+    ledger: the claims as analysis judged them, texts only, a row for each part of the judgement: `id` and `paper` of
+    the claim; `ledger`, the part (counts, released or training), and its `verdict`; `reading`, what the numbers suggest
+    where they decide nothing; `numbers` and `numbers_because`, the audit's verdict and why; and what `_because` reads.
     """
     entries = []
     for _, rows in ledger.groupby("id", sort=False):
@@ -93,9 +106,12 @@ def side_by_side(ledger: pd.DataFrame) -> list[dict]:
 
 
 def _because(row) -> str:
-    """Why a verdict is what it is: the reason, every estimate with its interval, their unit, and the power."""
+    """Why a verdict is what it is: the reason, every estimate with its interval, their unit, and the power.
+
+    row: these as texts, `because`, `estimate`, `interval`, `unit_of_inference` and `power`; each may be empty.
+    """
     estimates = []
-    for estimate, interval in zip(row.estimate.split("; "), row.interval.split("; "), strict=True):  # of equal places
+    for estimate, interval in zip(row.estimate.split("; "), row.interval.split("; "), strict=True):  # `PLACE: VALUE`
         ends = LEVEL.sub(r", \1 %", interval.rpartition(": ")[2])  # brackets stand around it here
         estimates.append(estimate + (f" ({ends})" if ends not in ("", "none") else ""))
     unit = f", from {row.unit_of_inference}" if row.unit_of_inference else ""
@@ -104,7 +120,7 @@ def _because(row) -> str:
 
 
 def _shared(reasons: list[str]) -> dict[str, str]:
-    """Maps the sentences, three at most, that stand in over a quarter of a column's non-empty cells to their marks."""
+    """Maps sentences, three at most, that over a quarter of a column's non-empty cells (two at least) have to marks."""
     cells = [END.split(reason) for reason in reasons if reason]
     counts = Counter(sentence for sentences in cells for sentence in set(sentences))
     often = [sentence for sentence, count in counts.most_common(len(MARKS)) if count > max(len(cells) / 4, 1)]
@@ -112,7 +128,10 @@ def _shared(reasons: list[str]) -> dict[str, str]:
 
 
 def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Counts the claims of every source that each ledger judges: claims = decided + open, decided = hold + fail."""
+    """Counts the claims of every source that each ledger judges: claims = decided + open, decided = hold + fail.
+
+    ledger: as for `side_by_side`. A row for each `source` and `ledger` (a heading of LEDGERS) with a verdict.
+    """
     rows = pd.DataFrame(side_by_side(ledger))
     totals = []
     for paper, of_paper in rows.groupby("paper", sort=False):
@@ -126,10 +145,15 @@ def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
 
 
 def audit(checks: pd.DataFrame) -> Grid:
-    """Builds the table of all checks of the published numbers, in the order of WORST, then by weight in the layout."""
+    """Builds the table of all checks of the published numbers, in the order of WORST; any other verdict comes last.
+
+    Of one verdict, those that sections.yaml lists as `findings` come first, in the order there. checks: texts;
+    `check`, its name, `source`, `statement`, `verdict`, `arithmetic`, the numbers compared, and `by`, `arithmetic` or
+    `reading`.
+    """
     weights = {entry["check"]: place for place, entry in enumerate(content("sections")["findings"])}
     order = {verdict: place for place, verdict in enumerate(WORST)}
-    # 1000 and 999 are more than the layout has weights: checks without one come last among those of their verdict
+    # sections.yaml has fewer than 999 findings: other checks come last among those of their verdict
     rank = checks["verdict"].map(order).fillna(len(order)) * 1000 + checks["check"].map(weights).fillna(999)
     rows = checks.iloc[rank.argsort(kind="stable")]
     groups = []
@@ -151,6 +175,8 @@ def audit(checks: pd.DataFrame) -> Grid:
 
 def audit_totals(checks: pd.DataFrame) -> pd.DataFrame:
     """Counts the facts of every source by verdict: checks that one reason decides are one, with the worst verdict.
+
+    checks: as for `audit`, with `fact`, equal for checks that one reason decides.
 
     A row per source: facts (that arithmetic decides: holds + truncated + fails), failing_checks (the checks that fail),
     not_decided (further facts), by_reading (checks that fail by reading; they are no facts here).

@@ -19,7 +19,7 @@ RAISED = re.compile(r"([\^_])(\w)")  # or lowered, in a plain-text formula
 
 
 def say(template: str, **values: object) -> str:
-    """Fills a Jinja template, in one line. An empty value, such as of a gap in a table, is a number that is missing."""
+    """Fills a Jinja template, in one line. jinja2.UndefinedError where it needs a value that is not given."""
     return names.unbroken(" ".join(_compiled(template).render(values).split()))
 
 
@@ -30,7 +30,7 @@ def sentence(name: str, **values: object) -> str:
 
 @cache
 def content(name: str) -> dict:
-    """Reads NAME.yaml of reports/templates, once."""
+    """Reads NAME.yaml of reports/templates, once: a dictionary, but for the checklist, a list."""
     return yaml.safe_load((TEMPLATES / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
@@ -46,6 +46,7 @@ def alternative(kind: str, rows: pd.DataFrame) -> str:
 
 @cache
 def _compiled(template: str) -> jinja2.Template:
+    """Parses a template, once."""
     return ENVIRONMENT.from_string(template)
 
 
@@ -55,7 +56,7 @@ def _number(value: object) -> float:
 
 
 def listed(words: list[str]) -> str:
-    """Joins words as in `one`, `one and another`, `one, another and a third`."""
+    """Joins one or more words as in `one`, `one and another`, `one, another and a third`."""
     *others, last = words
     return f"{', '.join(others)} and {last}" if others else last
 
@@ -68,7 +69,7 @@ def by(rows: Iterable[dict], field: str) -> list[tuple[object, list[dict]]]:
     return list(groups.items())
 
 
-FILTERS = {  # of all templates: numbers and names as a reader knows them
+FILTERS = {  # of all templates: numbers, times `scale`, and names as a reader knows them
     "number": lambda value, decimals=0, scale=1: tables.number(_number(value) * scale, decimals),
     "spread": lambda value, decimals=0, scale=1: tables.spread(_number(value) * scale, decimals),
     "signed": lambda value, decimals=0, scale=1: tables.signed(_number(value) * scale, decimals),
@@ -87,11 +88,12 @@ FILTERS = {  # of all templates: numbers and names as a reader knows them
 ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined)  # of text, not of markup: escaped where it is shown
 ENVIRONMENT.filters |= FILTERS
 ENVIRONMENT.globals |= {"fewest": FEWEST, "model": names.model}
+# the words for a finding on a quantity; with them stands whether it is good or bad, which is left out here
 ENVIRONMENT.globals["verdict_on"] = lambda quantity, finding: content("sentences")["verdicts"][quantity][finding][0]
 
 
 def formula(text: str, escape: Callable[[str], str], marks: dict[str, str]) -> str:
-    """Writes `h^2/n` with its powers raised and its indices lowered.
+    """Writes `h^2/n` in a markup language, with its powers raised and its indices lowered.
 
     Args:
         text: of the formula; `^` raises the one character after it, `_` lowers it.

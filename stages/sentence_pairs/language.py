@@ -22,7 +22,7 @@ NAMES, NOUNS, VERBS, ADJECTIVES, PREPOSITIONS, ADVERBS = (
 
 @dataclass(frozen=True)
 class Phrase:
-    """A noun with its article, number and adjective; or a name, which is singular."""
+    """A noun (in the singular, a key of NOUNS) with article, number and adjective (a key of ADJECTIVES); or a name."""
 
     noun: str
     plural: bool = False
@@ -52,13 +52,17 @@ class Phrase:
 
 
 def pairs(number: int, seed: int) -> list[tuple[str, str]]:
-    """Draws `number` sentence pairs (source, target), all different, with spaces between words and full stop."""
+    """Draws `number` sentence pairs (source, target), all different, with spaces between words and full stop.
+
+    Each has subject, verb and object, some also a preposition with a noun, or an adverb; all probabilities, those of
+    `_phrase` too, are arbitrary. Billions of sentences are possible; for more than there are, this would not end.
+    """
     rng, seen = Random(f"{seed} sentence pairs"), {}
     while len(seen) < number:
         subject, thing = _phrase(rng, names=True), _phrase(rng)
         verb = rng.choice(sorted(VERBS))
         preposition = rng.choice(sorted(PREPOSITIONS)) if rng.random() < 0.4 else None
-        place = _phrase(rng, names=preposition == "with", simple=True)
+        place = _phrase(rng, names=preposition == "with", simple=True)  # persons only after "with"
         adverb = rng.choice(sorted(ADVERBS)) if rng.random() < 0.3 else None
         spoken = verb if subject.plural else VERBS[verb][0]
         source = [*subject.source(), spoken, *thing.source()]

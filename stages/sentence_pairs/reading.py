@@ -24,9 +24,9 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
     """Reads the pairs of a split in their order.
 
     Args:
-        root: data.root.
+        root: the folder that data.root in params.yaml names.
         name: of a table below `root` if it ends in .tsv; otherwise of two files, without the languages' names.
-        languages: source and target.
+        languages: names of source and target.
 
     Yields:
         Both sides as bytes; (None, None) for a line of a table with more or fewer cells than its first line.
@@ -42,6 +42,7 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
             )
     if len(paths) == 1:
         lines = reading.lines(paths[0])
+        # a first line that is no UTF-8 will lack the languages
         header = [column.strip() for column in next(lines, b"").decode(errors="replace").split("\t")]
         places = reading.places(paths[0], header, languages, "name the columns by their languages")
         for line in lines:
@@ -60,7 +61,7 @@ def from_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides
 
     Args:
         hub: where the dataset is, at a commit.
-        split, languages: name of the split; source and target.
+        split, languages: name of the split; names of source and target.
 
     Yields:
         Both sides as text; None for one that is null in the row.
@@ -121,14 +122,14 @@ def apart(training: tuple[Texts, Counter], held_out: Iterable[tuple[str, str]]) 
     texts, fates = training
     repeated = {*held_out}.intersection(texts)
     kept = [pair for pair in texts if pair not in repeated]
-    return kept, fates + Counter(also_held_out=len(texts) - len(kept))
+    return kept, fates + Counter(also_held_out=len(texts) - len(kept))  # a sum of Counters has no counts of 0
 
 
 def _read(pair: Sides) -> tuple[tuple[str, ...], str | None]:
     """Decodes a pair and collapses its white space.
 
     Returns (source, target) and None, or () and the defect: malformed (no text), not_utf8, empty (a side without a
-    word) or long_word. A str goes through UTF-8, too, which finds lone surrogates.
+    word) or long_word (a word over LONGEST_WORD). A str goes through UTF-8, too, which finds lone surrogates.
     """
     if not all(isinstance(side, bytes | str) for side in pair):
         return (), "malformed"

@@ -2,9 +2,9 @@
 
 Reads the data source. Writes, below data/sentence_pairs: ledger.csv (what became of every pair), and in PROTOCOL/
 source.json and target.json (tokenizers), SPLIT.safetensors (token ids) and, of held-out splits, SPLIT.parquet (texts).
-Training pairs with a side of more than `positions` tokens are dropped, as in the tutorial; held-out sentences are cut
-to that many. A training pair that is also held out is dropped. Stops when the share of pairs that are not text exceeds
-filtering.malformed_share.
+Training pairs with a side of more tokens than the protocol's `positions` are dropped, as in the TensorFlow tutorial on
+translation; held-out sentences are cut to that many. A training pair that is also held out is dropped. Stops when the
+share of pairs that are not text exceeds filtering.malformed_share.
 """
 
 from collections import Counter
@@ -22,7 +22,8 @@ from stages.sentence_pairs import language, reading, vocabulary
 from stages.sentence_pairs.reading import Texts
 
 SPLITS = ("train", "validation", "test")
-COLUMNS = ("protocol", "split", "fate", "reason", "pairs")  # fate: in, kept, dropped or cut; reason: why, or empty
+# of the ledger. fate: in (read), kept, dropped, or cut (these are among the kept); reason: why, or empty
+COLUMNS = ("protocol", "split", "fate", "reason", "pairs")
 
 
 def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[str, tuple[Texts, Counter]], str]:
@@ -46,6 +47,7 @@ def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[st
             read = ", ".join(getattr(names, split) for split in SPLITS)
         case "hub":
             hub = protocol.hub
+            # a branch may move meanwhile, and all splits are to be of one commit
             commit = commits.commit(hub.repository, hub.revision, "translation.protocols.*.hub")
             pinned = hub.model_copy(update={"revision": commit})
             sides = {split: reading.from_hub(pinned, split, languages) for split in SPLITS}
@@ -64,7 +66,7 @@ def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[st
 
 
 def generated(limits: dict[str, int], seed: int) -> dict[str, Texts]:
-    """Draws as many pairs of the embedded language by split as `limits` says, none twice."""
+    """Draws as many pairs of the generated language for each split as `limits` says, none twice."""
     drawn = iter(language.pairs(sum(limits.values()), seed))
     return {split: [next(drawn) for _ in range(number)] for split, number in limits.items()}
 
@@ -91,7 +93,7 @@ def _prepare(settings: Settings, name: str, folder: Path) -> tuple[list[tuple], 
         long = len(pairs) - len(kept)
         if not training:
             kept = [tuple(_cut(ids, protocol.positions) for ids in pair) for pair in pairs]
-        if not kept:
+        if not kept:  # as only training pairs are dropped
             raise ValueError(
                 f"translation.protocols.{name}.positions: {protocol.positions}: every training pair is longer"
             )

@@ -10,7 +10,7 @@ from stages.encoder_decoder.pairs import BEGIN, END, SIDES, SPECIAL, UNKNOWN
 from stages.plumbing.files import write_atomically
 
 SPACE = "▁"  # Metaspace puts it in place of every space, and before a sentence
-ALPHABET = 1000  # the largest number of characters in the vocabulary; others are unknown
+ALPHABET = 1000  # the largest number of characters in the vocabulary, far more than an alphabet has; others are unknown
 
 
 def trained(sentences: list[str], size: int) -> Tokenizer:
@@ -26,7 +26,8 @@ def trained(sentences: list[str], size: int) -> Tokenizer:
     words.decoder = decoders.Metaspace()
     frequencies = Counter()
     for sentence in sentences:
-        frequencies.update(SPACE + words.normalizer.normalize_str(sentence).replace(" ", SPACE))  # as Metaspace does
+        # counts characters, as Metaspace leaves them
+        frequencies.update(SPACE + words.normalizer.normalize_str(sentence).replace(" ", SPACE))
     commonest = sorted(frequencies, key=lambda character: (-frequencies[character], character))
     characters = commonest[: min(ALPHABET, size - len(SPECIAL))]
     trainer = trainers.BpeTrainer(
@@ -61,6 +62,6 @@ def train(pairs: list[tuple[str, str]], size: int, shared: bool, folder: Path) -
 
 
 def encode(words: Tokenizer, sentences: list[str]) -> list[np.ndarray]:
-    """Encodes sentences; the ids of each begin with BEGIN and end with END."""
+    """Encodes sentences by a tokenizer of `trained`; the ids of each, int64, begin with BEGIN and end with END."""
     words.encode_special_tokens = True  # so that `[END]`, where a sentence has it, is encoded as characters, not as END
     return [np.array([BEGIN, *encoding.ids, END]) for encoding in words.encode_batch(sentences)]

@@ -2,7 +2,7 @@
 
 On disk: FOLDER/SPLIT/part_N.bin, uint16 little endian, [sequences, sequence_length], and FOLDER/index.json with, for
 each split, sizes and checksums of the shards. Sequences continue across the ends of documents and streams; only the
-last, incomplete sequence of a split is dropped (and what streams.py has cut off, where the settings ask for that).
+last, incomplete sequence of a split is dropped here. A stream is a file of token ids, as stage tokenization makes it.
 """
 
 import json
@@ -14,7 +14,7 @@ import numpy as np
 from stages.plumbing.files import sha256, temporary_sibling
 
 INDEX = "index.json"
-ITEM = np.dtype("<u2")
+ITEM = np.dtype("<u2")  # of a token id, which is below 65,536
 REMEDY = "delete data/tokens and run `dvc repro tokenization`"
 
 
@@ -22,10 +22,10 @@ def pack(streams: Iterable[Path], folder: Path, sequence_length: int, shard_byte
     """Cuts the concatenation of token files into shards `folder`/part_N.bin.
 
     Args:
-        streams: files of token ids, as ITEM, in the order in which they are joined.
+        streams: files of token ids, each an ITEM, in the order in which they are joined.
         folder: the folder of the split, whose name is the split's.
         sequence_length: tokens per sequence.
-        shard_bytes: bytes of a shard, at most; but a shard has at least one sequence.
+        shard_bytes: bytes of a shard, at most, by default 256 MiB; but a shard has at least one sequence.
 
     Returns:
         The entry of the split in the index: `shards`, a list of `name` (SPLIT/part_N.bin), `sequences` and `sha256`;
@@ -79,17 +79,21 @@ class Sequences:
         indices = np.asarray(indices, dtype=np.int64)
         if indices.size and (indices.min() < 0 or indices.max() >= len(self)):
             raise IndexError(f"indices from {indices.min()} to {indices.max()} among {len(self)} sequences")
-        numbers = np.searchsorted(self._ends, indices, side="right")
+        numbers = np.searchsorted(self._ends, indices, side="right")  # of the shards: the first that ends after it
         result = np.empty((len(indices), self.sequence_length), dtype=np.int64)
         for number in np.unique(numbers):
             of_shard = numbers == number
-            first = self._ends[number] - self._shards[number]["sequences"]
+            first = self._ends[number] - self._shards[number]["sequences"]  # index of the shard's first sequence
             result[of_shard] = self._parts[number][indices[of_shard] - first]
         return result
 
 
 def read_index(folder: Path) -> dict:
-    """Reads the index of a folder of packed sequences. ValueError when there is none."""
+    """Reads the index of a folder of packed sequences. ValueError when there is none.
+
+    Returns a dict: sequence_length, in tokens; vocabulary_size; special, the ids of the special tokens by name; splits,
+    by name what `pack` returns for each, and counts of its documents and tokens.
+    """
     path = folder / INDEX
     if not path.exists():
         raise ValueError(f"{path}: no such file; run `dvc repro tokenization` to make it")

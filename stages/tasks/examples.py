@@ -14,9 +14,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Examples:
-    """frame: one row per example, as glue.py or squad.py describes. source: where it was read, as the report says it.
+    """frame: one row per example, numbered from 0, in columns that glue.py or squad.py describes; none is read here.
 
-    subset: whether the source holds only a part of the original. dropped: how many examples were left out; reason: why.
+    source: the files or dataset, as the report names them. subset: whether they hold only a part of the original.
+    dropped: how many examples were left out; reason: why, empty where none was.
     """
 
     frame: pd.DataFrame
@@ -29,6 +30,7 @@ class Examples:
         """Draws `count` rows without replacement, in the frame's order; all rows for None or if there are no more."""
         if count is None or count >= len(self.frame):
             return self.frame
+        # all numbers in `seed` together are one seed
         chosen = np.random.default_rng(seed).choice(len(self.frame), size=count, replace=False)
         return self.frame.iloc[np.sort(chosen)].reset_index(drop=True)
 
@@ -48,11 +50,11 @@ def find_file(folders: Iterable[Path], stem: str, suffix: str) -> Path | None:
 
 
 def require_file(folders: list[Path], stem: str, suffix: str, what: str, remedy: str) -> Path:
-    """Finds a file as `find_file` does, with the same first arguments.
+    """Returns the file that `find_file` finds with the same first arguments.
 
     Args:
         what: task and split, for the message of an error.
-        remedy: how to do without the file.
+        remedy: how to do without the file, in the imperative, as the end of that message.
 
     Raises:
         ValueError: there is no such file.
@@ -68,7 +70,7 @@ def require_file(folders: list[Path], stem: str, suffix: str, what: str, remedy:
 
 def is_subset(path: Path) -> bool:
     """Whether a file that `find_file` found is the subset and not the whole file."""
-    return path.suffixes[-2:-1] == [".subset"]
+    return path.suffixes[-2:-1] == [".subset"]  # a slice, because a name may have one suffix alone
 
 
 def decoded(path: Path, form: type[T]) -> T:
@@ -77,7 +79,7 @@ def decoded(path: Path, form: type[T]) -> T:
     A byte order mark before the JSON and blank lines around it do no harm.
 
     Raises:
-        ValueError: the file is cut short, is no JSON in UTF-8, or is of another form; the message names the place.
+        ValueError: the file is cut short, no JSON in UTF-8, nested too deeply or of another form; the message names it.
     """
     try:
         return msgspec.json.decode(path.read_text(encoding="utf-8-sig"), type=form)

@@ -2,9 +2,9 @@
 
 Original distribution: one folder per task, tab-separated, UTF-8, quotation marks without meaning; a byte order mark at
 the beginning and blank lines at the end do no harm. A file NAME.subset.tsv stands in for NAME.tsv and is marked as a
-subset. Once read, a split is a frame with the columns example_id (the row's number in the file, from 0, as text),
-text_a, text_b (null for single sentences) and label (index of the class, int64; for stsb a similarity from 0 to 5,
-float64).
+subset. Once read, a split is a frame with the columns example_id (the row's number, from 0, as text; dropped rows are
+counted), text_a, text_b (null for single sentences) and label (index of the class, int64; for stsb a similarity from 0
+to 5, float64).
 """
 
 import re
@@ -25,14 +25,16 @@ DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")  # Python would read more as a number
 def read_original(root: Path, task: Task, split: Split) -> Examples:
     """Reads a split of a task from its original file.
 
-    Rows with a wrong number of columns are dropped and counted, up to `task.corrupt_rows`.
+    Rows with a wrong number of columns are dropped and counted, up to `task.corrupt_rows`, as many as GLUE's own file
+    is known to have.
 
     Args:
-        root: the folder that has the folder of the task, in itself or in its folder `glue`.
+        root: the folder that has the folder of the task, in its folder `glue` or, failing that, in itself.
         task, split: a task of GLUE, and one of its splits.
 
     Raises:
-        ValueError: there is no such file, or it has a fault; the message names the file, and the line at fault.
+        ValueError: there is no such file; it is not UTF-8, lacks a column or has no example; or a row has a label that
+            is not allowed or, after those dropped, a wrong number of columns. The message names the file and the line.
     """
     folders = [root / "glue" / task.folder, root / task.folder]
     what = f"task {task.name}, split {split.name}"
@@ -41,7 +43,7 @@ def read_original(root: Path, task: Task, split: Split) -> Examples:
     while lines and not lines[-1].strip():
         lines.pop()
     table = ((line, text.split("\t")) for line, text in enumerate(lines, 1))
-    header = list(task.header) or next(table, (1, []))[1]
+    header = list(task.header) or next(table, (1, []))[1]  # a task whose files have no header, CoLA, brings it along
     places = reading.places(path, header, (*task.texts, task.label), "restore GLUE's header")
     rows, corrupt = [], 0
     for example, (line, row) in enumerate(table):
@@ -65,16 +67,16 @@ def read_hub(hub: HubRepository, task: Task, split: Split) -> Examples:
     """Reads a split of a task from the Hugging Face hub (nyu-mll/glue).
 
     Args:
-        hub: where the dataset is.
+        hub: repository and revision of the dataset.
         task, split: a task of GLUE, whose name is that of the configuration, and one of its splits.
 
     Raises:
-        ValueError: the dataset cannot be had, or has other classes than GLUE.
+        ValueError: the dataset cannot be had, lacks a column, or has other classes than GLUE or another order of them.
     """
     columns = task.hub_texts or task.texts
     needed = (*columns, "label")
     data, source = commits.dataset(hub.repository, task.name, hub.revision, split.name, "tasks.hub", needed)
-    names = getattr(data.features["label"], "names", None)
+    names = getattr(data.features["label"], "names", None)  # None where the column says no classes, as for stsb
     if names is not None and tuple(names) != task.classes:
         raise ValueError(
             f"tasks.hub.repository: {hub.repository}, {task.name}: classes {names}, expected {task.classes}; name a "

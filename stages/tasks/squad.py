@@ -2,8 +2,8 @@
 
 Original distribution: squad/{train,dev}-{v1.1,v2.0}.json. A file NAME.subset.json stands in for NAME.json and is marked
 as a subset. Once read, a split is a frame with the columns example_id, context, question, answers (a list of texts),
-starts (a list with the place of each answer, in characters of the context) and article (its title). The two lists are
-empty for an unanswerable question.
+starts (a list with the place of each answer, in characters of the context, from 0) and article (the title of the one
+that the context is from). The two lists are empty for an unanswerable question.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ class Question(msgspec.Struct):
     id: str
     question: str
     answers: list[Answer]
-    is_impossible: bool | None = None
+    is_impossible: bool | None = None  # version 1.1 lacks the key
 
 
 class Paragraph(msgspec.Struct):
@@ -58,11 +58,12 @@ def read_original(root: Path, name: str, split: str) -> Examples:
     """Reads a split of SQuAD from its original file.
 
     Args:
-        root: the folder that has the file, in itself or in its folder `squad`.
+        root: the folder that has the file, in its folder `squad` or, failing that, in itself.
         name, split: a key of VERSIONS (`squad1` or `squad2`), and a key of STEMS (`train` or `validation`).
 
     Raises:
-        ValueError: there is no such file, or it has a fault; the message names the file and the place in it.
+        ValueError: there is no such file, it is not of the form of File, or a question has a fault (as in `as_rows`, or
+            no answer although its is_impossible is false). The message names the file and the place in it.
     """
     stem, remedy = f"{STEMS[split]}-{VERSIONS[name]}", f"take {name} from tasks.questions.names"
     if stem == "train-v2.0":
@@ -72,7 +73,7 @@ def read_original(root: Path, name: str, split: str) -> Examples:
     for article in decoded(path, File).data:
         for paragraph in article.paragraphs:
             for question in paragraph.qas:
-                answers = [] if question.is_impossible else question.answers  # whatever stands there
+                answers = [] if question.is_impossible else question.answers  # even if some are listed
                 if not answers and question.is_impossible is False:
                     raise ValueError(
                         f"{path}, question {question.id}: neither an answer nor is_impossible: true; mend the file"
@@ -86,11 +87,11 @@ def read_hub(hub: Hub, name: str, split: str) -> Examples:
     """Reads a split of SQuAD from the Hugging Face hub (rajpurkar/squad, squad_v2), or from a local copy of it.
 
     Args:
-        hub: where the dataset is.
+        hub: repository, configuration and revision of the dataset.
         name, split: a key of VERSIONS (`squad1` or `squad2`), and a key of STEMS (`train` or `validation`).
 
     Raises:
-        ValueError: the dataset cannot be had, or a question has a fault.
+        ValueError: the dataset cannot be had or lacks a column, or a question has a fault, as in `as_rows`.
     """
     columns = ("id", "context", "question", "answers", "title")
     key = f"tasks.questions.hub.{name}"
@@ -112,8 +113,8 @@ def as_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.DataFra
         unanswerable: whether questions may have no answer.
 
     Raises:
-        ValueError: there is no question; an id comes twice; an answer does not stand where its start says; or a
-            question has no answer although `unanswerable` is false. The message names the question.
+        ValueError: there is no question; an id comes twice; an answer is empty or does not stand where its start says;
+            or a question has no answer although `unanswerable` is false. The message names the question.
     """
     frame = pd.DataFrame(list(rows), columns=[*COLUMNS, "article"])
     if frame.empty:
@@ -130,10 +131,15 @@ def as_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.DataFra
 def without_answer(questions: Examples, seed: list[int]) -> Examples:
     """Makes a stand-in for SQuAD 2.0's training questions: one in MOVED of 1.1's, drawn by `seed`, loses its answer.
 
-    Such a question moves to the paragraph that does not hold its answers and has most words of the question, where a
-    word that N paragraphs hold counts 1 / N. The paragraph is one of its own article or, where none qualifies there, of
-    the whole file. SQuAD 2.0's own were written by people (Rajpurkar, Jia and Liang 2018, section 2). All questions
-    stay in their order; the result is marked as a subset.
+    Such a question moves to the paragraph that holds none of its answers and has most words of the question, where a
+    word that N paragraphs hold counts 1 / N; of equals, to the first. The paragraph is one of its own article or, where
+    none qualifies there, of the whole file. Words are compared in lower case, without punctuation and articles. SQuAD
+    2.0's own were written by people (Rajpurkar, Jia and Liang 2018, section 2). All questions stay in their order; the
+    result is marked as a subset.
+
+    Args:
+        questions: a training split of 1.1, as this module reads it.
+        seed: numbers that together are the seed.
 
     Raises:
         ValueError: no paragraph is left for a question.
@@ -141,6 +147,7 @@ def without_answer(questions: Examples, seed: list[int]) -> Examples:
     frame = questions.frame.copy()
     texts = {context: f" {normalised(context)} " for context in frame["context"].unique()}  # spaces: whole words
     words = {context: set(text.split()) for context, text in texts.items()}
+    # by word, the number of paragraphs that hold it
     holders = Counter(word for words_of_context in words.values() for word in words_of_context)
     of_article = frame.drop_duplicates("context").groupby("article")["context"].agg(list)
     for i in np.random.default_rng(seed).permutation(len(frame))[: len(frame) // MOVED]:
@@ -153,7 +160,7 @@ def without_answer(questions: Examples, seed: list[int]) -> Examples:
             )
         question = dict.fromkeys(normalised(row["question"]).split())  # each word once; a set has no fixed order
         weights = [sum(1 / holders[word] for word in question if word in words[context]) for context in candidates]
-        frame.at[i, "context"] = candidates[int(np.argmax(weights))]
+        frame.at[i, "context"] = candidates[int(np.argmax(weights))]  # the index numbers the rows, so i is a label, too
         frame.at[i, "answers"], frame.at[i, "starts"] = [], []
     source = f"derived of {questions.source}: one question in {MOVED} moved to a paragraph without its answer"
     return replace(questions, frame=frame, source=source, subset=True)
@@ -167,10 +174,11 @@ def _elsewhere(row: dict, contexts: list[str], texts: dict[str, str]) -> list[st
 
 
 def _fault(row, unanswerable: bool) -> str | None:
-    """Says what is wrong with a row of the frame; None where nothing is."""
+    """Says what is wrong with a row of the frame, as itertuples gives it; None where nothing is."""
     if not row.answers and not unanswerable:
         return "no answer, which SQuAD 1.1 does not know"
     for text, start in zip(row.answers, row.starts, strict=True):
+        # a negative start would count from the end
         there = row.context[start : start + len(text)] if start >= 0 else ""
         if not text or there != text:
             return f"the context has {there!r} at answer_start {start}, not the answer {text!r}"

@@ -2,9 +2,10 @@
 
 Reads the data source (generated here; original files below data.root; the hub). Writes data/tasks/TASK/SPLIT.parquet
 (GLUE: example_id, text_a, text_b, label; questions: example_id, context, question, answers, starts) and
-data/tasks/statistics.csv: for each split the number of its examples and of those available, whether the source is a
-subset of the original, how many examples were left out and why, the name of the source, and the share of the most
-frequent class (for SQuAD 2.0, of questions without an answer).
+data/tasks/statistics.csv, a row per split: task, split; the numbers of examples and of those available; reduced,
+whether these are more; subset, whether the source holds only a part of the original; source, its name; dropped and
+reason, how many examples were left out, and why; majority_share, that of the most frequent class, or of questions
+without an answer (none for a regression, and where all questions have answers).
 """
 
 import shutil
@@ -26,14 +27,17 @@ SPLITS = tuple(Split(name, stem) for name, stem in squad.STEMS.items())  # of QU
 
 def main(settings: Settings) -> dict:
     """Writes the tasks; returns what was read, for the record of the run."""
-    with temporary_sibling(TASK_FOLDER) as folder:
+    with temporary_sibling(TASK_FOLDER) as folder:  # becomes TASK_FOLDER once all is written
         folder.mkdir()
         statistics = build(folder, settings)
     return {"read": sorted({row["source"] for row in statistics})}
 
 
 def build(folder: Path, settings: Settings) -> list[dict]:
-    """Writes every split of the named tasks, and statistics.csv; returns the rows of the latter, one per split."""
+    """Writes every split of the named tasks, and statistics.csv; returns the rows of the latter, one per split.
+
+    folder: an empty one, in which generated data are for a while, too. ValueError where data are missing or at fault.
+    """
     tasks, statistics, root = settings.tasks, [], Path(settings.data.root or ".")
     if settings.data.generated:
         root = folder / "source"
@@ -59,7 +63,10 @@ def build(folder: Path, settings: Settings) -> list[dict]:
 
 
 def majority_share(frame: pd.DataFrame, name: str) -> float | None:
-    """The share of the most frequent class (None for a regression), or of questions without an answer (None for 0)."""
+    """The share of the most frequent class (None for a regression), or of questions without an answer (None for 0).
+
+    frame: a split of the task `name`, with its column `label` or `answers`.
+    """
     if name in QUESTIONS:
         return float((frame["answers"].str.len() == 0).mean()) or None
     return float(frame["label"].value_counts(normalize=True).max()) if TASKS[name].labels else None
@@ -68,7 +75,7 @@ def majority_share(frame: pd.DataFrame, name: str) -> float | None:
 def _read(root: Path, name: str, split: Split, settings: Settings) -> Examples:
     """Reads a split of a task from the data source; for SQuAD 2.0's training split, a stand-in if so set.
 
-    root: the folder of original files; not used where the source is the hub.
+    root: the folder of original files, generated ones included; not used where the source is the hub.
     """
     tasks, questions, from_hub = settings.tasks, settings.tasks.questions, settings.data.source == "hub"
     if name == "squad2" and split.name == "train" and questions.squad2_training == "derived":
@@ -87,7 +94,7 @@ def _read(root: Path, name: str, split: Split, settings: Settings) -> Examples:
 
 
 def _generate(folder: Path, settings: Settings) -> None:
-    """Generates the embedded tasks as original files."""
+    """Writes the generated tasks (data.source: embedded), all of them, into `folder` in the form of original files."""
     tasks = settings.tasks
     write_glue(folder, tasks.train_examples, tasks.validation_examples, tasks.seed)
     numbers = (tasks.questions.train_examples, tasks.questions.validation_examples)

@@ -55,7 +55,8 @@ def read_original(root: Path, split: str, words: int) -> Examples:
         words: how many words at the beginning of a document are searched and become the context.
 
     Raises:
-        ValueError: there is no such file, or one has a fault; the message names the file, and the question at fault.
+        ValueError: there is no such file, one is not of the form of File, a document cannot be read, or no question has
+            its answer in those words. The message names the file, and the question at fault.
     """
     folder = root / "triviaqa"
     stems = [f"{part}-{STEMS[split]}" for part in PARTS]
@@ -74,12 +75,13 @@ def read_hub(hub: Hub, split: str, words: int) -> Examples:
     """Reads a split of TriviaQA from the Hugging Face hub (mandarjoshi/trivia_qa).
 
     Args:
-        hub: where the dataset is; any configuration of it but `rc` counts as a subset.
+        hub: repository, configuration and revision of the dataset; any configuration but `rc`, the one that has both
+            parts with all their documents, counts as a subset.
         split: a key of STEMS, `train` or `validation`.
         words: how many words at the beginning of a document are searched and become the context.
 
     Raises:
-        ValueError: the dataset cannot be had.
+        ValueError: the dataset cannot be had or lacks a column, or no question has its answer in those words.
     """
     columns = ("question_id", "question", "answer", *HUB_PAGES)
     key = "tasks.questions.hub.triviaqa"
@@ -102,7 +104,7 @@ def _with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool)
     Left out and counted: questions without an alias in the first `words` words of any document, and, since a question
     can be in both parts, every entry of it but one. The first entry with the answer makes the example.
     """
-    examples: dict[str, tuple | None] = {}  # by question; None where no document so far has the answer
+    examples: dict[str, tuple | None] = {}  # by the question's id; None: no document so far has the answer
     again = 0
     for name, question, aliases, documents in entries:
         again += name in examples
@@ -122,23 +124,25 @@ def _with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool)
 
 
 def first_words(text: str, count: int) -> str:
-    """Returns the text up to the end of word number `count`, counted from 1; all of it where it has fewer words."""
+    """Returns the text up to the end of its word number `count` (at least 1); all of it where it has fewer words."""
     last = next(islice(WORD.finditer(text), count - 1, None), None)
     return text[: last.end()] if last else text
 
 
 def first_alias(text: str, aliases: Iterable[str]) -> re.Match | None:
     """Finds the first alias in a text, as whole words in any case, the longest that begins there; None without one."""
+    # a regular expression takes the first alternative that fits; by letters, too, because a set has no fixed order
     ordered = sorted({alias.strip() for alias in aliases} - {""}, key=lambda alias: (-len(alias), alias))
-    if not ordered:
+    if not ordered:  # without alternatives, the expression would match the empty text
         return None
     return re.search(rf"(?<!\w)(?:{'|'.join(map(re.escape, ordered))})(?!\w)", text, re.IGNORECASE)
 
 
 def _entries(path: Path, evidence: Path) -> Iterator[tuple]:
-    """Yields (id, question, aliases of the answer, documents) of every question of a file.
+    """Yields (id, question, aliases of the answer, documents) of every question of a file. evidence: their folder.
 
-    `documents` reads the files lazily: use it before the next question, or an error names the wrong one.
+    `documents` reads the files lazily: use it before the next question, or an error names the wrong one. ValueError
+    for a file that is not of the form of File, and for a document outside `evidence` or that cannot be read.
     """
     for entry in decoded(path, File).Data:
         where = f"{path}, question {entry.QuestionId}"
@@ -151,7 +155,7 @@ def _entries(path: Path, evidence: Path) -> Iterator[tuple]:
 
 
 def _text(path: Path, where: str) -> str:
-    """Reads a document. where: file and question that name it, for the message of an error."""
+    """Reads a document; ValueError where it cannot be read. where: file and question that name it, for the message."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a name that no file can have

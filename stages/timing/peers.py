@@ -41,7 +41,7 @@ COMPILING = 4  # number of first steps in which a compiled model may still be co
 
 
 class Clock(TrainerCallback):
-    """Records in `ends` when each step of a training ends, in seconds of time.perf_counter."""
+    """Records in `ends` when each step (update) of a training ends, on a GPU too, in seconds of time.perf_counter."""
 
     def __init__(self):
         self.ends: list[float] = []
@@ -54,7 +54,8 @@ class Clock(TrainerCallback):
 def configured(size: dict[str, int], recipe: Training, **others: int) -> BertConfig:
     """The configuration of stock BERT, with the two rates of dropout of a recipe.
 
-    size: an entry of section `models` of params.yaml, as a dict. others: further fields of BertConfig.
+    size: an entry of section `models` of params.yaml, as a dict (layers, hidden, heads, intermediate, positions).
+    others: further fields of BertConfig.
     """
     dropout = {"hidden_dropout_prob": recipe.hidden_dropout, "attention_probs_dropout_prob": recipe.attention_dropout}
     return BertConfig(**configuration("original", **size, **dropout, **others).to_dict())
@@ -79,7 +80,8 @@ class Pretraining:
     def seconds(self, steps: int) -> float:
         """Trains a new model; returns the seconds of one step, the mean of `steps` after the first one.
 
-        Where the model is compiled, they come after the first COMPILING.
+        Where the model is compiled, they come after the first COMPILING. The corpus, of which `steps` + 1 batches are
+        taken, begins again where these do not suffice.
         """
         first, batch_size = COMPILING if self.compiled else 1, self.recipe.batch_size
         sequences = self.sequences[range(min(len(self.sequences), batch_size * (steps + 1)))]
@@ -105,7 +107,7 @@ class Finetuning:
             rate. The schedule is linear, after a warm-up of WARMUP, whatever that of the recipe.
         size: an entry of section `models` of params.yaml, as a dict.
         vocabulary_size: number of word pieces.
-        seed: decides the weights and the order of the examples.
+        seed: decides the weights, the order of the examples and the dropout.
     """
 
     def __init__(self, task: str, recipe: Recipe, size: dict[str, int], vocabulary_size: int, seed: int = 1):
@@ -123,7 +125,7 @@ class Finetuning:
             The seconds of one epoch: the mean time of the steps after the first, times the steps of an epoch.
 
         Raises:
-            ValueError: the training has only one step.
+            ValueError: the training has only one step, so none after the first.
         """
         recipe = self.recipe
         schedule = {"num_train_epochs": recipe.epochs, "learning_rate": recipe.learning_rates[0], "seed": self.seed}
@@ -145,7 +147,7 @@ class Finetuning:
     def padded(self, examples: Encoded) -> list[dict]:
         """Returns the examples in the form that Trainer takes, each padded to the recipe's maximum length."""
 
-        def rows(sequences: Sequence[np.ndarray]) -> list[np.ndarray]:
+        def rows(sequences: Sequence[np.ndarray]) -> list[np.ndarray]:  # 0 at padding, which the mask hides
             return [np.pad(ids, (0, self.recipe.maximum_length - len(ids))) for ids in sequences]
 
         mask = rows([np.ones_like(ids) for ids in examples.ids])
@@ -167,7 +169,7 @@ def trained(
         model: is trained in place, on this process's device.
         dataset: the examples, as `examples_of` returns them.
         collator: the function by which Trainer makes a batch of a list of examples.
-        precision: float32 or bfloat16.
+        precision: float32, or bfloat16 for the library's mixed precision.
         batch_size: number of examples of a step.
         schedule: further TrainingArguments, such as max_steps.
     """
@@ -175,7 +177,7 @@ def trained(
     with tempfile.TemporaryDirectory() as folder:
         settings = arguments(folder, precision, per_device_train_batch_size=batch_size, **schedule)
         trainer = Trainer(model, settings, train_dataset=dataset, data_collator=collator, callbacks=[clock])
-        trainer.remove_callback(PrinterCallback)
+        trainer.remove_callback(PrinterCallback)  # it prints whatever is logged
         trainer.train()
     return clock.ends
 
@@ -183,7 +185,7 @@ def trained(
 def arguments(folder: str, precision: str, **others) -> TrainingArguments:
     """Returns the library's default TrainingArguments, except that they save and report nothing and use our device.
 
-    folder: where Trainer may write. others: further TrainingArguments.
+    folder: where Trainer may write. precision: as in `trained`. others: further TrainingArguments.
     """
     settings = TrainingArguments(
         folder,

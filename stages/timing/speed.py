@@ -24,9 +24,13 @@ from stages.training.optimisation import INITIALISATION, device, optimiser, seed
 
 
 class Pretraining:
-    """Our masked-LM training of a new model, timed."""
+    """Our masked-LM training of a new model, timed.
+
+    run: the operator, the size, the recipe and the seed. corpus: the packed sequences to train on.
+    """
 
     def __init__(self, run: PretrainingRun, corpus: Corpus):
+        # the path of a checkpoint, which is never written; `done` counts updates
         self.trainer, self.done = Trainer(run, corpus, Path("speed")), 0
 
     def seconds(self, steps: int) -> float:
@@ -79,21 +83,28 @@ class Finetuning:
 
 
 class Translation:
-    """Our training of a new encoder-decoder, timed on the same batches for every operator."""
+    """Our training of a new encoder-decoder, timed on the same batches for every operator.
+
+    run: the operator, the protocol of `translation`, whose sentence pairs are read, and the seed.
+    """
 
     def __init__(self, run: TranslationRun):
         self.run, recipe, self.done = run, run.training, 0
         self.pairs = sentence_pairs.load(run.data / "train.safetensors")
         self.batches = list(batches(self.pairs.lengths, recipe.batch_size, run.seed))
         self.model = translation.built(run, sentence_pairs.vocabulary_sizes(run.data))
-        self.adam = optimiser(self.model, recipe.betas, recipe.epsilon, weight_decay=0.0)
+        self.adam = optimiser(self.model, recipe.betas, recipe.epsilon, weight_decay=0.0)  # as in stage translation
 
     def seconds(self, steps: int) -> float:
-        """Trains further, on the same batches at every call; returns the mean seconds of `steps` after a first one."""
+        """Trains further, from the first batch of the epoch at every call; returns the mean seconds of a step.
+
+        One step, which is not timed, goes before the `steps` that are.
+        """
         first, *others = islice(cycle(self.batches), steps + 1)
         self._step(first)
         return clocked(lambda: [self._step(indices) for indices in others]) / steps
 
     def _step(self, indices: np.ndarray) -> None:
+        """Makes one update on the sentence pairs at `indices`."""
         translation.advance(self.model, self.adam, self.done, self.pairs, indices, self.run)
         self.done += 1

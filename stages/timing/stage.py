@@ -30,15 +30,19 @@ from stages.training import machine
 from stages.training.machine import interleaved
 
 PRECISIONS = ("float32", "bfloat16")
-OURS = ""  # in place of the precision of stock BERT
+OURS = ""  # our training, in place of the precision of stock BERT
 
 Key = tuple[str, str]  # an operator, and the precision in which stock BERT is trained; OURS for our training
 
 
 @cache
 def precisions() -> tuple[str, ...]:
-    """Returns the precisions to time stock BERT in; where bfloat16 is emulated, an epoch in it would take minutes."""
-    fast = machine.peak("bfloat16") > 0.25 * machine.peak("float32")  # slower, it is emulated
+    """Returns the precisions to time stock BERT in; where bfloat16 is emulated, an epoch in it would take minutes.
+
+    They are measured once per process.
+    """
+    # hardware for bfloat16 is about as fast as that for float32, or faster; an emulation is far slower
+    fast = machine.peak("bfloat16") > 0.25 * machine.peak("float32")
     return PRECISIONS if fast else PRECISIONS[:1]
 
 
@@ -50,7 +54,7 @@ def pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key
     # without the warm-up of the length: stock BERT has none
     recipe = settings.pretraining.model_copy(update={"sequence_length_warmup": None})
 
-    def run_of(operator: str, **changes: str) -> PretrainingRun:
+    def run_of(operator: str, **changes: str) -> PretrainingRun:  # changes: of fields of the recipe
         training, variant = recipe.model_copy(update=changes), settings.variant(operator)
         names = {"operator": operator, "variant": variant, "size": size, "seed": 1}
         return PretrainingRun(**names, model=settings.models[size], training=training)
@@ -144,6 +148,7 @@ def timed(values: list[float], stock: str, **columns: str) -> list[Observation]:
         stock: the precision of stock BERT, or OURS.
         columns: all further columns of the rows, metric and operator among them.
     """
+    # Trainer is that of Hugging Face
     prefix = f"implementation=trainer precision={stock} " if stock else ""
     return [
         Observation(stage="timing", condition=f"{prefix}round={number}", value=value, **columns)
@@ -152,6 +157,7 @@ def timed(values: list[float], stock: str, **columns: str) -> list[Observation]:
 
 
 def main(settings: Settings) -> dict:
+    """Writes the observations; returns the peaks by size and precision, for the record of the run."""
     torch.set_num_threads(1)
     rows, peaks = [], {}
     for size in settings.sizes:

@@ -40,14 +40,15 @@ def build(
         folder: gets the tokenizer, the sequences and the index; what it had is deleted.
         settings: the section `tokenization` of params.yaml.
         root: the folder below which a vocabulary file is looked for; None for none.
-        workers: as in `jobs.run`.
+        workers: the number of processes, None for one a core, or the address of a Dask scheduler.
 
     Returns:
         Where the vocabulary is from, as `choose_tokenizer` says it.
 
     Raises:
-        ValueError: there are too few documents or tokens, a shard has other documents than the ledger says, or the
-            vocabulary cannot be used.
+        ValueError: there are too few documents or tokens, a shard has another number of documents than the ledger says,
+            or ledger or vocabulary cannot be used.
+        RuntimeError: a shard cannot be read.
     """
     ledger = read_ledger(filtered / LEDGER.name)
     kept = ledger[(ledger["fate"] == "kept") & (ledger["shard"] != TOTAL) & (ledger["documents"] > 0)]
@@ -64,7 +65,7 @@ def build(
         totals = {key: sum(counts[split][key] for _, counts in tokenized) for key in tokenized[0][1][split]}
         streams = [stream / f"{split}.bin" for stream, _ in tokenized]
         packed = packing.pack(streams, folder / split, settings.sequence_length)
-        packed["dropped_tokens"] += totals["dropped_tokens"]
+        packed["dropped_tokens"] += totals["dropped_tokens"]  # by `pack` the last sequence, in `totals` by `_tokenize`
         splits[split] = totals | packed
         if not splits[split]["sequences"]:
             raise ValueError(
@@ -91,7 +92,7 @@ def choose_tokenizer(
         settings: the section `tokenization` of params.yaml.
         root: the folder below which a vocabulary file is looked for; None for none.
         shards: those with the documents to train on.
-        workers: as in `jobs.run`.
+        workers: the number of processes, None for one a core, or the address of a Dask scheduler.
 
     Returns:
         The tokenizer, and in words where its vocabulary is from: data/filtered, the file, or REPOSITORY@COMMIT.
@@ -121,7 +122,8 @@ def _tokenize(
 ) -> list[tuple[Path, dict]]:
     """Encodes every shard in a job of its own; returns, in order, the jobs' folders and what `tokenize_shard` returned.
 
-    documents: the number of each shard's documents by the ledger. ValueError where a shard has another number.
+    documents: the number of each shard's documents by the ledger. tokenizer: its file. ValueError where a shard has
+    another number.
     """
     cut = settings.sequence_length if settings.partial_blocks == "drop_per_batch" else None
     held_out = hold_out(documents, settings.validation_documents, settings.seed)

@@ -22,7 +22,7 @@ GROUP = 64  # new words that are encoded as one text
 SEPARATOR = "[SEP]"
 BATCH = 1 << 20  # characters
 LONGEST = 1 << 20  # characters that are encoded at once; longer documents in pieces
-CUT_DOCUMENTS = 1000  # of a batch of `datasets.map` in the authors' code (its default)
+CUT_DOCUMENTS = 1000  # of a batch of `datasets.map` in the code of Courtois et al. (its default)
 SPLITS = ("train", "validation")
 
 Piece = tuple[str, bool, bool]  # text; whether it begins, and whether it ends, a document
@@ -74,6 +74,7 @@ class Encoder:
                 self._ids_of[word] = ids[start:end]
 
     def _encode(self, texts: list[str]) -> list[bytes]:
+        """Returns the ids of each text by the tokenizer itself, as bytes."""
         encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         return [np.array(encoding.ids, dtype=ITEM).tobytes() for encoding in encodings]
 
@@ -81,7 +82,8 @@ class Encoder:
 def splits_at_spaces(tokenizer: Tokenizer) -> bool:
     """Whether the ids of a text are those of its words.
 
-    They are if the tokenizer is of BERT's kind and has SEPARATOR and no added token that reaches beyond a word.
+    They are if the tokenizer is of BERT's kind and has SEPARATOR and no added token that reaches beyond a word: takes
+    the space beside it (lstrip, rstrip), looks at its neighbours (single_word), or contains a space.
     """
     parts = json.loads(tokenizer.to_str())
     kinds = [(parts[name] or {}).get("type") for name in ("normalizer", "pre_tokenizer", "model")]
@@ -95,9 +97,9 @@ def splits_at_spaces(tokenizer: Tokenizer) -> bool:
 
 
 def tokenize_shard(settings: dict, folder: Path) -> dict:
-    """Job: encodes a shard. settings: shard, tokenizer (paths); validation (numbers, from 0, of the documents to hold
-    out); cut (a number of tokens, or None): each batch of CUT_DOCUMENTS documents of a split, and the documents left
-    over at the end, are shortened to a multiple of it, as the authors' code does.
+    """Job (plumbing/jobs.py): encodes a shard. settings: shard, tokenizer (paths); validation (numbers, from 0, of the
+    documents to hold out); cut (a number of tokens, or None): each batch of CUT_DOCUMENTS documents of a split, and the
+    documents left over at the end, are shortened to a multiple of it, as the code of Courtois et al. does.
 
     Leaves train.bin and validation.bin (uint16, little endian) in `folder`, the job's own. Returns for each of the two
     its numbers of `documents`, `tokens`, `unknown_tokens` and `dropped_tokens`; those dropped are in `tokens`, too.

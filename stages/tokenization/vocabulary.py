@@ -24,7 +24,7 @@ ALWAYS = ALPHANUMERIC | frozenset(string.punctuation)  # a task may hold what th
 
 
 def train(settings: dict, folder: Path) -> dict:
-    """Job: trains a tokenizer. settings: shards (paths), size (pieces, at most).
+    """Job (plumbing/jobs.py): trains a tokenizer. settings: shards (paths), size as in `trained`.
 
     Leaves tokenizer.json in `folder`, the job's own; returns `size`, the number of pieces that the tokenizer has.
     """
@@ -36,6 +36,7 @@ def train(settings: dict, folder: Path) -> dict:
 def trained(shards: list[Path], size: int) -> Tokenizer:
     """Trains WordPiece of at most `size` pieces; the same documents give the same tokenizer, in any process.
 
+    There may be more where `size` is at most 280: SPECIAL and the characters, alone and continuing, always are pieces.
     The library numbers continuing characters in the order of a hash table, which differs between processes and decides
     between pairs of equal frequency. So all characters are counted first and handed over in a fixed order, as if they
     were special tokens; `word_pieces` takes only the vocabulary from the trained tokenizer.
@@ -73,7 +74,7 @@ def from_file(path: Path) -> Tokenizer:
         raise ValueError(f"{path}: the piece {double!r} stands in several of {len(pieces)} lines; delete the others")
     if missing := [token for token in SPECIAL if token not in vocabulary]:
         raise ValueError(f"{path}: no line {', '.join(missing)}; a BERT vocabulary has all of {', '.join(SPECIAL)}")
-    if capitals := [letter for letter in string.ascii_uppercase if letter in vocabulary]:
+    if capitals := [letter for letter in string.ascii_uppercase if letter in vocabulary]:  # longer: [UNK]
         raise ValueError(
             f"{path}: the piece {capitals[0]!r} is of a cased vocabulary, but text is put in lower case here; give an "
             "uncased one, or the name of a cased model of the hub"
@@ -105,7 +106,7 @@ def from_hub(name: str, revision: str) -> tuple[Tokenizer, str]:
 
 def word_pieces(vocabulary: dict[str, int]) -> Tokenizer:
     """Makes BERT's uncased tokenizer of a vocabulary, ids by piece, which has all of SPECIAL under any ids."""
-    model = models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)
+    model = models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100)  # as in BERT
     tokenizer = _lower_case_words(model)
     tokenizer.decoder = decoders.WordPiece(prefix=PREFIX)
     tokenizer.add_special_tokens(list(SPECIAL))
@@ -118,6 +119,7 @@ def word_pieces(vocabulary: dict[str, int]) -> Tokenizer:
 
 
 def _lower_case_words(model: models.Model) -> Tokenizer:
+    """Makes a tokenizer that puts text into lower case and splits it into words as BERT's does."""
     tokenizer = Tokenizer(model)
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -130,7 +132,7 @@ def special_ids(tokenizer: Tokenizer) -> dict[str, int]:
 
 
 def texts(shards: Iterable[Path]) -> Iterator[str]:
-    """Yields the text of every document of some shards."""
+    """Yields the text of every document of some shards, in order. ValueError when one cannot be read."""
     return (records.content(line) for shard in shards for line in reading.lines(shard))
 
 

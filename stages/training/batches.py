@@ -7,7 +7,8 @@ import torch
 
 from stages.training.optimisation import device
 
-POOL = 32  # batches among which examples are sorted by length before they are cut into batches
+# batches among which examples are sorted by length: of fewer, more is padding; of more, the same examples meet again
+POOL = 32
 
 
 def batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.ndarray]:
@@ -32,13 +33,16 @@ def batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.ndarray
 
 
 def sorted_batches(lengths: Sequence[int], size: int) -> list[np.ndarray]:
-    """Returns indices of all examples, the shortest first, in batches of at most `size`, for evaluation."""
+    """Returns indices of all examples by rising length, in batches of at most `size` examples, for evaluation."""
     order = np.argsort(lengths, kind="stable")
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 
 def padded(sequences: Sequence[np.ndarray], indices: np.ndarray) -> torch.Tensor:
-    """Returns the sequences at `indices` as rows [batch, longest] of int64, 0 after their ends, on `device`."""
+    """Returns token ids as int64 [batch, longest], 0 after the end of each sequence, on this process's device.
+
+    sequences: an array of ids per example. indices: [batch], the examples that are wanted, at least one.
+    """
     rows = [sequences[i] for i in indices]
     lengths = np.array([len(row) for row in rows])
     batch = np.zeros((len(rows), lengths.max()), dtype=np.int64)

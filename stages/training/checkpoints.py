@@ -37,7 +37,7 @@ def save(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
     state = {"run": json.dumps(run), "progress": json.dumps(progress)}
     with temporary_sibling(path) as temporary:
         try:
-            contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}
+            contiguous = {name: tensor.contiguous() for name, tensor in tensors.items()}  # the library takes no other
             save_file(contiguous, temporary, state | {"sha256": _digest(contiguous, state)})
         except SafetensorError as error:  # as which the library reports a full disk
             raise OSError(f"{path}: cannot be written ({error})") from None
@@ -47,7 +47,7 @@ def load(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
     """Restores model and optimiser.
 
     Args:
-        path: the file.
+        path: the file, which must exist.
         model, adamw: a model and its optimiser; parameters and state are set to the saved ones.
         run: the settings that the checkpoint must agree with, which JSON can hold.
 
@@ -55,7 +55,7 @@ def load(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
         The saved progress; None for a damaged file, which is reported on the terminal.
 
     Raises:
-        ValueError: the checkpoint is of a run with other settings; the message lists both.
+        ValueError: the checkpoint is of a run with other settings; the message lists those that differ.
     """
     try:
         with safe_open(path, framework="pt") as file, torch.no_grad():

@@ -59,7 +59,7 @@ def gathered(value: float) -> float:
 
 
 def require_equal(value: int, what: str) -> None:
-    """Raises ValueError unless all processes have the same `value`; `what` names it in the error."""
+    """Raises ValueError unless all processes have read the same `value` in data/jobs; `what` names it in the error."""
     if processes() > 1:
         values = [None] * processes()
         distributed.all_gather_object(values, value)

@@ -11,7 +11,8 @@ import torch
 
 from stages.training.optimisation import device
 
-SIDES = {"cpu": (256, 512, 1024, 2048), "cuda": (2048, 8192)}  # of the square matrices that are multiplied
+# sides of the square matrices that are multiplied; with which of them a device is fastest has to be tried
+SIDES = {"cpu": (256, 512, 1024, 2048), "cuda": (2048, 8192)}
 PRODUCTS = 4  # of each size; the fastest counts
 ENOUGH = 0.1  # seconds of a product, after which no larger one is tried: a CPU may take minutes for one in bfloat16
 
@@ -27,7 +28,7 @@ def peak(precision: str) -> float:
         drawn = (torch.randn(side, side, device=device(), generator=generator) for _ in range(2))
         A, B = (matrix.to(getattr(torch, precision)) for matrix in drawn)
         seconds = min(clocked(lambda A=A, B=B: A @ B) for _ in range(PRODUCTS))
-        rate = max(rate, 2 * side**3 / seconds)
+        rate = max(rate, 2 * side**3 / seconds)  # a multiplication and an addition for every side^3
         if seconds > ENOUGH:
             break
     return rate
@@ -83,5 +84,5 @@ def interleaved(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict
 
 
 def median_ratio(values: Sequence[float], others: Sequence[float]) -> float:
-    """Returns the median over rounds of value / other, both of the same round; each argument is [rounds]."""
+    """Returns the median over rounds of value / other, both of the same round; each argument has one per round."""
     return statistics.median(value / other for value, other in zip(values, others, strict=True))

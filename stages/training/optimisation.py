@@ -26,7 +26,7 @@ def reuse_memory() -> None:
 
     By default glibc returns every large block to the system, which hands it out again zeroed, page by page: 6 % of a
     CPU step (4 layers of width 256, batches of 4,096 tokens). Here no block is mapped by itself, only free memory above
-    1 GiB is returned, and the heap grows by at least 64 MiB at a time.
+    1 GiB is returned, and the heap grows by at least 64 MiB at a time. C libraries without `mallopt` stay as they are.
     """
     if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "mallopt"):
         for option, value in ((M_MMAP_MAX, 0), (M_TRIM_THRESHOLD, 2**30), (M_TOP_PAD, 2**26)):
@@ -34,7 +34,7 @@ def reuse_memory() -> None:
 
 
 def derived_seed(seed: int, purpose: int, step: int = 0) -> int:
-    """Derives an independent seed for one purpose (INITIALISATION, ...) and one step or epoch of the run of `seed`."""
+    """Derives an independent 32-bit seed for a purpose (INITIALISATION, ...) and a step or epoch of a run's `seed`."""
     return int(np.random.SeedSequence([seed, purpose, step]).generate_state(1)[0])
 
 
@@ -51,14 +51,15 @@ def seed_torch(seed: int, purpose: int, step: int = 0) -> None:
 def optimiser(model: nn.Module, betas: tuple[float, float], epsilon: float, weight_decay: float) -> torch.optim.AdamW:
     """Builds AdamW, fused, without weight decay on biases and LayerNorm (as the released code of Courtois et al.).
 
-    All other parameters decay, those of the operators among them (S, as in that code; the diagonals likewise). Where a
-    variant has a `score_rate`, the parameters in the operator's `scores_alone` learn at that multiple of the rate.
+    All other parameters decay, the operators' own among them: the matrix S of pairwise, as in that code, and diagonals
+    likewise. Where an operator was given a `score_rate`, the parameters that its `scores_alone` names, which influence
+    its scores and nothing else, learn at that multiple of the rate.
 
     Args:
         model: what it trains.
         betas: decay rates of the two moments.
         epsilon: added to the root of the second moment.
-        weight_decay: an update subtracts the share rate * weight_decay of a weight from it.
+        weight_decay: an update subtracts the share (learning rate) * weight_decay of a weight from it.
 
     Returns:
         The optimiser, with a learning rate of 0. `apply_gradients` sets it, in every group of parameters to the rate
@@ -98,7 +99,7 @@ def stepped_rate(step: int, steps: int, warmup: int, rates: tuple[float, ...]) -
 def update(
     model: nn.Module, adamw: torch.optim.AdamW, loss: torch.Tensor, rate: float, clipping: float, where: str
 ) -> float:
-    """Computes the gradients of `loss` and calls `apply_gradients`; its errors name `where` and the loss."""
+    """Computes the gradients of `loss`, a scalar, then does what `apply_gradients` does; its errors name the loss."""
     loss.backward()
     return apply_gradients(model, adamw, rate, clipping, f"{where}: loss {loss.item()}")
 
@@ -109,7 +110,7 @@ def apply_gradients(model: nn.Module, adamw: torch.optim.AdamW, rate: float, cli
     Args:
         model, adamw: what is trained, and its optimiser, as `optimiser` builds it.
         rate: learning rate, which every group of the optimiser takes times its `multiple`.
-        clipping: the norm of all gradients together, to which a larger one is reduced.
+        clipping: the norm of all gradients together, to which a larger one is reduced; infinity reduces none.
         where: names the update in an error.
 
     Returns:
@@ -151,7 +152,7 @@ def device() -> torch.device:
     """
     if not torch.cuda.is_available():
         return torch.device("cpu")
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without which cuBLAS may add in varying order
     torch.use_deterministic_algorithms(True, warn_only=True)
     return torch.device("cuda")
 

@@ -15,7 +15,7 @@ from stages.training.batches import padded, sorted_batches
 from stages.training.optimisation import autocast
 
 BATCH = 64  # sentences that are translated at once
-NOTHING = float("-inf")
+NOTHING = float("-inf")  # log probability of a hypothesis that there is not
 
 
 @torch.no_grad()
@@ -49,9 +49,10 @@ def translate(
 
 
 def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
-    """Appends the most likely token to every prefix until END, by a model in evaluation mode.
+    """Appends the most likely token to every prefix, until END or the last position of the model.
 
-    source: token ids [batch, n], padded with PAD. Returns the token ids of each translation, without BEGIN and END.
+    model: in evaluation mode. source: token ids [batch, n], padded with PAD. Returns the token ids of each translation,
+    without BEGIN and END.
     """
     memory, seen = model.encode(source)
     prefix = torch.full((len(source), 1), BEGIN, device=source.device)
@@ -99,7 +100,7 @@ def beam(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[l
                 best[i] = penalised, _inner(prefix[i, j].tolist())
         living, chosen = values.masked_fill(ends, NOTHING).topk(beams)
         prefix = prefix.gather(1, chosen[..., None].expand(-1, -1, n + 1))
-        bound = living.max(-1).values / penalty(longest - 1, alpha)
+        bound = living.max(-1).values / penalty(longest - 1, alpha)  # no further loss, and the largest divisor
         if all(value >= possible for (value, _), possible in zip(best, bound.tolist(), strict=True)):
             break
     return [ids for _, ids in best]

@@ -1,6 +1,7 @@
 """Trains one Transformer by a protocol of `translation`, from one seed, and translates with it.
 
-A job saves its state after every epoch, and one that was stopped continues from there, bit for bit.
+A job saves its state after every epoch, and one that was stopped continues from there, bit for bit. Real tokens are
+those of the target that are no padding, END among them; the tutorial is TensorFlow's on translation.
 """
 
 import time
@@ -29,6 +30,9 @@ def train(run: TranslationRun, folder: Path) -> dict:
         `run.training.scored`, by either search. greedy_bleu, beam_bleu and copy_bleu (of the source texts taken as
         translations): the BLEU of sacrebleu (Post 2018), from 0 to 100, against the references as they were written.
         signature: sacrebleu's text that says how BLEU was computed. seconds: of training, without any evaluation.
+
+    Raises:
+        ValueError: gradients are not finite, or the checkpoint is of other settings.
     """
     recipe = run.training
     model = built(run, sentence_pairs.vocabulary_sizes(run.data))
@@ -36,7 +40,7 @@ def train(run: TranslationRun, folder: Path) -> dict:
     path, progress = folder / "checkpoint.safetensors", {"epoch": 0, "step": 0, "log": [], "seconds": 0.0}
     checkpoints.clear(folder)
     if path.exists():
-        progress = checkpoints.load(path, model, adam, run.content) or progress
+        progress = checkpoints.load(path, model, adam, run.content) or progress  # None: the file is damaged
     pairs, validation = (sentence_pairs.load(run.data / f"{split}.safetensors") for split in ("train", "validation"))
     while progress["epoch"] < recipe.epochs:
         started, counts = time.perf_counter(), Counts()
@@ -82,7 +86,10 @@ def measured(epoch: int, counts: Counts, evaluated: Counts, positions: int) -> d
 
 
 def _translated(model: Transformer, run: TranslationRun) -> dict:
-    """Translates the scored split by both searches; returns all of the result of `train` but `log` and `seconds`."""
+    """Translates the scored split by both searches; returns all of the result of `train` but `log` and `seconds`.
+
+    SPLIT.safetensors has the ids of the split, SPLIT.parquet the texts as they were written: `source` and `target`.
+    """
     recipe, split = run.training, run.data / run.training.scored
     pairs = sentence_pairs.load(split.with_suffix(".safetensors"))
     texts = pd.read_parquet(split.with_suffix(".parquet"))

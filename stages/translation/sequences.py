@@ -33,7 +33,7 @@ from stages.training.optimisation import (
 COEFFICIENTS = (2.06, -1.74, 0.48)  # k0, k1, k2: a root 0.5; two of 0.98 exp(+-0.65i), a wave that hardly fades
 LAGS = len(COEFFICIENTS)
 FIRST = LAGS - 1  # the first position whose next value follows from those that are given
-KEYS, VALUES = 16, 16
+KEYS, VALUES = 16, 16  # how many different ones there are
 HELD_OUT = 1000  # sequences that the error is measured on
 HELD_OUT_STEP = 2**31  # a step that no training reaches, for the seed of the held-out sequences
 
@@ -65,7 +65,7 @@ class SequenceModel(nn.Module):
         if self.task == "recurrence":
             X = self.embed(inputs[..., None])
         else:
-            X = self.embed(inputs).sum(-2) * math.sqrt(self.places.shape[-1])
+            X = self.embed(inputs).sum(-2) * math.sqrt(self.places.shape[-1])  # sqrt(h), as in the translation model
         X = X + self.places
         for layer in self.layers:
             X = layer(X, self.mask)
@@ -73,7 +73,10 @@ class SequenceModel(nn.Module):
 
 
 def train(run: TranslationRun) -> dict:
-    """Trains on new sequences at every step; returns {"error": the module's error measure, on HELD_OUT others}."""
+    """Trains on new sequences at every step; returns {"error": the module's error measure, on HELD_OUT others}.
+
+    ValueError where gradients are not finite.
+    """
     recipe, seed = run.training, run.seed
     seed_torch(seed, INITIALISATION)
     model = SequenceModel(run).to(device())
@@ -134,6 +137,7 @@ def copy(number: int, positions: int, generator: torch.Generator) -> tuple[Tenso
     The keys of a sequence differ, but the last position repeats one of them, with the symbol KEYS + VALUES in place of
     the value. Keys are symbols from 0, values symbols from KEYS; the second tensor counts values from 0, as classes.
     """
+    # the first keys of a random order of all; params.yaml allows at most KEYS + 1 positions
     keys = torch.rand(number, KEYS, generator=generator).argsort(1)[:, : positions - 1]
     values = torch.randint(VALUES, (number, positions - 1), generator=generator)
     place = torch.randint(positions - 1, (number, 1), generator=generator)

@@ -1,9 +1,9 @@
 """Trains translation models, and models of two exact sequence tasks, with every operator, once for every seed.
 
 Reads data/sentence_pairs. Trains by every protocol of `translation` that names the operator, and on both sequence
-tasks where these name it. Writes data/observations/translation.csv: by epoch, the tutorial's accuracy over all
-positions with its ceiling, and accuracy of real tokens and perplexity of held-out sentences; after the last epoch, BLEU
-of greedy and of beam search; and the error on each sequence task. data/translations/OPERATOR.parquet holds every
+tasks where these name it. Writes data/observations/translation.csv: by epoch, the TensorFlow tutorial's accuracy over
+all positions with its ceiling, and accuracy of real tokens and perplexity of held-out sentences; after the last epoch,
+BLEU of greedy and of beam search; and the error on each sequence task. data/translations/OPERATOR.parquet holds every
 translation. Given an operator, it does the jobs of this one alone and writes no outputs.
 """
 
@@ -97,5 +97,6 @@ def outputs(done: list[tuple[TranslationRun, Path, dict]]) -> tuple[list[Observa
 
 
 def main(settings: Settings, operator: str | None = None) -> dict | None:
+    """Does the jobs; returns the record of `outputs`, which goes into data/runs, or None given an operator."""
     plan = planned(settings, (operator,) if operator else settings.translation.operators)
     return model_jobs.run(compute, plan, "translation", settings.workers, outputs, whole=not operator)

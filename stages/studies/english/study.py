@@ -1,5 +1,6 @@
 """Study: what does each operator cost on English, in steps on the plateau and in loss behind it?
 
+The plateau is where the loss stalls before it falls on. An arm is the runs of one name in `operators` of params.yaml.
 FOLDER holds `params.yaml` and `observations/` as the chain's stage `pretraining` leaves them at scale `english`; the
 head of that scale's file is the plan of the study. Writes FOLDER/runs.csv (when every run leaves the plateau, and its
 final loss), FOLDER/contrasts.csv (every arm against the original, and some against a control, in pairs of equal seeds)
@@ -28,7 +29,10 @@ from stages.studies.command import read
 
 THRESHOLD = 5.5  # nats, as in the study of lengths: half way between the plateau (6.1) and the knee of the curves (4.9)
 ROBUSTNESS = (5.3, 5.7)  # nats, further thresholds at which the answer is checked
-MARGIN = 0.02  # nats, within which a final loss counts as equal to the original's
+MARGIN = 0.02  # nats, within which a final loss counts as equal to the original's; set by the plan
+# Arms besides the papers' operators: pairwise_scaled is pairwise with smaller first values in S, its small matrix per
+# head; shared_kv has one matrix for keys and values, tied_qkv one for queries, keys and values; partial_qk has one for
+# queries and keys, and a diagonal that begins as 1; original_wide is original with wider first scores.
 FIRST_PART = ("symmetric", "shared", "pairwise_scaled", "pairwise")  # of the plan; its second part has all other arms
 SYMMETRIC = ("symmetric", "partial_qk", "tied_qkv", "shared")  # arms whose scores are symmetric at the start
 ASYMMETRIC = (REFERENCE, "shared_kv", "pairwise_scaled")
@@ -81,7 +85,7 @@ def at_own_rates(rates: pd.DataFrame) -> pd.DataFrame:
     """Selects the runs of every arm at its own learning rate, at which its run of SELECTION_SEED ends lowest.
 
     rates: runs at all rates, as `outcomes` returns them, with their `learning_rate`. Returns the rows of all other
-    seeds at the own rate of their arm; for an arm without such seeds there, no row.
+    seeds at the own rate of their arm; for an arm without such seeds there, or without SELECTION_SEED, no row.
     """
     selecting = rates["seed"] == SELECTION_SEED
     tried = rates[selecting & (rates["outcome"] == LOSS)]
@@ -120,11 +124,12 @@ def contrasts(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFra
 
     Returns:
         One row per comparison: `outcome`, `arm`, `reference`, `seeds` (pairs), `never` (runs of the arm that never get
-        there), `estimate` (arm less reference) with `low` and `high` (infinite where a run of the arm is censored, as
-        the difference may then only be larger), `p`, `p_equivalence` (that final losses differ by less than MARGIN; NaN
-        for steps), `p_holm`, `detectable` (the smallest true difference that the first step of Holm's method would find
-        in 80 % of repetitions of the experiment) and `verdict` (see `_verdict`). The last row, where it can be made, is
-        a family of its own: the mean final loss of the SYMMETRIC arms against that of the ASYMMETRIC, seed by seed.
+        there), `estimate` (arm less reference) with `low` and `high` (`high` infinite where a run of the arm never gets
+        there, as the difference may then be larger; `low` where one of the reference does not), `p`, `p_equivalence`
+        (that final losses differ by less than MARGIN; NaN for steps), `p_holm`, `detectable` (the smallest true
+        difference that the first step of Holm's method would find in 80 % of repetitions of the experiment) and
+        `verdict` (see `_verdict`). The last row, where it can be made, is a family of its own: the mean final loss of
+        the SYMMETRIC arms against that of the ASYMMETRIC, seed by seed.
     """
     stuck = set(runs.loc[(runs["outcome"] == STEPS.format(THRESHOLD)) & ~runs["reached"], "arm"])
     families = []
@@ -149,7 +154,8 @@ def _contrast(
 ) -> dict:
     """Makes a row of `contrasts` that `_judged` completes, with `error` and `freedom` of the t distribution for that.
 
-    values: of one outcome, a row for each seed, a column for each arm. never: by arm, how many runs never get there.
+    values: of one outcome, a row for each seed, a column for each arm; a seed that one of them lacks is left out.
+    never: by arm, how many runs never get there.
     """
     pairs = values[[arm, reference]].dropna()
     difference = paired(*pairs.to_numpy(float).T, confidence)
@@ -169,7 +175,10 @@ def _judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
 
 def _verdict(row, alpha: float) -> str:
-    """Returns `lower` or `higher` (loss), `sooner` or `later` (steps), else `equivalent`, else `undecided`."""
+    """Returns `lower` or `higher` (loss), `sooner` or `later` (steps), else `equivalent`, else `undecided`.
+
+    row: of `contrasts`, by attributes. A p that is NaN shows nothing.
+    """
     if row.p_holm < alpha:
         words = ("lower", "higher") if row.outcome == LOSS else ("sooner", "later")
         return words[row.estimate > 0]
@@ -187,8 +196,7 @@ def figure(losses: pd.DataFrame, runs: pd.DataFrame) -> bytes:
         if rows.any()
     ]
     groups.append((f"Steps until the loss is below {THRESHOLD:g} nats", times))
-
-    return panels(groups, _panel, 4.4, 3.0)["files"]["svg"]
+    return panels(groups, _panel, 4.4, 3.0)["files"]["svg"]  # inches of a panel
 
 
 def _panel(axes: Axes, frame: pd.DataFrame) -> None:
@@ -209,5 +217,5 @@ def _panel(axes: Axes, frame: pd.DataFrame) -> None:
         for operator, runs in frame.groupby("operator", sort=False):
             curve(axes, bands(runs, ["step"]), operator)
         axes.axhline(THRESHOLD, color=INK, linewidth=0.6, linestyle=":")
-        axes.set_ylim(top=7)
+        axes.set_ylim(top=7)  # nats; leaves out the first fall, down to the plateau
     steps_axis(axes)

@@ -2,11 +2,11 @@
 
 Trains the original operator from three seeds on sequences of 8, 16, 32 and 64 tokens of one corpus, in batches of
 equally many tokens: on generated text at scale `laptop` and, where --root has the files of scale `files`, on English
-Wikipedia.
-Writes FOLDER/observations.csv (the validation loss by step, on sequences of the run's own length), leaving.csv (the
-first evaluation below the threshold that lies between the plateau and the knee of the curves) and curves.svg. Work in
-progress stays in FOLDER/work: a study that was stopped goes on where it was. Sequences of different lengths give
-different contexts, so that losses at two lengths cannot be compared; the steps at which runs leave the plateau can.
+Wikipedia. Writes FOLDER/observations.csv (the validation loss by step, on sequences of the run's own length),
+leaving.csv (the first evaluation below the threshold that lies between the plateau, where the loss stalls, and the knee
+of the curves, where its fall after that slows down) and curves.svg. Work in progress stays in FOLDER/work: a study that
+was stopped goes on where it was. Sequences of different lengths give different contexts, so that losses at two lengths
+cannot be compared; the steps at which runs leave the plateau can.
 """
 
 import json
@@ -44,7 +44,7 @@ class Corpus:
     """A corpus of the study and the recipe of the runs on it.
 
     name: as in the results. scale: the scale whose settings hold, except for what follows. tokenization, pretraining:
-    the keys of these two sections that have other values. size: a name in the scale's `models`. tokens: of a batch.
+    the keys of these two sections that the study sets. size: a name in the scale's `models`. tokens: of a batch.
     threshold: the validation loss, in nats, below which a run has left the plateau, between plateau and knee; chosen
     when curves of such runs had been seen.
     """
@@ -58,6 +58,8 @@ class Corpus:
     threshold: float
 
 
+# What the scales have, but 4,000 steps in place of 2,800 and more evaluations of the short runs; written out, so that
+# another recipe there changes no result here.
 SHORT = {"steps": 1_200, "learning_rate": 3e-3, "evaluation_interval": 50}
 LONG = {"steps": 4_000, "learning_rate": 2e-3, "evaluation_interval": 100}
 CORPORA = (
@@ -67,10 +69,10 @@ CORPORA = (
 
 
 def main(folder: Path, root: Path | None, workers: int | None) -> None:
-    """Runs what is not done yet and writes what the study has found.
+    """Runs what is not done yet and writes what the study has found; my_operators.py is read in the working directory.
 
     Args:
-        folder: gets the results.
+        folder: gets the results; as `root`, an absolute path.
         root: the folder with the data of scale `files`; None leaves English Wikipedia out.
         workers: processes; None takes every core.
     """
@@ -106,7 +108,7 @@ def figure(losses: pd.DataFrame) -> str:
         whole = Figure((4.2 * len(panels) + 1.2, 3.2), layout="constrained", facecolor="white")
         for axes, (name, runs) in zip(whole.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
             for (length, seed), run in runs.groupby(["length", "seed"]):
-                label = f"{length} tokens" if seed == SEEDS[0] else None
+                label = f"{length} tokens" if seed == SEEDS[0] else None  # one entry of the legend per length
                 axes.plot(run["step"], run["validation_loss"], color=colours[length], lw=1.2, label=label)
             threshold = next(corpus.threshold for corpus in CORPORA if corpus.name == name)
             axes.axhline(threshold, color="#767676", lw=0.8, ls=(0, (4, 3)))
@@ -118,7 +120,10 @@ def figure(losses: pd.DataFrame) -> str:
 
 
 def _losses(corpus: Corpus, folder: Path, root: Path | None, workers: int | None) -> Iterator[tuple]:
-    """Trains a corpus' missing runs, in FOLDER/work/SCALE as in a checkout; yields a row of COLUMNS per evaluation."""
+    """Trains a corpus' missing runs; yields a row of COLUMNS per evaluation. folder, root, workers: as for `main`.
+
+    The stages write into the working directory, which is FOLDER/work/SCALE meanwhile, with the files of a checkout.
+    """
     work, operators = folder / "work" / corpus.scale, Path("my_operators.py").read_text(encoding="utf-8")
     write_atomically(work / "params.yaml", yaml.safe_dump(_params(corpus, root)))
     write_atomically(work / "my_operators.py", operators)
@@ -143,6 +148,7 @@ def _params(corpus: Corpus, root: Path | None) -> dict:
     content = yaml.safe_load(scales.read(corpus.scale))
     content["sizes"] = [corpus.size]
     content["tokenization"] |= corpus.tokenization | {"sequence_length": max(LENGTHS)}
+    # one length throughout a run: no shorter sequences at its beginning
     content["pretraining"] |= corpus.pretraining | {"seeds": [*SEEDS], "sequence_length_warmup": None}
     content["convergence"]["steps"] = [corpus.pretraining["steps"]]  # the scale's may lie beyond the last step
     if content["data"]["source"] == "files":
@@ -164,7 +170,10 @@ def _runs(corpus: Corpus, settings: Settings, length: int) -> Iterator[Cut]:
 
 
 def _pretrain(run: Cut, folder: Path) -> dict:
-    """Job: trains one run on sequences of its length, in `folder`, the job's own, and returns what `train` does."""
+    """Job: trains one run on sequences of its length, in `folder`, the job's own, and returns what `train` does.
+
+    Of that, `log` is used here: a list with `step` and `validation_loss` (nats) of every evaluation.
+    """
     from stages.pretraining.loop import train  # imported here because it loads torch, which only workers need
 
     # A table of curves for each job: in a shared one, the runs of one seed at several lengths would have one name.
@@ -174,7 +183,8 @@ def _pretrain(run: Cut, folder: Path) -> dict:
 def _cut(length: int) -> Path:
     """Returns a folder with the packed corpus as sequences of `length` tokens, and makes it where there is none yet.
 
-    It has the same files, by links where possible, and an index by which each sequence counts as several shorter ones.
+    It has the same files, by links where possible, and an index by which each sequence counts as several shorter ones:
+    the files hold the tokens one after another. `length` divides the length of the packed sequences.
     """
     folder = TOKENS.with_name(f"tokens-{length}")
     if not folder.exists():

@@ -1,11 +1,11 @@
 """The comparisons of the study of the plateau, in pairs of equal seeds, whose runs see the same batches.
 
 Arms are compared at equal values of what else was varied, the factor: operators at equal spreads, spreads of the same
-operator. A value of the factor is a place. The time that a run spends before it leaves, up to the horizon, averaged
-over the places, is one number per seed and arm, and a t test on the paired differences counts seeds. The hazard ratio
-of Cox's model is given in addition. Operators and spreads are also compared at every single place, as an average shows
-neither opposite effects nor places at which no run leaves. Holm's method adjusts over the comparisons of one question:
-over its averages, and over its single places.
+operator. A value of the factor is a place. The time that a run spends before it leaves, up to the horizon (the last
+step up to which all runs of both arms are known), averaged over the places, is one number per seed and arm, and a t
+test on the paired differences counts seeds. The hazard ratio of Cox's model is given in addition. Operators and spreads
+are also compared at every single place, as an average shows neither opposite effects nor places at which no run leaves.
+Holm's method adjusts over the comparisons of one question: over its averages, and over its single places.
 """
 
 from math import isnan, nan
@@ -18,7 +18,9 @@ from stages.evidence.statistics import holm
 from stages.studies.plateau import hazards
 
 SOONER, LATER, UNDECIDED, NEITHER = "sooner", "later", "undecided", "neither leaves"  # verdicts on two arms
-SCALED, SOURCE, RATE = "scaled", "as its source", "rate of its own"  # kinds of arms that are compared
+# kinds of arms that are compared: with first scores of a given spread; as its source starts the operator; so, and with
+# a learning rate of its own for what makes the scores
+SCALED, SOURCE, RATE = "scaled", "as its source", "rate of its own"
 MIDDLE = 1.0  # the spread that others are compared with, or the one nearest to it
 TELLING = 0.1  # share of all runs at a place that must leave for the place to count in the telling_* columns
 PAIRED = ["difference", "low", "high", "p"]  # of a paired t test, with the ends of its interval
@@ -36,7 +38,8 @@ def tests(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:
     """Makes all comparisons of one size, one family after the other.
 
     Args:
-        runs: one row per run: arm, operator, kind, spread, seed, step, reached and loss.
+        runs: one row per run: arm (its name in params.yaml), operator, kind, spread (of the first scores), seed, step
+            (at which it leaves, or its last), reached (whether it leaves), loss (the final one, in nats), and size.
         confidence: of the intervals, in (0, 1).
         alpha: the level of all tests of one family together.
 
@@ -53,7 +56,7 @@ def tests(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:
     scaled, sources = runs[runs["kind"] == SCALED], runs[runs["kind"] == SOURCE]
     spreads = np.sort(scaled["spread"].unique())
     middle = float(spreads[np.argmin(np.abs(np.log(spreads / MIDDLE)))])
-    both = scaled[scaled["operator"].isin(("shared", "tied_qkv"))]
+    both = scaled[scaled["operator"].isin(("shared", "tied_qkv"))]  # tied_qkv is shared without its diagonals
     by_operator = ("operator", scaled, "operator", "original", "spread")
     by_spread = ("spread", scaled, "spread", middle, "operator")
     families = [
@@ -104,9 +107,9 @@ def compared(
     Returns:
         One row per comparison: TESTS, NaN in what `judged` adds, and `error`, that of the difference, in steps.
     """
-    rows, shares = [], runs.groupby(factor)["reached"].mean()
+    rows, shares = [], runs.groupby(factor)["reached"].mean()  # of all terms, so that one set of places serves all
     telling = shares.index[shares >= TELLING]  # the places at which enough of all runs leave to tell arms apart
-    for term in sorted(set(runs[arm]) - {reference}, key=runs[arm].tolist().index):
+    for term in sorted(set(runs[arm]) - {reference}, key=runs[arm].tolist().index):  # in the order of the rows
         both = runs[runs[arm].isin((term, reference))]
         both = both.assign(of_term=both[arm] == term)
         both = both[both.groupby(factor)["of_term"].transform("nunique") == 2]  # at places that both have
@@ -134,6 +137,7 @@ def compared(
 
 
 def _name(arm: str | float) -> str:
+    """Returns an operator, an arm or a kind as it is, and a spread as text."""
     return arm if isinstance(arm, str) else f"{arm:g}"
 
 

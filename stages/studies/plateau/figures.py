@@ -15,7 +15,8 @@ from stages.report.tables import Grid
 from stages.studies.plateau.comparisons import RATE, SCALED, SOURCE
 
 MARKERS = {SCALED: "o", SOURCE: "D", RATE: "s"}
-STROKES = ((0, (1, 1.5)), (0, (3, 1.5)), "dashdot", "dashed", "solid")  # lines by spread: that of the widest is solid
+# lines by spread: that of the widest is solid, and so are, of more than five, all from the fifth on
+STROKES = ((0, (1, 1.5)), (0, (3, 1.5)), "dashdot", "dashed", "solid")
 APART = 1.05  # factor between operators on the axis of spreads, so that intervals stand side by side
 PROBES = {  # by metric
     "score_spread": "Spread of the scores",
@@ -39,6 +40,7 @@ def grids(tests: pd.DataFrame, arms: pd.DataFrame, confidence: float, alpha: flo
         confidence, alpha: of the intervals of `tests`, in (0, 1), and the level at which they were judged.
     """
     averages = tests["place"] == ""
+    # words.yaml names the frame of each table, and the facts that its texts have in addition
     read = {"averages": tests[averages], "places": tests[~averages], "arms": arms}.__getitem__
     facts = {"confidence": f"{confidence:.0%}", "alpha": f"{alpha:g}", "scaled": SCALED, "departed": departed}
     shown = ("plateau_tests", "plateau_places", "plateau_arms")
@@ -46,7 +48,7 @@ def grids(tests: pd.DataFrame, arms: pd.DataFrame, confidence: float, alpha: flo
 
 
 def departed(never: int, runs: int) -> str:
-    """Says how many of all runs left the plateau, as in `3 of 5`."""
+    """Says how many of all runs left the plateau, as in `3 of 5` where 2 of 5 never did."""
     return f"{runs - never} of {runs}"
 
 
@@ -74,7 +76,11 @@ def drawings(arms: pd.DataFrame, waiting: pd.DataFrame, probes: pd.DataFrame) ->
 def _figure(
     name: str, groups: list, draw: Callable, describe: Callable, size: tuple[float, float], csv: pd.DataFrame
 ) -> Drawing:
-    """Makes a figure, with its title and notes from words.yaml; all other arguments are those of `drawing`."""
+    """Makes a figure, with its title and notes from words.yaml; all other arguments are those of `drawing`.
+
+    groups: title and rows of each panel. draw, describe: draw the rows of a panel, and say in words what they show.
+    size: of a panel, in inches. csv: the numbers of the figure.
+    """
     text = words()[name]
     return drawing(name, text["title"], "", groups, draw, describe, size, csv, notes=tuple(text["notes"]))
 
@@ -101,7 +107,7 @@ def time_to_leave(axes: Axes, frame: pd.DataFrame) -> None:
         axes.plot(scaled["spread"] * shift, line, color=colour, linestyle=stroke, linewidth=1.2)
         for row in arms.itertuples():
             x, look = row.spread * shift, {"color": colour, "markersize": 5, "linestyle": "none"}
-            if row.never == row.runs:  # hollow marks in a column above the last step, one per operator
+            if row.never == row.runs:  # hollow marks above the last step, at a height per operator, RATE between two
                 above = last * (1.03 + 0.03 * place + (0.015 if row.kind == RATE else 0))
                 axes.plot(x, above, marker=MARKERS[row.kind], markerfacecolor="none", **look)
                 continue
@@ -135,6 +141,7 @@ def _shares(waiting: pd.DataFrame) -> str:
 
 def _curves(rows: pd.DataFrame):
     """Groups rows by the curves that are drawn, keys (arm, kind, spread): SCALED by spread, and then the SOURCE's."""
+    # by name, SCALED comes after SOURCE
     drawn = rows[rows["kind"].isin((SCALED, SOURCE))].sort_values(["kind", "spread"], ascending=[False, True])
     return drawn.groupby(["arm", "kind", "spread"], sort=False, dropna=False)
 

@@ -32,8 +32,8 @@ OTHER = "other start"  # a kind of arms that the study shows and does not compar
 ARM = ["size", "arm", "operator", "kind", "spread"]
 ARMS = [*ARM, *survival.MEANS, "loss", "loss_sd", "moved"]  # times in steps, final losses in nats, a text
 LINES = [*ARM, "metric", "step", "mean", "minimum", "maximum", "n"]  # `metric`: one of figures.PROBES; n: runs
-AUTHORS_RANGE = 0.02  # standard deviation of every new weight, in the code that Courtois et al. released
-ENOUGH = 0.9  # share of the runs of the best arm that must leave the plateau; below it, the runs are too short
+AUTHORS_RANGE = 0.02  # standard deviation of new weights but those of S, in the code that Courtois et al. released
+ENOUGH = 0.9  # share of the runs of the best arm that must leave the plateau; below it, we take the runs as too short
 OPENINGS = {  # beginnings of the page's answers, by question; the first is the main test
     "operator": "At equal spread of the first scores",
     "source": "With only their own matrices started as in their sources",
@@ -51,7 +51,7 @@ def main(folder: Path) -> None:
     """
     params, rows = read(folder)
     frames = {name: stored(frame) for name, frame in study(rows, params).items()}
-    frames["tests"] = frames["tests"].fillna({"place": ""})
+    frames["tests"] = frames["tests"].fillna({"place": ""})  # averages have an empty place, which `stored` made NaN
     options = params["analysis"]["confidence"], params["analysis"]["alpha"]
     grids = figures.grids(frames["tests"], frames["arms"], *options)
     drawings = figures.drawings(frames["arms"], frames["waiting"], frames["probes"])
@@ -104,8 +104,9 @@ def stored(frame: pd.DataFrame) -> pd.DataFrame:
 def arms_of(rows: pd.DataFrame, params: dict) -> pd.DataFrame:
     """Describes every arm by its operator, its kind, and the spread of its first scores. Columns: ARM.
 
-    kind: SCALED where only `score_spread` is set, RATE where only `score_rate` is, SOURCE where neither these nor
-    `start` are, otherwise OTHER. spread: as it is set or, where it is not, as stage parameters computed it, or NaN.
+    rows: observations. params: the content of params.yaml. kind: SCALED where only `score_spread` is set, RATE where
+    only `score_rate` is, SOURCE where neither these nor `start` are, otherwise OTHER. spread: as it is set or, where it
+    is not, as stage parameters computed it (the metric `first_score_spread`), or NaN.
     """
     [size] = params["sizes"]
     counted = rows[(rows["metric"] == "first_score_spread") & (rows["size"] == size)]
@@ -175,7 +176,7 @@ def why_undecided(arms: pd.DataFrame, tests: pd.DataFrame) -> str:
 
 
 def answers(tests: pd.DataFrame) -> dict[str, list[dict]]:
-    """Groups the averaged comparisons, rows of `tests` as dicts, by question.
+    """Groups the averaged comparisons, rows of `tests` (comparisons.TESTS) as dicts, by question.
 
     Each has in `singly` the single places at which its term is SOONER or LATER: {verdict: places}.
     """

@@ -38,8 +38,8 @@ def blocks(operators: list[str], size: dict[str, int], tokens: int, precision: s
 
     Args:
         operators: names in SELF_ATTENTION.
-        size: as section `models` of params.yaml has it; sequences have the length `positions`.
-        tokens: of a batch, at most, as its sequences are whole.
+        size: layers, hidden, heads, intermediate and positions, the length of the sequences.
+        tokens: of a batch, at most, as its sequences are whole; at least one sequence.
         precision: float32 or bfloat16.
         rounds: in which all variants are timed in turn.
 
@@ -55,7 +55,10 @@ def blocks(operators: list[str], size: dict[str, int], tokens: int, precision: s
 
 
 def _steps(operators: list[str], size: dict[str, int], tokens: int, precision: str, rounds: int) -> pd.DataFrame:
-    """Times training steps of encoders, stock first. Arguments and table are those of `blocks`, but for its `MB`."""
+    """Times training steps of encoders, stock first. Arguments and table are those of `blocks`, but for its `MB`.
+
+    The small vocabulary leaves the time to the layers; `allowed` counts these alone.
+    """
     config = configuration("original", **size, vocab_size=1000, attn_implementation="sdpa")
     models = {("original", "stock"): BertModel(config, add_pooling_layer=False)}
     for operator in operators:
@@ -159,6 +162,7 @@ def naive_scores(module: SelfAttention, X: Tensor) -> tuple[Tensor, Tensor]:
     """
     if not module.roles:
         return module.scores(X).expand(len(X), -1, -1, -1), module.value(X)
+    # `roles` names the layers of queries, keys and values; diagonals and the matrix S per head are some operators' own
     Q, K, V = (layer(X) for layer in map(module.get_submodule, module.roles))
     if hasattr(module, "D_q"):
         Q, K, V = Q * module.D_q, K * module.D_k, V * module.D_v
@@ -171,7 +175,10 @@ def naive_scores(module: SelfAttention, X: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _call(module: nn.Module, inputs: Tensor, precision: str, adamw: torch.optim.Optimizer | None = None) -> Callable:
-    """Returns a function that does a forward and a backward pass, and a step of the optimiser where there is one."""
+    """Returns a function that does a forward and a backward pass, and a step of the optimiser where there is one.
+
+    inputs: hidden states [batch, n, h], or token ids [batch, n]. module: returns its output [batch, n, h] first.
+    """
     inputs = inputs.clone().requires_grad_(inputs.is_floating_point())  # as in a model; token ids have none
     gradient = None  # of the output: random, for the sum of what LayerNorm returns has no gradient but rounding errors
 
@@ -194,7 +201,7 @@ def _kept_megabytes(block: nn.Module, X: Tensor, precision: str) -> float:
     parameters = {parameter.untyped_storage().data_ptr() for parameter in block.parameters()}
     sizes: dict[int, int] = {}
 
-    def pack(tensor: Tensor) -> Tensor:
+    def pack(tensor: Tensor) -> Tensor:  # called by autograd with every tensor that it saves
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in parameters:
             sizes[storage.data_ptr()] = storage.nbytes()
@@ -206,6 +213,7 @@ def _kept_megabytes(block: nn.Module, X: Tensor, precision: str) -> float:
 
 
 def main() -> None:
+    """Prints the tables of blocks and of steps for every precision and length."""
     parser = argparse.ArgumentParser(
         prog="python -m stages.tools.benchmarks.attention",
         description=__doc__,

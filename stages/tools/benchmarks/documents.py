@@ -1,7 +1,8 @@
 """Speed of `filtering` and `tokenization` against the usual way of doing the same: one core, in turns.
 
 Writes generated documents with full metadata to a temporary folder, and prints tables: amounts per second of CPU time
-in the best round, and the median over the rounds of the ratio to the usual way. Both must have the same output.
+in the best round, and the median over the rounds of the ratio to the usual way (above 1: faster). Both must have the
+same output.
 """
 
 import argparse
@@ -25,6 +26,8 @@ from stages.sequences import packing
 from stages.tokenization import streams, vocabulary
 from stages.training.machine import interleaved, median_ratio
 
+# The rules of Courtois et al., with fewer categories: what OSCAR's metadata say of a document, and `harmful_pp`, the
+# perplexity of its text by a model of harmful texts, strictly between two bounds.
 EXCLUDED = ("agressif", "adult", "phishing", "warez")
 BOUNDS = {"above": 5.0, "below": 100_000.0}
 RULES = {
@@ -33,17 +36,19 @@ RULES = {
     "missing_harmful_pp": "drop",
     "quality_warnings": "drop",
 }
-KEPT_SHARE = 1 / 8  # of the generated documents, what passes the filter
+KEPT_SHARE = 1 / 8  # of the generated documents, on average, what passes the filter
 SEQUENCE_LENGTH = 512
+# Of the generated words; any would do.
 SYLLABLES = ("ba", "con", "de", "er", "fi", "gen", "ing", "la", "men", "no", "or", "per", "re", "st", "ti", "un")
 
 
 def main() -> None:
+    """Prints a table for each of the two stages."""
     parser = argparse.ArgumentParser(prog="python -m stages.tools.benchmarks.documents", description=__doc__)
     parser.add_argument("--documents", type=int, default=100_000, help="to filter; 5 %% of them are tokenized")
     parser.add_argument("--rounds", type=int, default=5, help="of each way, in turns")
     arguments = parser.parse_args()
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one core
     with TemporaryDirectory() as name:
         folder = Path(name)
         size = write_documents(folder / "shard.jsonl.zst", arguments.documents)
@@ -122,9 +127,10 @@ def tokenization_ways(folder: Path) -> tuple[dict[str, Callable[[], object]], in
 
     disable_progress_bars()
     shard, path = folder / "few.jsonl.zst", folder / "tokenizer.json"
-    tokenizer = vocabulary.trained([shard], 8000)
+    tokenizer = vocabulary.trained([shard], 8000)  # word pieces, at most
     tokenizer.save(str(path))
     usual = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=1 << 30)  # no limit
+    # no document is held out; `cut` drops what is incomplete of every 1,000 documents, as datasets.map does
     settings = {"shard": str(shard), "tokenizer": str(path), "validation": [], "cut": SEQUENCE_LENGTH}
 
     def with_datasets() -> np.ndarray:
@@ -149,7 +155,7 @@ def tokenization_ways(folder: Path) -> tuple[dict[str, Callable[[], object]], in
 
 
 def group_texts(batch: dict[str, list[list[int]]]) -> dict[str, list[list[int]]]:
-    """Concatenates each column of a batch and cuts it into sequences; the last, incomplete one is dropped."""
+    """Concatenates each column of a batch and cuts it into sequences; the last, if incomplete, is dropped."""
     streams = {name: [item for items in column for item in items] for name, column in batch.items()}
     starts = range(0, len(streams["input_ids"]) - SEQUENCE_LENGTH + 1, SEQUENCE_LENGTH)
     return {name: [stream[start : start + SEQUENCE_LENGTH] for start in starts] for name, stream in streams.items()}
@@ -168,6 +174,7 @@ def write_documents(path: Path, count: int) -> int:
 def documents(count: int) -> Iterator[bytes]:
     """Draws OSCAR records of 2 to 3 kB: words of a long-tailed vocabulary, some quotes and accents, all metadata."""
     random = Random(1)
+    # the shortest words are the most frequent, with weights 1 / rank
     words = sorted({"".join(random.choices(SYLLABLES, k=random.randint(1, 4))) for _ in range(9000)}, key=len)
     weights = [*accumulate(1 / rank for rank in range(1, len(words) + 1))]
     for number in range(count):
@@ -179,7 +186,10 @@ def documents(count: int) -> Iterator[bytes]:
 
 
 def _oscar_record(random: Random, number: int, lines: list[str]) -> bytes:
-    """Builds one OSCAR record whose text has the given lines; a share KEPT_SHARE of all records passes the filter."""
+    """Builds one OSCAR record whose text has the given lines; with probability KEPT_SHARE it passes the filter.
+
+    random: draws the rest, and is advanced. number: of the document, from 0, which makes its address.
+    """
     kept = random.random() < KEPT_SHARE
     text = "\n".join(lines)
     headers = {

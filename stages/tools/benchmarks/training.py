@@ -43,6 +43,7 @@ COMMON = {
     "seeds": (1,), "betas": (0.9, 0.999), "epsilon": 1e-8, "gradient_clipping": 1.0, "hidden_dropout": 0.1,
     "attention_dropout": 0.1, "precision": "float32",
 }  # fmt: skip
+# Steps and intervals are larger than any number of steps that is timed.
 PRETRAINING = read_yaml(scales.FOLDER / "laptop.yaml")["pretraining"] | COMMON | {
     "steps": 1_000_000, "epochs": None, "warmup_steps": 1000, "learning_rate": 1e-4, "weight_decay": 0.01,
     "initializer_range": 0.02, "mask_probability": 0.15, "evaluation_interval": 1_000_000,
@@ -100,7 +101,7 @@ def finetuning_speeds(
     kinds = {"stock": peers.Finetuning, "ours": partial(speed.Finetuning, ORIGINAL)}
     reached = {key: [] for key in WAYS}
 
-    def rate(way: str, precision: str) -> float:
+    def rate(way: str, precision: str) -> float:  # trains and scores a new model; examples per second
         seed = len(reached[way, precision]) + 1
         classifier = kinds[way](task, recipe.model_copy(update={"precision": precision}), *model, seed)
         seconds = classifier.train(examples)
@@ -137,7 +138,7 @@ def repacked_corpus(folder: Path, tokens: Path, length: int) -> Corpus:
     """Cuts the packed tokens of a run into sequences of another length, and returns their corpus.
 
     Args:
-        folder: for the new sequences.
+        folder: for the new sequences; an empty one.
         tokens: data/tokens of the run.
         length: of the new sequences, in tokens.
     """
@@ -173,6 +174,7 @@ def parsed() -> argparse.Namespace:
 
 
 def main() -> None:
+    """Prints the table of pre-training or of fine-tuning."""
     options = parsed()
     torch.set_num_threads(options.threads)
     size = {"layers": options.layers, "hidden": options.hidden, "heads": options.heads}

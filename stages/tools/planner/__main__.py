@@ -30,13 +30,13 @@ from stages.timing.speed import Finetuning
 from stages.tools.planner import work
 from stages.training.optimisation import device
 
-SECONDS = 2.0  # of one timing, unless two steps take longer
+SECONDS = 2.0  # of one timing, about, at most; but one step is always timed
 STEPS = 50  # at most, of one timing
 LAYERS = 2  # at most, of the model that is timed
 TOKENS = 1024  # of a batch on a CPU, at most, but one sequence at least
 FIRST = 5  # the first id after those of [PAD], [UNK], [CLS], [SEP] and [MASK]
 
-gigabytes = partial(tqdm.format_sizeof, suffix="B")  # as in `2.30GB`
+gigabytes = partial(tqdm.format_sizeof, suffix="B")  # in the unit that fits: `2.30GB`, `4.00MB`
 
 
 def main() -> None:
@@ -44,12 +44,12 @@ def main() -> None:
     argparse.ArgumentParser(
         prog="python -m stages.tools.planner", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     ).parse_args()
-    start = time.process_time()  # so far all of it for imports, about as many as every command has to make
+    start = time.process_time()  # seconds of this process, so far all for imports: about those of every command
     settings = load_settings()
     data = work.amounts(settings)
     planned = work.planned(settings, data)
     planned["done"] = done(settings, planned)
-    # what is not counted is not timed either
+    # what is not counted has no length, and is not timed either
     lengths = planned.groupby(["size", "recipe"], sort=False)["length"].mean().dropna()
     paces = {key: pace(settings, data.vocabulary_size, *key, round(length)) for key, length in lengths.items()}
     keys = zip(planned["size"], planned["recipe"], strict=True)
@@ -93,7 +93,7 @@ def pace(settings: Settings, vocabulary_size: int, size: str, recipe: str, lengt
     training = settings.finetuning[settings.timing.protocol].model_copy(update=changes)
     model = Finetuning({"operator": REFERENCE}, "sst2", training, shape, vocabulary_size)
 
-    def seconds(steps: int) -> float:
+    def seconds(steps: int) -> float:  # of one epoch of so many steps
         ids = np.random.default_rng(0).integers(FIRST, vocabulary_size, (steps * batch, length))
         examples = Encoded(tuple(ids), tuple(np.zeros_like(ids)), np.zeros(len(ids), dtype=np.int64))
         began = clock()
@@ -101,12 +101,15 @@ def pace(settings: Settings, vocabulary_size: int, size: str, recipe: str, lengt
         return clock() - began
 
     steps = max(1, min(STEPS, int(SECONDS / seconds(1))))  # the first step allocates memory
-    operations = training_flops(REFERENCE, shape, vocabulary_size, length, masked=0.0)
+    operations = training_flops(REFERENCE, shape, vocabulary_size, length, masked=0.0)  # without masked-LM head
     return seconds(steps) / (steps * batch * length * operations)
 
 
 def workers(settings: Settings, stage: str) -> int:
-    """Returns how many jobs of a stage run at once; 1 on a Dask cluster, whose size is not known before it is there."""
+    """Returns how many jobs of a stage run at once: 1 of timing, which must be undisturbed, and on a Dask cluster.
+
+    The size of a cluster is not known before it is there. stage: a name; "" for any but timing.
+    """
     if isinstance(settings.workers, str) or stage == "timing":
         return 1
     return settings.workers or torch.cuda.device_count() or joblib.cpu_count()
@@ -123,9 +126,9 @@ def done(settings: Settings, planned: pd.DataFrame) -> list[bool]:
     remaining = set(progress.still_to_come(settings, commands, ""))
     unmade = {path for name in remaining for path in commands[name].writes}
     waiting = {name for name in remaining if any(progress.touch(path, unmade) for path in commands[name].reads)}
-    ended = {}  # when each job in data/jobs did
+    ended = {}  # when each job in data/jobs did, by its text
     for result in jobs.FOLDER.glob(f"*/*/{results.RESULT}"):
-        description = json.loads(result.with_name(results.DESCRIPTION).read_text())
+        description = json.loads(result.with_name(results.DESCRIPTION).read_text())  # {"name": ..., "settings": ...}
         ended[_key(**description)] = result.stat().st_mtime
 
     def is_done(command: str, run: Run | SimpleNamespace) -> bool:
@@ -147,7 +150,11 @@ def _key(name: str, settings: dict) -> str:
 
 
 def table(rows: pd.DataFrame) -> str:
-    """Formats the rows, by stage and size, and their sums as text; a dash stands for zero and for what is unknown."""
+    """Formats the rows, by stage and size, and their sums as text; a dash stands for zero and for what is unknown.
+
+    rows: index stage and size; columns runs, done (numbers of jobs), tokens, flops, time here (seconds) and bytes. Sums
+    are those of what is known.
+    """
     shown = rows.reset_index()[["stage", "size", "runs", "done", "tokens", "flops", "time here", "bytes"]]
     shown = pd.concat([shown, pd.DataFrame([{"stage": "all", "size": "", **rows.sum()}])], join="inner")
     formats = {"tokens": "{:.1e}".format, "flops": "{:.1e}".format, "time here": duration, "bytes": gigabytes}

@@ -1,7 +1,8 @@
 """Counts the work of a run before anyone starts it, by the stages' own plans: tokens, operations and bytes of each job.
 
-Operations are those of attention/counts.py: of matrix products, three times the forward pass where a model is trained.
-How much data there is say data/tokens and data/tasks or, before they are there, tables.
+Operations are floating-point operations of matrix products alone (attention/counts.py); training takes three times
+those of a forward pass. The amounts of data are read from data/tokens and data/tasks or, before these are there, from
+PRINTED and LENGTHS.
 """
 
 import math
@@ -38,7 +39,8 @@ from stages.translation import stage as translation
 
 DATA = ("corpus", "filtering", "tokenization")  # the commands that make data/tokens
 PRINTED = "data/published/kowsher2024_arxiv_table7_dataset_statistics.csv"  # examples of whole splits
-TRIVIAQA = 95_000  # questions of all splits together (Joshi et al. 2017, abstract); Kowsher et al. leave them out
+# Questions of all splits together (Joshi et al. 2017, abstract), taken for each, as Kowsher et al. leave them out.
+TRIVIAQA = 95_000
 # Mean tokens of a training example, [CLS] and [SEP] included: 2,000 examples of each original file with the vocabulary
 # of bert-base-uncased; 400 generated ones with the vocabulary of scale `laptop`. The last two are the mean tokens of a
 # question and of its context, without special tokens.
@@ -53,16 +55,17 @@ LENGTHS = {
     },
 }  # fmt: skip
 OTHER, UNPRINTED = 30.0, 10_000  # tokens of an example, and examples of a split, of any other task
-PIECES_A_WORD = 1.3  # of SQuAD's contexts; TriviaQA's are taken to be as long as allowed
+PIECES_A_WORD = 1.3  # word pieces, in SQuAD's contexts; TriviaQA's are taken to be as long as allowed
 FLOAT32 = 4  # bytes
 COPIES = 3  # of a model: in data/jobs, the stage's output, DVC's cache; fewer where a file system has reflinks
 RESUMED = 3  # weights and both moments of AdamW in the state to resume from, in data/jobs
 SPECIAL = 3  # [CLS] and two [SEP] of a window of question and context
 FORWARD = 1 / 3  # of the operations of training
-STOCK = 2  # precisions in which stage timing trains stock BERT, in addition to the reference operator
+STOCK = 2  # precisions, at most, in which stage timing trains stock BERT in addition to the reference operator
 COLUMNS = ["command", "stage", "size", "recipe", "run", "tokens", "length", "flops", "bytes"]
 
-# All tokens of a pass, the tokens of one sequence, and the operations per token as a share of those of training.
+# A pass is what a job does with sequences of one length, training or prediction: all tokens of it, the tokens of one
+# sequence, and the operations per token as a share of those of training.
 Pass = tuple[float, float, float]
 
 
@@ -94,12 +97,13 @@ def amounts(settings: Settings) -> Amounts:
         examples = pd.read_csv(STATISTICS).set_index(["task", "split"])["examples"].to_dict()
     else:
         examples = {(name, split.name): UNPRINTED for name in settings.tasks.names for split in TASKS[name].splits}
+        # row_key: task or set of questions; column_key: split; no value where it has none
         examples |= pd.read_csv(PRINTED).set_index(["row_key", "column_key"])["value"].dropna().astype(int).to_dict()
         examples |= {("triviaqa", split): TRIVIAQA for split in ("train", "validation")}
         examples |= {
             ("mnli", f"validation_{kind}"): examples["mnli", "validation"] for kind in ("matched", "mismatched")
         }
-        for name, split in examples:
+        for name, split in examples:  # no more than the settings allow; null: all
             section = questions if name in questions.hub else settings.tasks
             limit = section.train_examples if split == "train" else section.validation_examples
             examples[name, split] = min(examples[name, split], limit or examples[name, split])
@@ -121,11 +125,11 @@ def planned(settings: Settings, data: Amounts) -> pd.DataFrame:
     """
 
     @cache
-    def size_of(kind: str, operator: str, size: str) -> int:
+    def size_of(kind: str, operator: str, size: str) -> int:  # bytes of a model, of a kind in counts.MODELS
         width = settings.models[size].model_dump() | {"vocab_size": data.vocabulary_size}
         return FLOAT32 * model_parameters(kind, settings.variant(operator), width)
 
-    @cache  # of thousands of jobs, few differ in it
+    @cache  # operations of training per token; of thousands of jobs, few differ in them
     def a_token(operator: str, size: str, length: float, masked: float) -> float:
         variant, width = settings.variant(operator), settings.models[size].model_dump()
         return training_flops(variant, width, data.vocabulary_size, length, masked)
@@ -133,6 +137,7 @@ def planned(settings: Settings, data: Amounts) -> pd.DataFrame:
     rows = []
     for stage, recipe, run, passes in jobs(settings, data):
         command = f"{stage}@{run.operator}-{run.size}" if stage == "pretraining" else stage
+        # the baseline without pre-training is the reference operator
         model, size = REFERENCE if run.operator == NOT_PRETRAINED else run.operator, run.size
         masked = settings.pretraining.mask_probability if recipe == "pretraining" else 0.0
         flops = [tokens * share * a_token(model, size, length, masked) for tokens, length, share in passes]
@@ -140,6 +145,7 @@ def planned(settings: Settings, data: Amounts) -> pd.DataFrame:
         if stage == "pretraining":
             kept = (COPIES * (1 + len(run.leaves)) + RESUMED) * size_of("masked_lm_parameters", model, size)
         else:
+            # a fine-tuned model is left for noise or cross_domain (`keep`), or for SQuAD by a run on TriviaQA
             stays = getattr(run, "keep", None) or getattr(run, "set", None) == BEFORE
             kept = COPIES * size_of("classifier_parameters", model, size) if stays else 0
         rows.append((command, stage, size, recipe, run, *work, kept))
@@ -178,7 +184,7 @@ def jobs(settings: Settings, data: Amounts) -> Iterator[tuple[str, str, Run | Si
     longest = settings.finetuning[timing.protocol].maximum_length
     for operator, size in models:
         timed = SimpleNamespace(operator=operator, size=size)
-        rounds = timing.repeats * (1 + STOCK * (operator == REFERENCE))
+        rounds = timing.repeats * (1 + STOCK * (operator == REFERENCE))  # stock BERT counts as the reference
         steps = rounds * (timing.steps + 1) * settings.pretraining.batch_size * length  # in tokens; one step to warm up
         yield "timing", "pretraining", timed, [(steps, length, 1.0)]
         yield "timing", timing.protocol, timed, [_learned(data, task, longest, rounds) for task in timing.tasks]
@@ -197,6 +203,7 @@ def _pretrained(settings: Settings, data: Amounts) -> list[Pass]:
 
 
 def _tuned(data: Amounts, run: FinetuningRun) -> list[Pass]:
+    """Returns the passes of fine-tuning on a task of GLUE, and of predicting its validation splits."""
     longest = run.training.maximum_length
     return [_learned(data, run.task, longest, run.training.epochs), _predicted(data, run.task, longest)]
 
@@ -217,7 +224,7 @@ def _predicted(data: Amounts, task: str, maximum_length: int, times: int = 1) ->
 def _answered(data: Amounts, run: AnsweringRun) -> list[Pass]:
     """Returns the passes of training on a set of questions and, but for TriviaQA, of answering its validation split."""
     recipe = run.training
-    before = min(data.lengths["question"], recipe.question_length) + SPECIAL
+    before = min(data.lengths["question"], recipe.question_length) + SPECIAL  # all but the context
     context = data.lengths["triviaqa" if run.set == BEFORE else "context"]
     # all questions and contexts are taken to have the mean length
     windows = list(cuts(round(context), math.floor(recipe.maximum_length - before), recipe.stride))
