@@ -5,6 +5,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -289,6 +290,14 @@ def test_rare_characters_take_no_more_than_a_quarter_of_a_trained_vocabulary():
     filtered([*documents(50), " ".join(rare)], 1)
     found = vocabulary.trained([Path("filtered/part_1.jsonl.zst")], 400).get_vocab()
     assert len(set(rare) & found.keys()) <= 100
+
+
+def test_a_full_disk_is_told_as_one_where_sequences_are_packed(monkeypatch, tmp_path):
+    (tmp_path / "stream.bin").write_bytes(bytes(20))
+    monkeypatch.setattr(packing, "temporary_sibling", lambda _: nullcontext(Path("/dev/full")))
+    with pytest.raises(OSError, match="No space left") as raised:
+        packing.pack([tmp_path / "stream.bin"], tmp_path / "train", 5)
+    assert raised.value.errno == errno.ENOSPC
 
 
 def test_a_full_disk_is_told_as_one(tmp_path):

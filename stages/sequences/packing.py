@@ -44,7 +44,8 @@ def pack(streams: Iterable[Path], folder: Path, sequence_length: int, shard_byte
             start, stop = first * sequence_length, (first + count) * sequence_length
             for stream, begin, end in zip(streams, [0, *ends], ends, strict=False):  # [0, *ends] has one more
                 if max(start, begin) < min(stop, end):  # of an empty file there is no map
-                    np.memmap(stream, ITEM, "r")[max(start - begin, 0) : stop - begin].tofile(file)
+                    part = np.memmap(stream, ITEM, "r")[max(start - begin, 0) : stop - begin]
+                    file.write(part.data)  # `part.tofile` does not say of a full disk that it is full
         shards.append({"name": f"{folder.name}/{path.name}", "sequences": count, "sha256": sha256(path)})
     return {"shards": shards, "sequences": sequences, "dropped_tokens": tokens % sequence_length}
 
