@@ -185,6 +185,14 @@ def test_a_run_whose_checkpoint_is_damaged_says_so_and_begins_anew(damage, token
     assert "checkpoint.safetensors: damaged, not a checkpoint of this run" in capsys.readouterr().out
 
 
+def test_a_checkpoint_that_lacks_a_parameter_changes_nothing(tmp_path):
+    one, more = torch.nn.Sequential(torch.nn.Linear(2, 2)), torch.nn.Sequential(*(torch.nn.Linear(2, 2) for _ in "ab"))
+    before = torch.nn.utils.parameters_to_vector(more.parameters())
+    checkpoints.save(tmp_path / "c", one, torch.optim.AdamW(one.parameters()), {}, {})
+    assert checkpoints.load(tmp_path / "c", more, torch.optim.AdamW(more.parameters()), {}) is None
+    assert torch.equal(torch.nn.utils.parameters_to_vector(more.parameters()), before)
+
+
 def test_a_run_that_diverges_in_its_last_step_fails(tokens, tmp_path, monkeypatch):
     monkeypatch.setattr(masked_lm, "linear_rate", lambda step, steps, *_: 1e38 if step + 1 == steps else 1e-3)
     with pytest.raises(ValueError, match=r"step 9: validation_loss is nan: the run has diverged"):

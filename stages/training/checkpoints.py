@@ -71,8 +71,9 @@ def load(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
                 raise ValueError(
                     f"{path}: the checkpoint of a run with other settings; delete it to begin anew\n{lines}"
                 )
+            saved = {name: tensors[f"parameter.{name}"] for name, _ in model.named_parameters()}  # all, or none is set
             for name, parameter in model.named_parameters():
-                parameter.copy_(tensors[f"parameter.{name}"])
+                parameter.copy_(saved[name])
                 prefix = f"optimiser.{name}."
                 adamw.state[parameter] = {
                     key.removeprefix(prefix): tensor.to(parameter.device)  # the step count, too: AdamW is fused
