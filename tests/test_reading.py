@@ -318,6 +318,16 @@ def test_the_hub_needs_the_number_of_documents(tmp_path, output):
         corpus.write_hub(output, settings(tmp_path, repository=tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("name", "files", "message"),
+    [("train.jsonl", None, "has no rows; mend"), ("train.txt", ["*.txt"], "no document in any of these")],
+)
+def test_a_dataset_of_the_hub_without_documents_is_an_error(name, files, message, tmp_path, output):
+    root = compressed(tmp_path / "repository" / name, b"").parent
+    with pytest.raises(ValueError, match=f"corpus.hub: .*{message}"):
+        corpus.write_hub(output, settings(tmp_path, documents=5, shards=2, repository=root, hub_files=files))
+
+
 def test_a_dataset_in_the_layout_of_the_hub_is_streamed(tmp_path, output):
     root = compressed(tmp_path / "repository" / "train.jsonl", plain(*"abcdefg")).parent
     corpus.write_hub(output, settings(tmp_path, documents=5, shards=2, repository=root))

@@ -158,7 +158,7 @@ def _holds_oscar(path: Path) -> bool:
         other = other or f" (line {number} has the columns {', '.join(sorted(names))})"
     raise ValueError(
         f"{path}: no line is a JSON object with `content` (OSCAR) or `text` (plain){other}; save the file as UTF-8, "
-        "rename the column of the text, or take the file off corpus.files"
+        "rename the column of the text, or take the file out of the list of inputs"
     )
 
 

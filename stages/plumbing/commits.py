@@ -95,5 +95,7 @@ def explained(what: str) -> Iterator[None]:
 
     try:
         yield
+    except StopIteration:  # of the library, where the first file is empty
+        raise ValueError(f"{what} has no rows; {REMEDY}") from None
     except (OSError, ValueError, HTTPError, DatasetsError) as error:
         raise ValueError(f"{what} cannot be loaded ({error}); {REMEDY}") from None
