@@ -187,7 +187,9 @@ def test_pairs_of_the_hub_are_read_at_one_commit_which_is_recorded_and_odd_ones_
     assert found["train"] == ([("two", "zwei")], {"in": 4, "malformed": 2, "also_held_out": 1})
 
 
-@pytest.mark.parametrize("row", [{"translation": None}, {"translation": ["one", "eins"]}, {"pt": "um"}])
+@pytest.mark.parametrize(
+    "row", [{"translation": None}, {"translation": ["one", "eins"]}, {"translation": [{}]}, {"pt": "um"}]
+)
 def test_a_row_of_the_hub_without_both_languages_is_one_clear_error(row, monkeypatch):
     monkeypatch.setattr("datasets.load_dataset", lambda *_, **__: iter([row]))
     with pytest.raises(

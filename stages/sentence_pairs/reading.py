@@ -79,7 +79,8 @@ def from_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides
             texts = row.get("translation", row)
             missing = [language for language in languages if not isinstance(texts, dict) or language not in texts]
             if missing:
-                raise ValueError(f"row {number} has no {missing[0]!r} among {', '.join(texts or ('nothing',))}")
+                present = ", ".join(texts) if isinstance(texts, dict) else ""
+                raise ValueError(f"row {number} has no {missing[0]!r} among {present or 'nothing'}")
             yield tuple(texts[language] for language in languages)
 
 
