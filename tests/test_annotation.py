@@ -100,6 +100,7 @@ LISTS = {
         ("https://bücher.example/a", ["adult"]),
         ("https://www.BÜCHER.example", ["adult"]),
         ("https://xn--bcher-kva.example/", ["adult"]),
+        ("https://B%C3%9Ccher.%65xample/a", ["adult"]),
         ("http://10.0.0.1:80/x", ["adult"]),
         ("http://10.0.0.2/", []),
         ("http://[2001:db8::1]:80/", []),

@@ -117,10 +117,10 @@ def normalised(address: str) -> tuple[str, str]:
     address = SCHEME.sub("", address.strip(), count=1).removeprefix("//")
     address = re.split(r"[?#]", address, maxsplit=1)[0]
     authority, slash, path = address.partition("/")
-    host = PORT.sub("", authority.rpartition("@")[2]).strip("[]").rstrip(".").lower()
+    host = PORT.sub("", unquote(authority.rpartition("@")[2])).strip("[]").rstrip(".").lower()
     if not host.isascii():
         with suppress(UnicodeError):  # a name that has no ASCII form stays as it is
-            host = unquote(host).encode("idna").decode()  # IDNA 2003
+            host = host.encode("idna").decode()  # IDNA 2003
     return host, (slash + path).rstrip("/")
 
 
