@@ -104,7 +104,7 @@ CHANGES = {
     "no room for attention over parameters": (
         "translation.sequence_tasks.operators",
         ["original", "over_parameters_wide"],
-        ["translation.sequence_tasks", "intermediate: 64 must exceed 2 x hidden: 32"],
+        ["translation.sequence_tasks", "intermediate: 64 must be 66 or more for hidden: 32"],
     ),
     "embedded documents without number": ("corpus.documents", None, ["corpus.documents: null", "the number"]),
     "embedded examples without number": ("tasks.validation_examples", None, ["tasks.validation_examples: null"]),

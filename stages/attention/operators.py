@@ -221,7 +221,7 @@ class OverParameters(Original):
         if pairs < 1:
             raise ValueError(
                 f"{cls.name}: its projections alone have the weights of a feed-forward network of width "
-                f"{intermediate}; `intermediate` must exceed {cls.heads_multiple} x `hidden`"
+                f"{intermediate}; `intermediate` must be {cls.heads_multiple * (hidden + 1)} or more"
             )
         return pairs
 
@@ -327,8 +327,8 @@ def attention(operator: str, hidden: int, heads: int, **settings: Any) -> SelfAt
     """
     if operator in FEED_FORWARD:
         raise ValueError(
-            f"{operator}: attention is `original` there; take that, and the `feed_forward` of OPERATORS[{operator!r}] "
-            "for the feed-forward network, which it replaces"
+            f"{operator}: attention is `original` there; take that, and for the feed-forward network, "
+            f"which it changes, `feed_forward` or `feed_forward_width` of OPERATORS[{operator!r}]"
         )
     return operator_class(operator)(hidden, heads, **settings)
 

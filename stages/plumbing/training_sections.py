@@ -54,10 +54,11 @@ class Sized(Record):
         """Checks that every operator which takes width from the feed-forward network leaves some of it."""
         built = getattr(self, "operators", EXCEEDS)  # without a list, any may be built in this size
         for operator in (name for name in EXCEEDS if name in built):
-            if self.intermediate <= EXCEEDS[operator] * self.hidden:
+            least = EXCEEDS[operator] * (self.hidden + 1)
+            if self.intermediate < least:
                 raise ValueError(
-                    f"intermediate: {self.intermediate} must exceed {EXCEEDS[operator]} x hidden: {self.hidden}, the "
-                    f"width at which {operator} has nothing left of it (BERT: 4 x hidden)"
+                    f"intermediate: {self.intermediate} must be {least} or more for hidden: {self.hidden}; below, "
+                    f"{operator} has too little left of it (BERT: 4 x hidden)"
                 )
         return self
 
