@@ -90,6 +90,15 @@ def test_a_layer_is_pytorchs_own_with_its_projections(operator, kind):
     assert ours(X, X, X, need_weights=False)[1] is None
 
 
+def test_projections_hold_the_scale_of_the_weighted_values(monkeypatch):
+    layer, X = attention("original", 8, 2), torch.randn(2, 5, 8)
+    monkeypatch.setattr(type(layer), "output_scale", lambda self: torch.linspace(0.5, 2.0, 8))
+    expected, (*_, (weight, bias)) = layer(X), layer.projections()
+    monkeypatch.undo()
+    layer.value.weight, layer.value.bias = nn.Parameter(weight), nn.Parameter(bias)
+    torch.testing.assert_close(layer(X), expected)
+
+
 @pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
 @pytest.mark.parametrize("operator", PROJECTED)
 def test_a_layer_stands_in_an_encoder_of_pytorchs(operator, training):

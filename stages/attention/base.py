@@ -283,8 +283,8 @@ class SelfAttention(nn.Module):
         if not (self.exportable and self.roles):
             raise ValueError(f"{self.name}: {self.equation}; BERT cannot express it")
         query, key, value = ((layer.weight, layer.bias) for layer in map(self.get_submodule, self.roles))
-        D = self.diagonal()
-        return query if D is None else scaled(query, D), key, value
+        D, scale = self.diagonal(), self.output_scale()
+        return query if D is None else scaled(query, D), key, value if scale is None else scaled(value, scale)
 
 
 def scaled(projection: tuple[Tensor, Tensor], D: Tensor) -> tuple[Tensor, Tensor]:
