@@ -211,6 +211,17 @@ def test_a_derived_question_moves_to_a_paragraph_of_its_article_without_its_answ
     assert squad.without_answer(toy, [seed]).frame.equals(derived.frame)
 
 
+def test_a_paragraph_that_stands_in_two_articles_is_one_of_both():
+    rows = [
+        ("q1", "Rome lies there.", "What?", ["Rome"], [0], "Italy"),
+        ("q2", "Rome lies there.", "What?", ["Rome"], [0], "Cities"),
+        ("q3", "Paris.", "What?", ["Paris"], [0], "Italy"),
+    ]
+    for seed in range(4):
+        derived = squad.without_answer(Examples(squad.as_rows(rows, "toy", False), "toy.json"), [seed])
+        assert derived.frame["answers"].str.len().tolist().count(0) == len(rows) // squad.MOVED
+
+
 def test_without_another_paragraph_no_question_can_be_derived():
     rows = [(f"q{i}", f"Rome {i}.", "What?", ["Rome"], [0], "Italy") for i in range(3)]
     with pytest.raises(ValueError, match=r"toy\.json, question q\d: every paragraph holds its answer"):
@@ -268,6 +279,15 @@ def test_documents_are_cut_and_questions_without_an_answer_are_counted_with_the_
     assert found.dropped == 3 and not found.subset
     assert found.reason == "1 no answer in the first 5 words of a document; 2 in both parts"
     assert triviaqa.first_words("a b", 5) == "a b"
+    trivia(tmp_path, "wikipedia-dev.json", asked("q3", ["never"], ["a"]), wikipedia_a="early")
+    trivia(tmp_path, "web-dev.json", asked("q4", ["never"], ["a"]))
+    with pytest.raises(ValueError, match=r"2 no answer in the first 1 words .*; raise tasks\.questions"):
+        triviaqa.read_original(tmp_path, "validation", 1)
+
+
+def test_answers_without_as_many_starts_are_a_fault_of_their_question():
+    with pytest.raises(ValueError, match=r"^file, question q1: 1 answers, but 2 values of answer_start"):
+        squad.as_rows([("q1", "a", "?", ["a"], [0, 1], "Italy")], "file", False)
 
 
 def test_faults_of_triviaqa_are_named(tmp_path):

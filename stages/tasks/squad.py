@@ -149,7 +149,7 @@ def without_answer(questions: Examples, seed: list[int]) -> Examples:
     words = {context: set(text.split()) for context, text in texts.items()}
     # by word, the number of paragraphs that hold it
     holders = Counter(word for words_of_context in words.values() for word in words_of_context)
-    of_article = frame.drop_duplicates("context").groupby("article")["context"].agg(list)
+    of_article = frame.drop_duplicates(["article", "context"]).groupby("article")["context"].agg(list)
     for i in np.random.default_rng(seed).permutation(len(frame))[: len(frame) // MOVED]:
         row = frame.iloc[i].to_dict()
         candidates = _elsewhere(row, of_article[row["article"]], texts) or _elsewhere(row, list(texts), texts)
@@ -177,6 +177,8 @@ def _fault(row, unanswerable: bool) -> str | None:
     """Says what is wrong with a row of the frame, as itertuples gives it; None where nothing is."""
     if not row.answers and not unanswerable:
         return "no answer, which SQuAD 1.1 does not know"
+    if len(row.answers) != len(row.starts):
+        return f"{len(row.answers)} answers, but {len(row.starts)} values of answer_start"
     for text, start in zip(row.answers, row.starts, strict=True):
         # a negative start would count from the end
         there = row.context[start : start + len(text)] if start >= 0 else ""

@@ -120,6 +120,8 @@ def _with_spans(entries: Iterable[tuple], source: str, words: int, subset: bool)
     without = len(examples) - len(kept)
     counts = {f"no answer in the first {words} words of a document": without, "in both parts": again}
     reason = "; ".join(f"{count} {text}" for text, count in counts.items() if count)
+    if without and not kept:
+        raise ValueError(f"{source}: {reason}, and none with one; raise tasks.questions.triviaqa_words")
     return Examples(as_rows(kept, source, False), source, subset, without + again, reason)
 
 
