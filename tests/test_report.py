@@ -179,6 +179,21 @@ def test_a_score_that_may_be_at_chance_is_told_and_leaves_all_of_the_run_undrawn
     assert ("reproduced" in set(answer_figure.answer(summaries, settings).csv["source"])) == (not told)
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "words", "number"),
+    [
+        (["inconclusive"] * 3, "no difference shown", "on any of 2 tasks"),
+        (["different", "different", "inconclusive"], "loses more to noise", "on 1 of 2 tasks"),
+        (["at chance", TOO_FEW, TOO_FEW], TOO_FEW, ""),
+    ],
+)
+def test_the_verdict_on_noise_counts_tasks_and_not_splits(verdicts, words, number):
+    directions = ["higher" if verdict == "different" else "" for verdict in verdicts]
+    places = {"at": ["mnli_m", "mnli_mm", "qqp"], "estimate": [1.0, 2.0, 0.5]}
+    [entry] = first_screen._noise(pd.DataFrame(places | {"verdict": verdicts, "direction": directions}))
+    assert entry.words == words and entry.number.startswith(number)
+
+
 def test_a_verdict_on_transfer_leads_to_the_figure_of_the_size_that_it_is_about(reports, monkeypatch):
     monkeypatch.chdir(reports.parent)
     models = [(p, s, o) for p in ("kowsher2025", "courtois2024") for s in ("mini", "tiny") for o in OPERATORS]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
+from stages.benchmarks.glue import TASK_OF
 from stages.evidence.arithmetic import FAILS
 from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
@@ -148,18 +149,22 @@ def _score(operator: str, size: str, compared: pd.DataFrame, summaries: pd.DataF
 
 
 def _noise(compared: pd.DataFrame) -> list[Entry]:
-    """How much more score noise on the embeddings costs an operator than the original; compared: a row per task."""
-    rows = compared.to_dict("records")
-    findings = [inputs.finding(row) for row in rows]
-    if not rows:
+    """How much more score noise on the embeddings costs an operator than the original.
+
+    compared: of `inputs.contrasts`, a row for each split (MNLI has two, which count as one task) and protocol. Where
+    they show differences of both directions the verdict is mixed. All rows have equally many seeds.
+    """
+    if compared.empty:
         return []
-    if findings[0] == TOO_FEW:
+    findings = pd.Series([inputs.finding(row) for row in compared.to_dict("records")], compared.index)
+    if TOO_FEW in {*findings}:
         return [Entry(THIS_RUN, TOO_FEW, "open", "", "noise_lost")]
-    shown = [name for name in findings if name in (inputs.HIGHER, inputs.LOWER)]
-    finding = (shown[0] if len(set(shown)) == 1 else "mixed") if shown else inputs.UNDECIDED
-    estimates = [row["estimate"] for row in rows]
-    facts = {"shown": len(shown), "tasks": len(rows), "least": min(estimates), "most": max(estimates)}
-    return [entry("noise", finding, THIS_RUN, "noise_lost", facts)]
+    tasks, estimates = compared["at"].map(TASK_OF), compared["estimate"]
+    shown = findings.isin([inputs.HIGHER, inputs.LOWER])
+    directions = findings[shown].unique()
+    finding = (directions[0] if len(directions) == 1 else "mixed") if len(directions) else inputs.UNDECIDED
+    facts = {"shown": tasks[shown].nunique(), "tasks": tasks.nunique(), "least": estimates.min()}
+    return [entry("noise", finding, THIS_RUN, "noise_lost", facts | {"most": estimates.max()})]
 
 
 def _beside_original(quantity: str, operator: str, rows: pd.DataFrame, source: str, place: str) -> list[Entry]:
