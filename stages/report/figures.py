@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from stages.evidence import specifications
 from stages.report import names
-from stages.report.drawing import CONSTANT, DASHED, HEIGHT, INK, WIDTH, Drawing, curve, drawing, steps_axis, style
+from stages.report.drawing import CONSTANT, DASHED, HEIGHT, INK, ROW, WIDTH, Drawing, curve, drawing, steps_axis, style
 from stages.report.inputs import select
 from stages.report.words import alternative
 
@@ -70,7 +70,7 @@ def dots(axes: Axes, frame: pd.DataFrame) -> None:
         colour, _ = style(operator)
         rows = frame[frame["operator"] == operator]
         seeds = sorted(rows["pretraining_seed"].unique())
-        offsets = (np.arange(len(seeds)) - (len(seeds) - 1) / 2) * 0.5 / max(len(seeds), 1)
+        offsets = (np.arange(len(seeds)) - (len(seeds) - 1) / 2) * 0.5 / len(seeds)
         across = rows["pretraining_seed"].map(dict(zip(seeds, offsets, strict=True)))
         axes.plot(place + across, rows["score"], "o", color=colour, markersize=4, alpha=0.75)
         mean = rows.groupby("pretraining_seed")["score"].mean().mean()
@@ -108,8 +108,7 @@ def shares(corpus: pd.DataFrame) -> pd.DataFrame:
     """
     dropped = select(corpus[corpus["documents"] > 0], fate="dropped")
     everything = select(corpus, fate="in")["documents"].sum()
-    texts = dropped[["rule", "reason"]].fillna("").astype(str)  # a ledger without any drop has empty columns
-    labels = (texts["rule"] + ": " + texts["reason"]).str.replace("_", " ")
+    labels = (dropped["rule"] + ": " + dropped["reason"]).str.replace("_", " ")
     frame = pd.DataFrame({"label": labels, "value": 100 * dropped["documents"] / max(everything, 1)})
     return frame.assign(source="reproduced", quantity="dropped", operator="", size="")
 
@@ -168,4 +167,4 @@ def _panel(kind: str, groups: list[tuple[str, pd.DataFrame]]) -> tuple[float, fl
     if kind != "bars" or not groups:
         return WIDTH, HEIGHT
     bars = max(len(rows) for _, rows in groups)
-    return 2 * WIDTH / min(2, len(groups)), 1.1 + 0.2 * bars
+    return ROW * WIDTH / min(ROW, len(groups)), 1.1 + 0.2 * bars

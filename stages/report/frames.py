@@ -14,6 +14,7 @@ from stages.evidence.baselines import LABELS
 from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
 from stages.plumbing.files import LEDGER, TOKENS
 from stages.plumbing.settings import Settings
+from stages.records.ledger import TOTAL, read_ledger
 from stages.report import deviations, inputs, open_items, verdicts
 from stages.report.inputs import select
 from stages.report.words import content, facts_of, sentence
@@ -157,7 +158,7 @@ def corpus() -> pd.DataFrame:
     drop, `all_documents` all to which it applies; rows in which both are 0 are left out. Columns: fate, rule, reason,
     and these two, each also in `bytes`.
     """
-    total = select(pd.read_csv(LEDGER), shard="total")
+    total = select(read_ledger(LEDGER), shard=TOTAL)
     dropped = select(total, fate="dropped").sort_values(["documents", "rule", "reason"], ascending=[False, True, True])
     frame = pd.concat([*(select(total, fate=fate) for fate in ("in", "kept", "not_selected", "malformed")), dropped])
     return frame[(frame["documents"] > 0) | (frame["all_documents"] > 0)].drop(columns="shard")

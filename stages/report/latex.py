@@ -108,7 +108,7 @@ def form(grid: Grid) -> str:
     cells = _columns(grid)
     if not grid.long and sum(LARGE * max(map(len, column)) + WIDE_GAP for column in cells) < 1:
         return "plain"
-    return "paragraphs" if sum(map(_narrowest, cells)) + GAP * len(cells) < 1 else "turned"
+    return "paragraphs" if sum(map(_narrowest, cells)) + GAP * len(cells) < FILLED else "turned"
 
 
 def paragraphs(grid: Grid) -> list[Latex]:
@@ -174,8 +174,9 @@ def _character(character: str) -> str:
         return ESCAPES[character]
     if character.isspace():
         return " "
-    latin = ord(character) < 0x100 and (unicodedata.decomposition(character) or character in "æÆøØßåÅ")
-    settable = (character.isascii() and character.isprintable()) or latin  # in every font encoding
+    latin = ord(character) < 0x100 and (unicodedata.decomposition(character) or character in "æÆøØß")
+    # letters with accents and superscripts; unlike þ or ð, they can be set in every font encoding
+    settable = (character.isascii() and character.isprintable()) or latin
     return character if settable else f"U+{ord(character):04X}"
 
 

@@ -40,8 +40,8 @@ def facts_of(settings: Settings) -> dict[str, object]:
 
 
 def alternative(kind: str, rows: pd.DataFrame) -> str:
-    """Says what a panel of a kind of figure shows, for whoever does not see it; without a full stop."""
-    return " ".join(_compiled(content("sentences")["alternatives"][kind]).render(rows=rows.to_dict("records")).split())
+    """Says in words, without a full stop, what a panel shows; kind: of figure, in `alternatives` of sentences.yaml."""
+    return say(content("sentences")["alternatives"][kind], rows=rows.to_dict("records"))
 
 
 @cache
