@@ -88,6 +88,18 @@ def test_what_a_scale_names_stands_with_its_comments_in_place_of_laptops_and_all
     assert scales.read("own") == WHOLE
 
 
+def test_a_value_of_several_lines_ends_before_the_key_that_follows(folder):
+    (folder / "laptop.yaml").write_text("a:\n  b:\n    c: 1\n  d: 2\n")
+    (folder / "own.yaml").write_text("a:\n  b:\n    c:\n      - 1\n      - 3\n    f: 5\n  d: 3\n  e: 4\n")
+    assert scales.read("own") == (folder / "own.yaml").read_text()
+
+
+def test_an_empty_file_is_replaced_like_one_without_any_key(folder, capsys):
+    Path("params.yaml").touch()
+    run(["scale", "laptop"])
+    assert "None:" not in capsys.readouterr().out and Path("params.yaml").read_text() == LAPTOP
+
+
 @pytest.mark.parametrize("scale", sorted({*scales.names()} - {scales.COMPLETE}))
 def test_the_file_of_a_scale_names_nothing_that_laptop_has_as_well(scale):
     laptop, own = (

@@ -67,9 +67,10 @@ def _is_section(node: yaml.Node) -> bool:
 
 def _end(node: yaml.Node, lines: list[str]) -> int:
     """The number of the line after a value, from 0; blank lines and comments below the value belong to what follows."""
-    if node.end_mark.column:
-        return node.end_mark.line + 1
-    end = node.end_mark.line  # for a value without a closing sign, the parser gives the begin of what follows
+    end = node.end_mark.line
+    if lines[end:] and lines[end][: node.end_mark.column].strip():
+        return end + 1
+    # for a value without a closing sign, the parser gives the begin of what follows
     while not lines[end - 1].partition("#")[0].strip():
         end -= 1
     return end
@@ -87,7 +88,7 @@ def write(scale: str, path: Path) -> str:
     """
     report = f"{path}: scale `{scale}`"
     if path.exists():
-        before = dict(values(read_yaml(path)))
+        before = dict(values(read_yaml(path) or {}))
         name = before.get("scale")
         compared = name if name in names() else COMPLETE
         unedited = dict(values(yaml.safe_load(read(compared))))
