@@ -149,7 +149,6 @@ def read_once(number: int) -> Callable[[Callable], Callable]:
         def call(*arguments: Any) -> Any:
             return cached(tuple(_state(path) for path in arguments if isinstance(path, Path)), *arguments)
 
-        call.cache_clear = cached.cache_clear
         return call
 
     return keeping

@@ -94,7 +94,7 @@ def _literals(node: ast.ClassDef) -> dict:
                 continue
         try:
             values[name] = ast.literal_eval(value)
-        except ValueError:  # computed, so no part of the description
+        except (ValueError, TypeError):  # computed, or without a value, as {[]: 1}; so no part of the description
             continue
     return values
 
