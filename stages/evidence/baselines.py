@@ -48,8 +48,7 @@ LABELS = {  # of baselines in the report, by their names
 }
 AT_CHANCE = "at chance"
 TRANSFERRED = "transferred_accuracy"  # of a constant yes or no
-ELSEWHERE = "off_diagonal_accuracy"
-ACCURACIES = ("raw_accuracy", "accuracy_under_noise")  # judged as accuracy
+ELSEWHERE = "off_diagonal_accuracy"  # the mean over pairs of differing tasks, trained and tested on
 CORRELATIONS = ("matthews_correlation", "pearson", "spearmanr")
 COLUMNS = ("operator", "protocol", "evaluated_on", "metric", "value", "low", "high")
 # by operator, protocol ("" for none), evaluated_on, metric: value and its interval's upper end (NaN: no interval)
@@ -160,7 +159,7 @@ def score_of(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float,
         The value of the baseline and the upper end of its interval, fractions; NaN for whichever is not known.
     """
     metric = str(score["metric"]).removeprefix("raw_")
-    metric = "accuracy" if metric in ACCURACIES else metric
+    metric = "accuracy" if metric == "accuracy_under_noise" else metric
     if score.get("stage") == "cross_domain" and score["metric"] == "accuracy":
         # on another task than its own, a model's classes become yes and no
         metric = metric if score.get("task") == TASK_OF.get(str(score["evaluated_on"])) else TRANSFERRED

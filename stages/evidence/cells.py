@@ -218,7 +218,7 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
     select, scale = row.select | column.select, column.scale if row.scale is None else row.scale
     released, run = (selected(frame, select) for frame in (evidence.released, evidence.run))
     released, run = (rows.assign(value=rows["value"] * scale) for rows in (released, run))
-    if len(released):
+    if len(released) and released["reached"].all():
         summary = summarise(released, evidence.options.confidence)
         cell |= {"released": summary.mean, "released_sd": summary.sd, "released_n": summary.n}
     if not run["reached"].all():  # some times are only known to be longer, and have no mean

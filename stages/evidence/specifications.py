@@ -105,8 +105,9 @@ def load() -> tuple[dict[str, Table], dict[str, Figure]]:
     sources = content["sources"] | {None: None}
     tables, figures, entries = {}, {}, {}
     for name, entry in content["tables"].items():
-        entries[name] = entry = entries.get(entry.pop("like", None), {}) | entry
         try:
+            # `like` names an entry above, whose keys this one takes over where it has none of its own
+            entries[name] = entry = (entries[entry.pop("like")] if "like" in entry else {}) | entry
             tables[name] = _table(name, **entry | {"source": sources[entry["source"]]})
         except (KeyError, TypeError) as error:
             raise ValueError(f"{PATH}: table {name}: {error!r}; the entry above it shows every key") from None
