@@ -133,7 +133,7 @@ class Finetuning:
         data = self.padded(examples)
         ends = trained(self.model, data, default_data_collator, recipe.precision, recipe.batch_size, **schedule)
         if len(ends) < 2:
-            raise ValueError("timing.tasks: an epoch of one step cannot be timed; ask for more tasks.train_examples")
+            raise ValueError("a training of one step cannot be timed; give more examples, or a smaller batch")
         return (ends[-1] - ends[0]) / (len(ends) - 1) * len(ends) / recipe.epochs
 
     def predict(self, examples: Encoded) -> np.ndarray:

@@ -47,7 +47,7 @@ def blocks(operators: list[str], size: dict[str, int], tokens: int, precision: s
         The table that the module describes.
     """
     length = size["positions"]
-    X = torch.randn(tokens // length, length, size["hidden"], device=device())
+    X = torch.randn(max(tokens // length, 1), length, size["hidden"], device=device())
     variants = {key: block.to(device()).train() for key, block in built(operators, size)}
     memory = {key: _kept_megabytes(block, X, precision) for key, block in variants.items()}
     work = {key: block_work(key[0], size["hidden"], size["heads"], length) for key in variants}
@@ -64,7 +64,7 @@ def _steps(operators: list[str], size: dict[str, int], tokens: int, precision: s
     for operator in operators:
         config = configuration(operator, **size, vocab_size=1000)
         models[operator, "ours"] = OperatorBertModel(config, add_pooling_layer=False)
-    ids = torch.randint(1000, (tokens // size["positions"], size["positions"]), device=device())
+    ids = torch.randint(1000, (max(tokens // size["positions"], 1), size["positions"]), device=device())
     calls = {}
     for key, model in models.items():
         adamw = torch.optim.AdamW(model.to(device()).train().parameters(), lr=1e-5, fused=True)
@@ -223,7 +223,7 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=768, help="width of the model")
     parser.add_argument("--heads", type=int, default=12)
     parser.add_argument("--lengths", type=int, nargs="+", default=[128, 512], help="tokens of a sequence")
-    parser.add_argument("--tokens", type=int, default=2048, help="tokens of a batch")
+    parser.add_argument("--tokens", type=int, default=2048, help="tokens of a batch, which has one sequence at least")
     parser.add_argument("--layers", type=int, default=2, help="layers of the encoder that takes a step")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--dtypes", nargs="+", choices=("float32", "bfloat16"), default=["float32", "bfloat16"])

@@ -32,10 +32,11 @@ from stages.plumbing.files import TOKENIZER, TOKENS, write_atomically
 from stages.plumbing.training_sections import Finetuning, Model, Pretraining
 from stages.sequences import packing
 from stages.timing import peers, speed
+from stages.timing.stage import PRECISIONS
 from stages.training import machine
 from stages.training.machine import interleaved, median_ratio
+from stages.training.optimisation import device
 
-PRECISIONS = ("float32", "bfloat16")
 WAYS = tuple((way, precision) for precision in PRECISIONS for way in ("stock", "ours"))
 COMPILED = ("compiled", "bfloat16")  # stock, compiled by Trainer: timed in addition on a GPU
 ORIGINAL = {"operator": "original"}
@@ -66,7 +67,7 @@ def pretraining_speeds(run: PretrainingRun, corpus: Corpus, tokenizer: Path, ste
         The table of `compared`, in tokens per second, with the column `share of peak`.
     """
     calls = {}
-    for way, precision in (*WAYS, COMPILED) if machine.device().type == "cuda" else WAYS:
+    for way, precision in (*WAYS, COMPILED) if device().type == "cuda" else WAYS:
         timed = run.model_copy(update={"training": run.training.model_copy(update={"precision": precision})})
         if way == "ours":
             model = speed.Pretraining(timed, corpus)
@@ -179,7 +180,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     size = {"layers": options.layers, "hidden": options.hidden, "heads": options.heads}
     size |= {"intermediate": 4 * options.hidden, "positions": options.length}
-    print(f"{options.what}, {size}, batches of {options.batch_size}, {speed.device().type}, {options.threads} threads")
+    print(f"{options.what}, {size}, batches of {options.batch_size}, {device().type}, {options.threads} threads")
     tokens, tokenizer = (options.data / path.relative_to("data") for path in (TOKENS, TOKENIZER))
     if options.what == "pretraining":
         recipe = Pretraining(**PRETRAINING | {"batch_size": options.batch_size})
