@@ -45,7 +45,7 @@ def kept(settings: Settings, model: tuple[str, str, str], task: str, pretraining
         task: the GLUE task that the model is fine-tuned on.
         pretraining_seed, seed: the seeds of its pre-training and of its fine-tuning.
     """
-    evaluated = task in (*settings.noise.tasks, *settings.cross_domain.tasks) and task in settings.tasks.names
+    evaluated = task in (*settings.noise.tasks, *settings.cross_domain.tasks)
     trained = model[0] in settings.protocols and seed in settings.finetuning[model[0]].seeds
     return finetuned(model, task, pretraining_seed, seed) if evaluated and trained else None
 

@@ -124,7 +124,7 @@ def question_and_statement(rng: Random, scene: Scene, answered: bool) -> tuple[s
         stated = asked if answered else _beside_the_point(rng, asked, slot, scene)
         if answers(stated, asked, slot) == answered:
             wording = draw_wording(rng, asked)
-            return ask(asked, slot, wording), sentence(stated, reworded(rng, asked, wording, passive=0.1))
+            return ask(asked, slot, wording), sentence(stated, reworded(rng, asked, wording))
 
 
 def question_pair(rng: Random, topics: tuple[str, ...], same: bool) -> tuple[str, str]:
@@ -144,10 +144,10 @@ def question_pair(rng: Random, topics: tuple[str, ...], same: bool) -> tuple[str
         value = OPPOSITE[first.action] if changed == "action" else getattr(request(rng, topics), changed)
         second = replace(first, **{changed: value})
     nouns = {first.noun, second.noun}
-    swapped = rng.choice((frozenset(), ACTIONS)) | some_concepts(rng, nouns)
-    changed = ACTIONS | some_concepts(rng, nouns, 0.6)
+    swapped = rng.choice((frozenset(), ACTIONS)) | some_concepts(rng, nouns)  # have their second name in the first
+    exchanged = ACTIONS | some_concepts(rng, nouns, 0.6)  # have their other name in the second
     manner = rng.randrange(2)
-    return say_request(first, manner, swapped), say_request(second, 1 - manner, swapped ^ changed)
+    return say_request(first, manner, swapped), say_request(second, 1 - manner, swapped ^ exchanged)
 
 
 def _beside_the_point(rng: Random, asked: Event, slot: str, scene: Scene) -> Event:

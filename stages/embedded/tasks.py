@@ -154,7 +154,7 @@ def _stsb(rng: Random, topics: Topics, label: str) -> Example:
     if label == "4":
         second = draw_event(rng, scene, place=0.4)
     wording = draw_wording(rng, first, passive=0.0)
-    texts = sentence(first, wording), sentence(second, reworded(rng, first, wording, passive=0.1))
+    texts = sentence(first, wording), sentence(second, reworded(rng, first, wording))
     return Example(*texts, f"{similarity(first, second):.3f}")
 
 

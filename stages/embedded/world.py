@@ -91,7 +91,7 @@ def draw_wording(rng: Random, event: Event, passive: float = 0.05) -> Wording:
     return Wording(swapped, rng.random() < passive, rng.random() < 0.1)
 
 
-def reworded(rng: Random, event: Event, wording: Wording, passive: float = 0.1) -> Wording:
+def reworded(rng: Random, event: Event, wording: Wording) -> Wording:
     """Draws another wording: verbs change between plain and formal, and so does about half of what else has two names.
 
     Two sentences thus never share a verb: one has a plain and one a formal verb, whether these mean the same or not.
@@ -103,7 +103,7 @@ def reworded(rng: Random, event: Event, wording: Wording, passive: float = 0.1) 
         wording: that of the first sentence.
     """
     swapped = wording.swapped ^ some_concepts(rng, event.concepts) ^ lexicon.ACTIONS
-    turned = rng.random() < passive
+    turned = rng.random() < 0.1
     moved = event.place is not None and rng.random() < 0.3
     return Wording(swapped, wording.passive != turned, wording.place_first != moved)
 

@@ -154,7 +154,7 @@ def sinusoids(positions: int, hidden: int) -> Tensor:
     """
     rates = 10_000.0 ** (-torch.arange(0, hidden, 2, dtype=torch.float64) / hidden)
     angles = torch.arange(positions, dtype=torch.float64)[:, None] * rates
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :hidden].float()
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).float()
 
 
 @torch.no_grad()

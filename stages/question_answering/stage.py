@@ -78,7 +78,7 @@ def first_steps(settings: Settings, models: list[tuple[str, str]]) -> list[Answe
     seeds = product(settings.pretraining.seeds, section.seeds)
     return [
         _run(section, model, BEFORE, pretrained(*model, number), number, seed)
-        for model, (number, seed) in product(models, [*seeds])
+        for model, (number, seed) in product(models, seeds)
     ]
 
 

@@ -92,7 +92,7 @@ def stepped_rate(step: int, steps: int, warmup: int, rates: tuple[float, ...]) -
 
     In the first `warmup` updates, the rate is scaled by a factor that rises linearly from 0 to 1.
     """
-    rate = rates[min(len(rates) * step // steps, len(rates) - 1)]
+    rate = rates[len(rates) * step // steps]
     return rate * step / warmup if step < warmup else rate
 
 
