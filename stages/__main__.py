@@ -26,11 +26,7 @@ LISTS = {"protocol": "protocols", "operator": "operators", "size": "sizes"}  # a
 
 
 def main(command_line: list[str]) -> None:
-    """Parses a command line and runs the stage that it names, or writes a scale.
-
-    An error that a user can mend is one clear message, with which the program ends.
-    command_line: the words after `python -m stages`.
-    """
+    """Does what the words after `python -m stages` say. An error that a user can mend ends it with a clear message."""
     arguments = vars(parser().parse_args(command_line))
     name = arguments.pop("stage")
     with clear_errors():

@@ -1,7 +1,4 @@
-"""What a rule for a claim measures in one place: a count, a value, a difference or ratio of operators, or of spreads.
-
-The measurements that the rule selects become an estimate (estimate.py); claim_tests.py makes verdicts of estimates.
-"""
+"""What a rule for a claim measures in one place: a count, value, difference or ratio of operators, or of spreads."""
 
 from dataclasses import replace
 from math import sqrt
@@ -19,22 +16,18 @@ LOST, CLEAN = "accuracy_lost", {"metric": "accuracy", "condition": "noise=0"}  #
 def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) -> Estimate | None:
     """Estimates what a test asks for in one place.
 
-    Times to a milestone, and no other measurements, are cut at the last step at which all runs that are compared are
-    known (stages.evidence.survival). Where a run never got there, a mean is a lower bound, and so is a difference or
-    ratio if the run is one of the operator `of`; if it is one of `than`, they are upper bounds. Both at once decide
-    nothing.
+    Times to a milestone alone are cut at the last step at which all runs compared are known (stages.evidence.survival).
+    Where a run never got there, a mean is a lower bound, and so is a difference or ratio if the run is one of the
+    operator `of`; if it is one of `than`, they are upper bounds. Both at once decide nothing.
 
     Args:
-        test: an entry of claim_rules.yaml. Its `test` says what is estimated: `exact`, `value`, `difference` (a ratio
-            with `ratio`) or `spread`; `of` and `than` are the operators that the last two compare.
-        rows: measurements, one number a row: stage, metric, value, operator, size, protocol, task, evaluated_on,
-            condition, both seeds and, where known, `most_frequent_high` (as `baselines.add_baselines` adds it).
+        test: an entry of claim_rules.yaml, which explains its keys.
+        rows: measurements (see evidence/derived.py), with what `baselines.add_baselines` adds where known.
         select: fields of `rows` and their values in this place; the operators of `of` and `than` are added.
         confidence: of the interval, such as 0.95.
 
     Returns:
-        The estimate in the unit of the claim; None where runs that it needs are missing, or a spread is 0 or unknown. A
-        count has a value alone.
+        In the unit of the claim; None if runs that it needs are missing, or a spread is 0 or unknown.
     """
     selects = [select | {"operator": test[side]} for side in ("of", "than")] if "of" in test else [select]
     arms = [_scaled(test, rows, fields) for fields in selects]

@@ -15,9 +15,8 @@ TIMED = ("epochs", "timing")  # a key of a protocol, and the stage that times si
 class Scope:
     """What this run can speak of, and how strictly its claims are tested.
 
-    sizes: the names of the model sizes that were run. comparable: whether the data are of the papers' kind, and not
-    generated. confidence: the level of the intervals. alpha: the level of the tests. differing: by protocol of
-    translation, the keys in which it differs from its source, as `differing_keys` lists them.
+    sizes: of the models that were run. comparable: whether the data are of the papers' kind, and not generated.
+    confidence, alpha: the levels of the intervals and of the tests. differing: what `differing_keys` returns.
     """
 
     sizes: tuple[str, ...]
@@ -30,8 +29,7 @@ class Scope:
 def differing_keys(sources: Mapping[str, dict], protocols: Mapping[str, dict]) -> dict[str, list[tuple]]:
     """Lists, by protocol of translation, (key, value here, value of the source) of each key in which these differ.
 
-    sources: what a protocol must have for the claims of its source to be tested, as claim_rules.yaml lists it.
-    protocols: those of this run, as in params.yaml.
+    sources: what the claims of a source need, `translation` in claim_rules.yaml. protocols: of this run (params.yaml).
     """
     return {
         name: [(key, protocol[key], value) for key, value in sources[name].items() if protocol[key] != value]
@@ -49,12 +47,10 @@ def obstacle(tests: list[dict], run: pd.DataFrame, scope: Scope) -> str:
 
     The first of four reasons, in this order, counts: a stage was not run, a size was not run, the data are generated,
     or a protocol of translation ran otherwise than its source's. Tests that count parameters need no stage and no data.
-    The `size` of a measurement of translation is the name of its protocol, or GENERATED for the sequence tasks, whose
-    data are generated in the source, too.
+    The `size` of a measurement of translation is the name of its protocol, or GENERATED for the sequence tasks.
 
     Args:
-        tests: of the claim, as claim_rules.yaml has them: `select` has the fields of the measurements that a test is
-            made on, `sizes` the sizes of the models.
+        tests: of the claim, as claim_rules.yaml explains them.
         run: measurements of this run; only their `stage` is read.
         scope: what this run can speak of.
     """

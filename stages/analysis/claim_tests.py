@@ -1,10 +1,7 @@
 """Decides a claim from its estimates: one verdict for all the places that the claim speaks of, with a known error.
 
-A test is an entry of claim_rules.yaml. Its `test` says what is estimated: a count (`exact`), a mean (`value`), a
-`difference` of two operators (or, with `ratio`, their ratio), or a ratio of their standard deviations (`spread`).
-`select` has the fields of the measurements; what must hold of them is a range (`above`, `below`, `between`, or `within`
-a margin of 0) or a `printed` number. It is made in every place that it names: a size (`sizes`), or a task or condition
-(`each`: a field and its values).
+A test is an entry of claim_rules.yaml, which explains its keys. It is made in every place that it names: a size
+(`sizes`), or a task or condition (`each`: a field and its values).
 
 A claim holds where it holds in every place, so each is tested at alpha and all must pass (an intersection-union test,
 Berger 1982). It fails where it fails somewhere, so the places' p values against it are adjusted by Holm's method. Both
@@ -70,8 +67,7 @@ def evaluate(
     """Makes all tests of one claim in all of its places.
 
     Args:
-        tests: of claim_rules.yaml.
-        rows: measurements, one number a row, as `claim_estimates.estimate` takes them.
+        tests, rows: entries of claim_rules.yaml, and measurements as `claim_estimates.estimate` takes them.
         confidence, alpha: the levels of the intervals and of the tests.
         size: where it is given, the one size that takes the place of the tests' `sizes`.
         single: whether single runs are read by their value, which decides about those runs and nothing else.
@@ -118,8 +114,7 @@ def _counted(place: Place) -> str:
     if "printed" not in place.test:
         low, high = bounds(place.test)
         return HOLDS if low <= place.estimate.value <= high else FAILS
-    # a float such as 33.33... becomes the fraction that it was rounded from, if the denominator of that is small
-    count = Fraction(place.estimate.value).limit_denominator(10**9)
+    count = Fraction(place.estimate.value).limit_denominator(10**9)  # makes 100/3 of the float 33.33...
     exact = 1 / (1 - count / 100) if place.test.get("fold") else count  # a saving in per cent as a factor
     return judge(str(place.test["printed"]), exact, place.test.get("word", ""))
 
@@ -146,9 +141,8 @@ def _shown_somewhere(places: Sequence[Place], p_values: np.ndarray, alpha: float
 def _p_values(place: Place, single: bool) -> tuple[float, float]:
     """p of the test that the effect is as claimed, and p of the test that it lies outside of what is claimed.
 
-    The first is two-sided, but one-sided at both ends for an equivalence; the second is two-sided. Where there is no
-    test, they are 1 and NaN. Counts, tests marked `point` and, with `single` (as for `evaluate`), estimates without a
-    test are read as known without error, so that p is 0 or 1.
+    Both are two-sided, but the first is one-sided at both ends for an equivalence. Without a test they are 1 and NaN.
+    Counts, tests marked `point` and, if `single`, estimates without a test count as known without error: p is 0 or 1.
     """
     effect = place.estimate
     if effect.exact or place.test.get("point") or (single and not effect.tested):
@@ -164,10 +158,7 @@ def _p_values(place: Place, single: bool) -> tuple[float, float]:
 
 
 def _reading(places: Sequence[Place], verdict: str, alpha: float) -> str:
-    """What the runs say, AS_CLAIMED to UNDECIDED, given the verdict of `decide` or NOT_TESTED.
-
-    OPPOSITE only where a place shows an effect in the direction other than the claimed one.
-    """
+    """What the runs say, AS_CLAIMED to UNDECIDED; OPPOSITE only where an effect in the other direction is shown."""
     if verdict == HOLDS:
         return AS_CLAIMED
     if verdict != FAILS:

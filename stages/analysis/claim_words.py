@@ -44,8 +44,7 @@ def fields(outcome: Outcome, confidence: float, alpha: float) -> dict:
         confidence, alpha: the levels of the intervals and of the tests.
 
     Returns:
-        A text for each of these columns; that of `power` is empty where the verdict is AT_CHANCE, and for counts. In
-        `unit_of_inference` what several places share is said once.
+        A text for each of these columns; that of `power` is empty where the verdict is AT_CHANCE, and for counts.
     """
     units = dict.fromkeys(say("unit_of_inference", estimate=place.estimate) for place in outcome.measured)
     return {
@@ -84,9 +83,8 @@ def power(places: Sequence[Place], alpha: float) -> str:
 def power_of_place(place: Place, alpha: float) -> dict:
     """Computes the power of the test, at level alpha, in one place of a claim, whose estimate has an interval.
 
-    For a claimed effect (`size` of the test), an equivalence of equal operators and the middle of a claimed range, this
-    is the share of repetitions that would show them (kind SHARE); otherwise the smallest effect that 80 % of them
-    (powers.OFTEN) would show.
+    For a claimed effect (`size`), an equivalence of equal operators and the middle of a claimed range, this is the
+    share of repetitions that would show them (SHARE); else the smallest effect that 80 % (powers.OFTEN) would show.
 
     Returns:
         effect: a true value in the unit of the claim, or the margin of an equivalence. share: of the repetitions, those

@@ -22,15 +22,13 @@ PATH = Path(__file__).with_name("claim_rules.yaml")
 COUNTS, RELEASED, TRAINING = "counts", "released", "training"
 
 OF_RUN = {HOLDS: "reproduced", FAILS: "contradicted"}  # what the verdicts of this run are called
-# Procedures of claims.yaml that train nothing: arithmetic on printed numbers, counts of parameters, reading.
-DECIDED_BY_READING = ("ARITH", "PARAM", "LIT")
+DECIDED_BY_READING = ("ARITH", "PARAM", "LIT")  # procedures without training: arithmetic, counts, reading
 WORST_FIRST = (  # verdicts of this run, of the released results, and of claims.yaml on the printed numbers
     *("contradicted", "fails", "partly", "truncated", "unsupported", "not-checkable", "not tested", "at chance"),
     *("one checkpoint per arm", "too few seeds", "inconclusive", "holds", "reproduced"),
 )
-# From claims.yaml: id to claim, the words. fact: the name of what several claims state, or the id. From `ledger` to
-# `power`: which of the three it is, and what `claim_words.fields` says. rule: the tests, in words. numbers: the verdict
-# on the printed numbers, why (numbers_because), and the identifiers of the audit's checks of them (audit_ids).
+# id to claim: from claims.yaml. fact: what several claims state, or the id. verdict to power: as `claim_words.fields`
+# says them. rule: the tests in words. numbers: the verdict on the printed numbers; audit_ids: the audit's checks.
 COLUMNS = [
     *("id", "paper", "where", "kind", "claim", "fact", "ledger", "verdict", "reading", "because"),
     *("unit_of_inference", "estimate", "interval", "power", "rule", "numbers", "numbers_because", "audit_ids"),
@@ -54,17 +52,13 @@ def ledger(
 
     Args:
         claims: the entries of claims.yaml; `published_audit` is what the printed numbers alone say.
-        content: of claim_rules.yaml: `rules` has the tests by claim, `untested` and `reasons` say why there are none
-            (by claim, and by the procedure that claims.yaml gives it), `facts` lists claims that state one fact.
+        content: of claim_rules.yaml, which explains it.
         audit: the checks of the published numbers, as the stage `audit` writes them.
-        released: measurements of the results that Courtois et al. released, one number a row, as
-            `claim_estimates.estimate` takes them.
-        run: measurements of this run.
+        released, run: measurements of the results that Courtois et al. released, and of this run.
         scope: what this run can speak of.
 
     Returns:
-        A frame of COLUMNS, one row for every claim and ledger; `verdict` is what that ledger says of the claim. What a
-        row lacks is NaN.
+        A frame of COLUMNS, one row for every claim and ledger, with its `verdict`. What a row lacks is NaN.
 
     Raises:
         ValueError: claim_rules.yaml names, in `rules`, `untested` or `facts`, a claim that does not exist.
@@ -82,9 +76,8 @@ def ledger(
 def tally(entries: pd.DataFrame) -> pd.DataFrame:
     """How many facts, and how many claims that state them, got each verdict. Columns: ledger, verdict, facts, claims.
 
-    A fact that several claims state counts once in a ledger, with the worst verdict of its claims: a number printed
-    rightly in one place and wrongly in another is printed wrongly. Rows are sorted by ledger and WORST_FIRST; `facts`
-    is 0 where each fact of these claims has a worse verdict from another claim. entries: as `ledger` returns them.
+    A fact counts once in a ledger, with the worst verdict of its claims: a number printed wrongly once is wrong.
+    So `facts` is 0 where other claims give each of these facts a worse one. Rows are sorted by ledger and WORST_FIRST.
     """
     places = {"ledger": (COUNTS, RELEASED, TRAINING), "verdict": WORST_FIRST}
     order = entries.assign(**{name: pd.Categorical(entries[name], values) for name, values in places.items()})
@@ -99,8 +92,7 @@ def _rows(
 ) -> list[dict]:
     """The rows of one claim, dicts of COLUMNS but for `fact` and for what a row lacks. Arguments as for `ledger`.
 
-    One row says what counts or printed numbers decide or, failing that, what this run says or why nothing tests the
-    claim; a claim that the released results alone can test has none of these. Another row says what these results say.
+    One is of counts or printed numbers or, failing these, of this run; another, or the only one, of released results.
     """
     source, published_audit, name = claim["source"], claim["published_audit"], claim["id"]
     procedure = claim["test"]["procedure"]
@@ -157,9 +149,8 @@ def _described(outcome: Outcome, scope: Scope) -> dict:
 def _released(tests: list[dict], released: pd.DataFrame, scope: Scope) -> list[dict]:
     """The row of what the released results say; none where they have no such measurement.
 
-    Their values decide a claim about the printed numbers themselves, which no new run can test, but none about an
-    operator, as every operator has one pre-training run there. tests: of one claim, as claim_rules.yaml has them;
-    `run: false` marks those that no new run can make. released: measurements of the released results.
+    Their values decide a claim about the printed numbers themselves, which no new run can test (`run: false`), but none
+    about an operator, as every operator has one pre-training run there.
     """
     outcome = evaluate(tests, released, scope.confidence, scope.alpha, single=True)
     if outcome.verdict == NOT_TESTED:
@@ -179,14 +170,12 @@ def _trained(tests: list[dict], run: pd.DataFrame, scope: Scope) -> dict:
         verdict = OF_RUN.get(outcome.verdict, outcome.verdict)
         return _described(outcome, scope) | {"ledger": TRAINING, "verdict": verdict}
     sizes = scope.sizes if any("sizes" in test for test in tests) else (None,)
-    # on other data or at another size, a comparison of operators may say something, an absolute number does not
-    relative = all(test["test"] != "value" for test in tests)
+    relative = all(test["test"] != "value" for test in tests)  # elsewhere, an absolute number says nothing
     outcomes = {size: evaluate(tests, run, scope.confidence, scope.alpha, size) for size in sizes if relative}
     outcomes = {size: outcome for size, outcome in outcomes.items() if outcome.verdict != NOT_TESTED}
     readings = [
         claim_words.say("elsewhere", outcome=outcome, size=size, comparable=scope.comparable)
         for size, outcome in outcomes.items()
     ]
-    # the columns of estimates have room for one reading
-    row = _described(*outcomes.values(), scope) if len(outcomes) == 1 else {}
+    row = _described(*outcomes.values(), scope) if len(outcomes) == 1 else {}  # columns have room for one
     return row | {"ledger": TRAINING, "verdict": NOT_TESTED, "because": " ".join([obstacle, *readings])}

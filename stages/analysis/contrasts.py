@@ -4,10 +4,6 @@ A comparison is of runs of one source (this run, or the released results), proto
 the accuracy that noise takes, and steps to a milestone such as a level of the loss, where a run that never gets there
 counts with the last step at which all runs are known (stages.evidence.survival). Holm's method adjusts the p values of
 one family. contrasts.yaml describes every column.
-
-Observations have one number a row: stage, metric, value, operator, size, protocol, task, evaluated_on (a column of the
-papers' GLUE tables), condition (what else was varied) and both seeds. Measurements, in the same columns, are quantities
-of the papers that are made of them, one for each run.
 """
 
 from functools import cache
@@ -48,9 +44,8 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
     """Collects all that is compared of one source: one row for every run, quantity and `at`.
 
     Args:
-        rows: observations.
-        measured: the measurements made of them; where known with `most_frequent_high`, the upper end of the interval
-            of a constant answer's score, a fraction.
+        rows, measured: observations, and the measurements made of them (see evidence/derived.py), where known
+            with `most_frequent_high`, a fraction: the upper end of the interval of a constant answer's score.
         without_model: the scores of answers without a model, as `baselines.without_model` returns them; may be empty.
 
     Returns:
@@ -84,21 +79,18 @@ def table(sources: dict[str, pd.DataFrame], confidence: float, alpha: float, mar
 
     Args:
         sources: the `quantities` of each source, by its name: REPRODUCED, RELEASED.
-        confidence: of the intervals, such as 0.95.
-        alpha: of the tests of one family together.
+        confidence, alpha: of the intervals, such as 0.95, and of the tests of one family together.
         margins: of equivalence, by column of scores and FINAL_LOSS; in the unit of the estimate. They were made from
             the released results, which they do not judge.
 
     Returns:
-        One row per comparison: KEYS, what `_contrast` and `_with_verdicts` return, and `family`, in the order of
-        contrasts.yaml, which says what each column holds. Without an arm of the original there is no row.
+        One row per comparison, with the columns of contrasts.yaml; none without an arm of the original.
     """
     contrasts, columns = [], list(column_meanings()["column"])
     for source, rows in sources.items():
         for keys, runs in rows.assign(source=source).groupby(KEYS, sort=False, dropna=False):
             arms = dict(iter(runs.groupby("operator", sort=False)))
             reference, place = arms.pop(REFERENCE, None), dict(zip(KEYS, keys, strict=True))
-            # keys[0] is the quantity, keys[-1] is `at`
             margin = margins.get(keys[-1], nan) if keys[0] in (SCORE, LOSS) and source != RELEASED else nan
             if reference is not None:
                 contrasts += [place | _contrast(arm, reference, confidence, margin) for arm in arms.values()]
@@ -112,8 +104,7 @@ def table(sources: dict[str, pd.DataFrame], confidence: float, alpha: float, mar
 def _contrast(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float, margin: float) -> dict:
     """Compares one arm with the reference: columns of `table` but for KEYS and for what depends on the family of tests.
 
-    arm, reference: their rows of `quantities` with equal KEYS. margin: NaN where there is none. `never` counts the runs
-    that do not reach the milestone and `horizon` is the step up to which all are known, both NaN for other quantities.
+    arm, reference: their rows of `quantities` with equal KEYS. margin: NaN where there is none.
     """
     arms, until, never = [arm, reference], nan, [nan, nan]
     operator, quantity = arm[["operator", "quantity"]].iloc[0]
@@ -149,9 +140,7 @@ def _family(row) -> str:
 
 
 def _with_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Adds to the rows of one family the p values after Holm's method (`*_holm`), the number of its `tests`, the effect
-    that is `detectable` with 80 % power, and what follows: verdict, direction, only_paired and reason.
-    """
+    """Adds what the rows of a family decide as a whole: tests, Holm's p values, detectable, and verdict to reason."""
     adjusted = {f"{name}_holm": holm(family[name].to_numpy(float)) for name in ("p", "p_unpaired", "p_equivalence")}
     tests, detectable = int(family["p"].notna().sum()), power.smallest_effects(family, alpha)
     family = family.assign(**adjusted, tests=tests, detectable=detectable)
@@ -160,8 +149,7 @@ def _with_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
         baselines.AT_CHANCE if row.at_chance else reason or verdict(row.p_equivalence_holm, row.p_holm, alpha)
         for row, reason in zip(family.itertuples(), few, strict=True)
     ]
-    signs = np.where(family["estimate"] > 0, "higher", "lower")
-    # a direction is also stated of single checkpoints, which have no verdict
+    signs = np.where(family["estimate"] > 0, "higher", "lower")  # of single checkpoints, too, which have no verdict
     shown = (family["p_holm"] < alpha) & ~family["verdict"].isin((TOO_FEW, baselines.AT_CHANCE))
     undecided = family["margin"].isna() & (family["verdict"] == INCONCLUSIVE)
     words = {name: text.format(fewest=FEWEST) for name, text in _words()["reasons"].items()}

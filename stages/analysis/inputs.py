@@ -20,9 +20,8 @@ FIRST = (*ONE_PROTOCOL, "noise", "cross_domain", "timing")  # read in this order
 def observed(settings: Settings) -> pd.DataFrame:
     """Reads all observations of what params.yaml asks for, and the sizes of the tasks, as a frame of their COLUMNS.
 
-    Fine-tuning may be left out as a whole, as for a study of pre-training, and the baselines of its tasks with it; what
-    `further` names, and translation, may be missing, too. Raises ValueError where any other file of observations is
-    missing, or a model that is asked for was not fine-tuned.
+    Fine-tuning may be left out with its baselines, as to study pre-training; so may translation and what `further`
+    names. ValueError where other observations are missing, or a model that is asked for was not fine-tuned.
     """
     names = ["parameters", *(f"pretraining-{'-'.join(model)}" for model in settings.pretrained())]
     parts = [observations.read(_paths(names))]
@@ -34,13 +33,12 @@ def observed(settings: Settings) -> pd.DataFrame:
                 raise ValueError(f"{path}: nothing of {'-'.join(model)}; run `dvc repro {TUNED}`")
         parts += [observations.read(_paths(["baselines"])), tuned]
     rest = observations.read(path for path in _paths(further()) if path.exists())
-    # operators in the order of params.yaml, whatever that of the files
     order = {"by": "operator", "key": lambda names: names.map(settings.operators.index), "kind": "stable"}
     # translation, and its times by `timing`, for its own operators and protocols; `sequences` are its generated tasks
     translated = observations.read(path for path in _paths(("translation", "timing")) if path.exists())
     translated = translated[translated["protocol"].isin((*settings.translation.protocols, "sequences"))]
     translated = translated[translated["operator"].isin(settings.translation.operators)]
-    parts += [_asked(rest, settings).sort_values(**order), translated, task_sizes()]
+    parts += [_asked(rest, settings).sort_values(**order), translated, task_sizes()]  # operators as in params.yaml
     return pd.concat([part for part in parts if len(part)], ignore_index=True)
 
 
@@ -57,10 +55,7 @@ def _paths(names: Iterable[str]) -> list[Path]:
 
 
 def _asked(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """The rows of operators (or baselines, which have names of their own), sizes and protocols that params.yaml names.
-
-    Rows without a protocol, and those of ONE_PROTOCOL, are kept whatever `protocols` names.
-    """
+    """The rows of operators (or baselines), sizes and protocols (or none, or ONE_PROTOCOL) that params.yaml names."""
     asked = rows["operator"].isin(settings.operators) | (rows["stage"] == "baselines")
     asked &= rows["size"].isin(settings.sizes)
     return rows[

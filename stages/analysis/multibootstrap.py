@@ -1,14 +1,12 @@
 """The Multi-Bootstrap of Sellam et al. 2022 (The MultiBERTs, section 4): over pre-training seeds and test examples.
 
-Every resample draws pre-training seeds with replacement, and examples of the validation sets with replacement, the same
-for both operators: runs of equal seeds share their batches. Operators whose sets of seeds differ are drawn
-independently. Runs of one pre-training seed, which differ in the fine-tuning seed, are averaged and not resampled.
-Metrics are computed from the number of times that a resample has each example; Spearman's ranks are those of the whole
-set. A column is one of the papers' GLUE tables, such as `mnli_m`; `evaluated_on` names it.
+Every resample draws pre-training seeds, and examples of the validation sets, with replacement, the same for both
+operators: runs of equal seeds share their batches. Where their sets of seeds differ, these are drawn independently.
+Runs of one pre-training seed, which differ in the fine-tuning seed, are averaged and not resampled. A metric counts an
+example as often as the resample has it; Spearman's ranks are those of the whole set.
 
-It needs several pre-training seeds. Of normal scores without noise from examples, a 95 % interval covers the truth in
-49, 74 and 83 % of simulations with two, three and five seeds that the operators share, and in 67, 81 and 87 % with
-seeds of their own. So nothing is returned below FEWEST.
+It needs FEWEST pre-training seeds: in simulations of normal scores without noise from examples, a 95 % interval covers
+the truth with two, three and five shared seeds in 49, 74 and 83 %, and with seeds of their own in 67, 81 and 87 %.
 """
 
 from collections.abc import Callable
@@ -33,17 +31,16 @@ def against_original(
     Args:
         predictions: protocol, size, operator, evaluated_on, pretraining_seed, finetuning_seed, example_id, prediction;
             a prediction is the number of a class, or for STS-B a similarity.
-        labels: by column, the true label of every example, indexed by example_id.
-        resamples: how many are drawn.
-        seed: of all draws.
+        labels: by column (`evaluated_on`), the true label of every example, indexed by example_id.
+        resamples, seed: how many are drawn, and the seed of all draws.
         confidence: of the percentile intervals, such as 0.95.
 
     Returns:
         RESULT, one row for every operator but the original and every column that both have predictions for, and before
         these for GLUE_SCORE, their mean, if both have all nine. estimate, low, high: operator minus original, in
-        points. share_above: of resamples, those above zero, and half of those at zero. pretraining, runs: the
-        operator's numbers of pre-training seeds and of runs. examples: how many the column has. Operators with fewer
-        than FEWEST pre-training seeds have no row; if the original has fewer, none has.
+        points. share_above: of resamples, those above zero, and half of those at zero. pretraining, runs: how many
+        the operator has; examples: the column. Without FEWEST pre-training seeds, an operator has no row, and without
+        those of the original, none has.
 
     Raises:
         ValueError: a run lacks the prediction of an example of `labels`.
@@ -71,10 +68,7 @@ def against_original(
 
 
 def _summary(values: np.ndarray, confidence: float) -> dict:
-    """The columns `estimate`, `low`, `high` and `share_above` of RESULT.
-
-    values: the difference over all runs and, after it, that in every resample [1 + resamples].
-    """
+    """Returns `estimate` to `share_above` of RESULT; values: over all runs, then in every resample [1 + resamples]."""
     difference, resampled = values[0], values[1:]
     low, high = np.quantile(resampled, ((1 - confidence) / 2, (1 + confidence) / 2))
     share = float(np.mean(resampled > 0) + np.mean(resampled == 0) / 2)
@@ -86,8 +80,7 @@ def _resampled_scores(
 ) -> dict[tuple[str, str], np.ndarray]:
     """By operator and column: the score over all runs, a fraction, and after it that in every resample [1 + resamples].
 
-    rows: predictions of one protocol and size. metrics: by column, the names in METRIC of those whose mean is the
-    score. labels, resamples, seed: as for `against_original`.
+    rows: predictions of one protocol and size. metrics: by column, the names in METRIC whose mean is the score.
     """
     scores = {}
     for place, column in enumerate(columns):
@@ -100,8 +93,7 @@ def _resampled_scores(
                     f"{column} of {operator}: predictions are not of the examples in data/tasks; run again"
                 )
             examples = np.random.default_rng([seed, place])  # the same examples for every operator
-            # equal sets of seeds are drawn alike, for every operator and column
-            drawn = sorted({int(name) for name in table.index.get_level_values(0)})
+            drawn = sorted({int(name) for name in table.index.get_level_values(0)})  # equal seeds, equal draws
             seeds = seed_weights(table.index, resamples, np.random.default_rng([seed, *drawn]))
             score = _score(metrics[column], values, truth, np.ones((1, n)))
             parts = [[seed_mean_weights(table.index) @ score[:, 0]]]
@@ -129,8 +121,7 @@ def seed_weights(runs: pd.MultiIndex, resamples: int, generator: np.random.Gener
         resamples, generator: how many are drawn, and what draws them.
 
     Returns:
-        The weights of `seed_mean_weights`, times how often each resample has the pre-training seed of the run
-        [resamples, runs]; those of one resample sum to one.
+        `seed_mean_weights`, times how often a resample has the run's seed [resamples, runs]; each row sums to one.
     """
     outer = runs.get_level_values(0)
     seeds = outer.unique()

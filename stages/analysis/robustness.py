@@ -3,9 +3,6 @@
 Noise: the accuracy by level, and what a run loses from clean to the strongest noise, the area under its curve and its
 slope. Each is computed for every run and then summarised over the units of inference (stages.evidence.statistics). What
 is lost is compared with `original` in contrasts.py: the score under noise would repeat what the clean score says.
-
-Observations have one number a row: stage, metric, value, operator, size, protocol, task (trained on), evaluated_on,
-condition (such as `noise=0.1`, on the embeddings, or `typos=0.1`, in the text) and both seeds.
 """
 
 import pandas as pd
@@ -17,10 +14,7 @@ RUN = ["pretraining_seed", "finetuning_seed"]
 
 
 def levels(rows: pd.DataFrame) -> pd.DataFrame:
-    """Accuracies of the stage `noise` by `kind` (noise, typos, ...) and `level`; `noise=0` is level 0 of every kind.
-
-    rows: observations; returned are those of accuracy, with these two columns, and copies of `noise=0` for other kinds.
-    """
+    """Accuracies by `kind` of noise (noise: on embeddings; typos, ...: in the text) and `level`; all have `noise=0`."""
     rows = rows[(rows["stage"] == "noise") & (rows["metric"] == "accuracy")]
     parts = rows["condition"].str.extract(r"^(?P<kind>[a-z_]+)=(?P<level>[\d.]+)$")
     rows = rows.assign(kind=parts["kind"], level=parts["level"].astype(float))
@@ -30,7 +24,7 @@ def levels(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def tables(rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence: float) -> dict[str, pd.DataFrame]:
-    """Summarises noise, transfer between tasks, and probes (measures of attention inside a model) over the runs.
+    """Summarises noise, transfer between tasks, and probes (of attention, in a layer or the whole model) over runs.
 
     Args:
         rows: observations.
@@ -38,11 +32,9 @@ def tables(rows: pd.DataFrame, without_model: baselines.WithoutModel, confidence
         confidence: of the intervals, such as 0.95.
 
     Returns:
-        By the name of its file, a table with the columns that it is grouped by and the fields of statistics.Summary.
-        noise_curves has those of `baselines.add_baselines`, too.
+        By the name of its file, a table of the columns that it is grouped by and the fields of statistics.Summary.
     """
     noisy, transferred = levels(rows), rows[rows["stage"] == "cross_domain"]
-    # probes are of a layer, or of the model as a whole
     probed = rows[(rows["stage"] == "noise") & rows["condition"].str.match(r"(layer=\d+|model)$", na=False)]
     place = ["protocol", "size", "operator"]
     curves = statistics.summaries(noisy, [*CURVE, "level"], confidence).assign(metric="accuracy")  # for add_baselines

@@ -3,11 +3,8 @@
 Reads data/observations/ (exactly the operators, sizes and protocols of params.yaml; files of others are left alone),
 data/predictions/*.parquet, data/audit, data/tasks/, data/published/ and data/released/. Writes
 data/analysis/results.parquet (all observations) and a CSV for every table and figure that the report draws,
-reports/metrics.json (for `dvc metrics show`) and reports/plots/ (for `dvc plots show`).
-
-Observations have one number a row: stage, metric, value, operator, size, protocol, task, evaluated_on (a column of the
-papers' GLUE tables), condition (what else was varied) and both seeds. Measurements, in the same columns, are quantities
-of the papers that are made of them, one for each run.
+reports/metrics.json (for `dvc metrics show`) and reports/plots/ (for `dvc plots show`). Measurements are the papers'
+quantities, made of observations in the same columns (see evidence/derived.py).
 """
 
 import json
@@ -60,8 +57,7 @@ def ledger_of_claims(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame,
     """Judges the claims by what this run can speak of, and returns the ledger of `claims.ledger`.
 
     Args:
-        run: measurements of this run, with the scores of answers without a model that `baselines.add_baselines` adds.
-        raw: measurements of the results that Courtois et al. released.
+        run, raw: measurements of this run, with what `baselines.add_baselines` adds, and of the released results.
         checks: of the published numbers, as the stage `audit` writes them, with empty texts for what is missing.
         settings: sizes, data source, protocols of translation, and the options of the analysis.
     """
@@ -79,21 +75,14 @@ def ledger_of_claims(run: pd.DataFrame, raw: pd.DataFrame, checks: pd.DataFrame,
 
 
 def with_source(run: pd.DataFrame, raw: pd.DataFrame) -> pd.DataFrame:
-    """Puts the rows of this run above those of the released results (`raw`), which a first column `source` tells apart.
-
-    An empty frame is left out, as it would change the types of columns; two empty ones are kept for their columns.
-    """
+    """Puts the rows of this run above those of the released results (`raw`); a first column `source` tells which."""
     frames = [frame.assign(source=name) for name, frame in ((REPRODUCED, run), (RELEASED, raw))]
-    frame = pd.concat([part for part in frames if len(part)] or frames)
+    frame = pd.concat([part for part in frames if len(part)] or frames)  # an empty one would change columns' types
     return frame[["source", *frame.columns.drop("source")]]
 
 
 def summary_table(run: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Statistics of parameters, losses and scores, by operator and size. Scores are fractions.
-
-    run: measurements. Columns: `keys`, and the fields of statistics.Summary but for the extremes: mean, sd, n (of the
-    `unit`), low and high (the interval of the mean), runs, within_sd (over fine-tuning seeds).
-    """
+    """Statistics of parameters, losses and scores (fractions): `keys`, and statistics.Summary without extremes."""
     keys = ["stage", "metric", "protocol", "evaluated_on", "operator", "size"]
     rows = run[run["stage"].isin(("parameters", "pretraining", "finetuning"))]
     # without counts that are further split by condition, and times to milestones, as some runs may never get there
@@ -105,8 +94,7 @@ def metrics(means: pd.DataFrame, comparisons: pd.DataFrame, settings: Settings) 
     """Collects what `dvc metrics show` shows.
 
     Args:
-        means: as `summary_table` returns them.
-        comparisons: as `contrasts.table` returns them; its `at` is NAME below, where that was compared.
+        means, comparisons: as `summary_table` and `contrasts.table` return them; `at` of the latter is NAME below.
         settings: operators and sizes of the run.
 
     Returns:
@@ -136,10 +124,7 @@ def metrics(means: pd.DataFrame, comparisons: pd.DataFrame, settings: Settings) 
 
 
 def write_plots(run: pd.DataFrame, curves: pd.DataFrame) -> None:
-    """Writes the CSV files of `dvc plots`, with a column `operator`: the loss by step, the GLUE score of every run.
-
-    run: measurements. curves: means over runs by quantity, operator, size and step.
-    """
+    """Writes the CSV files of `dvc plots`: the loss by step (in `curves`, over runs), and the GLUE score by run."""
     loss = curves[curves["quantity"] == "loss"].rename(columns={"mean": "validation_loss"})
     write_table(PLOTS / "pretraining_loss.csv", loss[["operator", "size", "step", "validation_loss"]])
     whole = derived.matching(run, TUNED | {"evaluated_on": scores.GLUE_SCORE})

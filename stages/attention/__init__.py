@@ -18,8 +18,7 @@ example.py puts a layer into an encoder of PyTorch's and trains it; `fewer_atten
 `fewer_attention.export` turns them into stock ones. The operators need torch alone, the models transformers, too.
 Nothing here imports another part of the repository, so that the folder can be copied.
 
-Please cite the paper of the operator that you use, which its `source` names, and, where this code matters, the
-repository's CITATION.cff.
+Please cite the paper that an operator's `source` names and, where this code matters, the repository's CITATION.cff.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -36,10 +35,7 @@ __all__ = ["OPERATORS", "SELF_ATTENTION", "AsMultiheadAttention", "attention"]
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what `__all__` names at its first use, so that importing one module does not import all others.
-
-    AttributeError for any other name.
-    """
+    """Imports what `__all__` names at its first use, and not before; AttributeError for any other name."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import multihead, operators

@@ -1,16 +1,15 @@
 """The base class of all self-attention operators.
 
 X [batch, n, h] are the hidden states; head i of `heads` owns the i-th slice of d = h / heads channels of every
-projection (Courtois et al. 2024, section 2.4); keys are m, as many as n but in cross-attention. A self-attention
-operator weighs values by a softmax over keys and differs from the others in where the scores and the values come from.
-Unless an operator says otherwise, scores Q K^T are divided by sqrt(d), masks act on keys, dropout on the weights, and
-Linear layers are initialised at N(0, 0.02^2) with biases 0, all as in BERT (Devlin et al. 2018). The docstring of an
-operator says what in its source fixes it, and what is open there.
+projection (Courtois et al. 2024, section 2.4); keys are m, as many as n but in cross-attention. Every operator weighs
+values by a softmax over keys; they differ in where scores and values come from. Unless an operator says otherwise,
+scores Q K^T are divided by sqrt(d), masks act on keys, dropout on the weights, and Linear layers are initialised at
+N(0, 0.02^2) with biases 0, as in BERT (Devlin et al. 2018). Its docstring says what its source fixes and leaves open.
 
 First scores: a closed formula gives the spread of an operator's scores before any training, which is their standard
-deviation over random weights and pairs of different tokens, for independent inputs of unit variance (what a LayerNorm
-gives), biases 0, and new weights from N(0, r^2). A variant (section `variants` of params.yaml) may ask for
-another spread; the parameters that the operator names in `score_factors` are then scaled to give it.
+deviation over random weights and pairs of different tokens, for independent inputs of unit variance (as from a
+LayerNorm), biases 0 and weights from N(0, r^2): x^T M y has the variance |M|^2, the sum of the squares of M's entries.
+A variant (`variants` of params.yaml) may ask for another spread, to which the parameters in `score_factors` are scaled.
 """
 
 import math
@@ -25,9 +24,8 @@ from .products import attend, checked_mask, masked, merge, project, split
 class SelfAttention(nn.Module):
     """softmax(Q_i K_i^T / sqrt(d)) V_i for every head i, and the output projection after them.
 
-    A subclass sets the class attributes below, and in `parameter_shapes` names the parameters that no Linear layer
-    holds. Reports and checks of settings read `name` to `scores_alone` from the text of the class, without importing
-    it, so these must be literals.
+    A subclass sets the class attributes below, and names in `parameter_shapes` its parameters outside Linear layers.
+    Reports and checks of settings read `name` to `scores_alone` from the class's text: these must be literals.
 
     Args:
         hidden, heads: width h, and the number of heads, a divisor of h.
@@ -35,10 +33,8 @@ class SelfAttention(nn.Module):
         dropout: rate on the attention weights, in training alone, in [0, 1).
         start: how the parameters are initialised, one of `starts`. None: the first, as in the operator's source.
         score_spread: standard deviation that the first scores shall have. None: as in the operator's source.
-        score_rate: learning rate of the parameters in `scores_alone`, as a multiple of that of all others. The module
-            only stores it; the optimiser has to apply it. None: all have one rate.
-        output: whether the module has an output projection of its own, a Linear layer `output`. Without one, `forward`
-            returns the weighted values, unless it is given a projection.
+        score_rate: learning rate of `scores_alone` as a multiple of all others', for the optimiser to apply; None: 1.
+        output: whether it has an output projection; if not, `forward` returns the weighted values unless given one.
         deviation: standard deviation r of new weights of Linear layers. None: whoever builds the module initialises
             these and then calls `initialise`; until then, all other parameters are NaN, so that a forgotten call shows.
 
@@ -122,8 +118,7 @@ class SelfAttention(nn.Module):
         """Builds what replaces the first layer of BERT's feed-forward network and the activation after it.
 
         Args:
-            hidden, heads: width h of the model, and its number of heads.
-            intermediate: width of the network that is replaced.
+            hidden, heads, intermediate: width h of the model, its number of heads, and width of the replaced network.
             dropout: rate of attention dropout, in training alone, in [0, 1).
 
         Returns:
@@ -154,8 +149,7 @@ class SelfAttention(nn.Module):
             spread = self.source_spread(deviation)
             if spread is None or not self.score_factors:
                 raise ValueError(f"{self.name}: score_spread needs the operator's `source_spread` and `score_factors`")
-            # each of the k parameters that the scores are proportional to takes the k-th root of their factor
-            root = (self.score_spread / spread) ** (1 / len(self.score_factors))
+            root = (self.score_spread / spread) ** (1 / len(self.score_factors))  # k factors take the k-th root each
             for name in dict.fromkeys(self.score_factors):  # once where it is named twice: the scores contain it twice
                 self.get_parameter(name).mul_(root)
 
@@ -167,20 +161,14 @@ class SelfAttention(nn.Module):
         return self.source_spread(deviation) if self.score_spread is None else self.score_spread
 
     def source_spread(self, deviation: float) -> float | None:
-        """Computes the spread of the first scores as the operator's source initialises it; None without a formula.
-
-        deviation: the standard deviation r of a new weight, here and below.
-        """
+        """Returns the spread of first scores as the source initialises them, None without a formula. deviation: r."""
         if not self.roles:
             return None
         query, key, _ = self.roles
         return self.spread_of_squares(deviation) if query == key else self.spread_of_products(deviation)
 
     def spread_of_products(self, deviation: float) -> float:
-        """Spread of x^T W_q W_k^T y / sqrt(d), W_q, W_k [h, d] independent: E |W_q W_k^T|^2 = h^2 d r^4, so r^2 h.
-
-        |M|^2, the sum of the squares of M's entries, is the variance of x^T M y for independent x, y of unit variance.
-        """
+        """Spread of x^T W_q W_k^T y / sqrt(d), W_q, W_k [h, d] independent: E |W_q W_k^T|^2 = h^2 d r^4, so r^2 h."""
         return deviation**2 * self.hidden
 
     def spread_of_squares(self, deviation: float) -> float:
@@ -220,8 +208,7 @@ class SelfAttention(nn.Module):
 
         Args:
             X: hidden states [batch, n, h], which give the queries.
-            mask: [batch, heads, n, m], or 1 in place of any of them; boolean (True = seen), or numbers to add to the
-                scores. None: everything is seen.
+            mask: boolean (True = seen) or numbers to add, [batch, heads, n, m] or 1 for any of these; None: all seen.
             memory: hidden states [batch, m, h] that give keys and values: cross-attention. None: X itself.
             causal: whether a token sees only itself and what precedes it.
             output: a projection that another module holds, as BERT's block does. None: that of this module, if any.
@@ -241,17 +228,11 @@ class SelfAttention(nn.Module):
         return functional.linear(context, weight, layer.bias)
 
     def weighted_values(self, X: Tensor, mask: Tensor | None, memory: Tensor | None) -> Tensor:
-        """Returns the weighted values of all heads, side by side [batch, n, h], before `output_scale`.
-
-        X, memory, mask: as in `forward`; a causal mask has been joined to `mask`.
-        """
+        """Returns weighted values, all heads side by side [batch, n, h], not yet scaled; `mask` has any causal one."""
         return merge(attend(*self.heads_of(X, memory), mask, self.dropout))
 
     def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
-        """Returns the softmax's scores before any mask, [batch, heads, n, m]; arguments as in `forward`.
-
-        A subclass whose scores do not depend on X has 1 in place of batch.
-        """
+        """Returns the scores before any mask, [batch, heads, n, m], or 1 for batch where they do not depend on X."""
         Q, K, _ = self.heads_of(X, memory)
         return Q @ K.transpose(-2, -1) / self.width**0.5
 

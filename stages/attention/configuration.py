@@ -1,7 +1,4 @@
-"""BERT's configuration with an operator. It imports no model, as that would take seconds.
-
-`OperatorConfig.operator` names the operator; the settings of a variant are further fields.
-"""
+"""BERT's configuration with an operator. It imports no model, as that would take seconds."""
 
 from typing import Any
 
@@ -17,10 +14,9 @@ class OperatorConfig(BertConfig):
     """BERT's configuration, an operator, and the settings of a variant; None: as the operator's source has it.
 
     operator: its name in the code. variant: what params.yaml calls the operator with these settings, if anything.
-    start: how its parameters are initialised, one of its `starts`. score_spread: the standard deviation that its scores
-    shall have before training. score_rate: the learning rate of the parameters that influence the scores alone (its
-    `scores_alone`), as a multiple of that of all others.
-    operators_sha256: of the imported file of a user's own operator; None for an operator of this repository.
+    start: how its parameters are initialised, one of its `starts`. score_spread: standard deviation of its scores
+    before training. score_rate: learning rate of the parameters that influence the scores alone (its `scores_alone`),
+    as a multiple of all others'. operators_sha256: of the imported file of a user's own operator; None for one of ours.
     """
 
     model_type = "operator-bert"
@@ -36,10 +32,7 @@ class OperatorConfig(BertConfig):
         return operator_class({"operator": self.operator, "operators_sha256": self.operators_sha256})
 
     def self_attention(self, output: bool = False) -> SelfAttention:
-        """Builds one self-attention layer, not initialised: whoever builds the model does that.
-
-        output: whether it has an output projection of its own; BERT's block holds that projection itself.
-        """
+        """Builds a self-attention layer, not initialised. output: with a projection; BERT's block has one itself."""
         return self.operator_class()(
             self.hidden_size,
             self.num_attention_heads,
@@ -53,10 +46,7 @@ class OperatorConfig(BertConfig):
         )
 
     def feed_forward(self) -> tuple[nn.Module, int] | None:
-        """Builds what replaces the first layer of BERT's feed-forward network and its activation; None: nothing does.
-
-        Returns a module [batch, n, h] -> [batch, n, w], not initialised, and w. dropout in it: that of attention.
-        """
+        """Builds what replaces BERT's first feed-forward layer and activation, as `SelfAttention.feed_forward` does."""
         sizes = self.hidden_size, self.num_attention_heads, self.intermediate_size
         return self.operator_class().feed_forward(*sizes, self.attention_probs_dropout_prob)
 
@@ -74,12 +64,9 @@ def configuration(
     """Makes a configuration of a size; what is not named keeps BERT's value (gelu, LayerNorm epsilon 1e-12, ...).
 
     Args:
-        operator: name of the operator.
-        layers, hidden, heads: number of layers, width h, and number of heads, a divisor of h.
-        intermediate: width of BERT's feed-forward network; an operator may have it narrower.
-        positions: the longest sequence, in tokens.
-        operators_file: the file of a user's own operator, imported here; `others` must then have the field
-            `operators_sha256` (else KeyError). None: no file.
+        operator, layers, hidden, heads: its name, number of layers, width h, and number of heads, a divisor of h.
+        intermediate, positions: width of BERT's feed-forward network, and the longest sequence, in tokens.
+        operators_file: file of a user's own operator, imported here; needs `operators_sha256` in `others`, or KeyError.
         others: further fields of OperatorConfig and BertConfig by their names.
 
     Returns:

@@ -28,10 +28,8 @@ Variant = dict[str, Any] | str
 def attention_formulas(variant: Variant, size: dict[str, int]) -> dict[str, int]:
     """Counts one layer's attention parameters by closed formula; of `size` it reads `hidden`, `heads`, `positions`.
 
-    Returns:
-        attention_weights: of self-attention, without biases and without the output projection, as the formulas of
-        Courtois et al. 2024, Table 1, and Kowsher et al., Table 3, count. attention_parameters: the same with biases.
-        attention_block_parameters: with biases and the output projection, as the blog post counts.
+    attention_weights: without biases and output projection (Courtois et al. 2024, Table 1; Kowsher et al., Table 3).
+    attention_parameters: with biases. attention_block_parameters: with both, as the blog post counts.
     """
     kind, hidden = operator_class(variant), size["hidden"]
     shapes = kind.parameter_shapes(hidden, size["heads"], size["positions"])
@@ -47,8 +45,7 @@ def attention_formulas(variant: Variant, size: dict[str, int]) -> dict[str, int]
 def layer_formulas(variant: Variant, size: dict[str, int]) -> dict[str, int]:
     """Returns the numbers of `attention_formulas` and two more, for one layer, by closed formula.
 
-    feed_forward_parameters: of the feed-forward network, without LayerNorm. layer_parameters: of the attention block,
-    the feed-forward network and two LayerNorms.
+    feed_forward_parameters: without LayerNorm. layer_parameters: of attention block, this network and two LayerNorms.
     """
     numbers, kind = attention_formulas(variant, size), operator_class(variant)
     feed_forward = sum(kind.feed_forward_weights(size["hidden"], size["intermediate"]))
@@ -66,17 +63,10 @@ def counted_layer(variant: Variant, size: dict[str, int]) -> dict[str, int]:
 
 
 def model_parameters(kind: str, variant: Variant, size: dict[str, int]) -> int:
-    """Counts the trainable parameters of a model.
+    """Counts the trainable parameters of a model with BERT's vocabulary of 30,522; `kind` is a key of MODELS.
 
-    As all layers are alike, a model of one layer is built, and that layer counted as often as the size has layers.
-
-    Args:
-        kind: a key of MODELS.
-        variant: the operator.
-        size: of the model; the vocabulary is BERT's of 30,522.
-
-    Returns:
-        The number; the weights of the masked-LM decoder, which are those of the word embedding, are counted once.
+    As all layers are alike, one is built, and counted as often as the size has layers. The weights of the masked-LM
+    decoder, which are those of the word embedding, count once.
     """
     model = _one_layer(MODELS[kind], variant, size)
     return _count(model) + (size["layers"] - 1) * _count(model.base_model.encoder.layer[0])
@@ -85,12 +75,7 @@ def model_parameters(kind: str, variant: Variant, size: dict[str, int]) -> int:
 def first_score_spread(variant: Variant, size: dict[str, int], deviation: float) -> float | None:
     """Computes the standard deviation of the scores between different tokens before any training, by closed formula.
 
-    Args:
-        variant, size: the operator, and the size of the model.
-        deviation: standard deviation of the new weights of Linear layers.
-
-    Returns:
-        The variant's `score_spread` if it has one, or else the formula's value; None where there is no formula.
+    deviation: that of new weights of Linear layers. Returns a variant's `score_spread`, if set; None without a formula.
     """
     layer = _one_layer(OperatorBertForMaskedLM, variant, size).bert.encoder.layer[0]
     return layer.attention.self.first_spread(deviation)
@@ -111,13 +96,11 @@ def _count(module: nn.Module) -> int:
 def block_work(variant: Variant, hidden: int, heads: int, length: int) -> int:
     """Counts the floating-point operations per token, forward, of the matrix products of one attention block.
 
-    Args:
-        variant: the operator, in its cheapest form, in which no projection is computed twice.
-        hidden, heads, length: width h, number of heads, and number of the tokens of a sequence.
+    These are all projections (each computed once, the output projection among them), the scores and the weighted sum of
+    values; a multiplication and the addition of its product are two operations.
 
-    Returns:
-        The number, of all projections, the output projection among them, the scores and the weighted sum of values; a
-        multiplication and the addition of its product are two operations.
+    Args:
+        variant, hidden, heads, length: the operator, width h, number of heads, and number of tokens of a sequence.
     """
     kind = operator_class(variant)
     linear = 2 * hidden * hidden * (len(kind.linear_layers) + 1)
@@ -125,16 +108,12 @@ def block_work(variant: Variant, hidden: int, heads: int, length: int) -> int:
 
 
 def training_flops(variant: Variant, size: dict[str, int], vocabulary_size: int, length: int, masked: float) -> float:
-    """Counts the floating-point operations per token of the matrix products of one masked-LM training step.
+    """Counts operations per token as `block_work` does, but of a masked-LM training step, forward and backward.
 
     Args:
         variant, size: the operator, and the size of the model.
-        vocabulary_size: classes of the masked-LM head.
-        length: tokens of a sequence.
+        vocabulary_size, length: classes of the masked-LM head, and tokens of a sequence.
         masked: share of the tokens that the head predicts, in [0, 1].
-
-    Returns:
-        The number, forward and backward; a multiplication and the addition of its product are two operations.
     """
     hidden = size["hidden"]
     weights, _ = operator_class(variant).feed_forward_weights(hidden, size["intermediate"])

@@ -56,14 +56,12 @@ def export(source: Path, target: Path, own: bool) -> None:
     """Writes the model of a folder to another folder, in a form that loads without this repository.
 
     Args:
-        source: a model folder.
-        target: the folder to write; files of the same names are replaced.
+        source, target: a model folder, and the folder to write, in which files of the same names are replaced.
         own: whether the operator is kept, with its code; otherwise the model becomes an ordinary BERT.
 
     Raises:
-        ValueError: the model is of none of the classes in STOCK; BERT cannot express its operator, and `own` is false;
-            the operator is a user's own, whose code imports this repository, and `own` is true; or it is a user's own,
-            and this process has not imported its file.
+        ValueError: the model's class is not in STOCK; BERT cannot express its operator, and `own` is false; or the
+            operator is a user's own, and `own` is true or this process has not imported its file.
         OSError: `source` is no model folder, or `target` cannot be written.
     """
     config = OperatorConfig.from_pretrained(source)
@@ -92,8 +90,7 @@ def export(source: Path, target: Path, own: bool) -> None:
 def _save_with_code(model: PreTrainedModel, target: Path) -> None:
     """Writes a model and the code of its classes; config.json then says which Auto class loads each of them.
 
-    Transformers is told so by a registration that holds for the whole process and would save the code with every later
-    model. So it is undone afterwards.
+    The registration for that is undone afterwards: it would save the code with every later model of this process.
     """
     head = type(model).__name__.removeprefix("OperatorBert").removeprefix("Model")  # "" or such as ForMaskedLM
     OperatorConfig.register_for_auto_class()
@@ -107,8 +104,7 @@ def _save_with_code(model: PreTrainedModel, target: Path) -> None:
 def _card(text: str, target: Path, own: bool) -> str:
     """Returns the card of an exported folder: `text`, the card of the source, with its last section `Use` replaced.
 
-    The new section says how the export in `target` loads; the task of its pipeline is the one in the old section. A
-    card without such a section is its user's, and is returned as it is.
+    The new section loads `target`, for the pipeline task of the old one. A card without such a task stays as it is.
     """
     body, _, use = text.partition("\n## Use\n")
     task = re.search(r'pipeline\("([\w-]+)"', use)
@@ -129,14 +125,10 @@ def to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrainedModel:
     """Builds an ordinary Hugging Face model with equal outputs (to 1e-5 in float32), on the CPU, in evaluation mode.
 
     Its attention has three projections, as in the operator Original: it is for compatibility and saves no memory. STOCK
-    maps the class of `model`, which is not changed, to that of the result.
-
-    Raises:
-        ValueError: BERT cannot express the operator.
+    maps the class of `model`, which is not changed, to its own. ValueError: BERT cannot express the operator.
     """
     config = model.config
-    # all settings that BERT has, but for three that say of which class and type `model` is
-    names = BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}
+    names = BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}  # these say what `model` is
     stock = STOCK[type(model)](BertConfig(**{name: getattr(config, name) for name in names}))
     state = {name: tensor for name, tensor in model.state_dict().items() if ".attention.self." not in name}
     # "bert.encoder", and "encoder" in a model without a head, which is its own base model

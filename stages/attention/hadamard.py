@@ -3,11 +3,7 @@
 Both are from "the blog", the post Hadamard Attentions: The Mighty Attentions Optimized. X [batch, n, h] are the hidden
 states; X_i and V_i are the slices of head i, of d = h / heads channels. `memory` [batch, m, h] gives keys and values:
 None or X itself but in cross-attention. Parameters are counted for n = `positions`, without the output projection.
-
-What the classes override of SelfAttention (base.py): `parameter_shapes`, by name, of the parameters outside Linear
-layers; `initialise_parameters`, which sets these in place; `score_work`, the floating-point operations per token,
-forward, of the products that give the scores; `scores` before mask and softmax, [batch or 1, heads, n, m];
-`weighted_values` of all heads, [batch, n, h]; `source_spread`, the standard deviation of the scores before training.
+base.py explains the methods that are overridden.
 """
 
 import math
@@ -23,10 +19,8 @@ class Fixed(SelfAttention):
 
     The blog has a learned square matrix in place of Q K^T and gives no code. Open: heads (one W each here, and values
     split, as its Hadamard layer has them), and how W is initialised: here as that layer's Keras kernel
-    [1, heads, n, n], Glorot-uniform with limit sqrt(6 / (2 heads n)), so that var W = 1 / (heads n).
-
-    A sequence shorter than `positions` uses the first rows and columns of W (the blog's all have one length); a longer
-    one is an error.
+    [1, heads, n, n], Glorot-uniform with limit sqrt(6 / (2 heads n)), so that var W = 1 / (heads n). A sequence shorter
+    than `positions` uses the first rows and columns of W (the blog's all have one length).
     """
 
     name = "fixed"
@@ -50,10 +44,7 @@ class Fixed(SelfAttention):
         return self._weights(X, X if memory is None else memory)[None]
 
     def _weights(self, X: Tensor, memory: Tensor) -> Tensor:
-        """Returns the first n rows and m columns of W, [heads, n, m], for n tokens in X and m in `memory`.
-
-        ValueError where either has more than `positions`.
-        """
+        """Returns W [heads, n, m] for n tokens in X, m in `memory`; ValueError where either exceeds `positions`."""
         n, m = X.shape[1], memory.shape[1]
         if max(n, m) > self.positions:
             raise ValueError(
@@ -71,17 +62,15 @@ class Fixed(SelfAttention):
         self.W.uniform_(-limit, limit)
 
     def source_spread(self, deviation: float) -> float:
-        # the standard deviation of an entry of W, whatever that of Linear weights, `deviation`, is
-        return math.sqrt(1 / (self.heads * self.positions))
+        return math.sqrt(1 / (self.heads * self.positions))  # that of an entry of W, whatever `deviation` is
 
 
 class Hadamard(Fixed):
     """Scores W_i * (X X^T) / s, elementwise, with a learned scalar s: h^2 + h + heads n^2 + 1 parameters.
 
-    From the blog's code: queries and keys are X itself, neither projected nor split into heads, so that one product
-    over the whole width serves all heads (`qk_T` [batch, n, n], then `Hadamard(num_heads)`); only the values are split;
-    scores are divided not by sqrt(d), but by a learned `scale`, here s, which is 1 at first. The blog's count of
-    538,113 with the output projection, at h = 512 and n = 40, implies 8 heads and the biases.
+    From the blog's code: queries and keys are X itself, neither projected nor split, so that one product over the whole
+    width serves all heads (`qk_T` [batch, n, n], then `Hadamard(num_heads)`). A learned `scale`, here s, 1 at first,
+    replaces sqrt(d). The count of 538,113 with the output projection, at h = 512, n = 40, implies 8 heads and biases.
     """
 
     name = "hadamard"
@@ -119,10 +108,7 @@ class Hadamard(Fixed):
 
 
 class HadamardByHead(Hadamard):
-    """Scores W_i * (X_i X_i^T) / s: the product over the channels of head i alone. A control of ours.
-
-    The blog's formula, softmax(W * (Q K^T)) V, would allow it; its code has the product over the whole width.
-    """
+    """Scores W_i * (X_i X_i^T) / s, a product per head: a control that fits the blog's formula, but not its code."""
 
     name = "hadamard_by_head"
     equation = "softmax(W_i * (X_i X_i^T) / s) V_i, V = X W_v, W_i [n, n], s a number"

@@ -8,16 +8,11 @@ from .products import joined
 
 
 class AsMultiheadAttention(nn.Module):
-    """Puts an operator in the place of nn.MultiheadAttention with `batch_first`.
+    """Puts an operator with an output projection of its own in the place of nn.MultiheadAttention with `batch_first`.
 
-    In nn.TransformerEncoderLayer and nn.TransformerDecoderLayer:
-
-        layer.self_attn = AsMultiheadAttention(attention("pairwise", hidden=64, heads=4))
-
+    In PyTorch's encoder and decoder layers, `layer.self_attn = AsMultiheadAttention(attention("pairwise", 64, 4))`.
     Put a new operator into each of an encoder's `layers`: nn.TransformerEncoder makes them as copies of one layer, so
     an operator that was put into that one would have equal weights in all of them at first.
-
-    attention: an operator with an output projection of its own.
     """
 
     batch_first = True
@@ -46,9 +41,8 @@ class AsMultiheadAttention(nn.Module):
             query: hidden states [batch, n, h].
             key, value: one and the same sequence of hidden states [batch, m, h], which gives keys and values.
             key_padding_mask: [batch, m]; boolean (True = not seen), or numbers that are added to the scores.
-            need_weights: whether the attention weights are returned, too.
             attn_mask: [n, m] or [batch * heads, n, m]; boolean (True = not seen), or numbers that are added.
-            average_attn_weights: whether the attention weights are averaged over heads.
+            need_weights, average_attn_weights: whether the weights are returned, too, and averaged over heads.
             is_causal: without an `attn_mask`, whether a token sees only itself and what precedes it; with one, ignored.
 
         Returns:
@@ -56,8 +50,7 @@ class AsMultiheadAttention(nn.Module):
             or None where they are not needed.
 
         Raises:
-            ValueError: key and value are not one tensor, a shape or the type of a mask does not fit, or causal
-                cross-attention is asked for.
+            ValueError: key is not value, a mask's shape or type does not fit, or cross-attention is to be causal.
         """
         if key is not value:
             raise ValueError("key and value: expected one and the same tensor; the operators attend to one sequence")

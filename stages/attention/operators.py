@@ -7,17 +7,8 @@ of projections, are in hadamard.py; a user's own come from a file that params.ya
 
 X [batch, n, h] are the hidden states, X_i the i-th of `heads` slices of d = h / heads channels; `memory` [batch, m, h]
 gives keys and values: None or X itself but in cross-attention. r is the standard deviation of new Linear weights.
-Parameters are counted for one layer, biases included, without the output projection.
-
-What the classes override of SelfAttention (base.py), where all that operators share stands: `parameter_shapes`, by
-name, of the parameters outside Linear layers; `initialise_parameters`, which sets these in place, as `start` says;
-`score_work`, the floating-point operations per token, forward, of the products that give the scores; `heads_of`, which
-returns Q [batch, heads, n, d], K and V [batch, heads, m, d]; `diagonal` and `output_scale`, factors [h] of the queries
-and of the weighted values; `source_spread`, the standard deviation of the scores before training, for r = `deviation`;
-`projections`, (weight, bias) of the queries, keys and values of a BERT with equal outputs, weights [out, in];
-`feed_forward`, a module [batch, n, h] -> [batch, n, w] in place of the first layer of BERT's feed-forward network and
-its activation, and w; `feed_forward_weights`, the numbers of weights and of biases of the whole network;
-`feed_forward_width`, its width. `intermediate` is the width that the network has in BERT.
+Parameters are counted for one layer, biases included, without the output projection. SelfAttention (base.py) has what
+operators share, and explains the methods that they override and the spread of first scores.
 """
 
 import math
@@ -99,8 +90,7 @@ class Pairwise(Symmetric):
 
     def heads_of(self, X: Tensor, memory: Tensor | None) -> tuple[Tensor, ...]:
         Q, K, V = super().heads_of(X, memory)
-        # Q(x) S Q(y)^T of equation 6 as (Q S) Q^T: the n^2 products stay those of queries and keys, in the fused kernel
-        return Q @ self.S, K, V
+        return Q @ self.S, K, V  # equation 6 as (Q S) Q^T: the n^2 products are left to the fused kernel
 
     def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
         (W_q, b_q), key, value = super().projections()  # W_q is transposed, as nn.Linear stores it
@@ -118,10 +108,7 @@ class Pairwise(Symmetric):
         return 1.0 if self.start == "normal" else self.width**-0.5
 
     def source_spread(self, deviation: float) -> float | None:
-        """Spread of x^T W S W^T y / sqrt(d), S from N(0, sigma^2): E |W S W^T|^2 = sigma^2 ((h d)^2 + 2 h d) r^4.
-
-        |M|^2, the sum of the squares of M's entries, is the variance of x^T M y for independent x, y of unit variance.
-        """
+        """Spread of x^T W S W^T y / sqrt(d), S from N(0, sigma^2): E |W S W^T|^2 = sigma^2 ((h d)^2 + 2 h d) r^4."""
         if self.start == "identity":
             return super().source_spread(deviation)
         return self._deviation() * deviation**2 * math.sqrt(self.hidden * (self.hidden * self.width + 2))
@@ -132,8 +119,7 @@ class PartialQK(Symmetric):
 
     Kowsher et al. 2025, Table 7, names "partial QK sharing" and counts 2 h^2 + h weights, which two projections and one
     diagonal have; another row of the same table says that it scales by no diagonal. The count is followed here. Open:
-    where the diagonal stands (on the queries here), how it is initialised (at 1 here), the biases (as in their shared
-    operator).
+    where the diagonal stands (on the queries here), how it is initialised (at 1 here), the biases (as in Shared).
     """
 
     name = "partial_qk"
@@ -198,9 +184,8 @@ class Shared(SelfAttention):
 class OverParameters(Original):
     """Original self-attention; the feed-forward network is AttentionOverParameters with BERT's number of heads.
 
-    The number of pairs per head keeps the number of weights of a feed-forward network of width f: (f - w) h / w, with
-    w the width of the heads together, rounded down. At h = 512 and f = 2,048 these are the draft's 1,536 (and, for
-    OverParametersWide, 512) pairs.
+    The pairs per head, (f - w) h / w rounded down with w the width of all heads, keep the number of weights of a
+    network of width f. At h = 512 and f = 2,048 these are the draft's 1,536 (and, for OverParametersWide, 512) pairs.
     """
 
     name = "over_parameters"
@@ -213,10 +198,7 @@ class OverParameters(Original):
 
     @classmethod
     def pairs(cls, hidden: int, intermediate: int) -> int:
-        """Returns the number of pairs of a key and a value per head, where BERT's network has the width `intermediate`.
-
-        ValueError where the projections alone have so many of that network's weights that no pair is left.
-        """
+        """Returns the number of pairs (K, V) per head for BERT's width `intermediate`; ValueError if none is left."""
         pairs = intermediate // cls.heads_multiple - hidden
         if pairs < 1:
             raise ValueError(
@@ -233,15 +215,11 @@ class OverParameters(Original):
     @classmethod
     def feed_forward_weights(cls, hidden: int, intermediate: int) -> tuple[int, int]:
         width = cls.heads_multiple * hidden  # of all heads together
-        # W_q and the last layer have width h weights each; K and V, width p for p pairs
-        return 2 * width * (hidden + cls.pairs(hidden, intermediate)), width + hidden
+        return 2 * width * (hidden + cls.pairs(hidden, intermediate)), width + hidden  # W_q, last layer, K and V
 
 
 class OverParametersWide(OverParameters):
-    """With twice as many heads, and so fewer pairs: the draft's second experiment as its table has it.
-
-    The draft's text says 8 heads, which would have half the weights; 16 heads, as in its table, match the network's.
-    """
+    """Twice as many heads, as in the table of the draft's second experiment; its text's 8 would halve the weights."""
 
     name = "over_parameters_wide"
     source = "draft section Two Feed-Forward Layers = Attention over Parameters, second experiment"
@@ -279,10 +257,7 @@ class TiedQKV(SelfAttention):
 
 
 class OriginalNarrow(Original):
-    """Original, with a feed-forward network h - 1 narrower: as few parameters as Shared, saved elsewhere.
-
-    That saves (h - 1) (2 h + 1) parameters per layer, one less than the 2 h^2 - h that Shared saves.
-    """
+    """Original with a feed-forward network h - 1 narrower, for 2 h^2 - h - 1 parameters less; Shared has one less."""
 
     name = "original_narrow"
     equation = "original, with a feed-forward network h - 1 narrower"
@@ -294,8 +269,6 @@ class OriginalNarrow(Original):
     def feed_forward_width(cls, hidden: int, intermediate: int) -> int:
         return intermediate - (hidden - 1)
 
-
-# the list
 
 SELF_ATTENTION: dict[str, type[SelfAttention]] = {
     kind.name: kind
@@ -312,18 +285,15 @@ def attention(operator: str, hidden: int, heads: int, **settings: Any) -> SelfAt
 
     Args:
         operator: a name in SELF_ATTENTION, such as `shared`.
-        hidden: width h.
-        heads: number of heads, a divisor of h.
-        settings: further arguments, which SelfAttention explains: `positions`, the longest sequence (512); `dropout`
-            on the attention weights (0); `start`, `score_spread` and `score_rate` of a variant; `output`, whether there
-            is an output projection (True); `deviation` of new Linear weights (0.02).
+        hidden, heads: width h, and number of heads, a divisor of h.
+        settings: further arguments, which SelfAttention explains: `positions` (512), `dropout` (0), `output` (True),
+            `deviation` (0.02), and `start`, `score_spread` and `score_rate` of a variant.
 
     Returns:
         A module [batch, n, h] -> [batch, n, h]; `SelfAttention.forward` says what else it takes.
 
     Raises:
-        ValueError: there is no such operator, it replaces the feed-forward network alone, the heads do not divide the
-            width, or the operator has no such setting.
+        ValueError: the operator is unknown, in FEED_FORWARD, or lacks a setting, or heads do not divide the width.
     """
     if operator in FEED_FORWARD:
         raise ValueError(
@@ -334,15 +304,11 @@ def attention(operator: str, hidden: int, heads: int, **settings: Any) -> SelfAt
 
 
 def operator_class(variant: dict[str, Any] | str) -> type[SelfAttention]:
-    """Returns the class of an operator.
+    """Returns the class of an operator. variant: its name, or a dict that has the name as `operator`.
 
-    Args:
-        variant: the operator's name; or a dict that has the name as `operator` and, for a user's own operator,
-            `operators_sha256` and either `operators_file`, which is then imported, or no file, as in the configuration
-            of a model, where the process must have imported it. Other keys are ignored.
-
-    Raises:
-        ValueError: there is no operator of that name, or the user's file is gone, has changed or is not imported.
+    For a user's own operator, the dict has `operators_sha256` and either `operators_file`, which is then imported, or
+    no file, as in a model's configuration, where the process must have imported it. Other keys are ignored. ValueError:
+    no operator has that name, or the user's file is gone, has changed or is not imported.
     """
     settings = {"operator": variant} if isinstance(variant, str) else variant
     name, operators = settings["operator"], OPERATORS

@@ -1,7 +1,4 @@
-"""Attention over parameters: what stands in place of the feed-forward network in OverParameters (operators.py).
-
-It is from "the draft": a draft section of Attention Is All You Need, whose keys and values are parameters.
-"""
+"""Attention over parameters, from "the draft": a draft section of Attention Is All You Need. See operators.py."""
 
 import torch
 from torch import Tensor, nn
@@ -19,13 +16,10 @@ class AttentionOverParameters(nn.Module):
     both 8 heads of 1,536 pairs and 16 heads of 512 pairs have the 2,097,152 weights of a network of width 2,048. Open
     in the draft, and here as in tensor2tensor's parameter_attention: K and V are initialised at N(0, 1 / h) and have no
     biases, the projections have, and dropout drops a value for all positions at once. (tensor2tensor multiplies keys by
-    the root of the number of heads, which is sqrt(h / d) unless the heads together are wider than the model; the
-    draft's text decides here.)
+    the root of the number of heads, sqrt(h / d) unless these are wider than the model; the draft decides here.)
 
     Args:
-        hidden: width h of the model.
-        heads: number of heads over parameters.
-        d: width of a head.
+        hidden, heads, d: width h of the model, number of heads over parameters, and width of a head.
         pairs: number p of pairs of a key and a value per head.
         dropout: rate at which values are dropped, in training alone, in [0, 1).
     """

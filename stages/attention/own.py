@@ -1,7 +1,6 @@
 """A user's own operators: classes in one Python file, which params.yaml names as `operators_file`.
 
-A model's configuration has only the SHA-256 of that file and not its path, so that no model folder from elsewhere can
-name code for this process to run.
+A model's configuration has its SHA-256 and not its path, so that no model folder can name code for this process to run.
 """
 
 import hashlib
@@ -15,10 +14,7 @@ _imported: dict[str, dict[str, type[SelfAttention]]] = {}  # by the SHA-256 of a
 
 
 def imported(sha256: str, name: str) -> dict[str, type[SelfAttention]]:
-    """Returns, by name, the operators of a file that this process has imported. ValueError where it has not.
-
-    sha256: of the file, as a model's configuration has it. name: name of the model's operator, for the error.
-    """
+    """Returns, by name, the operators of the imported file of this SHA-256; ValueError, with `name`, for any other."""
     if sha256 not in _imported:
         raise ValueError(
             f"the operator `{name}` is a user's own, and a configuration cannot name its code: only a run does, by "
@@ -33,15 +29,10 @@ def imported(sha256: str, name: str) -> dict[str, type[SelfAttention]]:
 def own_operators(path: str, sha256: str) -> dict[str, type[SelfAttention]]:
     """Imports a file, once per process, and returns its operators by name.
 
-    Args:
-        path: the file; a relative path starts at the folder of params.yaml, in which every stage runs.
-        sha256: that the file must have, hexadecimal, from the settings or the configuration of a trained model.
-
-    Returns:
-        The classes derived from SelfAttention that the file itself defines, and that have a `name` of their own.
-
-    Raises:
-        ValueError: there is no such file, its content is another, or it cannot be imported.
+    These are the classes derived from SelfAttention that the file itself defines, and that have a `name` of their own.
+    path: a relative one starts at the folder of params.yaml, in which every stage runs. sha256: that the file must
+    have, hexadecimal, from the settings or a trained model's configuration. ValueError: there is no such file, its
+    content is another, or it cannot be imported.
     """
     file = Path(path)
     if not file.is_file():

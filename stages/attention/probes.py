@@ -17,10 +17,7 @@ def operators_of(model: nn.Module) -> list[SelfAttention]:
 
 @contextmanager
 def inputs_of(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
-    """Records the input of each module while the body of the `with` statement runs their model once.
-
-    Yields a list that is filled, in the order in which the modules are called, with hidden states [batch, n, h].
-    """
+    """Yields a list, to which each module's input [batch, n, h] is added when the body of the `with` calls it."""
     inputs: list[Tensor] = []
     hooks = [module.register_forward_pre_hook(lambda _module, args: inputs.append(args[0])) for module in modules]
     try:
@@ -33,9 +30,8 @@ def inputs_of(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
 def of_weights(A: Tensor) -> dict[str, float]:
     """Measures softmax(A) over keys of scores A [..., n, n], n > 1, without padding, as means over all else.
 
-    Returns:
-        attention_entropy: entropy of a token's weights over keys, divided by log n, that of uniform weights; in [0, 1].
-        self_weight: the weight of a token on itself, in [0, 1].
+    attention_entropy: entropy of a token's weights over keys, divided by log n, that of uniform weights; in [0, 1].
+    self_weight: the weight of a token on itself, in [0, 1].
     """
     weights = torch.softmax(A.float(), dim=-1)
     entropy = -(weights * weights.clamp_min(1e-30).log()).sum(-1).mean().item()  # a weight of 0 adds 0, not NaN

@@ -41,8 +41,7 @@ def attend(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None, dropout: float)
     a boolean mask lets see no key: the kernel of a CPU gives zeros, the other the mean of all values.
 
     Args:
-        Q: [batch, heads, n, d].
-        K, V: [batch, heads, m, d].
+        Q, K, V: Q is [batch, heads, n, d], K and V are [batch, heads, m, d].
         mask, dropout: as in `weigh`.
     """
     if Q.device.type != "cpu" or (Q.dtype == torch.float32 and dropout == 0.0):
@@ -55,8 +54,7 @@ def weigh(scores: Tensor, V: Tensor, mask: Tensor | None, dropout: float) -> Ten
     """Computes softmax(scores) V, [batch, heads, n, d], with the softmax over keys.
 
     Args:
-        scores: [batch or 1, heads, n, m].
-        V: [batch, heads, m, d].
+        scores, V: [batch or 1, heads, n, m], and [batch, heads, m, d].
         mask: broadcasts to [batch, heads, n, m]; boolean (True = seen), or numbers to add. None: everything is seen.
         dropout: rate on the weights, in [0, 1).
     """
@@ -100,8 +98,7 @@ def checked_mask(
     Args:
         hidden, heads: width h of the operator, and its number of heads.
         X: hidden states that give the queries; expected [batch, n, h].
-        mask: boolean (True = seen) or numbers to add; expected [batch, heads, n, m], or 1 in place of any of them.
-            None: everything is seen.
+        mask: expected boolean (True = seen) or numbers to add, [batch, heads, n, m] or 1 for any of them, or None.
         memory: hidden states that give keys and values; expected [batch, m, h]. None: X itself.
         causal: whether a token sees only itself and what precedes it.
 
@@ -109,8 +106,7 @@ def checked_mask(
         The mask to apply; None where everything is seen.
 
     Raises:
-        ValueError: a shape or a type is not as expected, or `causal` is given with a memory, whose tokens have no order
-            in common with those of X.
+        ValueError: a shape or type is not as expected, or `causal` comes with a memory, which has an order of its own.
     """
     for name, T in {"hidden states": X, "memory": X if memory is None else memory}.items():
         if T.dim() != 3 or T.shape[-1] != hidden or len(T) != len(X):

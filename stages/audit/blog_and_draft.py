@@ -51,8 +51,7 @@ def draft() -> Iterator[Finding]:
     short, long = (float(cells.value(row, "training_time")) for row in ("base", "aop1"))
     low, high = (long - 0.5) / (short + 0.5) - 1, (long + 0.5) / (short - 0.5) - 1  # printed in whole hours
     yield whether("AOP.TIME", low <= 0.30 <= high, short=short, long=long, low=100 * low, high=100 * high)
-    # the text calls the first variant slightly worse than the base model, the second slightly better
-    (worse_ppl, worse_bleu), (better_ppl, better_bleu) = moves = [
+    (worse_ppl, worse_bleu), (better_ppl, better_bleu) = moves = [  # the text says slightly worse, slightly better
         [cells.value(row, metric) - cells.value("base", metric) for metric in ("ppl_dev", "bleu_dev")]
         for row in ("aop1", "aop2")
     ]

@@ -10,8 +10,8 @@ SIZES = {"small": (4, 512, 2048, 8), "base": (12, 768, 3072, 12)}  # layers, wid
 class Count:
     """Exact numbers of parameters. projections: of Q, K and V in one layer, with the matrices S or the diagonals.
 
-    layer: one whole layer. encoder: the embeddings and all layers. masked_lm: the encoder and the masked-LM head, whose
-    decoder is tied to the word embedding and has a bias. classifier: encoder, pooler and a classifier of two labels.
+    layer: one whole layer. encoder: the embeddings and all layers. masked_lm: the encoder and the masked-LM head: a
+    linear map, a norm, the bias of a decoder tied to the word embedding. classifier: encoder, pooler and two labels.
     """
 
     projections: int
@@ -30,15 +30,13 @@ def bert(operator: str, size: str, bias: bool = True) -> Count:
         bias: whether the only projection of shared has a bias; those of the other operators always have.
     """
     layers, h, inner, heads = SIZES[size]
-    linear = h * h + h  # with bias; a layer norm has 2 h parameters
+    linear = h * h + h  # with bias, as the output projection of attention; a layer norm has 2 h parameters
     projections = {
         "original": 3 * linear,
         "symmetric": 2 * linear,
         "pairwise": 2 * linear + heads * (h // heads) ** 2,
         "shared": h * h + bias * h + 3 * h,
     }[operator]
-    # after attention its output projection and norm, then the feed-forward network and its norm
-    layer = projections + linear + 2 * h + (h * inner + inner) + (inner * h + h) + 2 * h
+    layer = projections + linear + 2 * h + (h * inner + inner) + (inner * h + h) + 2 * h  # with two norms
     encoder = (VOCABULARY + POSITIONS + TYPES) * h + 2 * h + layers * layer
-    # the masked-LM head: a linear map, a norm, the decoder's bias; the classifier: the pooler and two labels
     return Count(projections, layer, encoder, encoder + linear + 2 * h + VOCABULARY, encoder + linear + 2 * h + 2)

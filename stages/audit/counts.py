@@ -23,15 +23,14 @@ def parameters() -> Iterator[Finding]:
     for bias in (True, False):
         model = bert("shared", "base", bias)
         pooler, masked = H * H + H, model.masked_lm - model.encoder
-        # 2 H + 2: a linear map to two outputs, as for the next sentence, or for the first and last word of an answer
         heads = {
             "encoder": 0,
             "pooler": pooler,
             "masked language model": masked,
             "masked language model without decoder bias": masked - VOCABULARY,
             "masked language model with a decoder of its own": masked + VOCABULARY * H,
-            "both pre-training objectives": masked + pooler + 2 * H + 2,
-            "question answering": 2 * H + 2,
+            "both pre-training objectives": masked + pooler + 2 * H + 2,  # a linear map to two: next sentence or not
+            "question answering": 2 * H + 2,  # a linear map to two: first and last word of an answer
         } | {f"classifier of {labels} label(s)": pooler + labels * (H + 1) for labels in range(1, 11)}
         kind = f"shared projection {'with' if bias else 'without'} bias"
         counts |= {f"{name}, {kind}": model.encoder + n for name, n in heads.items()}
@@ -45,8 +44,7 @@ def parameters() -> Iterator[Finding]:
 
 def projections() -> Iterator[Finding]:
     """Checks the shares that are said to be saved, in per cent, mostly of the projections of an attention block."""
-    # without biases: of three matrices Q, K and V, shared keeps one, and three diagonals
-    plain = 100 * (1 - Fraction(H * H + 3 * H, 3 * H * H))
+    plain = 100 * (1 - Fraction(H * H + 3 * H, 3 * H * H))  # no biases: one matrix, three diagonals for Q, K and V
     original, shared, output = bert("original", "base"), bert("shared", "base"), H * H + H
     yield compare("K.BLOCK", "66.53", plain)
     yield compare("K.BLOCK.bias", "66.53", 100 * (1 - Fraction(shared.projections, original.projections)))
@@ -61,7 +59,6 @@ def projections() -> Iterator[Finding]:
         ("shared", plain / 100, "66.67"),
     ):
         yield compare("K25.T7.{operator}", text, 100 * saved, operator=operator)
-    # pairwise keeps 2 H^2 + heads (H / heads)^2
-    shares = {heads: 100 * (1 - (2 + 1 / heads) / 3) for heads in (8, 12, 1024)}
+    shares = {heads: 100 * (1 - (2 + 1 / heads) / 3) for heads in (8, 12, 1024)}  # 2 H^2 + H^2 / heads are kept
     shown = ", ".join(f"{heads} heads {share:.2f} %" for heads, share in shares.items())
     yield whether("K25.T7.pairwise", max(shares.values()) >= 35, shares=shown)

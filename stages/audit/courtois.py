@@ -43,8 +43,7 @@ def shares() -> Iterator[Finding]:
             yield note("C.THIRD.{size}.{operator}", size=size, operator=operator, shares=saved)
     layer = 100 * (1 - bert("symmetric", "base").layer / bert("original", "base").layer)
     yield whether("C.THIRD.text", judge("33", Fraction(layer)) == HOLDS, layer=layer)
-    # share of the weights of Q, K and V that pairwise keeps with n heads: 2 h^2 + n (h / n)^2 of 3 h^2
-    limit = [(2 + Fraction(1, n)) / 3 for n in (1, 8, 12, 64, 1024)]
+    limit = [(2 + Fraction(1, n)) / 3 for n in (1, 8, 12, 64, 1024)]  # of Q, K and V, kept by pairwise with n heads
     falls = all(a > b > Fraction(2, 3) for a, b in pairwise(limit))
     yield whether("C.LIMIT", falls, shares=", ".join(f"{float(x):.4f}" for x in limit))
     model = 100 * (1 - Fraction(bert("pairwise", "base").masked_lm, bert("original", "base").masked_lm))
@@ -101,5 +100,4 @@ def training() -> Iterator[Finding]:
     yield note("C.STEPS.plateau", pairwise=slow / fast[0], symmetric=slow / fast[1])
     slow, fast = (text.value(f"base.{o}", "steps_to_95pct") for o in ("original", "pairwise"))
     yield note("C.STEPS.glue", ratio=slow / fast)
-    # 79 is the final score that the text states
-    yield compare("C.95", text["base.all", "glue_95pct_threshold"], Fraction(95 * 79, 100))
+    yield compare("C.95", text["base.all", "glue_95pct_threshold"], Fraction(95 * 79, 100))  # 79: the stated score

@@ -1,8 +1,4 @@
-"""The checks that checks.yaml describes: readings, counts, averages, and GRIM: can whole numbers give a printed mean?
-
-An entry has the identifier (`check`) and the words (`statement`) of its checks, where the printed number stands
-(`table`, `row` or `rows`, `column`), and in `each` the values, by field, for which it is repeated.
-"""
+"""The checks that checks.yaml describes: readings, counts, averages, GRIM (can whole numbers give a printed mean?)."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -79,16 +75,13 @@ def mean(cells: dict[str, Fraction], definition: str) -> Fraction:
 
 
 def _average(entry: dict) -> Finding:
-    """Checks a printed average by the definitions that its entry names (`by`); of several, the most favourable counts.
-
-    With one definition, the average by another, `beside`, may be shown without being judged.
-    """
+    """Checks a printed average by the definitions that its entry names (`by`), the most favourable one if several."""
     table = numbers(entry["table"])
     cells = {column: Fraction(text) for (row, column), text in table.items() if row == entry["row"]}
     text = table[entry["row"], entry["column"]]
     means = {name: mean(cells, name) for name in entry["by"]}
     if len(means) == 1:
-        beside = entry.get("beside")
+        beside = entry.get("beside")  # another definition, whose average is shown and not judged
         more = f"; of {beside} {float(mean(cells, beside)):.3f}" if beside else ""
         return _compared(entry, text, *means.values(), more)
     verdicts = {name: judge(text, exact) for name, exact in means.items()}

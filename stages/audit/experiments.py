@@ -1,7 +1,4 @@
-"""The further experiments of Kowsher et al., checked: questions, noise, transfer, time, data sets.
-
-K24 is the arXiv edition of 2024, K25 that of NAACL 2025, K both, whose numbers are then equal.
-"""
+"""Kowsher et al. (K24: arXiv 2024; K25: NAACL 2025; K: both) on questions, noise, transfer, time and data, checked."""
 
 import math
 from collections.abc import Iterator
@@ -28,10 +25,7 @@ def findings() -> list[Finding]:
 
 
 def answers() -> Iterator[Finding]:
-    """Checks if averages of Table 2 (SQuAD) rank shared and standard as its cells do, and the gains stated in the text.
-
-    Metrics are in per cent. A gain that the text states for no cell gives a note.
-    """
+    """Checks if averages of Table 2 (SQuAD, %) rank shared and standard as its cells do, and the gains in the text."""
     for edition in EDITIONS:
         cells, text = table(edition, "table2_squad"), table(edition, "text_and_figure_numbers")
         for kind, metric in product(("single", "triviaqa"), ("em", "f1")):  # SQuAD alone, or after TriviaQA
@@ -47,7 +41,7 @@ def answers() -> Iterator[Finding]:
             key = f"{name}_trivia" if kind == "triviaqa" else name, column
             gain = cells.value(f"base.shared.{kind}", f"{name}_{metric}")
             gain -= cells.value(f"base.original.{kind}", f"{name}_{metric}")
-            verdict, mentioned, claimed = NOTE, " (not mentioned there)", ""
+            verdict, mentioned, claimed = NOTE, " (not mentioned there)", ""  # where the text states no gain
             if key in text:
                 verdict, mentioned = judge(text[key], sign * gain), ""
                 claimed = f"claimed {float(sign * text.value(*key)):+.2f}, cells "
@@ -64,7 +58,6 @@ def noise() -> Iterator[Finding]:
         lost = {operator: values[0] - values[-1] for operator, values in curve.items()}
         rises = sum(b > a for values in curve.values() for a, b in pairwise(values))
         yield note("{edition}.NOISE.{task}", edition=edition, task=task, rises=rises, **lost)
-        # levels, but for 0, at which shared is not above original
         behind = [level for level, a, b in zip(LEVELS, *curve.values(), strict=True) if level and b <= a]
         levels = f"behind at {', '.join(map(str, behind))} %" if behind else "8 of 8 levels"
         yield note("{edition}.NOISE.win.{task}", edition=edition, task=task, levels=levels)
@@ -96,8 +89,7 @@ def transfer() -> Iterator[Finding]:
         for row, column, operator in product(DOMAINS, DOMAINS, ARMS)
     }
     gain = {(r, c): value[r, c, "shared"] - value[r, c, "original"] for r, c in product(DOMAINS, DOMAINS) if r != c}
-    better = sum(move > 0 for move in gain.values())
-    # a sign test of the 4 x 3 cells off the diagonal
+    better = sum(move > 0 for move in gain.values())  # of the 4 x 3 cells off the diagonal, for a sign test
     moves = {"mean": mean(gain.values()), "median": median(gain.values()), "p": stats.binomtest(better, 12).pvalue}
     yield note("K.CROSS.mean", better=better, **moves)
     shown = ", ".join(f"{row}/{column} {float(move):+.2f}" for (row, column), move in gain.items())
@@ -147,12 +139,9 @@ def times() -> Iterator[Finding]:
 
 
 def _limit(saved: dict[str, int]) -> Finding:
-    """Notes the per cent of a layer's multiplications per token that shared saves by dropping two projections.
-
-    saved: the printed saving of time by task, per cent; the note lists the tasks at which it is larger.
-    """
+    """Notes the per cent of a layer's multiplications that shared saves, and at which tasks `saved` (time) is more."""
     h, inner, length = 768, 3072, 128  # BERT-base; the length, which is not stated, is the usual limit on GLUE
-    # Q, K, V and output; scores and means of values; feed-forward network
+    # per token: Q, K and V (two are dropped), output; scores and means of values; feed-forward network
     most = 100 * 2 * h * h / (4 * h * h + 2 * h * length + 2 * h * inner)
     over = [task for task, share in saved.items() if share > most]
     return note("K.TIME.limit", most=most, length=length, tasks=", ".join(over))

@@ -1,9 +1,7 @@
 """What a check of the audit finds, and the ways to find it: by digits, a statement as a whole, a note, GRIM.
 
-The words of a check stand in statements.yaml, by its identifier: the statement that is checked, and the sentence that
-its numbers are put into. These two texts and the identifier are filled, by str.format, with the values of a check.
-Checks that checks.yaml describes have their words there.
-
+The words of a check stand in checks.yaml, if that describes it, or in statements.yaml by its identifier: what is
+checked, and a sentence for its numbers. These texts and the identifier are filled, by str.format, with its values.
 `judge` (stages.evidence.arithmetic) gives HOLDS where an exact number rounds to the printed digits, TRUNCATED where
 they result only if its further digits are cut off, else FAILS; a word such as `about` before the number widens this.
 """

@@ -52,11 +52,9 @@ def averages() -> Iterator[Finding]:
 def gains() -> Iterator[Finding]:
     """Checks the gains of shared that the text claims, in both editions.
 
-    Three are gains of the mean over another operator: each holds where the cells give it by one of the definitions of
-    `means`. Three, in section 2.6, are gains on one task: each holds where the cells give it in points or in per cent
-    of the other operator's score. Then follow notes on the best cells, the best mean, and how far shared leads.
+    Each holds where the cells give it: three gains of the mean over another operator by a definition of `means`, three
+    on one task (section 2.6) in points or in per cent of the other operator's score. The notes of `_best` follow.
     """
-    # the other operator, and its name in data/published
     for edition, (other, name) in product(EDITIONS, (("original", "standard"), ("symmetric",) * 2, ("pairwise",) * 2)):
         text = table(edition, "text_and_figure_numbers")["glue", f"gain_vs_{name}"]
         shared, reference = means(edition, "shared"), means(edition, other)
@@ -81,10 +79,7 @@ def gains() -> Iterator[Finding]:
 
 
 def swapped() -> Iterator[Finding]:
-    """Checks whether each gain in section 2.6 of the NAACL edition stands beside its own task.
-
-    A gain is misplaced where the cells of its task do not give it to the digit, and those of another column do.
-    """
+    """Checks the gains in section 2.6 of K25: one is misplaced if another column gives it and its own does not."""
     cells, misplaced = table("K25", "table1_glue"), []
     for task, (other, name, _) in TASK_GAINS.items():
         text = table("K25", "text_and_figure_numbers")[f"glue.{task}", f"gain_vs_{name}"]
@@ -117,11 +112,10 @@ def _best(edition: str) -> Iterator[Finding]:
 def origins() -> Iterator[Finding]:
     """Notes which baseline cells equal those of Courtois et al., and checks that no cell of the row `standard` does."""
     source = numbers(TABLE3)
-    for edition in EDITIONS:
+    for edition in EDITIONS:  # in 27 cells: three operators in nine columns
         cells = table(edition, "table1_glue")
         pairs = {(o, c): (source[f"base.{o}", c], cells[f"base.{o}", c]) for o in COURTOIS for c in COLUMNS}
         changed = [f"{o} {c} {a} to {b}" for (o, c), (a, b) in pairs.items() if a != b]
-        # 27 cells: three operators in nine columns
         yield note("{edition}.SOURCE", edition=edition, equal=27 - len(changed), changed="; ".join(changed))
     same = sum(source["base.original", c] == table("K25", "table1_glue")["base.original", c] for c in COLUMNS)
     yield whether("K.SOURCE.standard", not same, same=same)  # by section 2.4, this row is that of Devlin et al.
@@ -171,10 +165,9 @@ def stale() -> Iterator[Finding]:
 
 
 def under_noise() -> Iterator[Finding]:
-    """Notes how many noisy SST-2 cells of Table 5 can be an accuracy on its 872 examples, of one run or of five."""
+    """Notes by GRIM how many noisy SST-2 cells of Table 5 one run, or the mean of five, on 872 examples can give."""
     for edition in EDITIONS:
         cells = table(edition, "table5_noise")
         texts = [cells[f"noise_{level}", f"sst2.{o}"] for level in range(5, 45, 5) for o in ("original", "shared")]
-        # GRIM: whether a whole number of right answers rounds to what is printed
         single, five = (sum(possible(text, 872, runs) == HOLDS for text in texts) for runs in (1, 5))
         yield note("{edition}.GRIM.noise.sst2", edition=edition, single=single, five=five)

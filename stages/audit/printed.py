@@ -7,8 +7,7 @@ from stages.evidence import published
 
 COURTOIS = ("original", "symmetric", "pairwise")  # operators, in the order of their tables
 KOWSHER = (*COURTOIS, "shared")
-# Prefixes of the names of tables (`kowsher2024_arxiv`), by those of checks: K24 for arXiv, K25 for NAACL.
-EDITIONS = dict(zip(("K24", "K25"), published.EDITIONS, strict=True))
+EDITIONS = dict(zip(("K24", "K25"), published.EDITIONS, strict=True))  # prefixes of tables: arXiv 2024, NAACL 2025
 TABLE3 = "courtois2024_table3_glue"
 TEXT = "courtois2024_text_and_figure_numbers"
 
@@ -23,10 +22,9 @@ class Numbers(dict[tuple[str, str], str]):
 
 @cache
 def numbers(name: str, part: str = "value") -> Numbers:
-    """Reads the cells of a table in which one column of the file is not empty.
+    """Reads a column of data/published/NAME.csv by cell of the printed table, without cells for which it is empty.
 
-    name: of its file in data/published, without `.csv`. part: this column: `value`, `std` (the number in brackets),
-    `bold` (`yes` or `no`) or `printed` (all characters).
+    part: the column, `value`, `std` (the number in brackets), `bold` (`yes` or `no`) or `printed` (all characters).
     """
     frame = published.texts(name)
     frame = frame[frame[part] != ""]

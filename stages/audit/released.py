@@ -1,8 +1,7 @@
 """The raw results that Courtois et al. released, against what they print: Table 3, Figures 2 and 3, the text.
 
-Input: measurements of data/released/, one number a row (`value`, scores as fractions): stage, metric, size, operator,
-evaluated_on (a column of Table 3), condition (such as `step=250`) and the seeds. There is one pre-training run for each
-size and operator, with five fine-tuning seeds.
+Input: measurements of data/released/ (see evidence/derived.py): one pre-training run for each size and operator,
+with five fine-tuning seeds. Scores are fractions, `evaluated_on` is a column of Table 3.
 """
 
 from collections.abc import Iterator
@@ -42,8 +41,7 @@ def _gives(text: str, value: float) -> bool:
 def scores(raw: pd.DataFrame) -> Iterator[Finding]:
     """Checks whether the released fine-tuning runs give Table 3, and which metric is that of QQP.
 
-    Notes follow, by size: tests of pairwise against original, how much of the gain each of the nine columns
-    contributes, and the standard deviation of RTE.
+    Notes follow, by size: tests of pairwise against original, what each column adds to the gain, the deviation of RTE.
     """
     table, spread = numbers(TABLE3), numbers(TABLE3, "std")
     rows = [f"{size}.{operator}" for size in SIZES for operator in COURTOIS]
@@ -59,8 +57,7 @@ def scores(raw: pd.DataFrame) -> Iterator[Finding]:
     yield whether("C.REL.QQP", all(_gives(table[row, "qqp"], accuracy[row]) for row in rows), accuracies=shown)
     for size in SIZES:
         one, other = (values[f"{size}.{operator}", GLUE_SCORE].to_numpy() for operator in ("pairwise", "original"))
-        # 0.95 is the level of intervals, which are not used
-        apart, by_seed = (test(one, other, 0.95) for test in (estimate.welch, estimate.paired))
+        apart, by_seed = (test(one, other, 0.95) for test in (estimate.welch, estimate.paired))  # no interval used
         yield note("C.REL.TTEST.{size}", size=size, difference=apart.value, welch=apart.p, paired=by_seed.p)
         gains = {c: values[f"{size}.pairwise", c].mean() - values[f"{size}.original", c].mean() for c in COLUMNS}
         shown = ", ".join(f"{column} {gain / 9:+.3f}" for column, gain in gains.items())
@@ -70,14 +67,11 @@ def scores(raw: pd.DataFrame) -> Iterator[Finding]:
 
 
 def copied(raw: pd.DataFrame) -> Iterator[Finding]:
-    """Checks whether cells of Table 3 that Kowsher et al. copied, and call accuracy, are released accuracies.
-
-    Of MRPC and QQP, which GLUE scores by accuracy and F1. A cell counts as copied where both tables print the same.
-    """
+    """Checks whether cells of Table 3 that Kowsher et al. copied, and call accuracy, are released accuracies."""
     table, cells = numbers(TABLE3), numbers("kowsher2024_arxiv_table1_glue")
-    for task in ("mrpc", "qqp"):
+    for task in ("mrpc", "qqp"):  # which GLUE scores by accuracy and F1
         rows = [f"base.{operator}" for operator in COURTOIS]
-        texts = {row: cells[row, task] for row in rows if table[row, task] == cells[row, task]}
+        texts = {row: cells[row, task] for row in rows if table[row, task] == cells[row, task]}  # copied, by digits
         accuracy = {row: _values(raw, row, task, "raw_accuracy").mean() for row in texts}
         shown = "; ".join(f"{row} {text}, accuracy alone {accuracy[row]:.2f}" for row, text in texts.items())
         holds = all(_gives(text, accuracy[row]) for row, text in texts.items())
@@ -122,8 +116,7 @@ def _checkpoints(raw: pd.DataFrame) -> Iterator[Finding]:
     table = 100 * scores_by_step(raw).pivot(index="step", columns="operator", values="value").sort_index()
     for operator in ("pairwise", "original"):
         text = numbers(TEXT)[f"base.{operator}", "steps_to_95pct"]
-        step = _measured(raw, "steps_to_95_percent", "base", operator)
-        # the checkpoints between which the step was interpolated
+        step = _measured(raw, "steps_to_95_percent", "base", operator)  # interpolated between two checkpoints
         around = {"after": table.index[table.index < step].max(), "before": table.index[table.index >= step].min()}
         verdict = judge(text, Fraction(step))
         yield finding("C.REL.95.{operator}", verdict, operator=operator, step=step, printed=int(text), **around)
@@ -131,7 +124,6 @@ def _checkpoints(raw: pd.DataFrame) -> Iterator[Finding]:
     yield whether("C.REL.CONSISTENT", behind.empty, steps=", ".join(f"{step:,}" for step in behind.index))
     drops = {operator: 100 * _measured(raw, "summed_drops", "base", operator) for operator in COURTOIS}
     yield whether("C.REL.SMOOTH", drops["pairwise"] < drops["original"], **drops)
-    for operator in COURTOIS:
-        # the last checkpoint is the model of the main study, whose seed 1 is that of the checkpoints
+    for operator in COURTOIS:  # the last checkpoint is the model of the main study, whose seed 1 all checkpoints have
         once, again = table[operator].iloc[-1], _values(raw, f"base.{operator}", GLUE_SCORE).loc[1]
         yield note("C.REL.SEEDNOISE.{operator}", operator=operator, once=once, again=again)

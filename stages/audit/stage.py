@@ -26,14 +26,9 @@ COLUMNS = ["check", "source", "statement", "verdict", "arithmetic", "by", "fact"
 def checks(raw: pd.DataFrame) -> pd.DataFrame:
     """Makes all checks, one row per check, in the order of SOURCES and, within a source, of the modules.
 
-    raw: what `measurements.measurements` returns for the results that Courtois et al. released.
-
-    Returns:
-        COLUMNS, all of them text. check, statement, verdict, arithmetic, by: as in `Finding`. source: a value of
-        SOURCES. fact: the identifier of a check; checks that stand or fall for one reason have the same.
-
-    Raises:
-        ValueError: two checks have one identifier, or checks.yaml names in `facts` a check that does not exist.
+    raw: measurements of the results that Courtois et al. released. Returns COLUMNS, all of them text: the fields of
+    `Finding`; source, a value of SOURCES; fact, the identifier of a check, equal where checks stand or fall for one
+    reason. ValueError where two checks have one identifier, or checks.yaml names in `facts` one that does not exist.
     """
     parts = (described, courtois, counts, kowsher, experiments, blog_and_draft)
     findings = [finding for part in parts for finding in part.findings()] + of_released.findings(raw)

@@ -12,15 +12,12 @@ from stages.baselines.words import pairs, words
 from stages.benchmarks.glue import TASKS
 from stages.benchmarks.metrics import scores
 
-# Training examples that a value needs for an answer of its own, as fewer agree by chance; others get that of them all.
-SEEN = 5
-# A word, and the question word that asks for the same.
-ASKED = {word: word for word in ("who", "where", "when", "why", "how")} | {
+SEEN = 5  # training examples that a value needs for its own answer, as fewer agree by chance; others get that of all
+ASKED = {word: word for word in ("who", "where", "when", "why", "how")} | {  # the question word that asks for each
     "way": "how", "reason": "why", "time": "when", "place": "where",
 }  # fmt: skip
 NEGATIONS = {"not", "no", "never", "t"}  # t: of "don't"
-# Takes the lower-case words and marks of both texts; the second list is empty where there is one text.
-Property = Callable[[list[str], list[str]], Hashable]
+Property = Callable[[list[str], list[str]], Hashable]  # of lower-case words and marks of both texts; [] for no second
 
 
 def _asked(text: list[str]) -> str:
@@ -54,8 +51,7 @@ PROPERTIES: dict[str, Property] = {
 def predictions(task: str, train: pd.DataFrame, examples: pd.DataFrame) -> np.ndarray:
     """Fits every rule to training examples and predicts others by the one with the best score on the training examples.
 
-    The score is the mean of the task's metrics; of equal rules, the first one in PROPERTIES counts. Of equally frequent
-    classes, the lowest is the answer.
+    The score is the mean of the metrics; of equal rules the first counts, of equally frequent classes the lowest.
 
     Args:
         task: the name of a task of GLUE.

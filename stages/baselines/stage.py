@@ -35,14 +35,12 @@ def main(settings: Settings) -> dict:
 def classification(task: str) -> Iterator[Observation]:
     """Yields the scores of all baselines on all validation splits of a GLUE task, for which each is fitted once."""
     train = pd.read_parquet(TASK_FOLDER / task / "train.parquet")
-    # by the papers' name for the split's column
-    splits = {name: pd.read_parquet(table) for name, table in validation_tables(task).items()}
+    splits = {name: pd.read_parquet(table) for name, table in validation_tables(task).items()}  # by the papers' column
     examples, regression = pd.concat(splits.values(), ignore_index=True), not TASKS[task].labels
     predicted = {"best_rule": rules.predictions(task, train, examples)}
     predicted |= {name: words.predictions(train, examples, regression, name) for name in words.FEATURES}
     start = 0
-    for evaluated_on, split in splits.items():
-        # predictions are those of all splits, one after the other
+    for evaluated_on, split in splits.items():  # predictions are those of all splits, one after the other
         truth, place = split["label"].to_numpy(), slice(start, start := start + len(split))
         scored = {"most_frequent": constant_scores(task, train["label"].to_numpy(), truth)}
         scored |= {name: scores(task, answered[place], truth) for name, answered in predicted.items()}
@@ -58,8 +56,7 @@ def constant_scores(task: str, train: np.ndarray, truth: np.ndarray) -> dict[str
 
     Args:
         task: the name of a task of GLUE.
-        train: [examples], labels of its training examples, which decide the answer.
-        truth: [examples], labels of the examples that are scored, in the same form.
+        train, truth: [examples], labels of its training examples, which decide the answer, and of those scored.
 
     Returns:
         The value of every metric of the task, by name, as a fraction.

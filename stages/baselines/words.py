@@ -59,8 +59,7 @@ def either(texts: Texts) -> list[str]:
 def overlap(texts: Texts) -> Iterator[str]:
     """Yields which words the first text has and, of a pair, which the second, which both and which only one has.
 
-    Each is a text, such as "shared cat". "number of shared words" and "number of differing words" come once for each
-    such word, to be counted.
+    Each is a text, such as "shared cat"; "number of shared words" and "... differing ..." come once for each of them.
     """
     first, second = set(words(texts[0])), set(words(texts[1]))
     yield from (f"first {word}" for word in first)

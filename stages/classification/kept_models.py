@@ -14,8 +14,7 @@ class EvaluationRun(ModelRun):
     """An evaluation of one fine-tuned model.
 
     folder: where the model is kept. task: the one it was fine-tuned on. evaluated_on: the GLUE tasks whose validation
-    splits it predicts. maximum_length (in tokens), precision (float32 or bfloat16): those of its fine-tuning. The other
-    fields are those of ModelRun (runs.py): pretraining_seed, seed (of fine-tuning) and columns.
+    splits it predicts. maximum_length (in tokens), precision (float32 or bfloat16), seed: those of its fine-tuning.
     """
 
     folder: str
@@ -40,8 +39,7 @@ def kept(settings: Settings, model: tuple[str, str, str], task: str, pretraining
     as well, may train by protocols and from fine-tuning seeds that stage finetuning does not use.
 
     Args:
-        settings: all of params.yaml.
-        model: protocol, operator and size.
+        settings, model: all of params.yaml; protocol, operator and size of the model.
         task: the GLUE task that the model is fine-tuned on.
         pretraining_seed, seed: the seeds of its pre-training and of its fine-tuning.
     """
@@ -61,9 +59,7 @@ def planned(
     """Plans one evaluation of every kept model, at the maximum length and in the precision of its protocol.
 
     Args:
-        kind: the class of the runs.
-        settings: all of params.yaml.
-        stage: the name of the stage that evaluates.
+        kind, settings, stage: the class of the runs; all of params.yaml; the name of the stage that evaluates.
         models: protocol, operator and size of each; every task and pair of seeds has a model of its own.
         tasks: the tasks on which the models were fine-tuned.
         further: further fields of every run. Without `evaluated_on` among them, a model is evaluated on its own task.
@@ -87,8 +83,7 @@ def planned(
 
 def load(folder: str):
     """Loads a kept model, an OperatorBertForSequenceClassification, in evaluation mode on this process's device."""
-    # imported here because they load torch, which planning does without
-    from stages.attention.bert import OperatorBertForSequenceClassification
+    from stages.attention.bert import OperatorBertForSequenceClassification  # here, as planning does without torch
     from stages.classification.training import import_operator
     from stages.training.optimisation import device
 

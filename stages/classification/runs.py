@@ -65,10 +65,7 @@ class ModelRun(Run):
 
 
 class TunedRun(ModelRun):
-    """Any run that trains a pre-trained model further.
-
-    weights: the folder of that model. training: the recipe, which has been validated with the rest of params.yaml.
-    """
+    """Any run that trains the pre-trained model of folder `weights` further. training: the recipe, validated before."""
 
     weights: str
     training: SkipValidation[Finetuning]

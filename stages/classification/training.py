@@ -76,8 +76,7 @@ def train_and_predict(
     Args:
         run: names the task, the pre-trained weights, the recipe and the seed.
         tokenizer: the file of the tokenizer.
-        train: the table of examples to train on, as `encode` reads it.
-        validation: such tables of examples to predict, by name.
+        train, validation: the table of examples to train on, and those to predict, by name, as `encode` reads them.
         kept: the folder to save the fine-tuned model in, if it is to be saved.
 
     Returns:
@@ -158,10 +157,7 @@ def loaded(model: type[WithOperator], run: TunedRun, **others: Any) -> WithOpera
 
 
 def import_operator(weights: Path) -> None:
-    """Imports, from the `operators_file` of params.yaml, the operator of a model folder where it is a user's own.
-
-    ValueError where that file is not the one that the model was trained with.
-    """
+    """Imports a model folder's operator, if a user's own, from `operators_file`. ValueError if the file has changed."""
     sha256 = OperatorConfig.from_pretrained(weights).operators_sha256
     if sha256:
         own_operators(load_settings().operators_file, sha256)
@@ -171,8 +167,7 @@ def train_model(model: WithOperator, examples: Encoded, run: TunedRun) -> None:
     """Trains a classifier by cross-entropy or, where the model has a single output, a regression by squared error.
 
     Args:
-        model: is trained in place.
-        examples: the training examples.
+        model, examples: the model, which is trained in place, and the training examples.
         run: as in `train_epochs`; its weights are not loaded here.
     """
 

@@ -2,8 +2,7 @@
 
 A repository's own files (OSCAR's `en_meta/*.jsonl.zst`) are fetched one by one and read like local ones, so that
 metadata survive byte for byte; other datasets are streamed as rows. Gated datasets need a token (HF_TOKEN, or `hf auth
-login`). The hub's libraries are imported inside functions: they load slowly, and the other sources do without them.
-A `dataset` is an entry of corpus.hub in params.yaml: repository, configuration, revision, and files (patterns or None).
+login`). The hub's libraries load slowly, so functions import them. A `dataset` is an entry of corpus.hub (params.yaml).
 """
 
 from collections.abc import Iterator
@@ -31,8 +30,7 @@ def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
         patterns: glob patterns of paths in the repository.
 
     Raises:
-        ValueError: a pattern matches no file, one of unknown suffix (`sources.form`) or, in a folder, something that is
-            no file, such as a link that leads nowhere; or the hub cannot be reached.
+        ValueError: as in `sources.matching` or, of a folder, `sources.find_files`; or the hub cannot be reached.
     """
     if Path(repository).is_dir():
         files = sources.find_files(Path(repository), patterns, KEY)
@@ -53,9 +51,8 @@ def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
 def _fetched(repository: str, revision: str, name: str, above: Path | None = None) -> Iterator[Path]:
     """Yields the path of a temporary file that holds a file of a repository while the body of the `with` runs.
 
-    The first three arguments are as in `file_names`, with one name. above: the folder below which the temporary file
-    lies; None for the system's own. ValueError when the file cannot be fetched, or the body has raised one, whose
-    message then names the file as the repository does.
+    repository, revision: as in `file_names`. above: the folder for the temporary file; None for the system's own.
+    ValueError when it cannot be fetched, or the body raises one, which then names the file as the repository does.
     """
     with TemporaryDirectory(dir=above) as folder:
         target = Path(folder) / Path(name).name
@@ -75,8 +72,7 @@ def _fetched(repository: str, revision: str, name: str, above: Path | None = Non
 def write_shard(settings: dict, folder: Path) -> dict:
     """Job (plumbing/jobs.py): makes a shard of one file. settings: repository, revision and name, as in `_fetched`.
 
-    Leaves shard.jsonl.zst in `folder`, the job's own. Returns the number of its `documents`, and `origins`, a list of
-    (line of the shard, file, its line) as `sources.write_shard` does; file is REPOSITORY@COMMIT/NAME or FOLDER/NAME.
+    Leaves and returns what `sources.write_shard` does; `origins` name the file REPOSITORY@COMMIT/NAME, or FOLDER/NAME.
     """
     repository, revision = settings["repository"], settings["revision"]
     with _fetched(repository, revision, settings["name"], folder) as file:
@@ -88,8 +84,7 @@ def write_shard(settings: dict, folder: Path) -> dict:
 def stream(dataset: CorpusHub) -> Iterator[bytes]:
     """Yields the documents of a dataset as OSCAR records, each one line of JSON without its line feed.
 
-    They are those of its `files`, of which one at a time is on the disk, or, where this is None, its rows. ValueError
-    as in `file_names`, `_fetched`, `sources.file_records` and `_rows`.
+    They are those of its `files`, one at a time on the disk, or its rows. ValueError for what cannot be had or read.
     """
     if dataset.files is None:
         yield from _rows(dataset)
@@ -102,9 +97,8 @@ def stream(dataset: CorpusHub) -> Iterator[bytes]:
 def _rows(dataset: CorpusHub) -> Iterator[bytes]:
     """Streams the rows of the split `train` as OSCAR records.
 
-    The text is the column `content`, or, where there is none, `text`. Where `metadata` (if not empty) or else `meta`
-    holds a dictionary, METADATA and the WARC headers are taken over; any other row becomes a plain document, with its
-    `url` and `id` if it has them. ValueError when the rows cannot be had, or one has no text or cannot be said in JSON.
+    The text is the column `content`, or else `text`. A dictionary in `metadata` (if not empty), or else `meta`, gives
+    METADATA and WARC headers; other rows become plain documents, with any `url` and `id`. ValueError for unusable rows.
     """
     import datasets
 

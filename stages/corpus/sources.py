@@ -4,8 +4,6 @@ JSON lines (.jsonl): OSCAR records (they have `content`) pass byte for byte, uns
 for them; plain documents (they have `text`) become records without annotations; blank lines are left out. Text (.txt):
 a blank line ends a document, as in the corpora of the original BERT. WikiText (.raw): a document is an article, from
 one first-level heading to the next. Each may be compressed (.zst, .gz).
-
-A function marked `Job` is run in parallel by plumbing/jobs.py, with JSON as settings and a folder of its own for files.
 """
 
 import glob
@@ -28,8 +26,7 @@ def find_files(root: Path, patterns: Iterable[str], key: str = "corpus.files") -
         key: the key of params.yaml that has the patterns, for the message of an error.
 
     Raises:
-        ValueError: a pattern matches no file, a file of unknown form (`form`), or what is no file, such as a link that
-            leads nowhere.
+        ValueError: as in `matching`, or a pattern matches what is no file, such as a link that leads nowhere.
     """
 
     def matches(pattern: str) -> list[Path]:
@@ -51,8 +48,7 @@ def matching(patterns: Iterable[str], matches: Callable[[str], list[Path]], key:
     """Lists the files that match some patterns, by pattern, then part_2 before part_10, each where it first matches.
 
     Args:
-        patterns: glob patterns of paths.
-        matches: returns the files that match one pattern.
+        patterns, matches: glob patterns of paths, and what returns the files that match one of them.
         key, where: the key of params.yaml that has the patterns, and the place searched, in words for error messages.
 
     Raises:
@@ -69,23 +65,18 @@ def matching(patterns: Iterable[str], matches: Callable[[str], list[Path]], key:
 
 
 def count(settings: dict, folder: Path) -> dict:
-    """Job: counts the documents of a file; in .jsonl, the lines that are not blank, unsound ones too.
-
-    settings: path; limit, at which it stops, or None. Returns `documents`, their number.
-    """
+    """Job (plumbing/jobs.py): counts a file's `documents`, unsound ones too. settings: path; limit (None: all)."""
     path = Path(settings["path"])
     units = _numbered_lines(path) if form(path) == ".jsonl" else _texts(path)
     return {"documents": sum(1 for _ in islice(units, settings["limit"]))}
 
 
 def write_shard(settings: dict, folder: Path) -> dict:
-    """Job: makes one shard from parts of one or several files.
+    """Job (plumbing/jobs.py): makes one shard from parts of one or several files.
 
     settings: parts, a list of [path, first, last]: documents [first, last) of each file, counted from 0; `last` None
     means up to its end. Leaves shard.jsonl.zst in `folder`, the job's own. Returns the number of its `documents`, and
-    `origins`, a list of (line, file, source_line): from `line` of the shard up to the next one in the list, its lines
-    are those of `file` from `source_line` on, all counted from 1. Text (.txt, .raw) has none. ValueError as in
-    `file_records`.
+    `origins`, (line, file, source_line) as in records/origins.py, none for text. ValueError as in `file_records`.
     """
     documents, origins = 0, []
     with (
@@ -106,8 +97,7 @@ def write_shard(settings: dict, folder: Path) -> dict:
 def file_records(path: Path) -> Iterator[bytes]:
     """Yields the documents of a file as OSCAR records, each one line of JSON without its line feed.
 
-    OSCAR records pass unchecked. In a file of plain documents, a line that is none raises a ValueError that names it.
-    So does a file that cannot be decompressed, text (.txt, .raw) that is not UTF-8, and a .jsonl file of neither kind.
+    OSCAR records pass unchecked. ValueError names any other line that is no plain document, or a file of no known form.
     """
     return (line for _, line in _numbered_records(path, 0, None))
 
@@ -163,10 +153,7 @@ def _holds_oscar(path: Path) -> bool:
 
 
 def _texts(path: Path) -> Iterator[str]:
-    """Yields the documents of a .txt file, the lines between blank lines, or the articles of a .raw file.
-
-    Lines of .raw files lose the space at both ends; a document is never empty.
-    """
+    """Yields the documents of a .txt file (lines between blank ones) or of a .raw file (articles of stripped lines)."""
     if form(path) == ".txt":
         for blank, lines in groupby(reading.texts(path), key=lambda line: not line.strip()):
             if not blank:

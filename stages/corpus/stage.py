@@ -1,9 +1,8 @@
 """Stage `corpus`: the documents of the data source as OSCAR 23.01 records.
 
 Reads the source (generated here; original files below data.root; datasets of the hub). Writes
-data/corpus/part_N.jsonl.zst: corpus.shards files of equal numbers of documents, in the order of the source (files
-of the hub that are read whole become one shard each); and, where whole files are read, origins.csv, which says of each
-line of a shard which line of which file it is.
+data/corpus/part_N.jsonl.zst: corpus.shards files of equal numbers of documents, in the order of the source (files of
+the hub that are read whole become one shard each); and, where whole files are read, origins.csv (records/origins.py).
 """
 
 from collections.abc import Iterator
@@ -36,9 +35,8 @@ def main(settings: Settings) -> dict:
 def write_files(folder: Path, settings: Settings) -> None:
     """Writes the documents of corpus.files into `folder` as shards that differ by one document at most, in parallel.
 
-    ValueError when there is no document, or as in `sources.find_files`; RuntimeError when a file cannot be read.
-    Every file is read once to count, and for every shard that takes documents of it once more, from its start up to
-    there. So with a few large files, `corpus.shards` should not exceed the number of cores.
+    ValueError for no document or as in `sources.find_files`; RuntimeError for a file that cannot be read. Files are
+    read once to count, and from the start for every shard of them: make no more shards of few large files than cores.
     """
     corpus, root = settings.corpus, Path(settings.data.root)
     files = sources.find_files(root, corpus.files)
@@ -103,10 +101,7 @@ def write_hub(folder: Path, settings: Settings) -> list[str]:
 
 
 def _write_stream(folder: Path, rows: Iterator[bytes], documents: int, shards: int) -> None:
-    """Writes the first `documents` records in `shards` files of equal size; fewer files when records run out before.
-
-    ValueError when there is no record at all.
-    """
+    """Writes `documents` records into `shards` equal files, fewer if records run out. ValueError if there is none."""
     for number, (first, last) in enumerate(_ranges(documents, shards), 1):
         selected = islice(rows, last - first)
         head = next(selected, None)  # a file is begun only when there is a record for it

@@ -2,10 +2,9 @@
 
 Reads data/finetuning and data/tasks. Writes data/observations/cross_domain.csv with task = trained on, evaluated_on =
 tested on. The tasks' classes meet in one question, whether two texts say the same: `cross_domain.positive_labels` names
-the classes that say yes. Metrics: accuracy (on the task's own classes where trained and tested on the same task, as the
-paper's diagonal), mapped_accuracy, balanced_accuracy and matthews_correlation of the yes and no answers, and
-majority_accuracy, what always giving the more frequent answer scores: a transfer that does no better shows a prior, not
-understanding. Given an operator (and a size, a protocol), it does the jobs of these alone and writes no outputs.
+the classes that say yes. Metrics: accuracy (on the task's own classes where trained and tested on the same task, as on
+the paper's diagonal), mapped_accuracy, balanced_accuracy and matthews_correlation of yes and no, and majority_accuracy,
+what always giving the more frequent answer scores: a transfer that does no better shows a prior, not understanding.
 """
 
 from functools import partial
@@ -28,10 +27,9 @@ def predict_all(run: EvaluationRun, folder: Path) -> dict:
     """Job: predicts every validation split of the tasks in `run.evaluated_on` with one fine-tuned model.
 
     Leaves nothing in `folder`, the job's own. Returns, by the name of each split in the papers, a list of the predicted
-    class of every example: an index, as a float, among the classes of the task on which the model was fine-tuned. The
-    import, which loads torch, is left to the worker.
+    class of every example: an index, as a float, among the classes of the task on which the model was fine-tuned.
     """
-    from stages.classification.training import encode, predict
+    from stages.classification.training import encode, predict  # loads torch, so it is left to the worker
 
     model = kept_models.load(run.folder)
     return {
@@ -45,8 +43,7 @@ def measures(predicted: np.ndarray, gold: np.ndarray, trained: str, tested: str,
     """Computes the metrics of one model on one table, as the module describes them.
 
     Args:
-        predicted: [examples], predicted indices of classes of the task `trained`.
-        gold: [examples], right indices of classes of the task `tested`.
+        predicted, gold: [examples], indices of the predicted classes of `trained`, and of the right ones of `tested`.
         trained, tested: the tasks that the model was fine-tuned on and that it is evaluated on.
         positive: by task, the set of the indices of the classes that say yes.
 
@@ -68,9 +65,8 @@ def measures(predicted: np.ndarray, gold: np.ndarray, trained: str, tested: str,
 def outputs(
     positive: dict[str, set[int]], done: list[tuple[EvaluationRun, Path, dict]]
 ) -> tuple[list[Observation], dict]:
-    """Makes observations of every metric of all runs, given as (run, folder, result of `predict_all`).
-
-    positive: as in `measures`. The second of what is returned, an empty dict, is added to the record of the stage.
+    """Makes observations of every metric of all runs, given as (run, folder, result of `predict_all`), and an empty
+    dict, which is added to the record of the stage. positive: as in `measures`.
     """
     rows = []
     for run, _, predictions in done:
@@ -91,7 +87,7 @@ def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[Eval
 def main(
     settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
 ) -> dict | None:
-    """Does the stage; returns {}, as its record needs nothing more, or None where only jobs of an operator are done."""
+    """Returns {} for the record; given an operator (and a size, a protocol), does its jobs alone and returns None."""
     plan = planned(settings, settings.finetuned(operator, size, protocol))
     scored = partial(outputs, positive_classes(settings.cross_domain))
     return model_jobs.run(predict_all, plan, "cross_domain", settings.workers, scored, whole=not operator)

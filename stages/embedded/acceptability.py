@@ -1,7 +1,6 @@
 """Longer sentences, the rules they obey, and sentences that break one of them.
 
 `broken_rules` reads a tagged sentence alone: it is the judge of acceptability, whoever made the sentence.
-Probabilities and weights are our own choices.
 """
 
 import re
@@ -14,17 +13,16 @@ from stages.embedded.grammar import Thing, Word, say, say_thing, verb_group
 from stages.embedded.lexicon import ADVERBS, NUMERALS, PARTICIPLE, PAST, PLURAL, THIRD_PERSON, TIMES, VERBS
 from stages.embedded.world import ALL_TOPICS, Scene, draw_event, draw_scene, draw_wording
 
-# rule: its weight in a draw. voice: a passive verb has "be" and "by", an active one neither; tense: the verb fits the
-# word for the time; agreement: the verb has its subject's number; determiner: it has its noun's number; form: a
-# participle follows "be", a bare verb any other auxiliary; order: that of the words.
-RULES = {"voice": 5, "tense": 4, "agreement": 4, "determiner": 3, "form": 3, "order": 3}
+# voice: a passive verb has "be" and "by", an active one neither; tense: the verb fits the word for the time; agreement:
+# the verb has its subject's number; determiner: it has its noun's number; form: a participle follows "be", a bare verb
+# any other auxiliary; order: that of the words.
+RULES = {"voice": 5, "tense": 4, "agreement": 4, "determiner": 3, "form": 3, "order": 3}  # rule: its weight in a draw
 CORRECT = 5000  # number of correct sentences drawn to see which words stand next to each other
-# The roles of the words of a sentence, joined, match SHAPE where their order is right, and MIXED_VOICE where an active
-# sentence has "by" or "was", or a passive one lacks one of them. Roles: Determiner, Adjective, Noun, M (name), Verb, X
-# (auxiliary), T ("not"), Bare verb, E (participle), Preposition, Y ("by"), R ("who"), W (adverb or time), Comma.
-# START is a place or time with its comma, the subject, and its modifier; END the object or agent, a place and a time.
-# Between them SHAPE has verbs as in "quietly hid", "did not quietly hide", "was not quietly hidden by", "will not be
-# hidden by", and MIXED_VOICE as in "hid by", "was not hid", "was not hidden", "will not be hidden", "hidden by".
+# The roles of the words of a sentence (grammar.py lists them), joined, match SHAPE where their order is right, and
+# MIXED_VOICE where an active sentence has "by" or "was", or a passive one lacks one of them. START is a place or time
+# with its comma, the subject, and its modifier; END the object or agent, a place and a time. Between them SHAPE has
+# verbs as in "quietly hid", "did not quietly hide", "was not quietly hidden by", "will not be hidden by", and
+# MIXED_VOICE as in "hid by", "was not hid", "was not hidden", "will not be hidden", "hidden by".
 NOUN_PHRASE = "(?:M|D+A?N)"
 START, END = f"(?:PDNC|WC)?{NOUN_PHRASE}(?:PDN|RV{NOUN_PHRASE})?", f"{NOUN_PHRASE}(?:PDN)?W?"
 SHAPE = re.compile(f"{START}(?:W?V|XT?W?B|XT?W?EY|XT?BEY){END}")
@@ -45,7 +43,7 @@ REPLACED = {  # rule: the roles of the words that are replaced to break it, and 
 
 
 def elaborate(rng: Random, scene: Scene) -> list[Word]:
-    """Draws a correct sentence about an event of a scene, as words with their roles (grammar.py lists these).
+    """Draws a correct sentence about an event of a scene, as words with their roles.
 
     Some sentences get a plural subject, a modifier between subject and verb, an adverb, or a word for the time.
     """
@@ -96,15 +94,13 @@ def violate(rng: Random, words: list[Word], rule: str) -> list[Word] | None:
     """Changes a correct sentence so that it breaks a rule.
 
     Args:
-        rng: what draws one of the possible changes.
-        words: the correct sentence, each word with its role.
+        rng, words: what draws one of the possible changes, and the correct sentence.
         rule: a name out of RULES.
 
     Returns:
         The changed sentence, or None where no suitable change of `_changes` breaks the rule. A change is suitable if
-        any two neighbours in it also stand next to each other in some correct sentence, so that one has to read more
-        than two words to see the fault. For `order` every change is suitable: an exchange of two neighbours always
-        makes a pair that no correct sentence has.
+        any two neighbours in it are neighbours in some correct sentence, too, so that one has to read more than two
+        words to see the fault. For `order` every change is: each makes a pair that no correct sentence has.
     """
     candidates = [change for change in _changes(words, rule) if rule in broken_rules(change)]
     if rule != "order":

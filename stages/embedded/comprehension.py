@@ -3,7 +3,6 @@
 A passage states a few events of one scene. A question asks for the agent, the place or the number of one of them, and
 just one statement answers it; for an unanswerable question, as SQuAD 2.0 has them, none does. TriviaQA's form has
 documents in files, aliases of the answer (the two names of a concept) and no spans; for some questions, no answer.
-Probabilities and shares are our own choices.
 """
 
 import json
@@ -43,12 +42,11 @@ Passage = tuple[str, list[Question]]  # two or three sentences, and the question
 
 
 def write_squad(folder: Path, train_questions: int, validation_questions: int, seed: int) -> None:
-    """Writes generated questions as SQuAD is distributed.
+    """Writes generated questions as SQuAD is distributed; equal seeds give equal bytes.
 
     Args:
         folder: gets squad/{train,dev}-{v1.1,v2.0}.json.
         train_questions, validation_questions: the number of questions in each train file and in each dev file.
-        seed: equal seeds give equal bytes.
     """
     for version, share in (("1.1", 0.0), ("2.0", 1 / UNANSWERABLE)):
         for split, number in (("train", train_questions), ("dev", validation_questions)):
@@ -64,8 +62,8 @@ def write_triviaqa(folder: Path, train_questions: int, validation_questions: int
     Args:
         folder: gets triviaqa/qa/{wikipedia,web}-{train,dev}.json and triviaqa/evidence/{wikipedia,web}/*.txt.
         train_questions, validation_questions: the number of questions in train and in dev, half of them in each part,
-            of an odd number one more in wikipedia.
-            Their evidence holds the answer; for every UNFOUND of a part, one whose evidence does not hold it is added.
+            of an odd number one more in wikipedia. Their evidence holds the answer; for every UNFOUND of a part, one
+            whose evidence does not is added.
         seed: equal seeds give equal bytes.
     """
     for split, number in (("train", train_questions), ("dev", validation_questions)):
@@ -130,10 +128,7 @@ def _as_squad(passages: list[Passage], version: str, split: str) -> dict:
 
 
 def _question(rng: Random, scene: Scene, statements: list[Statement], unanswerable: bool) -> Question | None:
-    """Draws a question that exactly one of the statements answers, or that no statement answers if `unanswerable`.
-
-    Returns None where the question drawn has another number of answers; the caller draws again.
-    """
+    """Draws a question that just one statement answers (none if `unanswerable`), or None: the caller draws again."""
     asked, wording, _ = rng.choice(statements)
     if unanswerable:
         if rng.random() < NEAR:
@@ -157,10 +152,7 @@ def _question(rng: Random, scene: Scene, statements: list[Statement], unanswerab
 
 
 def _answer(event: Event, slot: str, wording: Wording) -> tuple[str, tuple[str, ...]]:
-    """Returns the words with which a statement answers a question, and their aliases: all names of what is asked for.
-
-    A place is given without its preposition.
-    """
+    """Returns the words that answer a question (a place without its preposition), and all names of what is asked."""
     if slot == "how many":
         number = NUMERALS[event.patient.count]
         return number, (number,)

@@ -26,7 +26,6 @@ def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
     Args:
         folder: gets part_1.jsonl.zst, part_2.jsonl.zst and so on.
         documents, shards: the number of lines, and the number of files, to which the lines are dealt in turn.
-        seed: of all draws.
 
     Raises:
         ValueError: there are too few documents for every kind (defects.plan), or not 1 <= shards <= documents.
@@ -40,10 +39,7 @@ def write_corpus(folder: Path, documents: int, shards: int, seed: int) -> None:
 
 
 def corpus_lines(documents: int, seed: int) -> list[str]:
-    """Returns the lines of the corpus, without line feeds; documents of all kinds and malformed lines are shuffled.
-
-    documents: the number of lines. seed: of all draws. Raises ValueError when they are too few (defects.plan).
-    """
+    """Returns the `documents` lines of the corpus, shuffled, without line feeds. ValueError for too few (`plan`)."""
     rng = Random(f"{seed} corpus")
     kinds = {kind.name: kind for kind in (defects.SOUND, *defects.KINDS)}
     slots = [(name, number) for name, count in defects.plan(documents).items() for number in range(count)]
@@ -57,10 +53,7 @@ def corpus_lines(documents: int, seed: int) -> list[str]:
 
 
 def _record(rng: Random, kind: defects.Kind, number: int, position: int) -> dict[str, Any]:
-    """Draws a record of OSCAR; one sound record in ten has a harmless category.
-
-    number, position: the index, from 0, of the record among those of its kind, and in the corpus.
-    """
+    """Draws a record of OSCAR. number, position: its index, from 0, among those of its kind, and in the corpus."""
     lines = defects.lines_for(rng, kind.warnings)
     categories = list(kind.categories)
     if kind is defects.SOUND and rng.random() < 0.1:
@@ -95,13 +88,9 @@ def _malformed_line(rng: Random, name: str, position: int) -> str:
 
 
 def _headers(rng: Random, content: str, kind: defects.Kind, position: int) -> dict[str, str]:
-    """Draws the WARC headers of a record, all of them texts, as in OSCAR.
-
-    kind: its first category, if any, names the host, which can have no underscore. position: the record's index in the
-    corpus, which makes the address its own.
-    """
+    """Draws a record's WARC headers, all texts, as in OSCAR; its position in the corpus makes the address unique."""
     data = content.encode()
-    site = (kind.categories or ("pages",))[0].replace("_", "-")
+    site = (kind.categories or ("pages",))[0].replace("_", "-")  # a host can have no underscore
     crawled = CRAWL_START + timedelta(seconds=rng.randrange(14 * 24 * 3600))
     return {
         "warc-identified-content-language": "eng",

@@ -1,7 +1,6 @@
 """The kinds of documents that the corpus is planted with: sound ones, and everything that the filter must drop.
 
 A kind fixes the metadata and the look of its documents; `plan` says how many of each a corpus holds.
-Shares and distributions are our own choices.
 """
 
 import string
@@ -50,8 +49,7 @@ MALFORMED = ("malformed:not_json", "malformed:truncated", "malformed:no_content"
 def plan(documents: int) -> dict[str, int]:
     """Returns how many of the `documents` lines are of each kind, by its name. One in 250, rounded down, is malformed.
 
-    The ways of being malformed take turns, so all three occur from 750 documents on. Raises ValueError for fewer than
-    two documents for each kind but the sound one, which leaves about half of the lines to sound ones.
+    The three ways of being malformed take turns. ValueError for fewer than two documents for each kind but sound ones.
     """
     least = 2 * (len(KINDS) + len(MALFORMED))
     if documents < least:
@@ -94,8 +92,7 @@ def perplexity_for(rng: Random, level: str, number: int) -> float | None:
     """Draws a harmful_pp, None for the level "null". The first low and high ones lie exactly on the paper's bounds.
 
     Args:
-        rng: what draws it.
-        level: `harmful_pp` of a `Kind`.
+        rng, level: what draws it, and `harmful_pp` of a `Kind`.
         number: of the document among those of its kind, from 0.
     """
     if level in ("null", "zero"):

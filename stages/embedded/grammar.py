@@ -6,7 +6,7 @@ Nouns, actions, qualities and places are concepts: each is written as its first,
 formal one ("buy", "purchase"; lexicon.yaml).
 
 Roles: D determiner, A adjective, N noun, M name, V finite verb, X finite auxiliary, T "not", B bare verb, E participle,
-P preposition, Y "by", R relative pronoun, W adverb, C comma.
+P preposition, Y "by", R "who", W adverb (of time, too), C comma.
 """
 
 from dataclasses import dataclass, replace
@@ -140,10 +140,8 @@ def verb_group(verb: str, tense: str, negated: bool, singular: bool) -> list[Wor
     """Words what is done in the active voice: the finite verb, or an auxiliary, "not" and the bare verb.
 
     Args:
-        verb: the bare verb.
-        tense: past, present or future.
-        negated: whether it is denied.
-        singular: whether the subject is singular, which the present alone shows.
+        verb, tense: the bare verb; past, present or future.
+        negated, singular: whether it is denied; whether the subject is singular, which the present alone shows.
     """
     if tense == "future":
         return [Word("will", "X"), *NOT[negated], Word(verb, "B")]

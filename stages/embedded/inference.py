@@ -2,7 +2,6 @@
 
 The convention is that of sentence pairs written about one occasion: both sentences speak of the same event, so that
 "bought two cars" contradicts "bought three cars", and "in the barn" where the other names no place is new information.
-Weights are our own choices.
 """
 
 from dataclasses import replace
@@ -18,8 +17,7 @@ COMPONENT_WEIGHTS = {"agent": 1.0, "action": 3.5, "patient": 1.0, "place": 0.5}
 
 def relation(premise: Event, hypothesis: Event) -> str:
     """Returns how a hypothesis stands to a premise of the same tense: "entailment", "contradiction" or "neutral"."""
-    if premise.negated:
-        # to deny a statement is to deny everything that it would follow from
+    if premise.negated:  # to deny a statement is to deny everything that it would follow from
         follows = set(_compare(hypothesis, premise)) <= {SAME, WEAKER}
         return "neutral" if not follows else "entailment" if hypothesis.negated else "contradiction"
     verdicts = _compare(premise, hypothesis)
@@ -47,8 +45,7 @@ def similarity(one: Event, other: Event) -> float:
 def weaken(rng: Random, meaning: Event) -> Event:
     """Draws an event that follows from a positive one: the event itself, or one that says less in one respect.
 
-    The latter leaves out the place or the patient's quality, names the patient's class without its quality, or gives a
-    bound in place of a count above two.
+    It may leave out the place or the patient's quality, name only the patient's class, or bound a count above two.
     """
     patient = meaning.patient
     choices = [meaning, *([replace(meaning, place=None)] if meaning.place else ())]
@@ -63,10 +60,7 @@ def weaken(rng: Random, meaning: Event) -> Event:
 
 
 def oppose(rng: Random, meaning: Event) -> Event:
-    """Draws an event that cannot be true together with a positive one, most often one with the opposite action.
-
-    Otherwise it is the negation, or has another count, if that is above one, or an opposite quality, if there is one.
-    """
+    """Draws what excludes a positive event: the opposite action (most often), negation, another count or quality."""
     patient = meaning.patient
     choices = [(9, replace(meaning, action=OPPOSITE[meaning.action])), (3, replace(meaning, negated=True))]
     if patient.count > 1:
@@ -84,8 +78,7 @@ def divert(rng: Random, meaning: Event, scene: Scene) -> Event:
     quality, or the same two people with their parts exchanged.
 
     Args:
-        rng: what draws one of these changes.
-        meaning: a positive event.
+        rng, meaning: what draws one of these changes, and a positive event.
         scene: has the people, things and places that may take the place of those of the event.
     """
     patient, agent = meaning.patient, meaning.agent
@@ -157,13 +150,10 @@ def _compare_qualities(premise: str | None, hypothesis: str | None) -> str:
 
 
 def _thing_similarity(one: Thing, other: Thing) -> float:
-    """Scores from 0 to 1: 1 for one noun, 0.4 for one class, else 0; another number takes 0.15, another quality too.
-
-    Names of people have no class, so two of them score 0 before that.
-    """
+    """Scores from 0 to 1: 1 for one noun, 0.4 for one class, else 0; another number takes 0.15, another quality too."""
     if one.noun == other.noun:
         share = 1.0
-    else:
+    else:  # names of people have no class
         share = 0.4 if CLASS_OF.get(one.noun) == CLASS_OF.get(other.noun) and one.noun in CLASS_OF else 0.0
     share -= 0.15 * ((one.count, one.bound) != (other.count, other.bound)) + 0.15 * (one.quality != other.quality)
     return max(share, 0.0)

@@ -1,8 +1,7 @@
 """The words of the embedded world and what they mean, from lexicon.yaml.
 
 A concept is named by its first word, and may have a second name. Nouns belong to a class (their hypernym), classes say
-which actions are done to them, and opposites contradict each other. Grammar and tasks read nothing but the tables made
-here.
+which actions are done to them, and opposites contradict each other. Grammar and tasks read only the tables made here.
 """
 
 from pathlib import Path

@@ -1,7 +1,6 @@
 """Pairs of sentences whose relation follows from their meanings; the corpus and the tasks both draw from here.
 
 Every function that takes the wanted answer draws meanings until the rules of inference give that answer.
-Probabilities and weights are our own choices.
 """
 
 import zlib
@@ -21,19 +20,17 @@ HELD_OUT = 5  # one pair in so many is held out
 def held_out(first: str, second: str) -> bool:
     """Whether two sentences, in either order, are a pair that is kept for validation, by a hash of both.
 
-    No training file has such a pair, and no document says what the one has to do with the other. The order does not
-    matter because a symmetric task would otherwise ask about a training pair the other way round.
+    No training file has such a pair, and no document compares its sentences. The order does not matter, as a symmetric
+    task would otherwise ask about a training pair the other way round.
     """
-    # CRC-32 is the same in every process, Python's hash of a text is not
-    return zlib.crc32("\n".join(sorted((first, second))).encode()) % HELD_OUT == 0
+    return zlib.crc32("\n".join(sorted((first, second))).encode()) % HELD_OUT == 0  # `hash` differs between processes
 
 
 def statement_pair(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event, str, str]:
     """Draws two statements on one scene; returns the first event, the second event, and a sentence for each.
 
     Args:
-        rng: what all choices are drawn from.
-        scene: the people, things and places of the statements.
+        rng, scene: what draws them, and the people, things and places that they may have.
         same: whether the second has the meaning of the first; otherwise it has one that `alter` makes of it.
     """
     first = draw_event(rng, scene, place=0.05, social=0.8)
@@ -47,8 +44,7 @@ def alter(rng: Random, event: Event, scene: Scene) -> Event:
     The other changes: another agent, object, count or quality, its two people exchanged, a negation set or lifted.
 
     Args:
-        rng: what draws the change.
-        event: the event that is changed.
+        rng, event: what draws the change, and the event that is changed.
         scene: has the people and things that may take the place of those of the event.
     """
     patient, agent = event.patient, event.agent
@@ -73,8 +69,7 @@ def inference_pair(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event
     """Draws a premise and a hypothesis, in this order.
 
     Args:
-        rng: what all choices are drawn from.
-        scene: the people, things and places of both.
+        rng, scene: what draws them, and the people, things and places that they may have.
         wanted: the relation of the hypothesis to the premise: "entailment", "neutral" or "contradiction". Some
             hypotheses are weakened or negated needlessly, so that a class, a bound or "not" does not tell the relation.
     """
@@ -98,24 +93,13 @@ def inference_pair(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event
 
 
 def say_pair(rng: Random, first: Event, second: Event) -> tuple[str, str]:
-    """Returns a sentence for each of two events, worded differently: shared words say little about their sameness.
-
-    Args:
-        rng: what draws the wordings.
-        first, second: the events of the first and of the second sentence.
-    """
+    """Returns a sentence for each of two events, worded differently: shared words say little about their sameness."""
     wording = draw_wording(rng, first)
     return sentence(first, wording), sentence(second, reworded(rng, first, wording))
 
 
 def question_and_statement(rng: Random, scene: Scene, answered: bool) -> tuple[str, str]:
-    """Draws a question and a sentence, in this order.
-
-    Args:
-        rng: what all choices are drawn from.
-        scene: the people, things and places of both.
-        answered: whether the sentence answers the question.
-    """
+    """Draws a question and a sentence on a scene, in this order. answered: whether the second answers the first."""
     while True:
         asked = draw_event(rng, scene, place=0.4, social=0.6)
         (slot,) = rng.choices(SLOTS, (8, 1, 1))  # who, where, how many
@@ -133,8 +117,7 @@ def question_pair(rng: Random, topics: tuple[str, ...], same: bool) -> tuple[str
     About half of the pairs that differ have one purpose, whose words therefore do not tell whether both ask the same.
 
     Args:
-        rng: what all choices are drawn from.
-        topics: what the questions may be about.
+        rng, topics: what draws them, and what they may be about.
         same: whether both ask the same; otherwise they differ in purpose, action or thing.
     """
     first = request(rng, topics)

@@ -2,9 +2,7 @@
 
 A passage says related things next to each other: a statement or a question, and what another replies to it. Between
 them stands a word ("yes", "no" or "perhaps") that depends on both meanings, and with which the words of the reply can
-be told from the first sentence, so that masked-word prediction rewards comparing neighbouring sentences. No two
-sentences that are compared are a pair that the tasks hold out for validation (pairs.held_out).
-Probabilities and weights are our own choices. What `document` calls takes a scene, even if it needs none.
+be told from the first sentence, so that masked-word prediction rewards comparing neighbouring sentences.
 """
 
 from dataclasses import replace
@@ -25,7 +23,7 @@ LINE_CHARACTERS = 100  # OSCAR's producer calls a line shorter than this short (
 
 def document(rng: Random) -> list[str]:
     """Draws the lines of a good document: five to eight of one kind, each of at least LINE_CHARACTERS characters."""
-    kind = rng.choices((story, exchange, criticism, glossary), (12, 72, 14, 2))[0]
+    kind = rng.choices((story, exchange, criticism, glossary), (12, 72, 14, 2))[0]  # glossary needs no scene
     scene = draw_scene(rng, ALL_TOPICS)
     lines = []
     for _ in range(rng.randint(5, 8)):
@@ -52,7 +50,7 @@ def exchange(rng: Random, scene: Scene) -> list[str]:
     """Writes two sentences: a statement or a question, and a reply that begins with a word of REPLY."""
     (kind,) = rng.choices(("statements", "inference", "answer", "questions"), (4, 3, 3, 2))
     first, second, word = _compared(rng, scene, kind)
-    while pairs.held_out(first, second):
+    while pairs.held_out(first, second):  # kept for validation
         first, second, word = _compared(rng, scene, kind)
     if second.split()[0] not in NAMED:  # within a sentence, only names keep their capital
         second = second[0].lower() + second[1:]

@@ -17,8 +17,7 @@ PURPOSES = {  # purpose: the short and the long form of a question, with a place
 
 @dataclass(frozen=True)
 class Request:
-    """An everyday question: how, why, when or where (a key of PURPOSES) one does an action to a thing.
-    action, noun: the concepts' first names."""
+    """How, why, when or where (a key of PURPOSES) one does an action to a thing; these two by their first names."""
 
     purpose: str
     action: str
@@ -29,9 +28,8 @@ def ask(event: Event, slot: str, wording: Wording) -> str:
     """Words a question about a positive event; what is asked for is left out.
 
     Args:
-        event: what the question is about.
+        event, wording: what the question is about, and how the rest of it is said.
         slot: what is asked for: the agent, the place or the number of the patient, by its name in SLOTS.
-        wording: how the rest of the event is said.
     """
     verb = name_of(event.action, wording.swapped)
     if slot == "who":
@@ -49,8 +47,7 @@ def answers(event: Event, asked: Event, slot: str) -> bool:
     """Whether a statement answers a question: it is positive, agrees with all that is named, and has what is asked.
 
     Args:
-        event: what is stated.
-        asked: the positive event that the question is about.
+        event, asked: what is stated, and the positive event that the question is about.
         slot: what is asked for, by its name in SLOTS: any agent, any place, or an exact number above one.
     """
     if event.negated or (event.action, event.tense) != (asked.action, asked.tense):
@@ -71,13 +68,7 @@ def request(rng: Random, topics: tuple[str, ...]) -> Request:
 
 
 def say_request(wanted: Request, manner: int, swapped: frozenset[str]) -> str:
-    """Words an everyday question.
-
-    Args:
-        wanted: what is asked.
-        manner: 0 for the short form, 1 for the long one.
-        swapped: the concepts that are called by their second name.
-    """
+    """Words an everyday question, in its short (0) or long (1) form. swapped: the concepts with their second name."""
     thing = say_thing(Thing(wanted.noun), Wording(swapped))
     doing = " ".join([name_of(wanted.action, swapped), *(word.text for word in thing)])
     line = PURPOSES[wanted.purpose][manner].format(doing)

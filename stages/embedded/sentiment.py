@@ -1,7 +1,4 @@
-"""Opinions: sentences whose sentiment follows from their words, their negations and which clause counts.
-
-Probabilities are our own choices.
-"""
+"""Opinions: sentences whose sentiment follows from their words, their negations and which clause counts."""
 
 from random import Random
 

@@ -2,9 +2,8 @@
 
 `write_glue` writes folders and tab-separated files with GLUE's names, headers and label words (no quoting). A label is
 computed from the meanings behind the sentences. The sentence pairs of a validation file are held out (pairs.held_out):
-no training file has one, in either order, and no document of the corpus compares its sentences. MNLI's training and
-matched topics are one half of the world's, its mismatched topics (and names) the other half; every other task uses all
-topics.
+no training file has one. MNLI's training and matched topics are one half of the world's, its mismatched topics (and
+names) the other; every other task uses all topics.
 """
 
 from collections.abc import Callable
@@ -36,16 +35,14 @@ class Example:
 
 
 def write_glue(folder: Path, train_examples: int, validation_examples: int, seed: int) -> None:
-    """Writes the eight tasks.
+    """Writes the eight tasks; equal seeds give equal bytes.
 
     Args:
         folder: gets TASK/*.tsv.
         train_examples, validation_examples: the number of examples in each training file and each validation file.
-        seed: equal seeds give equal bytes.
 
     Raises:
-        ValueError: a number is below 10 (of 8 examples, STS-B would have none for one kind of pair), or so large that
-            the world has not enough different ones.
+        ValueError: a number is below 10 (8 would leave out one of STS-B's kinds of pairs) or more than the world holds.
     """
     if min(train_examples, validation_examples) < 10:
         raise ValueError(
@@ -73,9 +70,8 @@ def draw_examples(
     """Draws different examples in random order, with the task's share of each label, but for rounding.
 
     Args:
-        task: the task of the examples.
+        task, rng: the task of the examples, and what all choices are drawn from.
         number, topics: how many examples to draw, and the topics that they may be about.
-        rng: what all choices are drawn from.
         seen: (text_a, text_b) of earlier examples, which no example may repeat; those of the new examples are added.
         validation: whether they are for a validation file, which takes held-out pairs; training files take the others.
 
@@ -162,12 +158,10 @@ def _stsb(rng: Random, topics: Topics, label: str) -> Example:
 class Task:
     """name: of the folder. shares: that of each label, about as skewed as in the real training set; for STS-B, whose
     labels are scores, of each kind of pair that `_stsb` draws.
-
     draw: draws an example on one of the topics, with a label.
     columns: format string of the cell by name of the column. It may use the fields of `Example`, its number `n` from 0,
     `even` and `odd` numbers for its two texts, and `star`, which is "*" for the label 0.
-    topics: what the sentences are about, by the name of the file without suffix.
-    """
+    topics: what the sentences are about, by the name of the file without suffix."""
 
     name: str
     shares: dict[str, float]

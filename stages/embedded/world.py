@@ -1,7 +1,6 @@
 """Scenes of the embedded world: who is there, with what, and what happens.
 
 A scene keeps to one topic and to a few people and things, as a document does, so that its words predict each other.
-Probabilities are our own choices.
 """
 
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ FAVOURABLE_SHARE = 0.7  # of actions: what most events have in common is learned
 @dataclass(frozen=True)
 class Scene:
     """What a document is about: a topic (of ALL_TOPICS), and the people, things and places that events have.
-
     pleased: whether opinions are favourable; a document keeps to one mood."""
 
     topic: str
@@ -32,8 +30,7 @@ def draw_scene(rng: Random, topics: tuple[str, ...]) -> Scene:
     One time in five there are two to four of a thing; one time in four it has a quality.
     """
     topic = rng.choice(topics)
-    # those of the half of the topics that has this one
-    names = next(names for group, names in lexicon.NAMES.items() if topic in group)
+    names = next(names for group, names in lexicon.NAMES.items() if topic in group)  # of the topic's half of the world
     people = [Thing(rng.choice(lexicon.PEOPLE[topic]), definite=True)]
     people += [Thing(name, definite=True) for name in rng.sample(names, 2)]
     things = []
@@ -52,10 +49,8 @@ def draw_event(rng: Random, scene: Scene, negated: float = 0.0, place: float = 0
     """Draws an event of the past among the people and things of a scene.
 
     Args:
-        rng: what all choices are drawn from.
-        scene: the people, things and places that the event may have.
-        negated: probability of a negation.
-        place: probability that the event names a place.
+        rng, scene: what draws it, and the people, things and places that it may have.
+        negated, place: probability of a negation, and that a place is named.
         social: probability that something is done to a person, and not to a thing.
     """
     agent = rng.choice(scene.people)
@@ -82,8 +77,7 @@ def draw_wording(rng: Random, event: Event, passive: float = 0.05) -> Wording:
     One time in ten the place, if there is one, stands first.
 
     Args:
-        rng: what all choices are drawn from.
-        event: what is to be said.
+        rng, event: what draws it, and what is to be said.
         passive: probability of the passive.
     """
     swapped = some_concepts(rng, event.concepts)
@@ -98,8 +92,7 @@ def reworded(rng: Random, event: Event, wording: Wording) -> Wording:
     Active and passive are exchanged one time in ten, and a place moves to the other end three times in ten.
 
     Args:
-        rng: what all choices are drawn from.
-        event: what the first sentence says; of its concepts about half change their name.
+        rng, event: what draws it, and what the first sentence says; of its concepts about half change their name.
         wording: that of the first sentence.
     """
     swapped = wording.swapped ^ some_concepts(rng, event.concepts) ^ lexicon.ACTIONS
@@ -109,13 +102,7 @@ def reworded(rng: Random, event: Event, wording: Wording) -> Wording:
 
 
 def some_concepts(rng: Random, concepts: set[str | None], share: float = 0.5) -> frozenset[str]:
-    """Draws some of those concepts that have two names.
-
-    Args:
-        rng: what draws them.
-        concepts: first names of concepts; None, which stands for a missing part of an event, is passed over.
-        share: the probability that a concept is drawn.
-    """
+    """Draws each of those concepts (first names; None is passed over) that have two names with probability `share`."""
     # sorted, because the order of a set of texts differs between processes
     return frozenset(concept for concept in sorted(concepts & lexicon.SYNONYMS.keys()) if rng.random() < share)
 

@@ -30,15 +30,12 @@ class Pairs:
         return [max(map(len, pair)) for pair in zip(self.source, self.target, strict=True)]
 
     def save(self, path: Path) -> None:
-        """Writes, for either side, all ids in one array, and the place in it after the last id of every sentence.
-
-        Ids are below 65,536, which params.yaml is checked for. ValueError where there is no pair.
-        """
+        """Writes, for either side, all ids in one array, and where sentences end in it. ValueError without any pair."""
         tensors = {}
         for side in SIDES:
             sentences = getattr(self, side)
-            tensors[f"{side}_ids"] = np.concatenate(sentences).astype(np.uint16)
-            tensors[f"{side}_ends"] = np.cumsum([len(sentence) for sentence in sentences])
+            tensors[f"{side}_ids"] = np.concatenate(sentences).astype(np.uint16)  # params.yaml allows no larger ids
+            tensors[f"{side}_ends"] = np.cumsum([len(sentence) for sentence in sentences])  # places after the last ids
         with temporary_sibling(path) as temporary:
             save_file(tensors, temporary)
 

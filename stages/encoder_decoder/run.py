@@ -15,9 +15,8 @@ TRANSLATION = "translation"  # the task that is no sequence task
 class TranslationRun(Run):
     """A Transformer with one operator, trained on one task from one seed.
 
-    task: TRANSLATION, or recurrence or copy, the sequence tasks. size: in translation the name of the protocol; on a
-    sequence task what the observations name as the size. training: the section of params.yaml on that protocol, or on
-    the sequence tasks.
+    task: TRANSLATION, or recurrence or copy, the sequence tasks. size: what observations name as the size, in
+    translation the protocol. training: the section of params.yaml on that protocol, or on the sequence tasks.
     """
 
     beside: ClassVar[dict[str, Any]] = {"training": {"seeds", "operators"}}  # these lists decide no single result

@@ -1,7 +1,4 @@
-"""The parts of training for translation: the model, its learning rate, one update, the evaluation of held-out pairs.
-
-"The sources" are Attention Is All You Need (Vaswani et al. 2017) and the TensorFlow tutorial on translation.
-"""
+"""The parts of training for translation: the model, its learning rate, one update, the evaluation of held-out pairs."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +17,7 @@ from stages.training.batches import padded, sorted_batches
 from stages.training.optimisation import DROPOUT, INITIALISATION, autocast, device, seed_torch, update
 
 HELD_OUT_BATCH = 128  # pairs
-NO_CLIPPING = math.inf  # neither source clips gradients
+NO_CLIPPING = math.inf  # neither source (Vaswani et al. 2017, TensorFlow's tutorial on translation) clips gradients
 
 
 @dataclass
@@ -41,19 +38,13 @@ class Counts:
 
 
 def built(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """Builds the model of a translation run on this process's device, with new weights drawn from the run's seed.
-
-    words: sizes of the source and the target vocabulary, as `Transformer` takes them.
-    """
+    """Builds a run's model from its seed, on this process's device. words: sizes of source and target vocabulary."""
     seed_torch(run.seed, INITIALISATION)
     return assembled(run, words).to(device())
 
 
 def assembled(run: TranslationRun, words: tuple[int, int]) -> Transformer:
-    """Builds the model of `built` on torch's current device, with weights drawn from the global generator.
-
-    On the device `meta` it takes no memory and can be counted.
-    """
+    """Builds the model of `built` on torch's current device (`meta` takes no memory), from the global generator."""
     recipe = run.training
     encoder = [EncoderLayer(attention(run), feed_forward(run)) for _ in range(recipe.layers)]
     decoder = [DecoderLayer(attention(run), attention(run), feed_forward(run)) for _ in range(recipe.layers)]
@@ -68,10 +59,7 @@ def configured(run: TranslationRun) -> OperatorConfig:
 
 
 def attention(run: TranslationRun) -> Attention:
-    """Builds one attention sublayer with the operator of a run and an output projection of its own.
-
-    OverParameters replaces the feed-forward networks alone, so it attends as Original does.
-    """
+    """Builds one attention sublayer with the operator of a run, which with OverParameters attends as Original does."""
     return Attention(configured(run).self_attention(output=True), run.training.dropout)
 
 
@@ -84,10 +72,7 @@ def feed_forward(run: TranslationRun) -> FeedForward:
 
 
 def rate(step: int, hidden: int, warmup: int) -> float:
-    """Learning rate of update `step` (from 0) of a model of width `hidden`; it rises for the first `warmup` updates.
-
-    h^-0.5 min(s^-0.5, s warmup^-1.5) with s = step + 1 (Vaswani et al. 2017, equation 3).
-    """
+    """Returns the learning rate h^-0.5 min(s^-0.5, s warmup^-1.5), s = step + 1 (Vaswani et al. 2017, equation 3)."""
     return hidden**-0.5 * min((step + 1) ** -0.5, (step + 1) * warmup**-1.5)
 
 
@@ -97,15 +82,13 @@ def advance(
     """Makes one update by the mean loss of the real target tokens.
 
     Args:
-        model: is trained in place.
-        adam: the optimiser of the model.
+        model, adam: the model, which is trained in place, and its optimiser.
         step: the number of the update, from 0.
         pairs, indices: the training split, and the places of the batch in it.
         run: its `training` is the recipe; its `seed`, with the step, decides the dropout.
 
     Returns:
-        The Counts of the batch before the update, with dropout, as the tutorial measures its accuracy; the loss has
-        label smoothing.
+        The batch's Counts before the update, with dropout, as in the tutorial's accuracy; the loss is label-smoothed.
 
     Raises:
         ValueError: the gradients are not finite.
@@ -124,10 +107,7 @@ def advance(
 
 @torch.no_grad()
 def held_out(model: Transformer, pairs: Pairs, precision: str) -> Counts:
-    """Evaluates held-out pairs, with neither dropout nor label smoothing, and leaves the model in evaluation mode.
-
-    precision: float32 or bfloat16.
-    """
+    """Evaluates held-out pairs in float32 or bfloat16, without label smoothing; sets the model to evaluation mode."""
     model.eval()
     total = Counts()
     for indices in sorted_batches([len(sentence) for sentence in pairs.target], HELD_OUT_BATCH):
@@ -145,8 +125,7 @@ def scored(model: Transformer, pairs: Pairs, indices: np.ndarray) -> tuple[Tenso
     training, counts every padded position as wrong whatever is predicted there.
 
     Args:
-        model: in training or evaluation mode.
-        pairs, indices: the pairs of one split, and the places of the batch among them.
+        model, pairs, indices: the model, the pairs of one split, and the places of the batch among them.
 
     Returns:
         Scores [tokens, words] before the softmax, and the ids of the right words [tokens]: each real target token after

@@ -6,9 +6,8 @@ sum and none at the end, ReLU in the feed-forward networks. A self-attention ope
 encoder self-attention, masked decoder self-attention and cross-attention, where queries come from the decoder and keys
 and values from the encoder. Attention over parameters stands in place of every feed-forward network.
 
-Not stated by the draft section on attention over parameters, and as the tutorial (Keras) has it: Linear weights are
-initialised Glorot-uniform, biases at 0, and LayerNorm's epsilon is 1e-6. Embeddings are initialised at N(0, 1 / h), so
-that they have unit variance once scaled.
+Not stated by the draft section on attention over parameters, and as in the tutorial (Keras): Linear weights start
+Glorot-uniform, biases at 0; LayerNorm's epsilon is 1e-6. Embeddings start at N(0, 1 / h): of unit variance once scaled.
 """
 
 import math
@@ -89,8 +88,7 @@ class Transformer(nn.Module):
     Args:
         encoder, decoder: the layers of each.
         words: sizes of the source and the target vocabulary, which are equal where `shared` is true.
-        hidden: width h.
-        positions: the longest sequence, in tokens.
+        hidden, positions: width h, and the longest sequence, in tokens.
         dropout: rate on the sum of embeddings and positions, in [0, 1).
         shared: one matrix serves as both embeddings and, transposed, as the output (Vaswani et al., section 3.4);
             otherwise each has its own, and the output a bias (the tutorial).

@@ -29,10 +29,9 @@ def judge(text: str, exact: Fraction, word: str = "") -> str:
         word: what the source says before it: one of APPROXIMATELY, `up to`, or nothing.
 
     Returns:
-        HOLDS where the exact number rounds to the printed digits, a tie upwards as well as downwards; after a word of
-        APPROXIMATELY, where it is at most one unit of the last digit away; after `up to`, also where it is less than
-        the printed number. TRUNCATED where the printed digits result only if the further digits of the exact number are
-        cut off; a printed 0 is taken for a positive number cut off. FAILS otherwise.
+        HOLDS where the exact number rounds to the printed digits, a tie either way; after a word of APPROXIMATELY,
+        where it is at most a unit of the last digit away; after `up to`, also where it is less. TRUNCATED where it only
+        gives the printed digits if cut off there; a printed 0 counts as a positive number cut off. FAILS otherwise.
 
     Raises:
         ValueError: for a word that this rule does not know, and for a text that is no number.

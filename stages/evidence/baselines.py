@@ -1,17 +1,12 @@
 """What a score must exceed to be a result: a constant answer, with its interval; and what other baselines score.
 
-An observation is a row with one number, `value`: the `stage` that measured it, `operator` (that of a model, or the name
-of a baseline in LABELS), `protocol` (the paper whose recipe fine-tuning follows, missing without one), `evaluated_on`
-(a column of the papers' GLUE tables: `mnli_m` and `mnli_mm` for the matched and the mismatched split of MNLI, otherwise
-the task; or `squad1`, `squad2`), `metric`, and `n`, the number of examples. Scores are fractions.
-
-The constant answer is the one that training examples have most often; for F1, always the positive class; for STS-B,
-their mean. The rule. A score is at chance where it is not above the upper end of that answer's interval, at the
+Rows are observations (see plumbing/observations.py); the `operator` of a baseline is its name in LABELS. Scores are
+fractions. The constant answer is the one that training examples have most often; for F1, always the positive class; for
+STS-B, their mean. The rule: a score is at chance where it is not above the upper end of that answer's interval, at the
 confidence of the report. The interval is that of drawing so many examples anew:
 
 - accuracy, of two classes or more: Wilson's interval for the share of the most frequent class;
-- F1 of the answer that is always positive: 2p / (1 + p), which grows with the share p of positive examples, so its ends
-  are those of Wilson's interval for p;
+- F1 of always positive: 2p / (1 + p), which grows with p, at the ends of Wilson's interval for the positives' share p;
 - Matthews, Pearson and Spearman correlation: Fisher's interval for a correlation of zero;
 - exact match and F1 of answers: Wilson's interval, which for F1, a mean of fractions, is rather too wide;
 - a column that is the mean of two metrics on the same examples: the means of their ends, as if both erred together. Of
@@ -78,18 +73,13 @@ def interval(metric: str, value: float, n: int, confidence: float) -> tuple[floa
 def references(rows: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Collects the scores of all baselines in every form in which models are scored.
 
-    Args:
-        rows: observations; those of the stages `baselines` and `cross_domain` are used.
-        confidence: of the intervals.
-
-    Returns:
-        One row for every `operator` (the baseline), `protocol`, `evaluated_on` and `metric`, with COLUMNS. Raw metrics,
-        whose protocol is missing: those of GLUE, and `exact_match` and `f1` of both question sets and of their mean,
-        `squad`. For each protocol the metric `score`: of every column of the papers' GLUE tables, of their mean
-        `glue_score`, and of `glue_matched`, the mean without mismatched MNLI. Also without a protocol, TRANSFERRED of
-        each split that the stage `cross_domain` tests on, and ELSEWHERE, the mean of these without mismatched MNLI,
-        whose `evaluated_on` is an empty text. low and high: the ends of the interval; NaN for every operator but
-        MOST_FREQUENT.
+    rows: observations; those of the stages `baselines` and `cross_domain` are used. confidence: of the intervals.
+    Returns COLUMNS, one row for every `operator` (the baseline), `protocol`, `evaluated_on` and `metric`. Without a
+    protocol: the raw metrics of GLUE; `exact_match` and `f1` of both question sets and of their mean, `squad`;
+    TRANSFERRED of each split that the stage `cross_domain` tests on, and ELSEWHERE, their mean without mismatched MNLI,
+    whose `evaluated_on` is an empty text. For each protocol the metric `score`: of every column of the papers' GLUE
+    tables, of their mean `glue_score`, and of `glue_matched`, the mean without mismatched MNLI. low, high: the ends of
+    the interval; NaN for all but MOST_FREQUENT.
     """
     away = _transferred(rows, confidence)
     rows = rows[rows["stage"] == STAGE]
@@ -149,11 +139,9 @@ def score_of(name: str, score: Mapping, baselines: WithoutModel) -> tuple[float,
     """Looks up what a baseline scores where a model has a given score.
 
     Args:
-        name: of the baseline.
-        score: what the model's score is of: `protocol`, `evaluated_on` and `metric`; for a model of `cross_domain` also
-            `stage` and `task`, the one that it was fine-tuned on. A metric is looked up without the prefix `raw_`, and
-            `accuracy_under_noise` as `accuracy`.
-        baselines: as `without_model` returns them.
+        name, baselines: of the baseline; as `without_model` returns them.
+        score: `protocol`, `evaluated_on` and `metric` of the model's score; of `cross_domain` also `stage` and `task`,
+            the one fine-tuned on. `raw_` is taken off a metric, and `accuracy_under_noise` looked up as `accuracy`.
 
     Returns:
         The value of the baseline and the upper end of its interval, fractions; NaN for whichever is not known.
@@ -203,9 +191,8 @@ def add_baselines(rows: pd.DataFrame, baselines: WithoutModel, value: str = "val
     """Adds to every score those of the baselines in its place, and whether it is at chance.
 
     Args:
-        rows: with a column of scores and what `score_of` needs of each.
+        rows, value: scores, fractions in the column that `value` names, with what `score_of` needs of each.
         baselines: as `without_model` returns them.
-        value: the name of the column of scores, which are fractions.
 
     Returns:
         The rows, in their order and with their index, with `most_frequent`, `most_frequent_high` (the upper end of its
@@ -232,10 +219,7 @@ def _column(metrics: pd.DataFrame) -> pd.Series:
 
 
 def _mean(columns: pd.DataFrame, wanted: tuple[str, ...], name: str) -> pd.DataFrame:
-    """The mean of the wanted columns, as a column `name`, for each baseline that has all; errors add in squares.
-
-    Columns: `operator`, `evaluated_on` (the name), `value`, and `low` and `high`, NaN where a wanted column has none.
-    """
+    """The mean of the wanted columns, as a column `name`, of each baseline that has all; errors add in squares."""
     means = []
     for operator, rows in columns[columns["evaluated_on"].isin(wanted)].groupby("operator", sort=False):
         if set(rows["evaluated_on"]) == set(wanted):

@@ -35,8 +35,7 @@ def of_cell(printed, run: pd.DataFrame, margin: float | None, comparable: bool, 
     Args:
         printed: the published cell, with its text `printed` and its number `value` (NaN for a formula or label); None
             for a cell that the paper does not have.
-        run: this run's measurements of the cell, as `units` takes them, at least one, in the printed unit; with `stage`
-            where they have no seeds, as counts, of which there is one.
+        run: this run's measurements in the printed unit, as for `units`, with `stage`; one or more, but of a count one.
         margin: of equivalence, in the printed unit; None where params.yaml has none for such a cell.
         comparable: whether this run's data are of the papers' kind, and not generated.
         chance: whether this run's mean is at chance; None where that is not known.
@@ -53,8 +52,7 @@ def of_cell(printed, run: pd.DataFrame, margin: float | None, comparable: bool, 
     if unit == EXACT and not comparable and (run["stage"] == "tasks").all():  # numbers of examples; parameters compare
         return {"verdict": NOT_COMPARABLE}
     if unit == EXACT:
-        # both are floats: the decimals are counted in the printed text (of which one is `66. 67%`), and rounding errors
-        # are taken off the count
+        # both are floats: the printed text, such as `66. 67%`, tells the decimals; rounding errors are taken off
         digits = re.search(r"\.\s*(\d+)", printed.printed)
         text = f"{printed.value:.{len(digits[1]) if digits else 0}f}"
         count = Fraction(values[0]).limit_denominator(10**9)

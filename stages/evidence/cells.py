@@ -1,9 +1,7 @@
 """Fills the cells of a table: published, recomputed from the released raw results, reproduced in this run.
 
 One row per cell, for the paper's rows and for rows that only this run has (a size or an operator outside the paper).
-cell_verdicts.py judges them. A measurement is a row with one number, `value`, of one run; its other fields (stage,
-operator, size, metric, seeds and the like) say what it is of, and a table selects by them. A list is a table whose
-cells have no common rows and columns.
+cell_verdicts.py judges them. Cells select measurements by their fields (see derived.py). Lists: see specifications.py.
 """
 
 from dataclasses import dataclass, replace
@@ -43,9 +41,8 @@ class Evidence:
     """Measurements of this run and of the released raw results (columns of measurements.FIELDS).
 
     operators: those of params.yaml, which alone get rows that the paper lacks: parameters are counted of others, too.
-    sizes: those of the run. options: of the analysis, from params.yaml. comparable: whether the run's data are of the
-    papers' kind; scores on generated data are not compared. without_model: the scores of the baselines
-    (`baselines.without_model`), which have rows of their own.
+    sizes: of the run. options: of the analysis. comparable: whether the run's data are of the papers' kind; scores on
+    generated data are not compared. without_model: of `baselines.without_model`; baselines have rows of their own.
     """
 
     run: pd.DataFrame
@@ -60,17 +57,16 @@ class Evidence:
 def fill(table: Table, evidence: Evidence) -> pd.DataFrame:
     """Fills all cells of a table, row by row; values in the printed unit. Columns: TYPES.
 
-    row_key, column_key: those of the published table, or their like; row, column: labels; metric: what the cell holds;
-    decimals: of measured values; printed: the paper's text. published, released and reproduced are means: printed, of
-    the released results and of this run; with `_sd` their sample standard deviations, with `_n` the number of units
-    of inference. interval_low, interval_high, unit_of_inference, runs, within_sd: of this run, as `Summary` has them.
-    most_frequent, words_and_overlap: what these baselines score; at_chance: whether this run scores no more than the
-    upper end of the first one's interval. Whatever a cell lacks is missing. p_equivalence and p_difference are adjusted
-    by Holm's method over the cells of a row (in a list, over all cells), but not in columns that are a mean of the
-    others (the GLUE score, an average). other_edition: what the paper's other edition prints, where it differs. status:
-    `reproduced`, `not run at this scale`, or an empty text where nothing measures the cell. verdict: what
-    cell_verdicts.py says, or how many runs never reached a milestone. Raises ValueError for a published cell that the
-    specification has no row or column for, and for an entry of a list that has no published cell.
+    row_key, column_key: as published, or their like; row, column: labels; metric: what the cell holds; decimals: of
+    measured values; printed: the paper's text. published, released, reproduced: the means printed, of the released
+    results and of this run; with `_sd` their sample standard deviations, with `_n` the number of units of inference.
+    interval_low, interval_high, unit_of_inference, runs, within_sd: of this run, as `Summary` has them. most_frequent,
+    words_and_overlap: what these baselines score; at_chance: whether this run scores no more than the upper end of the
+    first one's interval. p_equivalence, p_difference: adjusted by `cell_verdicts.of_families`. other_edition: what the
+    paper's other edition prints, where it differs. status: `reproduced`, `not run at this scale`, or an empty text
+    where nothing measures the cell. verdict: of cell_verdicts.py, or how many runs never reached a milestone. Whatever
+    a cell lacks is missing. Raises ValueError for a published cell without a row or column in the specification, and
+    for an entry of a list without a published cell.
     """
     released = matching(evidence.released, table.select | table.released)
     evidence = replace(evidence, run=matching(evidence.run, table.select), released=released)
@@ -138,10 +134,7 @@ def _patterned(table: Table, fields: dict[str, str]) -> Row:
 
 
 def _list(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]:
-    """The paper's cells in its order; after them, those that select one of PAPER_SIZES again at the run's other sizes.
-
-    A cell is repeated where this run has pre-trained models among its measurements at that size.
-    """
+    """The paper's cells in its order, then those of PAPER_SIZES at each other size that this run pre-trained."""
     keys = set(zip(paper["row_key"], paper["column_key"], strict=True))
     unplaced = [key for key in table.entries if key not in keys]
     if unplaced:
@@ -165,10 +158,7 @@ def _list(table: Table, paper: pd.DataFrame, evidence: Evidence) -> list[dict]:
 
 
 def _expand(table: Table, run: pd.DataFrame) -> list[Column]:
-    """The columns; one with a field in its key, such as `{size}`, becomes one for every value that `run` has of it.
-
-    Of equal keys, the first is kept, so that a column listed by itself goes before a pattern that gives it again.
-    """
+    """The columns; one with a field in its key, such as `{size}`, becomes one for every value that `run` has of it."""
     columns = {}
     for column in table.columns:
         fields = specifications.names(column.key)
@@ -176,7 +166,7 @@ def _expand(table: Table, run: pd.DataFrame) -> list[Column]:
         for values in measured:
             texts = {part: getattr(column, part).format(**values) for part in ("key", "label")}
             select = None if column.select is None else column.select | values
-            columns.setdefault(texts["key"], replace(column, select=select, **texts))
+            columns.setdefault(texts["key"], replace(column, select=select, **texts))  # listed ones before patterns
     return list(columns.values())
 
 
@@ -207,8 +197,7 @@ def _empty(table: Table, row: Row, column: Column) -> dict:
 def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -> dict:
     """One cell (TYPES): what the paper prints, the released results give and this run measured, and the verdict on it.
 
-    `row.select` and `column.select` together pick the measurements. printed: a row of `published.table`; None where the
-    paper has no such cell. The p values of a cell that is tested are not adjusted yet.
+    printed: a row of `published.table`; None where the paper has no such cell. The p values are not adjusted yet.
     """
     cell = _empty(table, row, column)
     if printed is not None:

@@ -1,11 +1,8 @@
 """Curves over pre-training steps, and the steps at which they reach milestones.
 
 Losses are validation losses; scores are GLUE scores of models fine-tuned from intermediate checkpoints. Crossings of a
-score are interpolated linearly between the two evaluations around them. A run that has not reached a milestone by its
-last evaluation is not left out: it has a row whose metric ends in NOT_REACHED, and whose value is that last step.
-
-An observation (`rows`) and a measurement (`measured`, `whole`: made from observations) is a row with one number,
-`value`, of one run, and FIELDS that say what it is of: stage, operator, size, metric, condition, seeds and others.
+score are interpolated linearly. A run that never reaches a milestone has a row with its last step, whose metric ends in
+NOT_REACHED. `rows` are observations, `measured` and `whole` measurements (see derived.py).
 """
 
 import numpy as np
@@ -46,9 +43,8 @@ def loss_measures(rows: pd.DataFrame) -> pd.DataFrame:
     """Measures the validation loss of every pre-training run, in rows of FIELDS.
 
     The metrics are `first_validation_loss`, `final_validation_loss`, `steps_to_loss` for each of LEVELS (condition
-    `loss=LEVEL`), `plateau_end_step` for runs with a plateau, and for runs that have ten evaluations from half of their
-    steps on, `late_loss`, the mean of the last ten, and its `gains` over other operators (`late_loss_over_original`).
-    NOT_REACHED is added to the names of steps as above. rows: observations, each run's in order of steps.
+    `loss=LEVEL`), `plateau_end_step` for runs with a plateau and, for runs with ten evaluations from half of their
+    steps on, `late_loss`, the mean of the last ten, and its `gains`. rows: observations, each run's in order of steps.
     """
     rows = validation_loss(rows)
     if rows.empty:
@@ -91,10 +87,9 @@ def plateau(step: np.ndarray, loss: np.ndarray) -> tuple[int, int | None] | None
     definition counts evaluations and no steps, so that it is the same for runs of every length and learning rate.
 
     step, loss: [evaluations], in increasing order of steps; in nats. Returns the two steps, the second None where the
-    run does not leave its plateau. A run that falls fast to its end, but not below the highest of LEVELS, may have its
-    plateau still before it, which then begins at the last step and is not left. None in place of both steps where there
-    is no plateau: the run has fewer than twelve evaluations, or its loss is below the highest of LEVELS where it first
-    falls slowly or, if it never does, at the end.
+    run does not leave its plateau. None in place of both: the run has fewer than twelve evaluations, or its loss is
+    below the highest of LEVELS where it first falls slowly or, if it never does, at the end. A run that falls fast to
+    its end, but not below that level, counts as on a plateau that begins at its last step.
     """
     if len(step) < SHORTEST:
         return None
@@ -111,8 +106,8 @@ def plateau(step: np.ndarray, loss: np.ndarray) -> tuple[int, int | None] | None
 def events(measured: pd.DataFrame) -> pd.DataFrame:
     """Determines when every pre-training run reached each of MILESTONES, or until when it had not. Columns: EVENTS.
 
-    measured: rows of MILESTONES, with or without NOT_REACHED, are used. One row for every size, operator, milestone and
-    seed of pre-training. milestone: its name in MILESTONES, or for `steps_to_loss` the condition (`loss=3`). reached:
+    One row for every size, operator, milestone and seed of pre-training. measured: rows of MILESTONES are used, with or
+    without NOT_REACHED. milestone: its name in MILESTONES, or for `steps_to_loss` the condition (`loss=3`). reached:
     whether the run reached it; if not, `step` is the last step up to which that is known. Where several fine-tuning
     runs measure one pre-training run, it reached the milestone if all of them did, at the mean of their steps;
     otherwise `step` is the mean of the last steps of those that did not.
@@ -144,10 +139,9 @@ def milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidence: float)
         confidence: of the intervals.
 
     Returns:
-        One row for every size, operator and milestone that at least one run of that size reaches. mean, sd, low, high:
-        of the times over pre-training seeds, the longest cut at the step `horizon`; of `runs` runs, `never` do not get
-        there before they end. A milestone lies between two evaluations: after, before: as `bracket` returns them for
-        the runs that do get there, missing where none does.
+        One row for every size, operator and milestone that at least one run of that size reaches, with survival.MEANS
+        over pre-training seeds (see `survival.restricted_means`). A milestone lies between two evaluations: after,
+        before: as `bracket` returns them for the runs that get there, missing where none does.
     """
     reaching = milestone_events(measured)
     means = survival.restricted_means(reaching, ["size", "milestone"], confidence)
@@ -175,26 +169,23 @@ def bracket(evaluated: np.ndarray, values: np.ndarray) -> tuple[int, int]:
 def selected(measured: pd.DataFrame, select: dict[str, str]) -> pd.DataFrame:
     """Selects measurements by their fields, as `matching` does, and adds `reached`, False where a time is censored.
 
-    If `select` names a metric in MILESTONES, this gives one row for every pre-training run, those that never reach the
-    milestone included: `value` and `reached` are as `events` has them. For every other metric `reached` is True.
+    If `select` names a metric in MILESTONES, this gives one row for every pre-training run, whichever stage measured it
+    and whether it gets there or not: `value` and `reached` are as `events` has them. Otherwise `reached` is True.
     """
     metric = select.get("metric")
     if metric not in MILESTONES:
         return matching(measured, select).assign(reached=True)
     rows = matching(measured, {field: value for field, value in select.items() if field != "metric"})
     steps = events(rows[rows["metric"].isin((metric, metric + NOT_REACHED))]).rename(columns={"step": "value"})
-    # each row is a pre-training run, whichever stage measured it
     return steps.reindex(columns=[*FIELDS, "reached"]).assign(stage="pretraining", metric=metric)
 
 
 def steps_to_scores(whole: pd.DataFrame) -> pd.DataFrame:
     """Measures the curve of GLUE scores of every pre-training and fine-tuning seed, in rows of FIELDS.
 
-    Of the measurements `whole`, those that `scores_by_step` selects are used.
     `steps_to_95_percent`: to 95 % of the mean score that `pairwise` of that size has at the last step of all rows (the
-    authors' own target), for sizes that have it; `steps_to_95_percent_of_own`: to 95 % of the run's own last score. A
-    run that never gets there has its last step under the metric that ends in NOT_REACHED. `summed_drops`: the sum of
-    all falls of the score from one step to the next, a fraction.
+    authors' own target), for sizes that have it; `steps_to_95_percent_of_own`: to 95 % of the run's own last score;
+    either with NOT_REACHED as above. `summed_drops`: the sum of all falls from one step to the next, a fraction.
     """
     rows = scores_by_step(whole).sort_values("step")
     at_end = rows[(rows["step"] == rows["step"].max()) & (rows["operator"] == "pairwise")]

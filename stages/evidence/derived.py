@@ -3,10 +3,9 @@
 Differences and ratios are taken between runs of equal size, task and seeds, so that each is one number per run, and the
 mean of the differences is the difference of the means.
 
-Observations, and measurements, which are made of them, have one number a row, `value`; the other FIELDS say what it is
-of. protocol: the paper whose recipe fine-tuning follows. task: the one trained on; evaluated_on: the papers' column (a
-task; of MNLI, a split). condition: what was varied in addition to the seeds, such as `noise=0.05` or `round=3`. A field
-that does not apply is missing. A function that takes `rows` takes either, and returns FIELDS unless it says otherwise.
+Measurements have the form of observations (see plumbing/observations.py) and the columns FIELDS; they are rows as
+observed, or made of these. `value` is the number, for one run; the other fields say what it is of, or are missing. A
+function that takes `rows` takes either, and returns FIELDS unless it says otherwise.
 """
 
 import numpy as np
@@ -69,8 +68,8 @@ def with_reference(
 def savings(counts: pd.DataFrame) -> pd.DataFrame:
     """Compares the counts of every operator with those of the original.
 
-    counts: rows whose metrics are the counts in SAVINGS. The metrics returned are those of SAVINGS, in per cent, and
-    `block_factor`: parameters of an attention block, the original's divided by the operator's.
+    The metrics are those of SAVINGS, in per cent, and `block_factor`: parameters of an attention block, the original's
+    divided by the operator's.
     """
     parts = [
         saved(with_reference(counts, metric=count, reference_metric=count_of_original), metric)
@@ -97,8 +96,7 @@ def gains(rows: pd.DataFrame) -> pd.DataFrame:
 def question_answering(rows: pd.DataFrame) -> pd.DataFrame:
     """Exact match and F1, fractions, on `squad1` and `squad2`, and as `squad` their mean where a run has both.
 
-    condition: `single` for models that were fine-tuned on SQuAD directly, `triviaqa` for those tuned on TriviaQA first,
-    whose tasks are named `squad1_triviaqa` and `squad2_triviaqa`.
+    condition: `single` for models fine-tuned on SQuAD directly, `triviaqa` for those tuned on TriviaQA first.
     """
     rows = rows[(rows["stage"] == "question_answering") & rows["task"].isin(QA_TASKS)]
     rows = rows.assign(condition=rows["task"].map(QA_TASKS), task=None, evaluated_on=rows["task"].str[:6])
@@ -149,10 +147,7 @@ def noise_measures(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def transfer_measures(rows: pd.DataFrame) -> pd.DataFrame:
-    """The mean accuracy of a run of `cross_domain` over all pairs of differing tasks; of MNLI, on the matched split.
-
-    rows: of this stage; each accuracy is of a model fine-tuned on `task`. The metric is `off_diagonal_accuracy`.
-    """
+    """The mean accuracy of a run of `cross_domain` over all pairs of differing tasks; of MNLI, on the matched split."""
     rows = rows[(rows["metric"] == "accuracy") & (rows["evaluated_on"] != MISMATCHED)]
     away = rows[rows["task"] != rows["evaluated_on"].map(TASK_OF)]
     keys = [field for field in FIELDS if field not in ("task", "evaluated_on", "value")]
@@ -163,10 +158,9 @@ def transfer_measures(rows: pd.DataFrame) -> pd.DataFrame:
 def time_measures(rows: pd.DataFrame) -> pd.DataFrame:
     """Compares times with those of the original in the same round, in per cent.
 
-    rows: with the metrics `seconds_per_epoch` and `seconds_per_step`; their condition is the round. With t for an
-    operator's time and t0 for the original's, `time_saved_percent` is 100 (1 - t / t0) and `faster_percent`
-    100 (t0 / t - 1), for an epoch of fine-tuning; `longer_step_percent` is 100 (t / t0 - 1), for a step of translation
-    and not for the original itself.
+    rows: of `seconds_per_epoch` and `seconds_per_step`; the condition is the round. With t for an operator's time and
+    t0 for the original's, `time_saved_percent` is 100 (1 - t / t0) and `faster_percent` 100 (t0 / t - 1), for an epoch
+    of fine-tuning; `longer_step_percent` is 100 (t / t0 - 1), for a step of translation, but not for the original.
     """
     pairs = with_reference(rows, metric="seconds_per_epoch")
     shorter = saved(pairs, "time_saved_percent")

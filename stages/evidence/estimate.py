@@ -1,9 +1,7 @@
 """An estimate: a value with its interval, and how sure it is that the true value lies above a bound, or below.
 
 Made of two arms by Welch's t, of pairs of runs by Student's t, or of two spreads: the one place where two arms are
-compared, for the table of contrasts, for claims and for the studies. An arm is the runs of one operator that are
-compared; units of inference are what counts as independent in it: pre-training runs or, where there is but one,
-fine-tuning runs.
+compared, for tables, claims and studies. statistics.py says what an arm is, and a unit of inference.
 """
 
 from dataclasses import dataclass, field, replace
@@ -32,17 +30,15 @@ WITHIN = "fine-tuning seeds within pre-training seeds"
 class Estimate:
     """A value with its interval, `low` to `high` (NaN where there is none), and what it was made of.
 
-    The value is a mean, a difference of two arms, a ratio of their geometric means (`log`) or a ratio of spreads.
-    unit: what n counts. n: one number for each arm. error, freedom: standard error and degrees of freedom of the t
+    The value is a mean, a difference of two arms, a ratio of their geometric means (`log`) or a ratio of spreads. unit:
+    what n counts. n: one number for each arm. error, freedom: standard error and degrees of freedom of the t
     distribution (of a ratio by `log`, those of its logarithm); of a ratio of spreads, freedom is the pair of the F
     distribution, and error NaN. at_least, at_most: the true value may only be larger, or only smaller, since runs ended
     before they reached a milestone. Callers add the next three. never: the number of these runs in each arm.
     checkpoints: pre-training runs of the arm that has fewer; None where no model was pre-trained, as in counts and
-    times. at_chance: no arm scores above a constant answer, so that there is nothing to compare; where the accuracy
-    that noise takes is compared, one such arm is enough. paired: whether runs of equal seed were compared, or times of
-    equal rounds.
-    sides: the values of both arms (with `log`, the logarithms) where there is a permutation test in place of an
-    interval, as those of one arm are all equal.
+    times. at_chance: there is nothing to compare, as `baselines.nothing_to_compare` says. paired: whether runs of equal
+    seed were compared, or times of equal rounds. sides: the values of both arms (with `log`, the logarithms) where
+    there is a permutation test in place of an interval, as those of one arm are all equal.
     """
 
     value: float
@@ -89,8 +85,7 @@ class Estimate:
     def p_above(self, bound: float) -> float:
         """p of the one-sided test that the true value lies above a bound, small if it does; NaN without a test.
 
-        0 for -inf and 1 for inf; otherwise 1 if the estimate is `at_most`, and 0 or 1 if it is `exact`. For a ratio, a
-        finite bound is above 0.
+        0 for -inf, 1 for inf; otherwise 1 if the estimate is `at_most`, 0 or 1 if `exact`. A ratio has bounds above 0.
         """
         if isinf(bound):
             return float(bound > 0)

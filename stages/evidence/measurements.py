@@ -1,9 +1,7 @@
 """From observations to the papers' quantities: counts, savings, losses, scores, gains, times.
 
-Input: rows of observations (or released rows in the same form). Output: rows of the same form (FIELDS), one number
-per run, from which the cells of every table and the evidence of every claim are selected. `value` is the number; the
-other fields say what it is of: stage (that measured it), operator, size, task, metric, condition (such as `step=250`),
-seeds and the like.
+Input: rows of observations (or released rows in the same form). Output: measurements (see derived.py), one number per
+run, from which the cells of every table and the evidence of every claim are selected.
 """
 
 import pandas as pd
@@ -14,10 +12,7 @@ FIELDS = derived.FIELDS
 
 
 def measurements(rows: pd.DataFrame) -> pd.DataFrame:
-    """Computes all quantities of the papers that the rows allow, as FIELDS; a field that the rows lack is missing.
-
-    In part they are rows as they were observed (`raw_` stands before raw metrics of fine-tuning), in part derived ones.
-    """
+    """Computes all quantities of the papers that the rows allow, as FIELDS; a field that the rows lack is missing."""
     rows = rows.reindex(columns=FIELDS).astype(dict.fromkeys(derived.TEXTS, "str"))
     counts = rows[rows["stage"].isin(("parameters", "tasks"))]
     columns = scores.column_scores(rows)  # of GLUE, as the papers' tables have them; whole: the means of columns
@@ -34,7 +29,7 @@ def measurements(rows: pd.DataFrame) -> pd.DataFrame:
         convergence.loss_measures(rows),
         whole,
         columns,
-        raw.assign(metric="raw_" + raw["metric"]),
+        raw.assign(metric="raw_" + raw["metric"]),  # as observed, under another name
         convergence.steps_to_scores(whole),
         derived.gains(whole),
         derived.gains(columns),

@@ -22,8 +22,7 @@ def direction(effect: float, error: float, freedom: float, alpha: float) -> floa
 
     Args:
         effect: true distance from the bound of the claim, at least 0.
-        error: standard error, in the unit of the effect.
-        freedom: degrees of freedom of the t distribution.
+        error, freedom: standard error, in the unit of the effect, and degrees of freedom of the t distribution.
         alpha: the level of the two-sided test.
     """
     return float(stats.nct.sf(stats.t.isf(alpha / 2, freedom), freedom, effect / error))
@@ -32,14 +31,11 @@ def direction(effect: float, error: float, freedom: float, alpha: float) -> floa
 def inside(below: float, above: float, error: float, freedom: float, alpha: float) -> float:
     """Computes the share of repetitions in which two one-sided t tests show that an effect lies inside a range.
 
-    This is a lower bound: the share of repetitions in which any of the two fails is at most the sum of the shares in
-    which each does (Bonferroni).
+    This is a lower bound: any of the two fails in at most the sum of the shares in which each does (Bonferroni).
 
     Args:
-        below: true distance to the lower end of the range.
-        above: true distance to the upper end.
-        error: standard error, in the unit of the distances.
-        freedom: degrees of freedom of the t distribution.
+        below, above: true distances to the lower and the upper end of the range.
+        error, freedom: as for `direction`, in the unit of the distances.
         alpha: the level of either test.
     """
     critical = stats.t.isf(alpha, freedom)
@@ -55,8 +51,7 @@ def smallest_effect(error: float, freedom: float, alpha: float) -> float:
     """
     if isnan(error):
         return nan
-    # the upper end of the search is beyond what any t test of these studies needs
-    return brentq(lambda size: direction(size, error, freedom, alpha) - OFTEN, 0, 1e4 * error)
+    return brentq(lambda size: direction(size, error, freedom, alpha) - OFTEN, 0, 1e4 * error)  # the end is ample
 
 
 def smallest_effects(family: pd.DataFrame, alpha: float) -> list[float]:
@@ -70,8 +65,5 @@ def smallest_effects(family: pd.DataFrame, alpha: float) -> list[float]:
 
 
 def smallest_spread(freedom: tuple[int, int], alpha: float) -> float:
-    """The ratio of deviations, below 1, that an F test with `freedom` (of either side) finds in 80 % of repetitions.
-
-    alpha: of the two-sided test. The square of a ratio that is measured is the true one's, times a variable with F.
-    """
-    return float(np.sqrt(stats.f.ppf(alpha / 2, *freedom) / stats.f.ppf(OFTEN, *freedom)))
+    """The ratio of deviations, below 1, that a two-sided F test (freedom: a pair) finds in 80 % of repetitions."""
+    return float(np.sqrt(stats.f.ppf(alpha / 2, *freedom) / stats.f.ppf(OFTEN, *freedom)))  # (measured / true)^2 has F

@@ -1,8 +1,7 @@
 """The numbers that the papers print: data/published/, one CSV file a table, and their protocols.
 
-Every cell has an id; its source and table; row and column, labels as printed, and row_key and column_key, our own names
-of them; `printed`, its characters; `value` and `std`, its numbers (NaN for formulas and labels); the unit of these; and
-whether it is bold: yes, no or unknown. data/published/README.md says more.
+Every cell has labels, `row` and `column`, as printed, and our own keys for them; `printed`, its characters; and `value`
+and `std`, its numbers (NaN for formulas and labels). data/published/README.md describes all columns.
 """
 
 from pathlib import Path
@@ -56,11 +55,7 @@ def protocol() -> dict:
 
 
 def shared_curve() -> pd.DataFrame:
-    """Both ends of the loss curve of `shared` in Figure 2 of Kowsher et al., in the form of `convergence.curves`.
-
-    Two rows: step, loss in nats as mean, minimum and maximum of n = 1 run, and what it is of: source (`published`),
-    quantity (`loss`), operator and size.
-    """
+    """Both ends of the loss curve of `shared` in Figure 2 of Kowsher et al., in the form of `convergence.curves`."""
     numbers = table(FIGURES).set_index(["row_key", "column_key"])["value"]
     loss = [numbers["pretrain", "initial_loss"], numbers["pretrain", "final_loss"]]
     steps = [0, int(numbers["pretrain", "steps"])]
@@ -71,9 +66,8 @@ def shared_curve() -> pd.DataFrame:
 def times_saved(run: pd.DataFrame) -> pd.DataFrame:
     """Per cent of an epoch's time that an operator saves against the original, by task.
 
-    As Figure 3 of Kowsher et al. prints it, and as this run measured it, where it did. run: its measurements, of which
-    those of the metric `time_saved_percent` are used. Columns: source (`published`, `reproduced`), quantity, operator,
-    size, label (the task), value, and n, the rounds whose mean a value of this run is; NaN for printed ones.
+    As Figure 3 of Kowsher et al. prints it, and as this run's measurements have it. Columns: source (`published`,
+    `reproduced`), quantity, operator, size, label (the task), value and n, the rounds behind a measured mean, or NaN.
     """
     numbers = table(FIGURES)
     printed = numbers[numbers["column_key"] == "time_reduction"]

@@ -1,8 +1,6 @@
-"""The raw results that Courtois et al. released, in the form of our own observations.
+"""The raw results that Courtois et al. released, in the form of our own observations (plumbing/observations.py).
 
-Source: data/released/ (from the authors' public repository, MIT licence). So the same code computes scores
-and statistics of their runs and of ours. An observation is a row with one number, `value`, and what it is of: stage,
-protocol, operator, size, evaluated_on (the task or, of MNLI, the split), condition, metric and seeds.
+Source: data/released/, from the authors' public repository (MIT licence). The same code scores their runs and ours.
 """
 
 from pathlib import Path
@@ -10,25 +8,18 @@ from pathlib import Path
 import pandas as pd
 
 FOLDER = Path("data/released")
-# what is `evaluated_on`, by task and metric of the files: the matched and the mismatched split of MNLI
-SPLITS = {("mnli", "accuracy"): "mnli_m", ("mnli", "accuracy_mm"): "mnli_mm"}
+SPLITS = {("mnli", "accuracy"): "mnli_m", ("mnli", "accuracy_mm"): "mnli_mm"}  # `evaluated_on`, by task and metric
 ORDER = ["small", "base", "original", "symmetric", "pairwise"]  # sizes and operators in the paper's tables
 PRETRAINING_SEED = 1  # one pre-training run per operator and size, seed 1 (the authors' scripts)
 
 
 def glue() -> pd.DataFrame:
-    """Reads the metrics of the models that were fine-tuned after all of pre-training, as observations, in fractions.
-
-    There is every metric of 2 sizes x 3 operators x 8 tasks (without WNLI) x 5 fine-tuning seeds.
-    """
+    """Metrics of models fine-tuned after all of pre-training: 2 sizes x 3 operators x 8 tasks x 5 fine-tuning seeds."""
     return _scores(pd.read_csv(FOLDER / "courtois2024_glue_by_seed.csv"), "finetuning")
 
 
 def checkpoints() -> pd.DataFrame:
-    """Reads the metrics of the base models fine-tuned, with one seed, from 18 intermediate checkpoints (Figure 3).
-
-    They are observations, the values as fractions; `condition` has the step of the checkpoint (`step=NUMBER`).
-    """
+    """Metrics of base models fine-tuned, with one seed, from 18 checkpoints; the condition is `step=N` (Figure 3)."""
     return _scores(pd.read_csv(FOLDER / "courtois2024_glue_by_checkpoint.csv"), "convergence")
 
 
@@ -52,8 +43,7 @@ def _scores(frame: pd.DataFrame, stage: str) -> pd.DataFrame:
 def validation_loss() -> pd.DataFrame:
     """Reads the validation loss of the six pre-training runs, taken every 250 steps, in nats per masked token.
 
-    They are observations; `condition` has the training step (`step=NUMBER`). The file has the last step of a run twice,
-    as the loss was evaluated again after training; the second value is left out, as in the paper's figure.
+    The file has a run's last step twice, as the loss was evaluated again in the end; as in the paper, the first counts.
     """
     frame = pd.read_csv(FOLDER / "courtois2024_pretraining_loss.csv")
     frame = _ordered(frame.drop_duplicates(["size", "operator", "step"], keep="first"))

@@ -1,8 +1,7 @@
 """From raw metrics to the columns of the papers' GLUE tables.
 
 Works on observations and on released rows alike, by Courtois et al. 2024, section 3.4 and Table 3; that QQP is
-the mean of accuracy and F1, where the paper says accuracy, follows from the authors' released results. Each row has
-one number: `value`, of the `metric`, on the column or split `evaluated_on`, of the run that the fields RUN tell apart.
+the mean of accuracy and F1, where the paper says accuracy, follows from the authors' released results.
 """
 
 import pandas as pd
@@ -29,8 +28,7 @@ METRICS = {  # the raw metrics whose mean is a column, by protocol: the paper wh
 def column_scores(rows: pd.DataFrame) -> pd.DataFrame:
     """Computes one score, a fraction, for every run and column: RUN, evaluated_on, metric="score", value.
 
-    rows: observations, those of STAGES are used. Raises ValueError where a run has some, but not all, of the raw
-    metrics that a column needs.
+    rows: observations, of which STAGES count. Raises ValueError for a run with only a part of a column's raw metrics.
     """
     wanted = pd.DataFrame(
         [

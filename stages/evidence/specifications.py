@@ -14,10 +14,9 @@ PATH = Path(__file__).with_name("tables.yaml")
 class Column:
     """A column of a table, or a cell of a list. key: the published column key, or a pattern that `fields` reads.
 
-    label: its heading, or the cell's text. meaning: what it holds, in words. select: fields of measurements and their
-    values; None where nothing measures it. scale: from a measurement to the printed unit. decimals: of measured values.
-    margin: the name of the margin of equivalence in params.yaml, or a field in braces that has it; None for quantities
-    that are compared exactly or not at all.
+    label: its heading, or the cell's text. meaning: what it holds. select: fields of measurements and their values;
+    None if nothing measures it. scale: to the printed unit. decimals: of measured values. margin: name of the margin of
+    equivalence in params.yaml, or a field in braces that has it; None if it is compared exactly or not at all.
     """
 
     key: str = ""
@@ -31,10 +30,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A row of a table, with its published row key and its heading.
-
-    select: as in Column; scale, decimals: where they are given, they overrule those of columns.
-    """
+    """A row of a table. key: as published; select: as in Column; scale, decimals: in place of a column's if given."""
 
     key: str
     label: str
@@ -47,11 +43,11 @@ class Row:
 class Table:
     """A table of the papers. source, number, title: its paper and name; stage: what measures it; notes: below it.
 
-    row_key and row_label are patterns over measurement fields, such as `{size}.{operator}`; first: the heading of the
-    rows. rows: those of the paper whose key the pattern does not read, by key. select: fields of the measurements of
-    all cells; released: those that the released results have otherwise. edition: the name of the same table in the
-    paper's other edition. entries: None, except for a list, a table whose cells have no common rows and columns: its
-    cells that are measured or labelled here, by published row key and column key; all others have the published label.
+    row_key, row_label: patterns over measurement fields, such as `{size}.{operator}`; first: the rows' heading. rows:
+    those of the paper whose key the pattern does not read, by key. select: fields of the measurements of all cells;
+    released: those that released results have otherwise. edition: the same table in the paper's other edition. entries:
+    None but for a list, a table whose cells have no common rows and columns: by row key and column key, its cells that
+    are measured or labelled here; others have the published label.
     """
 
     name: str
@@ -80,9 +76,8 @@ class Table:
 class Figure:
     """A figure. kind: `curves` (mean by step), `dots` (one per run) or `bars`. source, number: None for our own ones.
 
-    stage: the one that measures it; notes: below it. quantity: rows with this value in the column `quantity` are drawn;
-    axis: the label of their values. beside: panels in addition to those of this run, as (source, size). operators:
-    those that are drawn; empty for all.
+    stage: what measures it; notes: below it. quantity: rows with this value in the column `quantity` are drawn; axis:
+    their label. beside: panels beside those of this run, as (source, size). operators: those drawn, empty for all.
     """
 
     name: str
@@ -120,18 +115,15 @@ def load() -> tuple[dict[str, Table], dict[str, Figure]]:
 
 def _table(
     name: str,
-    rows: dict | None = None,
+    rows: dict | None = None,  # the patterns `key` and `label`, and rows by their keys as `printed`
     columns: list[dict] = (),
-    cells: dict[str, dict] | None = None,
+    cells: dict[str, dict] | None = None,  # by `ROW KEY / COLUMN KEY`
     notes: list[str] = (),
     scale: float = Column.scale,
     decimals: int = Column.decimals,
     **others,
 ) -> Table:
-    """Builds a table from the keys of its entry; `scale` and `decimals` are defaults of its columns and cells.
-
-    rows: the patterns `key` and `label`, and rows by their keys as `printed`. cells: by `ROW KEY / COLUMN KEY`.
-    """
+    """Builds a table from the keys of its entry; `scale` and `decimals` are defaults of its columns and cells."""
     patterns, defaults = dict(rows or {}), {"scale": scale, "decimals": decimals}
     printed = patterns.pop("printed", {})
     entries = {

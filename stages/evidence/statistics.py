@@ -1,9 +1,9 @@
 """Means and intervals over seeds, with the unit of inference named; estimate.py compares two arms.
 
-Five fine-tuning seeds on one pre-training run speak for that checkpoint; only several pre-training seeds
-speak for the operator. With several, fine-tuning seeds are first averaged within each pre-training seed, so n
-counts pre-training runs. Holm over a family of tests, two one-sided t tests for equivalence (scipy). A cell is what the
-runs of one operator show of one quantity, one row a run; as a side of a comparison these runs are an arm.
+Five fine-tuning seeds on one pre-training run speak for that checkpoint; only several pre-training seeds speak for the
+operator. With several, fine-tuning seeds are first averaged within each pre-training seed, so n counts pre-training
+runs. What counts as independent is called a unit of inference. A cell is what the runs of one operator show of one
+quantity, one row a run; as a side of a comparison these runs are an arm.
 """
 
 from dataclasses import asdict, dataclass, fields
@@ -23,9 +23,8 @@ ROUNDING = 1e-9  # of a value; means of equal runs differ by less, measured scor
 EQUIVALENT, DIFFERENT, INCONCLUSIVE = "equivalent", "different", "inconclusive"
 ONE_CHECKPOINT = "one checkpoint per arm"
 TOO_FEW = "too few seeds"
-# Pre-training seeds per side for a verdict. With two, Welch's test has one degree of freedom or little more, and where
-# the spreads of the sides are unequal it rejects up to twice as often as its level says.
-FEWEST = 3
+# With two, Welch's test rejects up to twice as often as its level says where the spreads of the sides are unequal.
+FEWEST = 3  # pre-training seeds per side for a verdict
 
 
 @dataclass(frozen=True)
@@ -51,15 +50,12 @@ class Summary:
 def units(rows: pd.DataFrame) -> tuple[np.ndarray, pd.Index, str]:
     """Finds the units of inference of one cell, with what pairs each of them with a unit of another arm, as a seed.
 
-    Args:
-        rows: value, pretraining_seed and finetuning_seed (NaN where there is none) of every run of one cell; stage,
-            where they are times or translations; condition, which names the round of a timed repeat.
-
-    Returns:
-        One value for every unit [n], what pairs it [n], and the name of the unit. With several pre-training seeds, or
-        without fine-tuning, the mean of each pre-training seed, that seed, and PRETRAINING (TRAINING for translations).
-        With one pre-training seed, each run, its fine-tuning seed, and FINETUNING. Of rows without a pre-training seed,
-        each value: of times with the round, and REPEATS; otherwise with the index of its row, and EXACT.
+    rows: value, pretraining_seed and finetuning_seed (NaN where there is none) of every run of one cell; stage, where
+    they are times or translations; condition, which names the round of a timed repeat. Returns one value for every unit
+    [n], what pairs it [n], and the name of the unit. With several pre-training seeds, or without fine-tuning: the mean
+    of each pre-training seed, that seed, and PRETRAINING (TRAINING for translations). With one: each run, its
+    fine-tuning seed, and FINETUNING. Of rows without a pre-training seed, each value: of times with the round, and
+    REPEATS; otherwise with the index of its row, and EXACT.
     """
     values = rows["value"].to_numpy(float)
     if rows["pretraining_seed"].isna().all():
@@ -87,9 +83,8 @@ def summaries(rows: pd.DataFrame, keys: list[str], confidence: float) -> pd.Data
     """Summarises every group of runs in one row, with the columns `keys` and the fields of Summary.
 
     Args:
-        rows: as for `units`.
+        rows, confidence: as for `units`; of the intervals.
         keys: the columns that the runs of one group agree in.
-        confidence: of the intervals.
     """
     groups = rows.groupby(keys, dropna=False, sort=False)
     cells = [dict(zip(keys, values, strict=True)) | asdict(summarise(runs, confidence)) for values, runs in groups]
@@ -111,32 +106,22 @@ def mean_interval(values: np.ndarray, confidence: float) -> tuple[float, float, 
 
 
 def within_sd(rows: pd.DataFrame) -> float:
-    """Standard deviation over fine-tuning seeds, pooled within pre-training seeds; NaN where none of these has two.
-
-    rows: as for `units`; those without a fine-tuning seed are left out.
-    """
+    """Standard deviation over fine-tuning seeds, pooled within pre-training seeds; NaN where none of these has two."""
     values, group, means, _ = _by_pretraining_seed(rows[rows["finetuning_seed"].notna()])
     freedom = len(values) - len(means)
     return float(np.sqrt(((values - means[group]) ** 2).sum() / freedom)) if freedom else nan
 
 
 def _by_pretraining_seed(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray, pd.Index]:
-    """The values that have a pre-training seed [n], the places of their seeds [n] among all, the mean of each seed
-    [seeds], and the seeds in increasing order [seeds].
-
-    A report summarises thousands of cells of a few rows each: bincount takes a tenth of the time of groupby there.
-    """
+    """Values with a pre-training seed and places of their seeds, both [n]; means of seeds and sorted seeds [seeds]."""
     place, seeds = pd.factorize(rows["pretraining_seed"], sort=True)
     values, place = rows["value"].to_numpy(float)[place >= 0], place[place >= 0]
-    sums, counts = (np.bincount(place, weights, len(seeds)) for weights in (values, None))
+    sums, counts = (np.bincount(place, weights, len(seeds)) for weights in (values, None))  # in 1/10 of groupby's time
     return values, place, sums / counts, pd.Index(seeds)
 
 
 def too_few(unit: str, *counts: int) -> str:
-    """Why so many units per side allow no verdict on an operator; empty where they do.
-
-    ONE_CHECKPOINT where they are fine-tuning seeds, or a side has a single one; TOO_FEW below FEWEST.
-    """
+    """Why so many units per side allow no verdict on an operator, ONE_CHECKPOINT or TOO_FEW; empty where they do."""
     if unit == FINETUNING or min(counts) < 2:
         return ONE_CHECKPOINT
     return TOO_FEW if min(counts) < FEWEST else ""
@@ -176,13 +161,11 @@ def agreement(values: np.ndarray, other: float, margin: float) -> tuple[float, f
 
     Args:
         values: [n], one for every unit of inference.
-        other: the number. It is taken as one more unit with the spread of the others, as a score from one pre-training
-            run is, and not as known without error.
+        other: the number; as a score from one pre-training run, it counts as one more unit with the others' spread.
         margin: in the unit of the values.
 
     Returns:
-        The p values of the two tests, in this order, the second two-sided; NaN where the values do not vary, or are
-        fewer than two.
+        The p values of both tests, the second two-sided; NaN where the values do not vary, or are fewer than two.
     """
     if not varies(values):
         return nan, nan

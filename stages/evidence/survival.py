@@ -8,8 +8,6 @@ One rule holds wherever such times are compared: every run counts with the time 
 the common horizon of the arms (`restrict_times`). A restricted mean is a mean of these. Of the time itself, with no
 horizon, it is only a bound where a run never got there: a claim about it has an interval that is open at that end, and
 a number that is printed for it is not judged.
-
-Kaplan-Meier curves are those of statsmodels.
 """
 
 import pandas as pd
@@ -25,8 +23,7 @@ def first_below(steps: pd.Series, losses: pd.Series, threshold: float) -> tuple[
     """Returns the step of the first evaluation of a run below a threshold and True, or its last step and False.
 
     Args:
-        steps: of its evaluations, increasing; at least one.
-        losses: at these steps, with the same index; NaN is not below.
+        steps, losses: of its evaluations, one or more, in increasing order, with one index; NaN is not below.
         threshold: in the unit of the losses.
     """
     below = steps[losses < threshold]
@@ -66,14 +63,12 @@ def restricted_means(events: pd.DataFrame, by: list[str], confidence: float, arm
 
     Args:
         events: an event table, as the head of this file describes it.
-        by: the columns that the rows of one group agree in.
+        by, arm: the columns that the rows of one group agree in; the column that tells its arms apart.
         confidence: of the intervals.
-        arm: the column that tells the arms of a group apart.
 
     Returns:
         `by`, the arm and MEANS, one row for each arm of a group. mean, sd, low, high: of the restricted times, in
-        steps. runs: their number; never: of these, those that do not reach the event before they end; horizon: the step
-        at which the group's times are cut.
+        steps. never: how many of the `runs` end before the event; horizon: the step at which the group's times are cut.
     """
     means = []
     for keys, group in events.groupby(by, sort=False):

@@ -1,8 +1,6 @@
 """Quantities of stage translation: what a run reaches at its best and at its end, and its curves by epoch.
 
 The stage trains Transformers by protocols (recipes of two sources) and, as the protocol `sequences`, on sequence tasks.
-Its observations have one number a row: protocol, operator, pretraining_seed (the run's one seed), task, metric,
-condition (`epoch=3`, or missing for what is measured once, after training) and value.
 """
 
 import pandas as pd
@@ -60,8 +58,7 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
 def summaries(measured: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Summarises measurements of the stage translation and times per step (STEPS) over seeds or rounds.
 
-    Columns: SUMMARY. protocol: for the errors of sequence tasks, the task. n: of seeds or rounds. sd, low, high: the
-    sample standard deviation and the mean's t interval; NaN for a single run.
+    Columns: SUMMARY. protocol: of errors of sequence tasks, the task. sd, low, high: as in `Summary`, NaN for one run.
     """
     measured = measured[(measured["stage"] == STAGE) | measured["metric"].isin(STEPS)]
     names = measured["protocol"].where(measured["metric"] != "error", measured["task"])

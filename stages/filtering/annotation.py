@@ -25,9 +25,8 @@ MOST = 0.5  # share of short lines, or of characters that are no letters, above 
 def quality_warnings(text: str) -> tuple[str, ...]:
     """Returns a text's quality warnings, by the rules of OSCAR's producer (oscar-project/ungoliant, src/transformers).
 
-    They are those of `tiny`, `short_sentences`, `header`, `footer`, `noisy` that apply, in this order. OSCAR's
-    documentation calls a line of `short_sentences` short below 400 bytes; its records follow 100, as for header and
-    footer: these rules give the annotations of the 63 real records of OSCAR 22.01 that the tests read.
+    OSCAR's documentation calls a line of `short_sentences` short below 400 bytes; its records follow 100, as for header
+    and footer: these rules give the annotations of the 63 real records of OSCAR 22.01 that the tests read.
     """
     short = [len(line.encode()) < SHORT for line in text.split("\n")]
     edge = int(len(short) * EDGE)
@@ -74,9 +73,8 @@ def harmful_perplexity(model, text: str) -> float:
 def missing(document: Annotations) -> list[str]:
     """Names the metadata that a document lacks: `harmful_pp`, `categories`, `quality_warnings`, in this order.
 
-    UNSET says that the record lacks the key; None, of categories and warnings, that none applies. A perplexity of 0
-    counts as missing: OSCAR's are positive (and the code of Courtois et al. reads it so). `annotation` is OSCAR 22.01's
-    name for the quality warnings.
+    UNSET says that the record lacks the key, None that none applies; `annotation` is OSCAR 22.01's name for the
+    warnings. A perplexity of 0 counts as missing: OSCAR's are positive (and the code of Courtois et al. reads it so).
     """
     names = [] if document.harmful_pp else ["harmful_pp"]
     if document.categories is UNSET:

@@ -57,8 +57,7 @@ def compile_lists(settings: dict, folder: Path) -> dict:
 
     Leaves in `folder`, the job's own, the entries' hashes, sorted (hashes.npy, uint64 [entries]), the number of each
     one's category (numbers.npy, uint8 [entries]), and the categories by number (names.json). Returns the number of
-    different entries by category. ValueError when a line is not UTF-8, or a category has no entry (it would exclude
-    nothing).
+    different entries by category. ValueError when a line is not UTF-8, or a category has no entry to exclude by.
     """
     categories = folders(Path(settings["root"]))
     parts = []
@@ -101,8 +100,7 @@ def forms(address: str) -> Iterator[str]:
     host, path = normalised(address)
     yield host
     if not _is_ip(host):
-        # all labels of a long one would take quadratic time; 1 is for the dot before its longest parent domain
-        labels = host[-LONGEST_NAME - 1 :].split(".")
+        labels = host[-LONGEST_NAME - 1 :].split(".")  # 1: a dot; all labels of a long one take quadratic time
         yield from (".".join(labels[start:]) for start in range(1, len(labels) - 1))
     if path:
         yield host + path

@@ -12,8 +12,7 @@ from stages.plumbing.sections import Filtering
 from stages.records.records import Annotations
 
 WARNINGS = ("tiny", "short_sentences", "header", "footer", "noisy", "adult")  # OSCAR's own, 22.01 and 23.01
-# Second names that UT1 gives to folders (links in its distribution, olbat/ut1-blacklists).
-ALIASES = {"agressif": ("aggressive",), "adult": ("porn",)}
+ALIASES = {"agressif": ("aggressive",), "adult": ("porn",)}  # second names: links in olbat/ut1-blacklists
 
 Reason = tuple[str, str]  # a rule, and what of it applied: ("categories", "adult"), ("harmful_pp", "low")
 
@@ -30,10 +29,9 @@ def rules_of(settings: Filtering) -> dict:
 def judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason, ...]]:
     """Makes the function that says why a document is dropped. rules: as `rules_of` returns them.
 
-    That function returns reasons in the order of the rules (categories, harmful_pp, quality_warnings), each once; none
-    for a document that is kept. What applied is an excluded category, as params.yaml spells it; `low`, `high` or
-    `missing`; a warning, or `other` for one that is not in WARNINGS. Both bounds of `harmful_pp` (perplexity) are
-    exclusive, and 0 counts as missing.
+    It returns reasons in the order of the rules (categories, harmful_pp, quality_warnings), each once; none for a
+    document that is kept. What applied is an excluded category, as params.yaml spells it; `low`, `high` or `missing`; a
+    warning, or `other` for one that is not in WARNINGS. A perplexity on a bound is out of bounds, and 0 is missing.
     """
     above, below = rules["harmful_pp"]["above"], rules["harmful_pp"]["below"]
     unscored = None if rules["missing_harmful_pp"] == "keep" else "missing"

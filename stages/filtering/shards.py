@@ -62,10 +62,7 @@ def filter_shard(settings: dict, folder: Path) -> dict:
 
 
 def _blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Annotations | ValueError]]]:
-    """Yields blocks of lines: the bytes, where each line starts and ends, and its metadata or what is wrong with it.
-
-    Places count bytes from 0; a line ends before its line feed.
-    """
+    """Yields blocks: bytes, where each line starts and ends (before its line feed), its metadata or what is wrong."""
     for block in reading.line_blocks(shard):
         feeds = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
         starts, ends = np.insert(feeds + 1, 0, 0), np.append(feeds, len(block))
@@ -89,12 +86,7 @@ def _tallies(fates: dict[tuple | None, list[int]]) -> list[list]:
 
 
 def select(kept: Path, target: Path, chosen: Iterable[int]) -> int:
-    """Copies lines of a shard of kept documents; returns their number of bytes, without line feeds.
-
-    Args:
-        kept, target: the shard, and the file to write.
-        chosen: sorted numbers of the lines, from 0.
-    """
+    """Copies the chosen lines (sorted numbers, from 0) of a shard to a file; returns their bytes without line feeds."""
     size, previous = 0, -1
     lines = reading.lines(kept)
     with reading.zstd_writer(target, LEVEL) as file:
@@ -106,10 +98,7 @@ def select(kept: Path, target: Path, chosen: Iterable[int]) -> int:
 
 
 def sample(total: int, count: int, seed: int) -> np.ndarray:
-    """Draws `count` different numbers from [0, total), all sets equally likely, and returns them sorted, [count].
-
-    Memory grows with `count`, not with `total`.
-    """
+    """Draws `count` of [0, total), all sets equally likely, sorted [count]. Memory grows with `count`, not `total`."""
     random = np.random.default_rng(seed)
     left_out = count > total / 2  # then draws what is left out: the fewer are drawn, the fewer come twice
     drawn = total - count if left_out else count
@@ -125,8 +114,7 @@ def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None
     A row is (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes), the last two as in `_tallies`.
 
     Args:
-        shard: its name.
-        tallies: `rows` as `filter_shard` returns them.
+        shard, tallies: its name, and `rows` as `filter_shard` returns them.
         selected: how many documents and bytes of those kept are selected; None for all of them.
     """
     kept = next((tally[3:5] for tally in tallies if tally[0] == "kept"), [0, 0])  # documents, bytes

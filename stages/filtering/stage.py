@@ -53,8 +53,7 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
         lets them pass, unless `filtering.missing_harmful_pp` drops those without a perplexity.
 
     Raises:
-        ValueError: too many lines are malformed, no document is kept, there is no shard, or the lists or the model
-            cannot be loaded.
+        ValueError: too many lines are malformed, none is kept, there is no shard, or lists or model cannot be loaded.
         RuntimeError: a shard or a list cannot be read.
     """
     shards = reading.shards(corpus)
@@ -113,9 +112,8 @@ def _place_selected(
 ) -> list[tuple]:
     """Puts those of the kept documents that are selected into `folder`; returns the rows of the ledger.
 
-    results: of each shard the folder of its job and what `filter_shard` returned. Where all kept documents of a shard
-    are selected, if only because none is kept, the job's own file gets a second name; where some are, they are copied;
-    else there is no file.
+    results: each shard's job folder and what `filter_shard` returned. Where all kept documents of a shard (if none,
+    too) are selected, the job's own file gets a second name; where some are, they are copied; else there is no file.
     """
     # rows begin with fate, rule, reason, documents
     kept = [sum(row[3] for row in result["rows"] if row[0] == "kept") for _, result in results]
@@ -141,10 +139,7 @@ def _place_selected(
 
 
 def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
-    """Joins malformed.csv of all jobs into one with a header; lines are named by their place in the source, if known.
-
-    folders: of the jobs. sources: as `origins.read` returns them.
-    """
+    """Joins all malformed.csv under a header, with each line's place in its source (`origins.read`), if known."""
     with temporary_sibling(target) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("file", "line", "reason"))

@@ -12,8 +12,7 @@ def sparse_targets(sequences: Tensor, chosen: Tensor, multiple: int = 1) -> tupl
     """Lists the chosen tokens.
 
     Args:
-        sequences: token ids [batch, n], before any were hidden.
-        chosen: which of them are predicted [batch, n], boolean.
+        sequences, chosen: token ids before any were hidden, and which of them are predicted, boolean; [batch, n] each.
         multiple: the lists are padded to a multiple k of this, so that code compiled for every size meets few sizes.
 
     Returns:

@@ -12,9 +12,8 @@ from stages.plumbing.training_sections import Model, Pretraining
 class PretrainingRun(Run):
     """One pre-training run.
 
-    operator, size: their names in params.yaml. model: what params.yaml has for the size. variant: the arguments of
-    `configuration` that describe the operator. training: the recipe. leaves: the steps after which the model is saved,
-    in addition to the last; 0 is the model before training.
+    operator, size: their names in params.yaml, which has `model` for the size. variant: the operator as arguments of
+    `configuration`. training: the recipe. leaves: steps after which the model is saved, besides the last; 0: untrained.
     """
 
     beside: ClassVar[dict[str, Any]] = Run.beside | {"leaves": True}  # what decides no result
@@ -66,8 +65,7 @@ def sequence_length(recipe: Pretraining, step: int, steps: int, longest: int) ->
 
     Args:
         recipe: of pre-training; its `sequence_length_warmup` says how long sequences are short, and how short.
-        step: number of the update, from 0.
-        steps: number of updates of the whole run.
+        step, steps: number of the update, from 0, and number of updates of the whole run.
         longest: tokens of a packed sequence, a multiple of the short length.
     """
     warmup = recipe.sequence_length_warmup

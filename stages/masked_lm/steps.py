@@ -60,11 +60,8 @@ class Trainer:
     dropout of its own, so that their number decides the result, too.
 
     Args:
-        run, corpus: what is trained, and the data.
+        run, corpus: what is trained, and the data. ValueError if the warm-up of the learning rate takes all steps.
         checkpoint: the file of the run's state. It is neither read nor written here; errors name it.
-
-    Raises:
-        ValueError: the warm-up of the learning rate takes all steps.
     """
 
     def __init__(self, run: PretrainingRun, corpus: Corpus, checkpoint: Path):
@@ -116,15 +113,12 @@ class Trainer:
         return total, count, apply_gradients(self.model, self.adamw, rate, recipe.gradient_clipping, where), rate
 
     def _backward(self, inputs: Tensor, sequences: Tensor, chosen: Tensor, count: int) -> float:
-        """Adds the gradient of the mean loss of a batch to the parameters' `grad`, one micro-batch after another.
+        """Adds the gradient of a batch's mean loss to `grad`, by micro-batches; returns the loss as `advance` does.
 
         Args:
             inputs, sequences: token ids after and before masking, each [batch, n]; this process's share of the batch.
             chosen: which of them are predicted [batch, n], boolean.
             count: number of masked tokens of the whole batch, over all processes.
-
-        Returns:
-            The loss summed over this process's masked tokens, in nats.
         """
         recipe, size = self.run.training, max(len(inputs), 1)  # a small batch may leave a process no row
         if recipe.micro_batch_size:  # it counts packed sequences; of shorter blocks, as many as have the same tokens
@@ -134,8 +128,7 @@ class Trainer:
         total = torch.zeros((), device=device())
         for i, (part, originals, hidden) in enumerate(parts):
             batch = (part, *sparse_targets(originals, hidden, multiple))
-            # processes exchange gradients once
-            with distributed.alone(self._loss_of) if i + 1 < len(parts) else nullcontext():
+            with distributed.alone(self._loss_of) if i + 1 < len(parts) else nullcontext():  # one exchange of gradients
                 batch = [T.to(device(), non_blocking=True) for T in batch]
                 for T in batch[1:]:
                     torch._dynamo.maybe_mark_dynamic(T, 0)  # one compiled form for all numbers of masked tokens
@@ -154,8 +147,7 @@ def validate(model: nn.Module, corpus: Corpus, recipe: Pretraining) -> dict:
     the sum is the one that a single process gets.
 
     Args:
-        model: is set to evaluation mode.
-        corpus: its validation split is used.
+        model, corpus: the model is set to evaluation mode; the validation split of the corpus is used.
         recipe: of pre-training; its `mask_probability` and `precision` are used.
 
     Returns:
@@ -183,10 +175,7 @@ def validate(model: nn.Module, corpus: Corpus, recipe: Pretraining) -> dict:
 
 
 def _at_least_one(masked: int, where: str, more: str) -> int:
-    """Returns the number of masked tokens. ValueError when there is none, as a mean loss needs one.
-
-    where: what the error calls the step. more: a key of params.yaml that the error advises to raise.
-    """
+    """Returns `masked`. ValueError for 0, with the step's name `where` and `more`, a key of params.yaml to raise."""
     if not masked:
         raise ValueError(f"pre-training, {where}: no token is masked; raise pretraining.mask_probability or {more}")
     return masked

@@ -32,10 +32,8 @@ def predictions_under_noise(
     """Predicts examples under noise on their embeddings.
 
     Args:
-        model: the fine-tuned model, in evaluation mode.
-        examples: the examples that it predicts.
-        tokenizer: the file of the tokenizer.
-        setting: the section `noise` of params.yaml.
+        model, examples: the fine-tuned model, in evaluation mode; the examples that it predicts.
+        tokenizer, setting: the file of the tokenizer; the section `noise` of params.yaml.
         precision: float32 or bfloat16.
 
     Returns:

@@ -29,10 +29,9 @@ def probe(model: nn.Module, examples: Encoded, seed: int) -> dict[str, dict[str,
         {"layer=1": {probe: value}, ..., "model": {"sensitivity": value}}, layers from 1. Probes of a layer:
         attention_entropy, the entropy of the weights over keys, as a share of that of uniform weights, in [0, 1];
         self_weight, the weight of a token on itself, in [0, 1]; score_asymmetry, |A - A^T| / (2 |A|) of the scores A of
-        all heads (Frobenius norms), in [0, 1]; negative_diagonal_share, the share of entries below 0 of the diagonal
-        between queries and keys, such as D_q D_k of `shared`, where there is one. sensitivity: the norm of the
-        derivative of the logits along a random direction of unit length in the word embeddings of an example, times the
-        norm of these.
+        all heads (Frobenius norms), in [0, 1], 0 where A is 0; negative_diagonal_share, the share of entries below 0 of
+        the diagonal between queries and keys, such as D_q D_k of `shared`, where there is one. sensitivity: the norm of
+        an example's word embeddings, times that of the derivative of the logits along a random unit vector in them.
     """
     modules = operators_of(model)
     sums: list[dict[str, float]] = [{} for _ in modules]
@@ -54,7 +53,6 @@ def probe(model: nn.Module, examples: Encoded, seed: int) -> dict[str, dict[str,
 
 def of_scores(A: Tensor) -> dict[str, float]:
     """Computes attention_entropy, self_weight and score_asymmetry of the scores A [heads, n, n] of one sequence."""
-    # the clamp gives scores that are all 0 an asymmetry of 0
     return of_weights(A) | {"score_asymmetry": ((A - A.mT).norm() / (2 * A.norm()).clamp_min(1e-30)).item()}
 
 

@@ -26,11 +26,7 @@ from stages.plumbing.testing_sections import Noise
 
 
 class NoiseRun(EvaluationRun):
-    """An evaluation under noise.
-
-    noise: the section of params.yaml, validated with the rest of it; its list of tasks, in `beside`, does not decide
-    the result. The other fields are those of EvaluationRun (classification/kept_models.py).
-    """
+    """An evaluation under noise. noise: the section of params.yaml; its list of tasks does not decide the result."""
 
     beside: ClassVar[dict[str, Any]] = EvaluationRun.beside | {"noise": {"tasks"}}
     noise: SkipValidation[Noise]

@@ -2,9 +2,9 @@
 
 Reads nothing but params.yaml. Writes data/observations/parameters.csv: parameters of one layer's self-attention and of
 its feed-forward network (closed formulas, checked against a built layer), and of the whole masked-LM model and the
-two-label classifier with BERT's vocabulary; and the spread of the first scores (the standard deviation of the attention
-scores before training), the one number that `variants` change here. In addition, at sizes of their own, the layers that
-the blog post on Hadamard attention (`blog`) and the draft section "Attention over Parameters" (`draft`) count.
+two-label classifier with BERT's vocabulary; and the spread (standard deviation) of the attention scores before
+training, the one number that `variants` change here. In addition, at sizes of their own, the layers that the blog post
+on Hadamard attention (`blog`) and the draft section "Attention over Parameters" (`draft`) count.
 """
 
 from pathlib import Path
@@ -36,7 +36,7 @@ DRAFT_SUBLAYERS = (  # operator, condition of the observation, heads, pairs of a
 
 
 def count(name: str, variant: dict, size: str, model: dict[str, int], deviation: float) -> list[Observation]:
-    """Counts one operator or variant at one size.
+    """Counts one operator or variant at one size. ValueError where a formula and the built layer differ.
 
     Args:
         name, variant: name of the operator or the variant, and its settings, as Settings.variant returns them.
@@ -46,9 +46,6 @@ def count(name: str, variant: dict, size: str, model: dict[str, int], deviation:
     Returns:
         One row per number, whose name is the metric: all of `counts.layer_formulas`, one for each of `counts.MODELS`,
         and first_score_spread, where there is a formula for it.
-
-    Raises:
-        ValueError: a formula and the built layer differ.
     """
     formulas, values = counts.layer_formulas(variant, model), counts.counted_layer(variant, model)
     if not values.items() <= formulas.items():  # every number that was counted is also given by formula, and equal
@@ -76,12 +73,11 @@ def small_sources() -> list[Observation]:
     ]
     sublayer = {"stage": "parameters", "size": "draft", "metric": "feed_forward_weights"}
     plain = Observation(operator="original", value=2 * BASE["hidden"] * BASE["intermediate"], **sublayer)
-    over_parameters = [
+    over_parameters = [  # by the draft's first formula, without biases
         Observation(
             operator=operator,
             condition=condition,
-            # the draft's first formula, without biases: queries and output have `hidden`, keys and values `pairs`
-            value=2 * heads * HEAD_WIDTH * (BASE["hidden"] + pairs),
+            value=2 * heads * HEAD_WIDTH * (BASE["hidden"] + pairs),  # queries, output: hidden; keys, values: pairs
             **sublayer,
         )
         for operator, condition, heads, pairs in DRAFT_SUBLAYERS
@@ -93,10 +89,9 @@ def translation_models() -> list[Observation]:
     """Counts the parameters of the models in the draft's table, with the vocabulary of Vaswani et al. 2017."""
     model = {"stage": "parameters", "size": "draft", "metric": "translation_parameters"}
     rows = []
-    for operator in ("original", "over_parameters", "over_parameters_wide"):
-        # `model_construct`, because a count needs no recipe of training; the meta device, because it needs no weights
+    for operator in ("original", "over_parameters", "over_parameters_wide"):  # `model_construct`: without a recipe
         run = TranslationRun.model_construct(operator=operator, training=TranslationProtocol.model_construct(**BASE))
-        with torch.device("meta"):
+        with torch.device("meta"):  # because a count needs no weights
             parameters = assembled(run, (SUB_WORDS, SUB_WORDS)).parameters()
         rows.append(Observation(operator=operator, value=sum(parameter.numel() for parameter in parameters), **model))
     return rows

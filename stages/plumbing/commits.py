@@ -23,8 +23,7 @@ def commit(repository: str, revision: str, key: str, kind: str = "dataset") -> s
     """Finds the commit that a branch or tag names; a process asks once, so that all it reads is of one commit.
 
     Args:
-        repository: a name on the hub, or a folder of the same layout.
-        revision: a commit, branch or tag.
+        repository, revision: a name on the hub, or a folder of the same layout; a commit, branch or tag.
         key: the key of params.yaml that names the repository, for the message of an error.
         kind: `dataset` or `model`.
 
@@ -53,12 +52,9 @@ def dataset(
     """Loads a split of a dataset of the hub, or of a folder of the same layout.
 
     Args:
-        repository: the name on the hub, or the folder.
+        repository, revision, key: as in `commit`.
         configuration: the name of one of the dataset's configurations; None where it has only one.
-        revision: a commit, branch or tag.
-        split: the split's name.
-        key: the key of params.yaml that names the repository, for the message of an error.
-        columns: the names of the columns that the dataset must have.
+        split, columns: the split's name, and the names of the columns that the dataset must have.
 
     Returns:
         The rows, and the text by which a run records where they come from (`named`, with the commit).
@@ -71,11 +67,10 @@ def dataset(
     revision = commit(repository, revision, key)
     with explained(f"{key}: {repository} ({configuration}, {split}, {revision})"):
         if Path(repository).is_dir():
-            # `datasets` caches what it has read of a folder under the last part of the folder's name, and would return
-            # the rows of another folder of that name, or of this one before a change (seen with version 5.2). So
-            # the cache is deleted, and the rows are held in memory.
+            # `datasets` caches rows under the last part of the folder's name, and would return those of another folder
+            # of that name, or of this one before a change (seen with version 5.2): no cache outlives the call.
             with TemporaryDirectory() as cache:
-                options = {"cache_dir": cache, "keep_in_memory": True}
+                options = {"cache_dir": cache, "keep_in_memory": True}  # in memory, as the folder is deleted here
                 data = datasets.load_dataset(repository, configuration, split=split, **options)
         else:
             data = datasets.load_dataset(repository, configuration, split=split, revision=revision)

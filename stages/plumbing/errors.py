@@ -11,8 +11,7 @@ def require_listed(value: str, key: str, allowed: Collection[str], where: str) -
     """Checks that a name given by a user is one of the allowed names.
 
     Args:
-        value: the name.
-        key: the key of params.yaml, or the argument of the command line, that holds it.
+        value, key: the name, and the key of params.yaml, or the argument of the command line, that holds it.
         allowed, where: the allowed names, and what lists them, for the message.
 
     Raises:

@@ -134,10 +134,9 @@ def place(source: Path | str, target: Path | str) -> None:
 def read_once(number: int) -> Callable[[Callable], Callable]:
     """Returns a decorator that caches a function's results for as long as the files among its arguments do not change.
 
-    It keeps the `number` results that were used last, so that the jobs of a worker share what they read. The function
-    takes hashable arguments by position alone, and every Path among them must exist. The arguments alone would not do
-    as the key of the cache: the workers of a cluster outlive a stage, and may serve several checkouts, in which one
-    relative path names different files.
+    It keeps the `number` results used last, which the jobs of a worker share. The function takes hashable arguments by
+    position alone, and every Path among them must exist. The arguments alone would be no key: the workers of a cluster
+    outlive a stage and may serve several checkouts, in which one relative path names different files.
     """
 
     def keeping(function: Callable) -> Callable:

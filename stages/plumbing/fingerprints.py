@@ -79,18 +79,10 @@ _first_digest = cache(sha256)
 
 
 def of_jobs(function: Callable, jobs: Sequence[tuple[dict, tuple[Path, ...]]]) -> list[str]:
-    """Computes the fingerprints of jobs that call one function.
+    """Computes the fingerprints of jobs that call `function`: 32 hexadecimal digits of a SHA-256 each, in their order.
 
-    Args:
-        function: the function that all jobs call.
-        jobs: for each job its settings (JSON), and its input files and folders. An input counts by its content and by
-            its path relative to the working directory.
-
-    Returns:
-        For each job, in their order, the first 32 hexadecimal digits of a SHA-256: 128 bits, so none meet by chance.
-
-    Raises:
-        FileNotFoundError: an input is not there; the message names it.
+    jobs: for each its settings (JSON), and its input files and folders, which count by their content and by their path
+    relative to the working directory. FileNotFoundError, with its name, for an input that is not there.
     """
     digest_of = digests({path for _, inputs in jobs for path in inputs})  # jobs share inputs
     if missing := sorted(path for path, digest in digest_of.items() if digest is None):

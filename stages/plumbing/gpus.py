@@ -17,9 +17,8 @@ from filelock import FileLock, Timeout
 def visible() -> tuple[str, ...]:
     """Returns the GPUs that CUDA would use here, by number or UUID as in CUDA_VISIBLE_DEVICES; () where there are none.
 
-    They are found without loading a library that would occupy one. A PyTorch that is built without CUDA uses none.
-    Where the variable is set, CUDA reads it up to the first entry that names no GPU, such as -1 or Slurm's NoDevFiles;
-    whether a GPU of such a number or UUID exists is not checked.
+    No library is loaded that would occupy one; a PyTorch built without CUDA uses none. Where the variable is set, its
+    entries count, unchecked, up to the first that names no GPU, such as -1 or Slurm's NoDevFiles, as CUDA reads them.
     """
     if built_without_cuda():
         return ()
@@ -57,9 +56,7 @@ def take(gpus: tuple[str, ...]) -> FileLock:
     It must come before any library is loaded that asks for a GPU, since the variable is read then, and only once.
     Every worker locks a numbered place on its GPU; place 0 of every GPU is tried first, then place 1 of every GPU. The
     lock is returned, and holds until the process ends. gpus: at least one identifier, as `visible` returns them.
-
-    Raises:
-        ValueError: another user could write to the folder of the locks, or something else stands in its place.
+    ValueError where another user could write to the folder of the locks, or something else stands in its place.
     """
     above = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     folder = Path(above) / f"fewer-attention-weights-{os.getuid()}"  # for what this user's processes share here

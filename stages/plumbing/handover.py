@@ -1,8 +1,7 @@
 """What one stage hands to another: dvc.yaml names it, and the maker's record in data/runs has the SHA-256 of each file.
 
-A stage stops with the name of a file where an input is missing, where it is not as its maker left it, and where a file
-stands there that no stage has left. The check reads the inputs once more, several files at a time: 0.6 GB a second on a
-core without instructions for SHA-256.
+A stage stops with the name of a file among its inputs that is missing, is not as its maker left it, or that no stage
+has left. The check reads all of them, several at a time: 0.6 GB a second on a core without instructions for SHA-256.
 """
 
 import json
@@ -49,8 +48,7 @@ def commands(settings: Settings) -> dict[str, Command]:
     stage has one command, under its own name.
     """
     by_name = {}
-    for stage, entry in pipeline().items():
-        # ${operators} there is the list of this name in params.yaml
+    for stage, entry in pipeline().items():  # ${operators} in a matrix is the list of this name in params.yaml
         matrix = {argument: getattr(settings, key.strip("${}")) for argument, key in entry.get("matrix", {}).items()}
         for values in product(*matrix.values()):
             arguments = dict(zip(matrix, values, strict=True))
@@ -62,9 +60,8 @@ def commands(settings: Settings) -> dict[str, Command]:
 def paths(entries: list, arguments: dict[str, str]) -> tuple[Path, ...]:
     """Returns the paths under `deps` or `outs` of one stage of dvc.yaml.
 
-    Args:
-        entries: the entries there: a text or, for a path with options, a dictionary {path: options}.
-        arguments: values by name, which replace `${item.NAME}`; where a name is missing, `${item.NAME}` stays.
+    entries: those there, each a text or, for a path with options, a dictionary {path: options}. arguments: values by
+    name, which replace `${item.NAME}`; where a name is missing, `${item.NAME}` stays.
     """
     texts = [entry if isinstance(entry, str) else next(iter(entry)) for entry in entries]
     for argument, value in arguments.items():
@@ -79,8 +76,7 @@ def require_inputs(settings: Settings, stage: str, arguments: dict[str, str]) ->
     folder, and of MAY_LACK, only the files that are there are checked.
 
     Args:
-        settings: of params.yaml.
-        stage: its name in dvc.yaml; one that is not there has nothing to check.
+        settings, stage: of params.yaml, and a name in dvc.yaml; a stage that is not there has nothing to check.
         arguments: the arguments that the stage was given, by name: the values of its matrix, or the part of its work
             that it is to do. Commands of other values do not count as makers of its inputs.
 

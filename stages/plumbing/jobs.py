@@ -58,17 +58,14 @@ def run(
     Args:
         function: the job function: takes the settings and the folder of a job, and returns JSON. It imports heavy
             libraries in its own body, so that only the workers load them.
-        jobs: independent of each other.
-        stage: the name under which progress and errors are printed.
-        workers: how many processes compute at a time; None for one per core; the address of a Dask scheduler for all
-            workers of its cluster.
+        jobs, stage: independent jobs, and the name under which their progress and errors are printed.
+        workers: number of processes at a time; None for one per core; the address of a Dask scheduler for its workers.
         on_gpu: whether the jobs compute on a GPU where there is one. With `workers` None there is then one process per
             GPU; more processes than GPUs share them.
         shared: whether several processes (torchrun, accelerate) can do one job together.
 
     Returns:
-        (folder, result) of every job, in the order of `jobs`. Of several processes only the first returns; the others
-        exit.
+        (folder, result) of every job, in order. Of several processes, only the first returns; the others exit.
 
     Raises:
         RuntimeError: jobs have failed; raised with all failures after the other jobs are done, in several processes at
@@ -110,14 +107,10 @@ def run(
 def prepare(stage: Path, workers: int | str | None) -> None:
     """Has the server of processes (pool.py) import what the jobs of a stage import, while the stage itself still loads.
 
-    This takes longer than everything that a stage does before its jobs, so both are done at once, and `run` finds the
-    server started. Whether there are jobs to compute is not known yet: where there are none, the server ends with the
-    stage. Nothing is done where `run` may need no server: on a cluster, in one of several processes, or with a GPU.
-
-    Args:
-        stage: the file of the stage. Where neither `jobs.run(` nor `model_jobs.run(` stands in its own text, the
-            server starts later, with the first job.
-        workers: as in `run`.
+    This takes longer than all that a stage does before its jobs, so both are done at once. Whether there are jobs to
+    compute is not known yet: where there are none, the server ends with the stage. Nothing is done where `run` may need
+    no server: on a cluster (workers: as in `run`), in one of several processes, or with a GPU. Where the stage's file,
+    `stage`, has neither `jobs.run(` nor `model_jobs.run(` in its own text, the server starts later, with the first job.
     """
     runs_jobs = "jobs.run(" in stage.read_text(encoding="utf-8")  # the end of both names
     if runs_jobs and processes() == 1 and not isinstance(workers, str) and not gpus.visible():
@@ -166,10 +159,7 @@ def processes() -> int:
 
 
 def _compute(function: Callable, work: list[tuple[Job, Path]], workers: int | str | None, on_gpu: bool):
-    """Does the jobs of `work` (job, folder), and yields (name, text of the error or None) as they end, in any order.
-
-    workers, on_gpu: as in `run`.
-    """
+    """Does jobs in their folders, as `run` is told; yields (name, error's text or None) as they end, in any order."""
     if not work:
         return
     on_cluster = isinstance(workers, str)
@@ -201,8 +191,6 @@ def _one(
 ) -> str | None:
     """Does one job in a worker process, unless another has done it; returns the text of an error, None if it is done.
 
-    Only what goes wrong before the job begins, as in `gpus.take`, is raised.
-
     Args:
         function, job, folder: the job function, the job to do, and the job's folder as an absolute path.
         directory: the working directory of the stage, to which all relative paths refer.
@@ -217,7 +205,7 @@ def _one(
     pool.use_one_thread()
     devices = gpus.visible() if devices is None else devices
     if devices:
-        gpus.take(devices)
+        gpus.take(devices)  # its error is raised, not returned: the job has not begun
     folder.mkdir(parents=True, exist_ok=True)
     try:
         # another stage that is at the job is waited for; of several processes that share it, the first has the lock

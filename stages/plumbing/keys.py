@@ -13,8 +13,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, Field
 
-# By letters: the source, and the section below its name in data/published/protocol.yaml that holds the values
-SOURCES = {
+SOURCES = {  # by letters: the source, and the section below its name in data/published/protocol.yaml with the values
     "C": ("courtois2024", "stated"),
     "CC": ("courtois2024", "released_code"),
     "K": ("kowsher", "stated"),
@@ -144,6 +143,5 @@ def walk(kind: Any, values: Mapping[str, Any], above: str = "") -> Iterator[tupl
                 yield f"{place}.{item}", content, said.items.get(item, said)
         elif said or not isinstance(value, dict):
             yield place, value, said
-        else:
-            # the type of the section is that of the field or, in dict[NAME, RECORD], the second
+        else:  # the type of the section is that of the field or, in dict[NAME, RECORD], the second
             yield from walk(kind.model_fields[name].annotation if is_record else get_args(kind)[1], value, f"{place}.")

@@ -11,7 +11,6 @@ from stages.plumbing.files import place, write_atomically
 SPECIAL = {  # "cls_token": "[CLS]" and so on
     name: f"[{name[:-6].upper()}]" for name in ("cls_token", "mask_token", "pad_token", "sep_token", "unk_token")
 }
-# A template of Jinja, which `card` fills
 CARD = """---
 {{ card_data }}
 ---
@@ -79,13 +78,12 @@ def card(
     task: str,
     measured: dict[tuple[str, str, str], float],
 ) -> str:
-    """Renders a model card, the text of README.md, with metadata that the hub understands.
+    """Renders a model card, the text of README.md, from CARD, a template of Jinja, with metadata for the hub.
 
     Args:
         folder: where the model will stand, as the example in the card names it.
         title, text: the heading of the card, and what the model is, as Markdown.
-        operator: the name of its operator in params.yaml.
-        variant: what `Settings.variant` returns for this name, with the file and digest of a user's own operator.
+        operator, variant: the name of its operator in params.yaml, and what `Settings.variant` returns for it.
         task: the hub's name of the task, such as `fill-mask`.
         measured: values by (name of the data, part of the data, metric); they are rounded to six decimals.
     """

@@ -19,10 +19,8 @@ def run(
     """Does the jobs of a plan, writes its observations and hands the results on.
 
     Args:
-        function: a job function, as `jobs.run` takes it.
-        plan: runs with a property `job`, a Job.
-        stage: the stage's name in dvc.yaml.
-        workers: as in `jobs.run`.
+        function, workers: as in `jobs.run`.
+        plan, stage: runs with a property `job`, a Job; the stage's name in dvc.yaml.
         outputs: takes (run, folder of its job, result of its job) for every run, in the order of the plan. It writes
             the further outputs of the stage, and returns the observations and what the record in data/runs is to hold
             in addition to what every record holds.
@@ -32,8 +30,7 @@ def run(
         What the stage's `main` returns: the second of what `outputs` returns; None for a part.
 
     Raises:
-        RuntimeError, FileNotFoundError: as in `jobs.run`.
-        ValueError: as there; or an observation is not finite.
+        RuntimeError, FileNotFoundError, ValueError: as in `jobs.run`; ValueError also where a value is not finite.
     """
     left = jobs.run(function, [run.job for run in plan], stage, workers, on_gpu=True)
     if not whole:

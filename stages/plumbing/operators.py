@@ -37,13 +37,9 @@ class Description:
 def described(users_file: Path | None = None) -> dict[str, Description]:
     """Reads the descriptions of all operators, by the operators' names, those of this repository first.
 
-    Args:
-        users_file: a file with operators of the user's own; None, or a file that does not exist, adds none.
-
-    Raises:
-        ValueError: the file is no Python; an operator in it lacks an attribute of Description, has one of TEXTS that is
-            no text, or has the name of another operator; a class in it is named like one of this repository, or is its
-            own base.
+    users_file: with operators of the user's own; None, or a file that does not exist, adds none. ValueError where it is
+    no Python; where an operator in it lacks an attribute of Description, has one of TEXTS that is no text, or has the
+    name of another operator; and where a class in it is named like one of this repository, or is its own base.
     """
     classes, descriptions = {}, {}
     for file in [*sorted(FOLDER.glob("*.py")), *([users_file] if users_file and users_file.exists() else [])]:

@@ -44,8 +44,7 @@ def in_processes(
     end with this one, and are killed when `call` raises an error, which is raised again.
 
     Args:
-        call: a function that can be imported.
-        work: name and arguments of every job.
+        call, work: a function that can be imported; name and arguments of every job.
         number: how many processes compute at a time.
         modules: names of the modules that the jobs import; None where every process is to import for itself.
 
@@ -162,9 +161,8 @@ def on_cluster(call: Callable, work: list[tuple[str, tuple]], address: str) -> I
     """Calls `call(*arguments)` for every job on the workers of a Dask scheduler.
 
     Args:
-        call: a function that can be imported.
-        work: name and arguments of every job.
-        address: the address of the scheduler, such as tcp://HOST:8786.
+        call, work: as in `in_processes`.
+        address: of the scheduler, such as tcp://HOST:8786.
 
     Yields:
         The name of a job, and what `call` has returned or the error of its worker, as jobs end, in any order.

@@ -40,8 +40,7 @@ class _Lock(yaml.CSafeLoader):
     """Reads a float such as 1e-08 as YAML 1.2, in which DVC writes it; to YAML 1.1 that is a text."""
 
 
-# the list: the characters that such a float may begin with
-_Lock.add_implicit_resolver(
+_Lock.add_implicit_resolver(  # the list: the characters that such a float may begin with
     "tag:yaml.org,2002:float", re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+$"), list("-+0123456789")
 )
 
@@ -93,8 +92,7 @@ def still_to_come(settings: Settings, commands: dict[str, Command], name: str) -
     """Names the commands that DVC has yet to run: those not done, and those that read what one of them writes.
 
     Args:
-        settings: of params.yaml.
-        commands: those of dvc.yaml by name, each after those whose outputs it reads.
+        settings, commands: of params.yaml, and what `handover.commands` returns for them.
         name: the command that is at work, which counts as not done; empty where none is.
     """
     remaining, changed = [], set()
@@ -117,10 +115,7 @@ def expected(commands: dict[str, Command], remaining: list[str]) -> dict[str, fl
     The factor is the seconds taken over those expected, summed over the ended commands of the same stage. Where there
     are none, it is summed over all ended commands of the same kind, with BELIEVED added to both sums: the planner's
     estimates for this scale, and what the default scale took, are two kinds, not wrong by the same factor.
-
-    Args:
-        commands: those of dvc.yaml by name.
-        remaining: the names of the commands that have not ended.
+    commands: as `handover.commands` returns them. remaining: the names of those that have not ended.
     """
     planned = _plan()
     frame = pd.DataFrame(

@@ -1,7 +1,6 @@
 """What a finished job leaves in its folder: `result.json`, which names every other file there with its SHA-256.
 
 The result is written last and holds a checksum of itself, so a job is either finished, unfinished or damaged.
-
 A stage with jobs of several models (model_jobs.py) hands their results on in data/results/STAGE/FINGERPRINT, an output
 that DVC keeps between runs: a clone that has pulled it, or an experiment that DVC runs in a folder of its own, has no
 data/jobs, and takes from there what is done.
@@ -86,9 +85,8 @@ def hand_on(stage: str, folders: dict[Path, Container[str]]) -> None:
 def bring_back(folder: Path, places: dict[str, Path]) -> None:
     """Makes the folder of a job from what was handed on, if all of its files are there; `read` then checks them.
 
-    Args:
-        folder: the folder of the job, in data/jobs, whose name is the fingerprint.
-        places: where another output of the stage has what `hand_on` has left out, by its name in the job's folder.
+    folder: that of the job, in data/jobs, whose name is the fingerprint. places: where another output of the stage has
+    what `hand_on` has left out, by its name in the job's folder.
     """
     for handed_on in RESULTS.glob(f"*/{folder.name}"):
         sources = {name: handed_on / name for name in (RESULT, DESCRIPTION)}

@@ -77,14 +77,10 @@ def _end(node: yaml.Node, lines: list[str]) -> int:
 
 
 def write(scale: str, path: Path) -> str:
-    """Writes a scale, one of `names()`, as params.yaml to `path`, and reports what it replaced there.
+    """Writes a scale, one of `names()`, as params.yaml to `path`, and returns a text on what it replaced there.
 
-    Returns:
-        A text that names the scale and, where a file was replaced, the file's scale and every key in which the file
-        differed from that scale, or from laptop where its scale is unknown.
-
-    Raises:
-        ValueError: the file that stands there is no YAML; it stays.
+    The text names the scale and, where a file was replaced, the file's scale and every key in which the file differed
+    from that scale, or from laptop where its scale is unknown. ValueError where that file is no YAML; it then stays.
     """
     report = f"{path}: scale `{scale}`"
     if path.exists():

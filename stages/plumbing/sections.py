@@ -1,8 +1,8 @@
 """The sections of params.yaml on data, analysis and report as frozen records, and the kinds of values in all sections.
 
-No record holds a default: every value stands in params.yaml with its unit and source. What a key does and what null
-means there, the comments in stages/scales/laptop.yaml say. `key` adds its name in the report and what each source has
-of it (keys.py): C (Courtois et al.), CC (their released code), K (Kowsher et al.), T and V (of translation).
+No record but `Variant` holds a default. What a key does and what null means there, the comments in
+stages/scales/laptop.yaml say, with unit and source. `key` adds its name in the report and, by the letters of keys.py,
+what each source has of it; `inherited` does so for the fields of a record that have no Key of their own.
 """
 
 from typing import Annotated, Any, Literal, TypeVar, get_args
@@ -19,23 +19,19 @@ GLUE = ["cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"]  # the tas
 
 
 def _listed(values: object) -> object:
-    """Turns a YAML list into a tuple; whatever is no list stays, for pydantic to judge.
-
-    ValueError for an empty list, and for a value given twice, which would be computed, and counted, twice.
-    """
+    """Turns a YAML list into a tuple; other values stay, for pydantic. ValueError if it is empty or repeats a value."""
     if not isinstance(values, list):
         return values
     if not values:
         raise ValueError("the list is empty; name at least one value")
     doubles = sorted({str(value) for value in values if values.count(value) > 1})
-    if doubles:
+    if doubles:  # they would be computed, and counted, twice
         raise ValueError(f"named more than once: {', '.join(doubles)}")
     return tuple(values)
 
 
 T = TypeVar("T")
-# Records are strict, and would take no list of YAML for a tuple; the validators of these two make one of it
-Several = Annotated[tuple[T, ...], BeforeValidator(_listed)]
+Several = Annotated[tuple[T, ...], BeforeValidator(_listed)]  # a strict record would take no list for a tuple
 Pair = Annotated[tuple[T, T], BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]  # stands in file and stage names
 Count = Annotated[int, Field(ge=1, le=10**12)]  # more of anything is a slip of the keyboard

@@ -48,11 +48,7 @@ REFERENCE = "original"  # the operator that all others are compared with
 
 
 class Settings(Record):
-    """All of params.yaml. A stage reads only the sections that dvc.yaml lists for it (a test holds it to that).
-
-    What a key does, the comments in stages/scales/laptop.yaml say. `key` adds its name in the report and, as C and K,
-    what Courtois et al. and Kowsher et al. have of it (keys.py).
-    """
+    """All of params.yaml (see sections.py). A stage reads only sections that dvc.yaml lists for it; a test checks."""
 
     scale: Name = key("Name of these settings")
     operators: Several[Name] = key(
@@ -133,9 +129,8 @@ class Settings(Record):
                 f"pretraining.sequence_length_warmup.length: {warmup.length} does not divide "
                 f"tokenization.sequence_length: {longest}; every sequence is cut into blocks of that length"
             )
-        # where `epochs` stand in place of `steps`, how many steps they are is not known yet
         late = [step for step in self.convergence.steps if step > (self.pretraining.steps or step)]
-        if late:
+        if late:  # never where `epochs` stand in place of `steps`: how many steps they are is not known yet
             raise ValueError(f"convergence.steps: {late[0]} exceeds pretraining.steps: {self.pretraining.steps}")
         if self.data.generated:
             for task in self.tasks.names:
@@ -158,11 +153,9 @@ class Settings(Record):
     def variant(self, name: str) -> dict:
         """Returns the settings that decide the model of an operator, by its name in `operators`.
 
-        Returns:
-            `operator`, its name in the code; for a variant also `variant`, its name in params.yaml, and those of its
-            settings that are not null; for a user's own operator also `operators_file` and `operators_sha256`, its file
-            and the digest of this. They hold no other variant's settings, and no other operator's code, so that these
-            do not enter a job's fingerprint.
+        These are `operator`, its name in the code; for a variant also `variant`, its name in params.yaml, and those of
+        its settings that are not null; for a user's own operator also `operators_file` and `operators_sha256`, its file
+        and the digest of this. Other variants' settings and operators' code thus do not enter a job's fingerprint.
         """
         variant = {"operator": name}
         if name in self.variants:
@@ -183,10 +176,7 @@ class Settings(Record):
     def finetuned(
         self, operator: str | None = None, size: str | None = None, protocol: str | None = None
     ) -> list[tuple[str, str, str]]:
-        """Lists (protocol, operator, size) of every model fine-tuned on GLUE, protocol by protocol, then size by size.
-
-        Only models of the given operator, size and protocol are listed; None stands for all that params.yaml names.
-        """
+        """(protocol, operator, size) of the models fine-tuned on GLUE, by protocol, then by size; None takes all."""
         return [
             (recipe, *model)
             for recipe in self.protocols
@@ -196,11 +186,9 @@ class Settings(Record):
 
 
 def load_settings(path: Path = PATH) -> Settings:
-    """Reads and checks a whole params.yaml.
+    """Reads and checks a whole params.yaml. ValueError where it is missing, no YAML, or has mistakes.
 
-    Raises:
-        ValueError: the file is missing, no YAML, or has mistakes; the message has a line for each mistake found, and a
-            check of several keys against each other, made only where these are right, finds one at a time.
+    The message has a line for each mistake; a check of several keys, made only where each is right, finds the first.
     """
     try:
         content = read_yaml(path)
@@ -228,8 +216,7 @@ def _problem(details: dict) -> str:
             return f"  {key}: unknown key (given: {details['input']!r}){near}"
         case "missing":
             return f"  {key}: missing; stages/scales/laptop.yaml shows every key"
-        case "value_error":
-            # a check of several keys is given their section, and names itself what is wrong there
+        case "value_error":  # a check of several keys is given their section, and names itself what is wrong there
             given = "" if isinstance(details["input"], dict) else f" (given: {details['input']!r})"
             return f"  {key}: {details['ctx']['error']}{given}"
         case "tuple_type":  # lists become tuples before pydantic sees them (sections.py)

@@ -1,8 +1,4 @@
-"""The sections of params.yaml on the tests of trained models, as frozen records; none holds a default.
-
-`inherited` describes the fields of a record that have no Key of their own (keys.py). What a key does, the comments in
-stages/scales/laptop.yaml say. C, CC and K are Courtois et al., their released code and Kowsher et al.
-"""
+"""The sections of params.yaml on the tests of trained models, as frozen records; sections.py explains their form."""
 
 from typing import ClassVar, Literal
 

@@ -1,9 +1,4 @@
-"""The sections of params.yaml on BERT models and their training, as frozen records.
-
-No record but `Variant` holds a default: every value stands in params.yaml with its unit and source. `inherited`
-describes the fields of a record that have no Key of their own (keys.py). What a key does, the comments in
-stages/scales/laptop.yaml say. C, CC and K are Courtois et al., their released code and Kowsher et al.
-"""
+"""The sections of params.yaml on BERT models and their training, as frozen records; sections.py explains their form."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -231,12 +226,9 @@ class QuestionAnswering(Finetuning):
 
     @model_validator(mode="after")
     def _windows_leave_nothing_out(self):
-        """Checks that no token of a context lies between two windows, which begin `stride` tokens apart.
-
-        The longest question, of `question_length` tokens, leaves them the least room.
-        """
+        """Checks that no token of a context lies between two windows; the longest question leaves the least room."""
         room = self.maximum_length - self.question_length - 3  # [CLS] and two [SEP]
-        if self.stride > room:
+        if self.stride > room:  # windows begin `stride` tokens apart
             raise ValueError(
                 f"stride: {self.stride} leaves out tokens between windows; maximum_length: {self.maximum_length} and "
                 f"question_length: {self.question_length} leave a window {room} tokens of the context"

@@ -1,9 +1,4 @@
-"""The section of params.yaml on translation and the sequence tasks, as frozen records; none holds a default.
-
-`inherited` describes the fields of a record that have no Key of their own (keys.py). What a key does, the comments in
-stages/scales/laptop.yaml say. B is the blog post, T the tutorial that it follows, D the draft section, and V the paper
-that it follows.
-"""
+"""The section of params.yaml on translation and sequence tasks, as frozen records; sections.py explains their form."""
 
 from typing import Annotated, ClassVar, Literal
 

@@ -37,8 +37,7 @@ def train(run: PretrainingRun, tokens: Path, folder: Path, live: Path) -> dict:
     past such a step and its model is missing, the run is computed once more, up to the last such step.
 
     Args:
-        run: what is trained.
-        tokens: folder of the packed corpus, data/tokens.
+        run, tokens: what is trained; the folder of the packed corpus, data/tokens.
         folder: the job's own, for its checkpoint and models.
         live: the CSV table of the curves of all runs, which is kept up to date.
 
@@ -65,8 +64,7 @@ def train(run: PretrainingRun, tokens: Path, folder: Path, live: Path) -> dict:
     if rank() == 0:
         checkpoints.clear(folder)
     progress = {"step": 0, "log": [], "seconds": 0.0, "since_evaluation": [0.0, 0]}
-    if path.exists():
-        # None of a damaged file: the run begins anew
+    if path.exists():  # `load` returns None for a damaged file: the run begins anew
         progress = checkpoints.load(path, trainer.model, trainer.adamw, trainer.settings) or progress
     distributed.require_equal(progress["step"], f"{path}: the step of the checkpoint")
     missing = {step: place for step, place in places.items() if step <= progress["step"] and not place.exists()}
@@ -140,8 +138,7 @@ def show_curves(table: Path, run: PretrainingRun, log: list[dict], last: bool) -
 
     Args:
         table: of all runs; the folder of the same name without `.csv` has the files of the runs.
-        run: whose log it is.
-        log: entries as `train` returns them; each becomes a row, with the probes as further columns.
+        run, log: a run and its entries, as `train` returns them; each becomes a row, its probes further columns.
         last: whether the run has ended; the table is then written whatever its age.
     """
     names = {"operator": run.operator, "size": run.size, "seed": run.seed}

@@ -33,9 +33,8 @@ class Probes:
             score_spread: the standard deviation over keys of a token's scores on other tokens, before the softmax.
             attention_entropy: of a token's weights over keys, as a share of that of uniform weights, in [0, 1].
             self_weight: the weight of a token on itself, in [0, 1].
-            movement_NAME, for every parameter NAME of the operator but biases, such as `query` or `S`:
-                |W - W_0| / |W_0| (Frobenius), with W_0 its initial value, as a mean over layers. One that is 0 at first
-                has none.
+            movement_NAME, for every parameter NAME of the operator but biases, such as `query`: |W - W_0| / |W_0|
+                (Frobenius), with W_0 its initial value, as a mean over layers. One that is 0 at first has none.
         """
         model.eval()
         modules = operators_of(model)

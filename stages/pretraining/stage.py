@@ -9,8 +9,7 @@ rate, gradient norm, tokens a second, share of the machine's peak.
 Without an operator and a size it computes the jobs of all of them in one pool and writes no outputs: `dvc repro`, which
 runs one stage after another, then finds the jobs done. Given an operator alone, it computes the jobs of all its sizes.
 
-Several GPUs share a run under `torchrun --nproc-per-node N -m stages pretraining OPERATOR SIZE`, or under
-`accelerate launch`.
+Several GPUs share a run under `torchrun --nproc-per-node N -m stages pretraining OPERATOR SIZE` or `accelerate launch`.
 """
 
 import shutil
@@ -89,8 +88,7 @@ def publish(run: PretrainingRun, log: list[dict], source: Path, step: int, outpu
         run, log: the run that trained the model, and its log, as `loop.train` returns it.
         source: the model's folder within the folder of the job.
         step: number of updates after which the model was saved; 0 for the initial weights.
-        output: the folder to write, under a temporary name.
-        final: the name that `output` will have in the end, for the card.
+        output, final: the folder to write, under a temporary name; the name it will have in the end, for the card.
     """
     text = (
         f"A masked-language model of {run.model.layers} layers, width {run.model.hidden} and {run.model.heads} heads "

@@ -2,8 +2,7 @@
 
 BERT's way (Devlin et al. 2018, sections 4.2 and 4.3): one Linear layer scores every token as the first and as the last
 of the answer; the loss is the mean of both cross-entropies, with [CLS] as the target where a window holds no answer.
-Batches hold windows of like length; all weights are trained, and the model after the last epoch counts. A table of
-questions is a Parquet file with the columns that `windows.encode` lists.
+Batches hold windows of like length; all weights are trained, and the model after the last epoch counts.
 """
 
 import time
@@ -24,20 +23,16 @@ from stages.training.optimisation import autocast, device, require_finite
 
 
 def train(run: TunedRun, tokenizer: Path, train: Path, kept: Path | None = None) -> tuple:
-    """Trains a model to answer questions.
+    """Trains a model to answer questions; ValueError where the training diverges.
 
     Args:
         run: names the weights to start from, the recipe (a QuestionAnswering) and the seed. The layer that finds the
             answers starts anew, unless the weights are those of a model that answers questions already.
-        tokenizer: the file of the tokenizer.
-        train: the table of questions to train on.
+        tokenizer, train: the file of the tokenizer; the table of questions to train on, as `windows.encode` reads it.
         kept: the folder to save the model in, if it is to be saved.
 
     Returns:
         The trained OperatorBertForQuestionAnswering, and the seconds of training, without loading and tokenising.
-
-    Raises:
-        ValueError: the training diverges.
     """
     model = loaded(OperatorBertForQuestionAnswering, run)
     windows = _encode(train, tokenizer, run.training)
@@ -56,17 +51,13 @@ def train(run: TunedRun, tokenizer: Path, train: Path, kept: Path | None = None)
 
 
 def answer(model, table: Path, tokenizer: Path, recipe: QuestionAnswering, unanswerable: bool) -> list[str]:
-    """Answers every question of a table by a text as it stands in its context; an empty text stands for no answer.
+    """Answers every question of a table by a part of its context, or an empty text; ValueError for scores not finite.
 
     Args:
-        model: a model that `train` has trained.
-        table: the table of questions.
-        tokenizer: the file of the tokenizer.
+        model, tokenizer: a model that `train` has trained; the file of the tokenizer.
+        table: the table of questions, as `windows.encode` reads it.
         recipe: gives the lengths of windows, questions and answers, the stride, the precision and `null_threshold`.
-        unanswerable: whether a question may be left unanswered.
-
-    Raises:
-        ValueError: a score of the model is not finite.
+        unanswerable: whether a question may be left unanswered, which the empty text stands for.
     """
     windows = _encode(table, tokenizer, recipe)
     threshold = recipe.null_threshold if unanswerable else None
@@ -83,13 +74,11 @@ def chosen_answers(contexts: pd.Series, windows: Windows, best: np.ndarray, null
     Args:
         contexts: the context of every question, in the order in which `windows.questions` numbers them.
         windows, best: the windows of all these questions, and what `score` gives for them.
-        null_threshold: a question is left unanswered where the score for no answer is higher than that of its span by
-            more than this. The score for no answer is that of [CLS], the lowest of the question's windows, as in the
-            code of BERT. None: every question must be answered.
+        null_threshold: a question is left unanswered where its score for no answer (as in BERT's code, the lowest of
+            [CLS] in its windows) exceeds that of its span by more than this. None: every one must be answered.
 
     Returns:
-        One text for every question. It is empty where the question is left unanswered, and, whatever the threshold,
-        where no window of the question holds a token of the context.
+        One text for every question, empty where it is left unanswered or no window of it holds a token of the context.
     """
     answers = []
     borders = np.searchsorted(windows.questions, np.arange(len(contexts) + 1))  # a question's first window, and its end
@@ -105,11 +94,10 @@ def chosen_answers(contexts: pd.Series, windows: Windows, best: np.ndarray, null
 
 @torch.no_grad()
 def score(model, windows: Windows, answer_length: int, precision: str) -> np.ndarray:
-    """Finds the best span of every window: the one that the model scores highest as an answer.
+    """Finds the span of every window that scores highest as an answer; ValueError where a score is not finite.
 
     Args:
-        model: a model that `train` has trained; it is left in evaluation mode.
-        windows: the windows to look at.
+        model, windows: a model that `train` has trained, which is left in evaluation mode; the windows to look at.
         answer_length: the greatest number of tokens that a span may have.
         precision: float32 or bfloat16.
 
@@ -117,9 +105,6 @@ def score(model, windows: Windows, answer_length: int, precision: str) -> np.nda
         A structured array [windows]. score: the logits of the span's first and last token, added; minus infinity where
         the window holds no token of the context. first, last: these tokens, counted from the first token of the context
         in the window; meaningless where the score is minus infinity. null: the same sum for [CLS], that is, no answer.
-
-    Raises:
-        ValueError: a score of the model is not finite.
     """
     model.eval()
     best = np.empty(len(windows), dtype=[("score", "f4"), ("first", "i4"), ("last", "i4"), ("null", "f4")])
@@ -145,9 +130,8 @@ def best_span(
         longest: the greatest number of tokens that a span may have.
 
     Returns:
-        Three tensors [b] on the CPU: the sum of the two scores of the best span, its first token and its last token. Of
-        equal spans it is the shortest, then the first. Where no token is allowed, the sum is minus infinity, and the
-        tokens mean nothing.
+        Three tensors [b] on the CPU: the two scores of the best span, added; its first token; its last. Of equal spans,
+        the shortest is best, then the first. With no token allowed, the sum is minus infinity, the tokens mean nothing.
     """
     n = starts.shape[1]
     starts, ends = (scores.masked_fill(~allowed, -torch.inf) for scores in (starts, ends))

@@ -31,11 +31,7 @@ ANSWERING = {"answer_length", "null_threshold"}  # of the recipe: they decide an
 
 
 class AnsweringRun(TunedRun):
-    """A run on one set of questions.
-
-    set: its folder below data/tasks (squad1, squad2 or triviaqa). training: the recipe, which has been validated with
-    the rest of params.yaml. The other fields are those of TunedRun and ModelRun (classification/runs.py).
-    """
+    """A run on one set of questions. set: its folder below data/tasks (squad1, squad2 or triviaqa)."""
 
     set: str
     training: SkipValidation[QuestionAnswering]

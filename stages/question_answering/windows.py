@@ -124,10 +124,9 @@ def token_span(places: np.ndarray, start: int, end: int) -> tuple[int, int] | No
 def padded(windows: Windows, indices: np.ndarray) -> tuple[torch.Tensor, ...]:
     """Pads the windows at `indices` to one length n.
 
-    That is the length of the longest of them, rounded up to a multiple of STEP, but never more than the longest window
-    of all, which the model has positions for. Returns four tensors [len(indices), n], 0 or False at padding: the token
-    ids; the token types, 1 from the context on; 1 for every token of the window; and booleans, True for the tokens of
-    the context.
+    It is the length of the longest, rounded up to a multiple of STEP, but no more than the longest window of all, which
+    the model has positions for. Returns four tensors [len(indices), n], 0 or False at padding: the token ids; the token
+    types, 1 from the context on; 1 for every token of the window; and booleans, True for the tokens of the context.
     """
     length = min(-(-max(len(windows.ids[i]) for i in indices) // STEP) * STEP, windows.longest)
     ids, types, mask, context = np.zeros((4, len(indices), length), dtype=np.int64)

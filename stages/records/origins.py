@@ -28,8 +28,7 @@ def read(folder: Path) -> dict[str, list[Origin]]:
     """Reads what `write` has left in a folder of shards: its `origins`, by shard; {} if there is no table."""
     if not (folder / NAME).exists():
         return {}
-    # a file may be called NA
-    table = pd.read_csv(folder / NAME, dtype={"shard": str, "file": str}, keep_default_na=False)
+    table = pd.read_csv(folder / NAME, dtype={"shard": str, "file": str}, keep_default_na=False)  # NA may be a name
     return {
         shard: list(rows[COLUMNS[1:]].itertuples(index=False, name=None))
         for shard, rows in table.groupby("shard", sort=False)
@@ -37,10 +36,7 @@ def read(folder: Path) -> dict[str, list[Origin]]:
 
 
 def locate(line: int, origins: list[Origin]) -> tuple[str, int] | None:
-    """Finds where a line of a shard comes from: (file, source_line), or None where no origin is at or before it.
-
-    line: its number, from 1. origins: those of the shard, in the order of lines.
-    """
+    """Finds (file, source_line) of a shard's line by its origins, in order; None where none is at or before it."""
     place = bisect_right(origins, line, key=lambda origin: origin[0])
     if not place:
         return None

@@ -116,14 +116,9 @@ DECOMPRESSION: dict[str, Callable] = {
 
 @contextmanager
 def zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
-    """Opens a file that compresses what is written to it; equal bytes written give equal files.
+    """Opens a file that compresses the bytes written to it; equal bytes give equal files.
 
-    Args:
-        path: the file, which is begun anew.
-        level: of compression (3 is Zstandard's default); a checksum ends the file whatever it is.
-
-    Yields:
-        The file, open for writing bytes.
+    path: is begun anew. level: of compression (3 is Zstandard's default); a checksum ends the file whatever it is.
     """
     options = {zstd.CompressionParameter.compression_level: level, zstd.CompressionParameter.checksum_flag: 1}
     with zstd.open(path, "wb", options=options) as file, io.BufferedWriter(file, 1 << 20) as buffer:
@@ -153,11 +148,8 @@ def shards(folder: Path) -> list[Path]:
 def by_shard(numbers: np.ndarray, sizes: list[int]) -> Iterator[list[int]]:
     """Splits numbers of documents, counted from 0 through all shards, into those of each shard, counted from 0 in it.
 
-    Args:
-        numbers: [documents], sorted.
-        sizes: the number of documents of each shard, in order.
+    numbers: [documents], sorted. sizes: the number of documents of each shard, in order.
     """
-    ends = np.cumsum(sizes)
+    ends = np.cumsum(sizes)  # end - size is the number of the shard's first document
     parts = np.split(numbers, np.searchsorted(numbers, ends[:-1]))
-    # end - size is the number of the shard's first document
     return ((part - end + size).tolist() for part, end, size in zip(parts, ends, sizes, strict=True))

@@ -1,9 +1,8 @@
 """OSCAR records, one JSON object per line: what the rules read, the text, and how a plain document becomes a record.
 
-Versions 23.01 and 22.01 (oscar-project/documentation). Records are decoded by type, only the fields named
-here are kept, and nothing is ever written back: a record that passes is copied as it came. Of a key that stands
-twice, the last value counts. The structs have no reference cycles, so that Python's garbage collector need not track
-them (`gc=False`), which saves time.
+Versions 23.01 and 22.01 (oscar-project/documentation). Records are decoded by type, only the fields named here are
+kept, and nothing is written back: a record that passes is copied as it came. Of a key that stands twice, the last value
+counts. `gc=False` saves time: structs without reference cycles need no tracking by Python's garbage collector.
 """
 
 from typing import TypeVar
@@ -47,7 +46,7 @@ class _Source(_Text, gc=False):
 
 
 class PlainDocument(msgspec.Struct):
-    """A line of a plain text corpus."""
+    """A line of a plain text corpus: a JSON object with `text` and, where known, `url` and `id`."""
 
     text: str
     url: str | None = None
@@ -142,10 +141,7 @@ def content(line: bytes) -> str:
 
 
 def source(line: bytes) -> tuple[str, str | None]:
-    """Reads the text of a record and the web address that it is from, which is None where the record has none.
-
-    Raises ValueError as `annotations` does.
-    """
+    """Reads the text of a record, and its web address or None. Raises ValueError as `annotations` does."""
     record = _record_of(_source, line)
     return _string.decode(record.content), record.warc_headers and record.warc_headers.target
 
@@ -159,10 +155,7 @@ def _record_of(decoder: msgspec.json.Decoder[AnyRecord], line: bytes) -> AnyReco
 
 
 def plain_document(line: bytes) -> PlainDocument:
-    """Reads a line of a plain text corpus: a JSON object with `text` and, where known, `url` and `id`.
-
-    Raises ValueError for a line that is no such object.
-    """
+    """Reads a line of a plain text corpus. Raises ValueError unless it is a JSON object as PlainDocument has it."""
     return _decode(_plain, line)
 
 
@@ -172,10 +165,7 @@ def columns(line: bytes) -> set[str]:
 
 
 def record(document: PlainDocument) -> bytes:
-    """Writes a plain document as a line that is an OSCAR record with empty metadata: nothing was measured.
-
-    Raises ValueError as `oscar_record` does.
-    """
+    """Writes a plain document as an OSCAR record with empty metadata (not measured). Errors as in `oscar_record`."""
     headers: dict[str, str] = {}
     if document.id is not None:
         headers["warc-record-id"] = str(document.id)

@@ -20,8 +20,7 @@ NOTHING = "no results released"
 def answer(summaries: pd.DataFrame, settings) -> Drawing:
     """Draws the figure of the first screen: the difference in GLUE score by operator and size, with what each saves.
 
-    summaries: of `inputs.summaries`. settings: of the run (`Settings`). This run's differences are drawn only if none
-    of its scores may be at chance.
+    This run's differences are drawn only if none of its scores may be at chance. summaries: of `inputs.summaries`.
     """
     rows, facts = inputs.contrasts(quantity="score", at=GLUE_SCORE), of_run(settings, summaries)
     if facts["at_chance"] or facts["chance_unknown"]:
@@ -44,14 +43,12 @@ def answer(summaries: pd.DataFrame, settings) -> Drawing:
 def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
     """Lists the marks of the figure by operator: of the released results, BERT-base first, and then of this run.
 
-    rows: of `inputs.contrasts`. A mark has operator, size (and protocol, where this run has several), source, and in
-    points difference, low and high; one with the source NOTHING has no such numbers. All but the marks of this run have
-    saved_percent, None where that is not counted.
+    rows: of `inputs.contrasts`. A mark has operator, size (and protocol, where this run has several), source; in points
+    difference, low and high, but for source NOTHING; and, but for this run, saved_percent (None if not counted).
     """
     entries = []
     for operator in dict.fromkeys([*content("sections")["operators"], *rows["arm"]]):
-        models = select(rows, arm=operator)
-        # False, for the released source and for BERT-base, is sorted before True
+        models = select(rows, arm=operator)  # sorted next: False, of RELEASED and of BIGGEST, comes before True
         models = models.sort_values(["source", "size"], key=lambda keys: ~keys.isin((RELEASED, BIGGEST)), kind="stable")
         if not (models["source"] == RELEASED).any():
             entries.append({"operator": operator, "size": BIGGEST, "source": NOTHING})
@@ -67,12 +64,10 @@ def marks(rows: pd.DataFrame, summaries: pd.DataFrame) -> list[dict]:
 
 
 def draw(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws the differences with their intervals, one below the other; a row without a difference says so at its end.
+    """Draws the differences with their intervals, one below the other. frame: the marks; NaN where one has no value.
 
-    The released differences, or without any all, give the scale, twice their furthest end (at least one point) to both
-    sides. An interval that goes beyond the scale ends in a triangle, and an estimate beyond it is printed as a number.
-
-    frame: the marks, with all columns; NaN where one has no value.
+    The scale is twice the furthest end of a released difference (without any, of all), at least one point, to both
+    sides. An interval that goes beyond it ends in a triangle, and an estimate beyond it is printed as a number.
     """
     scale = frame[frame["source"] == RELEASED]
     reach = 2 * np.nanmax(np.abs((scale if len(scale) else frame)[["low", "high"]].to_numpy(dtype=float)), initial=0.5)

@@ -1,6 +1,5 @@
 """Files next to the report: a model card for every pre-trained operator and size, and the page of results.parquet.
 
-results.parquet holds all observations of the run. `inputs.summaries` are means over runs, by operator, size and metric.
 Their templates are Markdown, which may hold HTML: values such as `report.data` and `report.remark` are escaped for it.
 """
 
@@ -26,8 +25,7 @@ def cards(settings, summaries: pd.DataFrame) -> dict[str, str]:
             text = template.render(_values(operator, size, settings, summaries)).strip()
             weights = pretrained(operator, size, settings.pretraining.seeds[0])  # an example: the card is of all seeds
             title = f"BERT-{size} with {names.operator(operator)} attention"
-            variant = settings.variant(operator)
-            # the hub's task of such models; the card states no scores as metadata
+            variant = settings.variant(operator)  # below, the hub's task of such models, and no scores as metadata
             texts[f"{operator}-{size}"] = card(weights, title, text, operator, variant, "fill-mask", {})
     return texts
 
@@ -55,7 +53,7 @@ def _values(operator: str, size: str, settings, summaries: pd.DataFrame) -> dict
 
 
 def results_page(results: pd.DataFrame) -> str:
-    """Renders the Markdown page on results.parquet; results: its content, with a column `stage`."""
+    """Renders the Markdown page on results.parquet; results: its content, all observations of the run."""
     stages = list(results["stage"].value_counts(sort=False).items())
     template = html.environment(TEMPLATES).get_template("results.md")
     return template.render(rows=len(results), stages=stages, columns=list(results.columns))

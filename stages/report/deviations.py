@@ -39,15 +39,13 @@ def compare(params: dict, protocol: dict, source: str = "courtois2024", unknown:
     """Compares every setting that a source states, or leaves open although it needs one, with this run's.
 
     Args:
-        params, protocol: the settings as nested dictionaries, and the content of protocol.yaml.
-        source: a key of published.PAPERS.
+        params, protocol, source: the settings and protocol.yaml as nested dictionaries; a key of published.PAPERS.
         unknown: by the name of a rule of the filter, how many documents lack the metadata that the rule reads.
 
     Returns:
-        A frame of COLUMNS, all of them text, with one row per setting. setting: its name in words; key: in params.yaml.
-        paper, code: what the source's text states, and what its code or the setup that it follows has. run: what this
-        run has. verdict: one of VERDICTS, NOT_STATED or NO_EFFECT. The last rows are what no setting changes; their key
-        is empty.
+        A frame of COLUMNS, all text, with a row per setting: its name in words and its key in params.yaml; what the
+        source's text states, what its code or the setup that it follows has, and what this run has; one of VERDICTS,
+        NOT_STATED or NO_EFFECT. The last rows, whose key is empty, are what no setting changes.
 
     Raises:
         ValueError: the schema or deviations.yaml names a place that the protocol lacks.
@@ -67,10 +65,7 @@ def compare(params: dict, protocol: dict, source: str = "courtois2024", unknown:
 
 
 def differing(compared: pd.DataFrame) -> str:
-    """Says how many rows of `compare` differ, and out of how many, as in `14 of 60`.
-
-    Settings that the source leaves open, and settings without effect in this run, count in neither number.
-    """
+    """Says, as `14 of 60`, how many rows of `compare` differ; neither number has rows of NOT_STATED or NO_EFFECT."""
     same, different = (compared["verdict"].isin(verdicts).sum() for verdicts in zip(*VERDICTS.values(), strict=True))
     return f"{different} of {different + same}"
 
@@ -88,11 +83,9 @@ def without_counterpart(params: dict) -> pd.DataFrame:
 def stated_of(key: str, described: Key | None) -> dict[str, tuple[str, Stated]]:
     """Finds what each source has of a dotted key: source -> (part of the protocol, a key of VERDICTS; what is there).
 
-    described: what the schema says of the key, or None. In a section that is one source's recipe (keys.PARTS), what the
-    schema has of other sources, for other recipes of the same kind, does not count.
+    described: of the schema. In a section that is one source's recipe (keys.PARTS), all other sources are left out.
     """
     alone = keys.PARTS.get(key.rpartition(".")[0])
-    # SOURCES: letters of the schema -> source, part of the protocol
     facts = ((*keys.SOURCES[letter], stated) for letter, stated in (described.stated if described else {}).items())
     return {source: (place, stated) for source, place, stated in facts if alone in (None, source)}
 
@@ -100,8 +93,7 @@ def stated_of(key: str, described: Key | None) -> dict[str, tuple[str, Stated]]:
 def _row(key: str, value: object, described: Key, source: str, params: dict, facts: dict, unknown: Mapping) -> dict:
     """Compares one setting with what a source has of it, and returns a row of COLUMNS.
 
-    key: dotted, as in `pretraining.steps`. value: what this run has. described: what the schema says of the key.
-    facts: the source's part of protocol.yaml. source, params and unknown are those of `compare`.
+    value: what this run has. facts: the source's part of protocol.yaml. Others: those of `stated_of` and `compare`.
     """
     place, stated = stated_of(key, described)[source]
     row = {"setting": _name(described, key, stated), "key": key, "paper": NOT_STATED, "code": ""}
@@ -109,8 +101,7 @@ def _row(key: str, value: object, described: Key, source: str, params: dict, fac
     if stated is not OPEN:  # a source that leaves the key open has no value to compare with
         same, different = VERDICTS[place]
         reference = find(facts[place], stated.place.format(name=key.rpartition(".")[2]), key)
-        # where the protocol has no single value, the one that the schema names stands for it
-        value_there = stated.value if isinstance(reference, dict) else reference
+        value_there = stated.value if isinstance(reference, dict) else reference  # of several, the schema names one
         row["paper" if place == "stated" else "code"] = shown(value_there)
         row["verdict"] = same if _same(stated, value, reference, source, params) else different
     # A rule that lets documents without metadata pass is not the source's; only harmful_pp has a setting to drop them.
@@ -123,11 +114,7 @@ def _row(key: str, value: object, described: Key, source: str, params: dict, fac
 
 
 def _idle(key: str, described: Key, params: dict) -> str:
-    """Says why a setting has no effect in this run; an empty text where it has one.
-
-    It has none where another key does not have the value that the schema asks for (`described.only`), or where it
-    belongs to a recipe of fine-tuning that no stage uses.
-    """
+    """Says why a setting has no effect: the value of another key, or no stage uses its recipe; else an empty text."""
     for other, wanted in described.only.items():
         if find(params, other, key) != wanted:
             return f"only where {other} is {shown(wanted) if wanted is not None else 'null'}"
@@ -151,10 +138,7 @@ def _same(stated: Stated, value: object, reference: object, source: str, params:
 
 
 def _name(described: Key | None, key: str, stated: Stated = OPEN) -> str:
-    """Names a setting in words: by `stated` where that has a name of its own, otherwise by the schema.
-
-    In a name, `{name}` stands for the last part of the key and `{part}` for the part before it.
-    """
+    """Names a setting in words: by `stated` where that has a name of its own, otherwise by the schema (see `Key`)."""
     if described is None:
         return f"{key} ({UNKNOWN})"
     part, _, name = key.rpartition(".")

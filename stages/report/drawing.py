@@ -36,10 +36,7 @@ DASHED, CONSTANT = (0, (4, 3)), "constant answer"  # a stroke, and the label of 
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing(Shown):
-    """A figure. alternative: what it shows, in words.
-
-    files: its bytes by format, `svg` and `pdf`. pieces: every panel as an SVG by itself, and the legend, if any, last.
-    """
+    """A figure. alternative: in words. files: by format (svg, pdf). pieces: each panel as SVG, and any legend last."""
 
     alternative: str
     files: dict[str, bytes]
@@ -64,8 +61,7 @@ def panels(
     """Draws a panel per group, and one legend; returns `files` (of all panels together) and `pieces` of a Drawing.
 
     Args:
-        groups: (title, rows) of each panel.
-        draw: draws the rows of a panel into its axes.
+        groups, draw: as for `drawing`.
         width, height: of a panel, in inches.
     """
     whole, handles = _figure(groups, draw, width, height)
@@ -152,10 +148,7 @@ def _figure(
 
 
 def _add_legend(figure: Figure, handles: dict, columns: int) -> None:
-    """Adds a legend below `columns` panels side by side, no wider than these, and makes the figure higher by it.
-
-    In a figure without panels it is in the centre. handles: by label. The longest rows of names that fit are taken.
-    """
+    """Adds a legend below `columns` panels, or alone, in the longest rows that fit; the figure grows by its height."""
     if not handles:
         return
     place = {"loc": "outside lower center"} if figure.axes else {"loc": "center"}
@@ -170,8 +163,7 @@ def _add_legend(figure: Figure, handles: dict, columns: int) -> None:
 
 def _saved(figure: Figure, form: str, **cut: str) -> bytes:
     """Returns a figure as `svg` or `pdf`, with no date and few digits in paths: equal bytes for equal numbers."""
-    # cut: options of `savefig` that decide which margins are cut off
-    buffer, date = BytesIO(), {"svg": "Date", "pdf": "CreationDate"}[form]
+    buffer, date = BytesIO(), {"svg": "Date", "pdf": "CreationDate"}[form]  # cut: of `savefig`, which margins to cut
     figure.savefig(buffer, format=form, metadata={date: None}, **cut)  # on white, for dark pages, too
     return COORDINATES.sub(lambda path: DIGITS.sub(rb"\1", path[0]), buffer.getvalue())
 
@@ -188,12 +180,10 @@ def inline(svg: bytes, name: str) -> str:
     text = svg.decode()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    # identifiers, which must differ from those of the page's other figures, and references to them
-    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)
+    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", text)  # identifiers and references: unique in a page
     width = float(re.search(r'viewBox="0 0 ([\d.]+)', text)[1])
     size = f"--wide: {width:.0f}"  # points on paper; style.css makes of it what fits a screen
-    # of the attributes only viewBox is kept; the words of the page describe the figure
-    text = re.sub(
+    text = re.sub(  # of the attributes only viewBox is kept; the words of the page describe the figure
         r'<svg [^>]*?(viewBox="[^"]*")[^>]*>',
         rf'<svg \1 aria-hidden="true" focusable="false" style="{size}">',
         text,

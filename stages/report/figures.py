@@ -20,10 +20,9 @@ CORNER = 0.45, 0.45  # the lower left corner of the inset, as shares of the pane
 
 
 def losses(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws curves of a loss, with an inset of the last half of the steps; frame as for `curves`.
+    """Draws curves of a loss with an inset of the last half of the steps; only marks where all have two points.
 
-    There is no inset for a single operator, for one with a single point there, or where it would hide a curve. Curves
-    that all have two points are drawn as marks.
+    No inset stands beside a single operator, or one with a single point there, or over a curve. frame: as for `curves`.
     """
     if (frame.groupby("operator").size() == 2).all():  # a beginning and an end that a text states: nothing between
         for operator, rows in frame.groupby("operator", sort=False):
@@ -83,10 +82,7 @@ def dots(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def bars(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws horizontal bars with their values at their ends, grouped by label, in the order of the rows.
-
-    frame: a row per bar: `label`, `operator` (its colour, and in the legend unless empty) and `value`.
-    """
+    """Draws a bar of `value` per row, by `label`, in the colour of `operator`, which the legend has if not empty."""
     labels = list(dict.fromkeys(frame["label"]))
     operators = list(dict.fromkeys(frame["operator"]))
     height = 0.8 / len(operators)
@@ -102,10 +98,7 @@ def bars(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def shares(corpus: pd.DataFrame) -> pd.DataFrame:
-    """Computes, as bars for `draw`, the per cent of documents that each reason is the first to drop.
-
-    corpus: as `frames.corpus` returns it: fate (`in` for all documents read), rule, reason and documents.
-    """
+    """Computes, as bars for `draw`, the per cent of documents that each reason is first to drop (`frames.corpus`)."""
     dropped = select(corpus[corpus["documents"] > 0], fate="dropped")
     everything = select(corpus, fate="in")["documents"].sum()
     labels = (dropped["rule"] + ": " + dropped["reason"]).str.replace("_", " ")
@@ -125,10 +118,8 @@ def _by_protocol(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 def draw(figure: specifications.Figure, frame: pd.DataFrame) -> Drawing:
     """Draws the figure of a specification: panels of other sources, then one for every size and recipe of this run.
 
-    frame: a row per point, dot or bar: source (a key of SOURCES), operator, size, quantity, protocol (the recipe) if
-    there are several, and the columns that the function which draws this kind of figure describes. Rows of other
-    quantities and operators than the specification's are left out. A size that is empty, as of the corpus, gives a
-    panel no title.
+    frame: a row per point, dot or bar: source (of SOURCES), operator, quantity, size (empty for a panel without title),
+    protocol if there are several, and what `curves`, `dots` or `bars` takes. The figure's rows are selected from it.
     """
     of_curves = {"loss": losses, "glue_score": scores}.get(figure.quantity, curves)
     painter = {"curves": of_curves, "dots": dots, "bars": bars}[figure.kind]

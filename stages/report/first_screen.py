@@ -26,9 +26,8 @@ RELEASED, THIS_RUN, STUDY = "released", "this run", "own study"
 class Entry:
     """One verdict of a cell. source: who found it, `counted` or one of the constants above. words: the verdict.
 
-    tone: whether it speaks for the operator (good), against it (bad), decides nothing (open) or judges nothing (none).
-    number: the number behind it with its interval, as text; may be empty. place: the name of the table or figure that
-    shows it. facts: values that the template of the number, and those of sentences about the entry, may name.
+    tone: good or bad for the operator, open (decides nothing) or none (judges nothing). number: behind it, with its
+    interval, or "". place: the table or figure that shows it. facts: what the templates of the entry may name.
     """
 
     source: str
@@ -43,8 +42,7 @@ def entry(quantity: str, finding: str, source: str, place: str, facts: dict) -> 
     """Makes a verdict in the words that sentences.yaml has for a finding.
 
     Args:
-        quantity: what was measured, as sentences.yaml names it.
-        finding: what it shows; one that sentences.yaml does not have stands for itself and decides nothing.
+        quantity, finding: keys of sentences.yaml; a finding that is none stands for itself and decides nothing.
         source, place, facts: the fields of Entry.
     """
     words, tone = content("sentences")["verdicts"][quantity].get(finding, (finding, "open"))
@@ -54,17 +52,15 @@ def entry(quantity: str, finding: str, source: str, place: str, facts: dict) -> 
 def matrix(settings, summaries: pd.DataFrame) -> list[dict]:
     """Gathers what is known of every operator that the layout describes, then of others compared with the original.
 
-    Returns a dict per operator: `operator` (its name for readers), `does` (a few words, or an empty text) and `cells`:
-    column of the layout's matrix -> entries, none where nothing was measured, most about the last size of the run.
-    summaries: as `inputs.summaries` reads them.
+    Returns a dict per operator: `operator` (its name for readers), `does` (a few words, or "") and `cells`: column of
+    the layout's matrix -> entries, most about the last size of the run. summaries: as `inputs.summaries` reads them.
     """
     compared, studies, size = inputs.contrasts(), inputs.studies(), settings.sizes[-1]
     losses = select(compared, quantity="loss", source="reproduced", size=size)
     steps = select(inputs.read("milestones"), source=RELEASED, milestone="plateau_end_step", size=BIGGEST)
     elsewhere = select(frames.transfer(inputs.read("transfer")), metric="elsewhere", size=size)
     matrices = f"transfer_matrices-{settings.protocols[0]}-{size}"  # the means are over all protocols: the first stands
-    speeds = inputs.read("speed")
-    # `stock` names the precision of a stock BERT, which is no operator of ours
+    speeds = inputs.read("speed")  # `stock` names the precision of a stock BERT, which is no operator of ours
     speeds = select(speeds[speeds["stock"].isna()], metric="tokens_per_second", size=size)
     described = content("sections")["operators"]
     return [
@@ -101,15 +97,12 @@ def one_a_source(entries: list[Entry]) -> list[Entry]:
 
 
 def answer(column: str, rows: list[dict]) -> str:
-    """Says in sentences what a column of `matrix` (a key of `cells`) shows; rows: what `matrix` returns.
-
-    This repository's own studies are left out, as they have a section of their own.
-    """
+    """Says in sentences what a column of `matrix` (a key of `cells`) shows; rows: what `matrix` returns."""
     sources: dict[str, dict[str, list[Entry]]] = {}
     for row in rows:
         for shown in row["cells"][column]:
             sources.setdefault(shown.source, {}).setdefault(row["operator"], []).append(shown)
-    sources.pop(STUDY, None)
+    sources.pop(STUDY, None)  # this repository's own studies have a section of their own
     if not sources:
         return sentence("nothing_measured")
     return sentence(f"{column}_answer", sources=sources, phrases=content("sentences")["phrases"])
@@ -125,12 +118,7 @@ def _saved(operator: str, settings, summaries: pd.DataFrame) -> list[Entry]:
 
 
 def saving(summaries: pd.DataFrame, operator: str, size: str) -> float | None:
-    """Looks up the per cent of a masked-language model's parameters that an operator saves; None where not counted.
-
-    Args:
-        summaries: of this run's counts, as `inputs.summaries` reads them.
-        operator, size: the keys of the model.
-    """
+    """Finds in `inputs.summaries` the per cent of a masked-language model's parameters saved; None if not counted."""
     shares = select(summaries, metric="saved_percent", operator=operator, size=size)["mean"]
     return float(shares.iloc[0]) if len(shares) else None
 
@@ -151,13 +139,12 @@ def _score(operator: str, size: str, compared: pd.DataFrame, summaries: pd.DataF
 def _noise(compared: pd.DataFrame) -> list[Entry]:
     """How much more score noise on the embeddings costs an operator than the original.
 
-    compared: of `inputs.contrasts`, a row for each split (MNLI has two, which count as one task) and protocol. Where
-    they show differences of both directions the verdict is mixed. All rows have equally many seeds.
+    compared: of `inputs.contrasts`, a row for each split (MNLI's two count as one task) and protocol.
     """
     if compared.empty:
         return []
     findings = pd.Series([inputs.finding(row) for row in compared.to_dict("records")], compared.index)
-    if TOO_FEW in {*findings}:
+    if TOO_FEW in {*findings}:  # all rows have equally many seeds
         return [Entry(THIS_RUN, TOO_FEW, "open", "", "noise_lost")]
     tasks, estimates = compared["at"].map(TASK_OF), compared["estimate"]
     shown = findings.isin([inputs.HIGHER, inputs.LOWER])
@@ -190,13 +177,11 @@ def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[d
     """Composes at most six sentences: what was run, what it cannot decide, and what the audit finds.
 
     Args:
-        settings: of the run.
-        summaries, checks: as `inputs.summaries` and `inputs.audited` read them.
+        settings, summaries, checks: of the run, and as `inputs.summaries` and `inputs.audited` read them.
 
     Returns:
-        Dicts with `text` and `check`: the check of the audit that a sentence is about, or an empty text. A sentence
-        whose template says nothing is left out. Of the checks that the layout lists by weight, the first three that
-        fail are named.
+        Dicts with `text`, not empty, and `check`: the check of the audit that it is about, or an empty text. Of the
+        checks that the layout lists by weight, the first three that fail are named.
     """
     facts = of_run(settings, summaries)
     texts = [sentence(name, **facts) for name in ("description", "cannot", "floor")]
@@ -209,62 +194,49 @@ def sentences(settings, summaries: pd.DataFrame, checks: pd.DataFrame) -> list[d
 
 
 def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
-    """Gathers the facts of a run that its sentences name.
-
-    data: the source of its texts and tasks, in words; generated: whether this repository made them. tuned: whether it
-    has scores of fine-tuned models. strange: its models of sizes that no paper has. averaged: whether it has GLUE
-    scores. scores: how many of these, or else scores of single columns, there are. at_chance: how many of them are at
-    chance; chance_unknown: of how many that is not known. chance_tasks: columns in which all are at chance. untrained,
-    pretrained: GLUE score, times 100, of the original without and with pre-training, or None. beaten: GLUE score, a
-    fraction, of words and their overlap where it beats all operators, else None.
-    """
+    """Gathers the facts of a run that its sentences name; None for a score that there is not."""
     scores = select(summaries, metric="score", stage="finetuning", size=settings.sizes, operator=settings.operators)
     averages, columns = select(scores, evaluated_on=GLUE_SCORE), select(scores, evaluated_on=COLUMNS)
     judged = averages if len(averages) else columns
     chance = columns.groupby("evaluated_on", sort=False)["at_chance"].agg(lambda marks: bool(marks.eq(True).all()))
-    words = averages["words_and_overlap"].dropna()
+    words = averages["words_and_overlap"].dropna()  # a baseline's GLUE scores, fractions; `beaten` if above all models
     protocol = settings.protocols[0]  # and the first size: those of the baseline that is not pre-trained
     reference = select(averages, operator=REFERENCE, size=settings.sizes[0], protocol=protocol)["mean"]
     return {
         "settings": settings,
-        "data": settings.report.data or content("sentences")["sources"][settings.data.source],
-        "generated": settings.data.generated,
-        "tuned": len(scores) > 0,
-        "strange": [f"BERT-{size}" for size in settings.sizes if size not in PAPER_SIZES],
-        "scores": len(judged),
-        "averaged": len(averages) > 0,
-        "at_chance": int(judged["at_chance"].eq(True).sum()),
-        "chance_unknown": int(judged["at_chance"].isna().sum()),
-        "chance_tasks": [column for column in COLUMNS if chance.get(column, False)],
-        "untrained": inputs.baseline_scores(NOT_PRETRAINED, "score", protocol).get(GLUE_SCORE),
-        "pretrained": 100 * reference.iloc[0] if len(reference) else None,
+        "data": settings.report.data or content("sentences")["sources"][settings.data.source],  # of texts and tasks
+        "generated": settings.data.generated,  # whether this repository made these
+        "tuned": len(scores) > 0,  # whether there are scores of fine-tuned models
+        "strange": [f"BERT-{size}" for size in settings.sizes if size not in PAPER_SIZES],  # in no paper
+        "scores": len(judged),  # GLUE scores, or else scores of single columns
+        "averaged": len(averages) > 0,  # whether there are GLUE scores
+        "at_chance": int(judged["at_chance"].eq(True).sum()),  # how many of `scores` are
+        "chance_unknown": int(judged["at_chance"].isna().sum()),  # of how many it is not known
+        "chance_tasks": [column for column in COLUMNS if chance.get(column, False)],  # where all scores are at chance
+        "untrained": inputs.baseline_scores(NOT_PRETRAINED, "score", protocol).get(GLUE_SCORE),  # in per cent
+        "pretrained": 100 * reference.iloc[0] if len(reference) else None,  # GLUE score of the original, in per cent
         "beaten": words.iloc[0] if len(words) and (averages.loc[words.index, "mean"] < words).all() else None,
     }
 
 
 def differing() -> dict[str, object]:
-    """Lists the models whose GLUE score differs from the original's: source -> HIGHER or LOWER -> names.
-
-    `tested`, beside the sources: how many comparisons of this run have enough seeds for a verdict.
-    """
+    """Lists the models whose GLUE score differs from the original's: source -> HIGHER or LOWER -> names."""
     rows = inputs.contrasts(quantity="score", at=GLUE_SCORE)
     models = {source: {inputs.HIGHER: [], inputs.LOWER: []} for source in ("reproduced", RELEASED)}
-    for row in rows.to_dict("records"):
-        # a model with any other finding goes into a list that is thrown away
+    for row in rows.to_dict("records"):  # a model with any other finding goes into a list that is thrown away
         models[row["source"]].get(inputs.finding(row), []).append(names.model(row["size"], row["arm"]))
     judged = (rows["source"] == "reproduced") & ~rows["verdict"].isin([ONE_CHECKPOINT, TOO_FEW])
-    return models | {"tested": int(judged.sum())}
+    return models | {"tested": int(judged.sum())}  # comparisons of this run with enough seeds for a verdict
 
 
 def questions(cells: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
     """Selects this run's mean F1 (%) on SQuAD 1.1 and 2.0: condition -> pairs (model, F1).
 
-    cells: of all published tables, as analysis filled them; `row` is `MODEL, CONDITION`. condition: `single`,
-    `triviaqa` (fine-tuned on it first), or "" for constant answers, whose rows have none.
+    cells: of analysis. condition: `single`, `triviaqa` (fine-tuned on it first) or, for constant answers, "".
     """
     rows = select(cells, table="kowsher2025_naacl_table2_squad", column_key="avg_f1")
     scores: dict[str, list[tuple[str, float]]] = {}
     for row in rows[rows["reproduced"].notna()].itertuples():
-        model, _, condition = row.row.partition(", ")  # before `label`, as some names have a comma
+        model, _, condition = row.row.partition(", ")  # `MODEL, CONDITION`; before `label`, as some names have a comma
         scores.setdefault(condition, []).append((names.label(model), row.reproduced))
     return scores

@@ -60,9 +60,8 @@ def of_settings(source: str) -> str:
 def overview(settings: Settings) -> pd.DataFrame:
     """Builds a row per size, protocol and operator of the run that has any summary; what was not measured is NaN.
 
-    Columns: MODEL; parameters and saved_percent; validation_loss and validation_loss_sd in nats; glue_score,
-    glue_score_sd and words_and_overlap (a baseline's GLUE score), times 100; n, the units behind the score; at_chance;
-    and of the comparison with the original's score, in points, estimate, low, high, detectable, verdict, direction.
+    Losses are in nats; the GLUE score, and words_and_overlap, a baseline's, times 100; n: the units behind the score.
+    at_chance: of the score. Of the comparison with the original, estimate, low, high and detectable are in points.
     """
     rows = select(inputs.summaries(), size=settings.sizes, operator=settings.operators)
     asked = pd.DataFrame(
@@ -84,9 +83,7 @@ def overview(settings: Settings) -> pd.DataFrame:
 
 
 def baselines(protocol: str) -> pd.DataFrame:
-    """Selects what each baseline (`operator`, a key of LABELS) scores by a protocol, the name of a fine-tuning recipe.
-
-    `value`, and `best`, the highest value of its column (`evaluated_on`), are in per cent.
+    """Selects each baseline's (`operator`) scores by a protocol: in per cent, `value` and `best`, the column's highest.
 
     The rows are sorted by column of the GLUE tables, with the GLUE score last, and then in the order of LABELS.
     """
@@ -99,10 +96,7 @@ def baselines(protocol: str) -> pd.DataFrame:
 
 
 def noise_measures(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
-    """Adds `at_chance`: for the measure `lost`, whether the model is at chance without noise; missing for others.
-
-    measured: CURVE, measure (lost, area or slope) and its statistics. curves: CURVE, level (0 is no noise), at_chance.
-    """
+    """Adds, to the measure `lost` only, whether a model is `at_chance` without noise, at level 0 of `curves`."""
     clean = select(curves, level=0)[[*CURVE, "at_chance"]]
     rows = measured.merge(clean, on=CURVE, how="left")
     return rows.assign(at_chance=rows["at_chance"].where(rows["measure"] == "lost"))
@@ -111,10 +105,9 @@ def noise_measures(measured: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame
 def transfer(rows: pd.DataFrame) -> pd.DataFrame:
     """Adds rows to the frame `transfer` of analysis: MODEL, task (trained on), evaluated_on (tested on), metric, mean.
 
-    The means are fractions. `majority_accuracy` is that of always giving the more frequent of yes and no.
     For each model and task trained on, a row of the metric `elsewhere`: the mean balanced accuracy over the splits of
-    other tasks (MNLI's mismatched split not counted). For two answers without a model, rows of `accuracy` and
-    `elsewhere`; their names stand under `operator`, and their protocol, size and task are missing.
+    other tasks, without MNLI's mismatched one. For two answers without a model, named under `operator`, rows of
+    `accuracy` and `elsewhere` without protocol, size and task. All means are fractions.
     """
     away = (rows["task"] != rows["evaluated_on"].map(TASK_OF)) & (rows["evaluated_on"] != MISMATCHED)
     elsewhere = rows[(rows["metric"] == "balanced_accuracy") & away]
@@ -134,10 +127,7 @@ def in_order(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def milestone_tests() -> pd.DataFrame:
-    """Selects the comparisons of steps with a p value, but for milestones where no operator of that size differs.
-
-    The columns are those of `inputs.contrasts`, with `at` called `milestone`; `estimate` is in steps.
-    """
+    """Selects comparisons of steps that have a p value, but for milestones where no operator of that size differs."""
     tests = in_order(inputs.contrasts(quantity="steps").rename(columns={"at": "milestone"}))
     tested = tests[tests["p"].notna()]
     differs = tested.groupby(["size", "milestone"])["estimate"].transform(lambda steps: (steps != 0).any())
@@ -154,9 +144,8 @@ def noise_tests() -> pd.DataFrame:
 def corpus() -> pd.DataFrame:
     """Selects the totals of the filter's ledger: documents read, kept, not selected and malformed, then those dropped.
 
-    Those dropped have a row per rule and reason, the most frequent first. `documents` counts what a reason was first to
-    drop, `all_documents` all to which it applies; rows in which both are 0 are left out. Columns: fate, rule, reason,
-    and these two, each also in `bytes`.
+    Those dropped have a row per rule and reason, the most frequent first: `documents` counts what it was first to drop,
+    `all_documents` all to which it applies; `bytes`, `all_bytes`: likewise. Rows where both counts are 0 are left out.
     """
     total = select(read_ledger(LEDGER), shard=TOTAL)
     dropped = select(total, fate="dropped").sort_values(["documents", "rule", "reason"], ascending=[False, True, True])
@@ -173,8 +162,7 @@ def tokens() -> pd.DataFrame:
 
 def compared(settings: Settings, source: str) -> pd.DataFrame:
     """Compares the settings with a source's, as `deviations.compare` does."""
-    # documents that lack the metadata that a rule of the filter reads, by rule
-    filtered = inputs.records(["filtering"])
+    filtered = inputs.records(["filtering"])  # `unknown`: by kind of metadata, the documents that lack it
     unknown = filtered[0].get("unknown") if filtered else None
     return deviations.compare(settings.model_dump(mode="json"), published.protocol(), source, unknown)
 

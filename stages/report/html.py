@@ -22,10 +22,7 @@ TONES = {  # verdicts on claims and checks, by what they say of the paper
 
 
 def render(folder: Path, context: dict) -> str:
-    """Renders a whole page from `folder`/report.html and its parts.
-
-    context: what `stage.context` returns, with `page`, one of its `pages`.
-    """
+    """Renders a page from `folder`/report.html; context: that of `stage.context`, with `page`, one of its `pages`."""
     return environment(folder).get_template("report.html").render(context)
 
 

@@ -16,7 +16,6 @@ from stages.plumbing.files import ANALYSIS, AUDIT, SENTENCE_PAIRS, STATISTICS
 from stages.plumbing.observations import RUNS
 from stages.plumbing.settings import Settings
 
-# evaluated_on: a split or column of the GLUE tables, such as `mnli_m`, or `glue_score`
 KEYS = {name: "str" for name in ("stage", "metric", "protocol", "evaluated_on", "operator", "size")}
 TEXTS = {"protocol": "str", "direction": "str"}  # columns of `contrasts` which may be empty
 HIGHER, LOWER, UNDECIDED = "higher", "lower", "undecided"
@@ -38,8 +37,8 @@ def select(rows: pd.DataFrame, **wanted: object) -> pd.DataFrame:
 def summaries() -> pd.DataFrame:
     """Reads the summaries of this run's counts, losses and scores (fractions); KEYS that do not apply are empty.
 
-    Over the n units (`unit`, such as pre-training seeds): mean, sd, and the ends low and high of an interval. at_chance
-    and words_and_overlap: whether a score is no better than a constant answer, and what a model of words scores.
+    mean, sd, and an interval, low to high: over the n units (`unit`, such as pre-training seeds). at_chance: whether a
+    score is no better than a constant answer's. words_and_overlap: what a model of words scores.
     """
     return read("summaries", dtype=KEYS).fillna(dict.fromkeys(KEYS, ""))
 
@@ -52,8 +51,7 @@ def audited() -> pd.DataFrame:
 def studies() -> pd.DataFrame:
     """Reads what this repository's own studies found of operators against the original, without what this run found.
 
-    A run of the chain can be such a study itself, and its report has these differences elsewhere. Columns: study,
-    operator, question (learns or score), unit, estimate, low and high, verdict, layers, text, design.
+    A run of the chain can be such a study itself, and its report has these differences elsewhere.
     """
     told, run = pd.read_csv(published.FOLDER / "studies.csv"), select(read("contrasts"), source="reproduced")
     told_ends, run_ends = (pd.MultiIndex.from_frame(frame[["estimate", "low"]]) for frame in (told, run))
@@ -74,10 +72,7 @@ def pairs_ledger() -> pd.DataFrame:
 
 
 def baseline_scores(name: str, metric: str, protocol: str = "") -> dict[str, float]:
-    """Selects what one of the baselines scores: split or column -> per cent.
-
-    metric: `score`, of the columns by a protocol of fine-tuning; or a raw metric, such as `accuracy`, without one.
-    """
+    """Selects a baseline's `score` by a protocol, or a raw metric (`accuracy`) without: column or split -> per cent."""
     rows = read("baselines").fillna({"protocol": ""})
     rows = select(rows, operator=name, metric=metric, protocol=protocol)
     return (100 * rows.set_index("evaluated_on")["value"]).to_dict()
@@ -91,9 +86,8 @@ def run_records(settings: Settings) -> list[dict]:
 def contrasts(**wanted: object) -> pd.DataFrame:
     """Selects the comparisons of an arm, an operator, with the original; wanted: as for `select`.
 
-    Columns, among others: quantity (score, loss, steps, lost_noise, ...), source (reproduced or released), protocol,
-    size, at (a column, split or milestone), arm, estimate, its interval low to high, p, p_holm (adjusted), verdict and
-    direction, HIGHER or LOWER where p_holm shows it. stages/analysis/contrasts.yaml describes them all.
+    stages/analysis/contrasts.yaml describes the columns, such as quantity, source (reproduced or released), at (column,
+    split or milestone), arm, estimate, its interval low to high, verdict and direction (HIGHER, LOWER or empty).
     """
     return select(read("contrasts", dtype=TEXTS).fillna(dict.fromkeys(TEXTS, "")), **wanted)
 
@@ -113,15 +107,12 @@ def records(names: Iterable[str]) -> list[dict]:
 def environment(runs: list[dict], lock: Path) -> pd.DataFrame:
     """Lists what the stages of these records ran on: commit, digest of dvc.lock, versions, machine; and what they read.
 
-    Columns: fact and value, a row for every fact that is known. Values that differ between stages are joined by "; ".
-
-    runs: what `records` returns. lock: the path of dvc.lock.
+    A row (fact, value) for every fact that is known; values that differ are joined by "; ". runs: of `records`.
     """
     rows = [(key.capitalize(), _distinct(run.get(key) for run in runs)) for key in FACTS]
     packages = sorted({name for run in runs for name in run.get("packages", {})})
     rows += [(name, _distinct(run.get("packages", {}).get(name) for run in runs)) for name in packages]
-    # behind the commit
-    rows.insert(1, ("dvc.lock", lock_digest(lock)))
+    rows.insert(1, ("dvc.lock", lock_digest(lock)))  # behind the commit
     rows += [(f"Read by {run['stage']}", "; ".join(run["read"])) for run in runs if "read" in run]
     return pd.DataFrame([row for row in rows if row[1]], columns=["fact", "value"])
 

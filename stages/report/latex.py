@@ -102,8 +102,7 @@ def unbroken(text: str) -> str:
 def form(grid: Grid) -> str:
     """Decides how a table is set so that no letter is below 7 points: in the first of these forms that it fits.
 
-    `plain`: as wide as its cells need. `paragraphs`: as wide as the line, with cells of several lines, on as many
-    pages as it needs. `turned`, where neither fits: by a quarter turn.
+    `plain`, as wide as its cells need; `paragraphs`, as wide as the line, on several pages; `turned`, a quarter turn.
     """
     cells = _columns(grid)
     if not grid.long and sum(LARGE * max(map(len, column)) + WIDE_GAP for column in cells) < 1:
@@ -182,10 +181,9 @@ def _character(character: str) -> str:
 
 def compile_pdf(folder: Path, name: str) -> None:
     """Compiles folder/NAME.tex to folder/NAME.pdf. ValueError where pdflatex is missing, or ends with an error."""
-    # it runs in the folder, as the text includes figures from there, and leaves its other files in a temporary one
     if not shutil.which("pdflatex"):
         raise ValueError("report.pdf: true needs pdflatex (TeX Live); install it, or set report.pdf to false")
-    with tempfile.TemporaryDirectory() as build:
+    with tempfile.TemporaryDirectory() as build:  # for its other files; it runs in `folder`, which has the figures
         options = ["-interaction=nonstopmode", "-halt-on-error", f"-output-directory={build}"]
         command = ["pdflatex", *options, f"{name}.tex"]
         for _ in range(RUNS):

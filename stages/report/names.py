@@ -19,8 +19,7 @@ TASKS = {  # splits (`mnli_m`: MNLI-m), tasks, and other things that are scored
     "triviaqa": "TriviaQA",
     "glue_score": "GLUE score",
 }
-OPERATORS = {name: operator.label for name, operator in described().items() if operator.label} | {
-    # variants of params.yaml
+OPERATORS = {name: operator.label for name, operator in described().items() if operator.label} | {  # and `variants`
     "original_tied_init": "original with keys that start as queries",
     "pairwise_scaled": "pairwise with S from N(0, 1/d)",
     "pairwise_fast": "pairwise with a larger learning rate for S",
@@ -65,8 +64,7 @@ def model(size: str, key: str) -> str:
 def label(text: str) -> str:
     """Replaces keys among the words of a row's label: `BERT-base partial_qk`, `BERT-tiny, mnli_m, courtois2024`.
 
-    These are tasks, protocols, and operators whose key has an underscore, as others are called by their keys; every
-    other word stays as it is.
+    Keys are tasks, protocols, and operators with an underscore, as others are called by their keys; other words stay.
     """
     words = re.split("([ ,]+)", text)  # and what stands between them
     return "".join(

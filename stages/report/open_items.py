@@ -11,18 +11,14 @@ def unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
     """Lists what a source leaves open, and next to it what is done here.
 
     Args:
-        params: the settings as nested dictionaries.
-        protocol: the content of protocol.yaml: for the source, a list `unspecified` of dictionaries, with `item` and,
-            where they are known, `candidates` (a list), `inferred` and `released_code`.
-        source: a key of published.PAPERS, such as `courtois2024`.
+        params, protocol, source: as for `deviations.compare`; the protocol has the items in `unspecified`.
 
     Returns:
         A frame of texts, one row per open item: item (what is open), candidates (plausible readings), inferred (what
         follows from the source's own numbers), code (what the released code does), chosen (what this run does).
 
     Raises:
-        ValueError: deviations.yaml says nothing of an open item, or something of an item that is not open, or its
-            sentence names a setting that does not exist.
+        ValueError: deviations.yaml has other items than those that are open, or names a setting that does not exist.
     """
     chosen, items = deviations.content()["open"][source], protocol[source]["unspecified"]
     if strange := set(chosen) ^ {item["item"] for item in items}:
@@ -44,9 +40,8 @@ def unspecified(params: dict, protocol: dict, source: str) -> pd.DataFrame:
 def _choice(choice: str | dict, params: dict) -> str:
     """Returns the sentence on an open item, or one that says what this run lacks for the item to matter.
 
-    choice: the sentence, or a dict of `chosen`, the sentence, and `needs`, key -> values: the item matters where one of
-    these keys has one of its values. A run must also have the part of params.yaml with each key that the sentence
-    names in braces.
+    choice: the sentence, or a dict of it, `chosen`, and `needs`, key -> values: one key must have one of its values. A
+    run must also have the part of params.yaml with each key that the sentence names in braces.
     """
     needs, sentence = ({}, choice) if isinstance(choice, str) else (choice.get("needs", {}), choice["chosen"])
     missing = [deviations.absent(params, key) for key in deviations.KEY.findall(sentence)]
@@ -58,13 +53,10 @@ def _choice(choice: str | dict, params: dict) -> str:
 
 
 def _has(params: dict, key: str, wanted: list) -> bool:
-    """Whether a setting is there and has, or as a list contains, a wanted value.
-
-    In `operators`, a name that `variants` defines counts as the operator that it is a variant of.
-    """
+    """Whether a setting is there and has, or as a list contains, a wanted value."""
     if deviations.absent(params, key):
         return False
     value = deviations.find(params, key, key)
-    if key == "operators":
+    if key == "operators":  # a name that `variants` defines counts as the operator that it is a variant of
         value = [params.get("variants", {}).get(name, {"operator": name})["operator"] for name in value]
     return not set(wanted).isdisjoint(value if isinstance(value, list) else [value])

@@ -18,9 +18,7 @@ CEILING = "accuracy_ceiling"  # metric: the most that the training accuracy can 
 
 
 def waiting(curves: pd.DataFrame) -> list[Drawing]:
-    """Draws Kaplan-Meier curves of this run's operators, a panel for each size and milestone: one figure, or none.
-
-    A panel is left out where every operator has a single run, or all runs reach the milestone at one evaluation.
+    """Draws Kaplan-Meier curves of this run's operators, a panel for each size and milestone that `_differs_by_run`.
 
     curves: a row for step 0 and each step at which a run gets there: source, size, milestone, operator, step, waiting
     (the share of runs that are not there after it) and at_risk (how many were known not to be there before it).
@@ -50,8 +48,7 @@ def _differs_by_run(panel: pd.DataFrame) -> bool:
 def translation(frame: pd.DataFrame) -> list[Drawing]:
     """Draws one figure with a panel per protocol and accuracy, or none where frame is empty.
 
-    frame: protocol, operator, metric (of ACCURACIES, or CEILING), epoch, and over the n runs mean, minimum and maximum,
-    fractions.
+    frame: protocol, operator, metric (of ACCURACIES, or CEILING), epoch; mean, minimum, maximum of n runs: fractions.
     """
     groups = [
         (f"{protocol}: {label}", rows[rows["metric"].isin((metric, CEILING))].assign(shown=metric))

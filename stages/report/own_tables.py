@@ -24,8 +24,7 @@ def table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = N
     Args:
         name, read: the name of the table and of its files; a function that returns a frame by its name.
         entry: what describes the table; by default the entry of its name in tables.yaml.
-        facts: what its texts may name in addition to the fields of a row. Added here is `several`, the fields with more
-            than one value in the table, as a label names only these.
+        facts: what texts may name beside a row's fields, and `several`, the fields with several values, added here.
     """
     entry, forms = entry or content("tables")[name], content("tables")["forms"]
     csv = select(_frames(entry["frame"], read), **entry.get("where", {}))
@@ -42,7 +41,6 @@ def table(name: str, read: Callable[[str], pd.DataFrame], entry: dict | None = N
             say(entry["label"], **facts | line.iloc[0].to_dict()),
             (Line("", tuple(_value(column, line) for column in columns)),),
         )
-        # without `line`, the number of the row tells lines apart
         for _, line in (rows.groupby(entry.get("line") or [*range(len(rows))], sort=False) if len(rows) else ())
     ]
     notes = [say(note, rows=rows.to_dict("records"), **facts) for note in entry.get("notes", ())]
@@ -66,8 +64,7 @@ def _wide(rows: pd.DataFrame, line: list[str], across: str, of: list[str]) -> pd
 
     of: fields of numbers. A column of the first is named by the value of `across`, one of another `VALUE_FIELD`.
     """
-    # `VALUE_FIELD` at first for all, as columns that are joined must have different names
-    first, *others = [
+    first, *others = [  # `VALUE_FIELD` at first for all, as columns that are joined must have different names
         rows.pivot_table(value, line, across, sort=False).rename(columns=lambda name, value=value: f"{name}_{value}")
         for value in of
     ]
@@ -89,8 +86,7 @@ def _each(column: dict, rows: pd.DataFrame) -> list[dict]:
     selected = select(rows, **column.get("where", {}))
     if selected.empty:
         return []
-    combinations = selected[column["each"]].drop_duplicates().to_dict("records")
-    # the values stand among the keys for the texts, and in `where` for the rows
+    combinations = selected[column["each"]].drop_duplicates().to_dict("records")  # for texts; in `where` for rows
     return [column | values | {"where": column.get("where", {}) | values} for values in combinations]
 
 

@@ -15,10 +15,9 @@ def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], va
     with nothing to draw, such as that of a filter that drops nothing, and a section without a table or figure.
 
     Args:
-        content: of sections.yaml. `pages`, in order: each has its name as `file`, and `sections`, each with a list
+        content: of sections.yaml; its `pages` have, in order, their name as `file`, and `sections`, each with a list
             `text` of templates, and lists `tables` and `figures` of names.
-        grids, figures: every table and every figure, by name.
-        values: what the templates may name.
+        grids, figures, values: every table and every figure, by name, and what the templates in `text` may name.
 
     Returns:
         The pages of `content`; of each section, `text` has its paragraphs and `shown` its tables and figures in order.
@@ -26,8 +25,7 @@ def pages(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing], va
     filled, published = [], []
     for page in content["pages"]:
         sections = []
-        for section in page["sections"]:
-            # a paragraph whose template says nothing is left out
+        for section in page["sections"]:  # a paragraph whose template says nothing is left out
             text = [paragraph for template in section["text"] if (paragraph := say(template, **values))]
             sections.append(section | {"text": text, "shown": _shown(section, grids, figures)})
         if page["file"] == MAIN:
@@ -53,10 +51,7 @@ def places(filled: list[dict]) -> dict[str, str]:
 def not_run(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
     """Lists, each once, the tables and figures without a number of this run or of released results.
 
-    Those of the stages analysis and report are left out: both ran, and to run them again would fill nothing.
-
-    Args:
-        content, grids, figures: those of `pages`.
+    Those of analysis and report are left out: to run them again would fill nothing. Arguments: as for `pages`.
     """
     sections = (section for page in content["pages"] for section in page["sections"])
     items = {item.name: item for section in sections for item in _shown(section, grids, figures)}
@@ -64,9 +59,6 @@ def not_run(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) 
 
 
 def _shown(section: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
-    """The tables and then the figures of a section; a figure that this run does not have is left out.
-
-    A name stands for all figures `NAME-PROTOCOL-SIZE` where one is drawn for every protocol and size.
-    """
+    """The tables and then the figures of a section that this run has; NAME stands for all `NAME-PROTOCOL-SIZE`, too."""
     named = [drawing for name in section["figures"] for key, drawing in figures.items() if key.split("-")[0] == name]
     return [grids[name] for name in section["tables"]] + named

@@ -4,10 +4,8 @@ They are made from the cells that analysis filled (stages/evidence/cells.py). Th
 one table here: one published line where both print the same, two with the differences marked where they do not.
 
 A row here is a list of cells, one for every column of the table, None where it has none. A cell is a named tuple with
-the fields `TYPES` of stages/evidence/cells.py; NaN or None stands for what it lacks. `printed` is the paper's text and
-`published` its number; `released` and `reproduced` are means, with `_sd` and `_n`, the number of `unit_of_inference`,
-which is EXACT for what is counted. `verdict` says whether `reproduced` agrees with `published`, or why that is not
-judged; NO_MODEL marks the rows of baselines, such as a constant answer.
+the fields that `fill` of stages/evidence/cells.py describes; NaN or None stands for what it lacks. The verdict NO_MODEL
+marks the rows of baselines, such as a constant answer.
 """
 
 import re
@@ -124,8 +122,7 @@ def _placed(by_edition: Editions) -> dict[str, dict]:
 def _matrix(by_edition: Editions) -> tuple[tuple[Group, ...], tuple[Heading, ...], bool]:
     """Makes groups of up to three lines for every row of the paper, four where its editions differ; and the headings.
 
-    A column is headed as in the last edition, whose cells the lines below the published ones have. The third part of
-    what is returned says whether lines have labels, here True.
+    Headings, and cells of all lines below the published ones, are of the last edition. True: lines have labels.
     """
     columns = pd.concat(list(by_edition.values())[::-1]).drop_duplicates("column_key")
     keys = list(columns["column_key"])

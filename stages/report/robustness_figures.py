@@ -32,8 +32,8 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
     """Draws a figure of noise for every protocol and size of a run, or one of the published numbers alone.
 
     Args:
-        curves: the frame noise_curves of analysis: MODEL, operator, evaluated_on (the split), kind of noise, level (a
-            fraction), and over n units (`unit`, such as pre-training seeds) mean, minimum and maximum, fractions.
+        curves: noise_curves of analysis: MODEL, operator, evaluated_on (a split), kind (of noise), level, and over n
+            units (`unit`, such as pre-training seeds) mean, minimum and maximum; level and the latter are fractions.
         cells: of all published tables: table, row_key, column_key, published (a number or NaN).
         constant: split -> accuracy of a constant answer, in per cent, on the data of this run.
     """
@@ -44,8 +44,7 @@ def noise(curves: pd.DataFrame, cells: pd.DataFrame, constant: dict[str, float])
     drawings = []
     for ends, run in _runs(curves):
         frame = pd.concat([printed, run]) if len(run) else printed
-        kinds = list(dict.fromkeys(frame["kind"]))
-        # by kind of noise, in the order of their first rows, and then by level
+        kinds = list(dict.fromkeys(frame["kind"]))  # of noise: the rows' order is by kind, and then by level
         frame = frame.assign(level=100 * frame["level"], rank=frame["kind"].map(kinds.index))
         frame = frame.sort_values(["rank", "level"]).drop(columns="rank")
         span = frame.reindex(columns=["mean", "minimum", "maximum"]).stack()
@@ -64,8 +63,7 @@ def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
     """Draws a figure of transfer for every protocol and size of a run, or one of the published numbers alone.
 
     Args:
-        means: the frame transfer of analysis: MODEL, operator, task (trained on), evaluated_on (the split tested on),
-            metric (accuracy or majority_accuracy are used), mean, sd and n; fractions.
+        means: transfer of analysis: mean and sd, fractions, by model, task (trained on), evaluated_on and metric.
         cells: as for `noise`.
     """
     means = means.assign(source="reproduced", mean=100 * means["mean"], trained=means["task"])
@@ -88,12 +86,8 @@ def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
 
 
 def _runs(frame: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
-    """Splits the rows of a run by protocol and size: ((end of a figure's name, end of its title), rows).
-
-    Without rows, one entry with empty ends and no rows, for the published numbers. MNLI's mismatched split is left out,
-    as the papers have one column for MNLI.
-    """
-    frame = frame[frame["evaluated_on"] != MISMATCHED]
+    """Splits a run by protocol and size: ((ends of a figure's name and title), rows); without rows, one empty entry."""
+    frame = frame[frame["evaluated_on"] != MISMATCHED]  # the papers have one column for MNLI
     beside = ", published (BERT-base) and of this run, BERT-{} by the recipe of {}"
     runs = [
         ((f"-{protocol}-{size}", beside.format(size, names.protocol(protocol))), rows)
@@ -140,10 +134,9 @@ def _label(evaluated_on: str) -> str:
 
 
 def _printed(cells: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The cells of a table that print a number: source, size, operator, mean, and `row` and `column`, from their keys.
+    """The cells of a table, all of BERT-base, that print a number; operator, `row` and `column` are from their keys.
 
-    `row` is a level of noise in per cent (key `noise_40`), or the task tested on (`row_mnli`); `column` is a task (of
-    `mnli.shared`, or `col_mnli.shared`). All numbers are of BERT-base.
+    `row`: a level of noise in per cent (`noise_40`) or a task tested on (`row_mnli`). `column`: a task (`mnli.shared`).
     """
     rows = select(cells[cells["published"].notna()], table=name)
     parts = rows["column_key"].str.extract(r"^(?:col_)?(?P<column>\w+)\.(?P<operator>\w+)$")
@@ -177,14 +170,10 @@ def _lines(axes: Axes, frame: pd.DataFrame, constant: dict[str, float], scale: t
 
 
 def _heat(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draws one operator's matrix, its numbers in the cells; answers without a model stand below a gap.
-
-    frame: trained (a task or `majority`), evaluated_on (a split) and mean, in per cent. Tasks trained on stand in the
-    order of those tested on, so that models on their own task are on the diagonal.
-    """
+    """Draws an operator's matrix of mean (%) by `trained`, a task or, below a gap, `majority`, and `evaluated_on`."""
     tested = list(dict.fromkeys(frame["evaluated_on"]))
     order = {COLUMN_OF.get(task, task): task for task in dict.fromkeys(frame["trained"])}
-    lines = [order.pop(split) for split in tested if split in order] + list(order.values())
+    lines = [order.pop(split) for split in tested if split in order] + list(order.values())  # own task: on the diagonal
     places = {line: place + 0.25 * (line == "majority") for place, line in enumerate(lines)}
     for row in frame.itertuples():
         x, y = tested.index(row.evaluated_on), places[row.trained]

@@ -45,12 +45,10 @@ PRINTED = ("report", "supplement")  # the main page, and what stands on the othe
 
 def tables(settings: Settings) -> dict[str, Grid]:
     """Builds every table of the report, by name."""
-    # an empty text in a file is read as NaN
     filled = inputs.read("cells", dtype=cells.TYPES).fillna({"status": "", "metric": ""})
-    claims, checks = inputs.read("claims").fillna(""), inputs.audited()
+    claims, checks = inputs.read("claims").fillna(""), inputs.audited()  # an empty text is read as NaN
     specified, earlier = specifications.load()[0], next(iter(published.EDITIONS))
-    # the papers' tables: each by itself, and those of a paper's two editions also as one
-    of_papers = [(table,) for table in specified.values()]
+    of_papers = [(table,) for table in specified.values()]  # each by itself, and those of two editions also as one
     of_papers += [
         (table, specified[table.edition])
         for name, table in specified.items()
@@ -83,14 +81,13 @@ def data_of(settings: Settings) -> dict[str, object]:
     """Gathers what the texts of tables of our own name in addition to the fields of their rows."""
     index = json.loads((TOKENS / "index.json").read_text(encoding="utf-8"))
     read = inputs.select(frames.corpus(), fate="in")["documents"].sum()
-    # those that sacrebleu gave with the scores of this run's translations
     signatures = {text for record in inputs.records(["translation"]) for text in record.get("sacrebleu", ())}
     return {
         "sequence_length": index["sequence_length"],
         "vocabulary_size": index["vocabulary_size"],
         "documents_read": max(int(read), 1),  # texts divide by it
         "labels": LABELS,
-        "signatures": sorted(signatures),
+        "signatures": sorted(signatures),  # that sacrebleu gave with the scores of this run's translations
         "strongest": float(inputs.read("noise_curves")["level"].max()),  # noise, a fraction
     }
 
@@ -99,9 +96,8 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
     """Draws every figure of the report, by name."""
     runs = inputs.read("runs")  # scores, fractions, of this run and of the released results
     runs = runs[runs["evaluated_on"] == scores.GLUE_SCORE].assign(score=lambda rows: 100 * rows["value"])
-    constant = partial(inputs.baseline_scores, MOST_FREQUENT)
+    constant = partial(inputs.baseline_scores, MOST_FREQUENT)  # scores of a constant answer, on this run's data
     score = {name: constant("score", name).get(scores.GLUE_SCORE) for name in settings.protocols}
-    # a constant answer's score is that on this run's data
     runs["constant"] = runs["protocol"].map(score).where(runs["source"] == "reproduced").astype(float)
     frame_of = {
         "curves": inputs.read("curves"),
@@ -119,11 +115,7 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
 
 
 def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawing]) -> dict:
-    """Gathers what the templates are filled with: what all pages share, and the pages.
-
-    Args:
-        settings, grids, figures: those of the run, every table by name, and every figure by name.
-    """
+    """Gathers what the templates are filled with: what all pages share, and the pages; grids, figures: all, by name."""
     layout, summaries = content("sections"), inputs.summaries()
     matrix = first_screen.matrix(settings, summaries)
     filled = pages.pages(layout, grids, figures, texts(settings, matrix))
@@ -159,12 +151,7 @@ def texts(settings: Settings, matrix: list[dict]) -> dict[str, object]:
 
 
 def write(filled: dict, grids: dict[str, Grid], figures: dict[str, Drawing], settings: Settings) -> None:
-    """Writes all files; the folders of tables, figures and cards are replaced as a whole.
-
-    Args:
-        filled: what the templates are filled with, as `context` returns it.
-        grids, figures, settings: those of `context`.
-    """
+    """Writes all files; folders of tables, figures and cards are replaced as a whole. filled: of `context`."""
     tex = latex.environment(TEMPLATES)
     with temporary_sibling(REPORTS / "tables") as folder:
         for name, grid in grids.items():

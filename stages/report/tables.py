@@ -22,8 +22,7 @@ LONG, WIDE, GAP = 36, 90, 0.4  # lines that fit a page; characters that fit a li
 class Value:
     """One cell. text and, next to it, spread (`± 0.37`); detail: more on hover. kind: number, text, formula or verdict.
 
-    because: why a verdict is what it is, a sentence after it. checks: the checks of the audit that the verdict rests
-    on, each as (name, verdict).
+    because: why a verdict is what it is, a sentence. checks: of the audit, behind the verdict, each as (name, verdict).
     """
 
     text: str
@@ -160,12 +159,7 @@ def spread(value: float, decimals: int) -> str:
 
 
 def interval(low: float, high: float, decimals: int) -> str:
-    """Formats an interval, as in `1.20 to 3.40` or, without an upper end, `1.20 or more`; a dash where there is none.
-
-    Args:
-        low, high: its ends; low is NaN where there is no interval, high is infinite where it has no upper end.
-        decimals: of both.
-    """
+    """Formats an interval: `1.20 to 3.40`, or `1.20 or more` if high is infinite; a dash if low is NaN."""
     if isnan(low):
         return MISSING
     return f"{number(low, decimals)} {'or more' if isinf(high) else f'to {number(high, decimals)}'}"
@@ -179,8 +173,7 @@ def probability(p: float) -> str:
 def csv_of(frame: pd.DataFrame) -> str:
     """Writes a table as CSV, in which numbers stand as they are.
 
-    A text that a spreadsheet would take for a formula (it begins as FORMULA says, and is no NUMBER) begins with an
-    apostrophe, the sign of spreadsheets for text.
+    A text that a spreadsheet would compute (it begins with FORMULA, and is no NUMBER) gets an apostrophe, to stay text.
     """
     return frame.map(
         lambda cell: (

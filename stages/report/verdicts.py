@@ -19,8 +19,7 @@ from stages.report.words import content
 # by the first part of a check's name: a key of published.PAPERS
 PAPER_OF = {"C": "courtois2024", "K": "kowsher", "K24": "kowsher", "K25": "kowsher", "H": "hadamard_blog", "AOP": "aop"}
 WORST = (FAILS, NOT_DECIDED, TRUNCATED, HOLDS)  # from the worst on; a fact has the worst verdict of its checks
-# verdicts that decide a claim for it and against it
-HOLD, FAIL = (HOLDS, "reproduced"), (FAILS, "contradicted", "partly", "unsupported", TRUNCATED)
+HOLD, FAIL = (HOLDS, "reproduced"), (FAILS, "contradicted", "partly", "unsupported", TRUNCATED)  # of claims
 LEDGERS = {  # column of `side_by_side`: heading, question that it answers
     "numbers": ("Audit", "Does it follow from the printed numbers and the released results?"),
     "released": (
@@ -30,8 +29,7 @@ LEDGERS = {  # column of `side_by_side`: heading, question that it answers
     ),
     "run": ("This run", "Does it show it, by counting or by training?"),
 }
-# column, and verdict of nearly every cell in it: the column's head says so, and the cell has its `reading` instead
-COMMON = ("released", ONE_CHECKPOINT)
+COMMON = ("released", ONE_CHECKPOINT)  # nearly every verdict of that column: its head says so, a cell has its `reading`
 CITED = re.compile(r"\s*\[[\w.\-]+, [\w\- ]+\]")  # ` [C.SIX, holds]`: what follows quotes checks, and is linked instead
 LEVEL = re.compile(r" \((\d+)%\)$")  # the confidence level, ` (95%)`, behind an interval
 MARKS = "¹²³"  # of sentences that many cells of a column share, which then stand once in its head
@@ -41,10 +39,8 @@ END = re.compile(r"(?<=\.)\s+(?=[A-Z])")  # between two sentences
 def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
     """Builds the table of claims with their judgements, each with the checks of the audit that it rests on.
 
-    Args:
-        ledger: as for `side_by_side`, with `where` a claim stands, `claim`, its words, and `audit_ids`, the names of
-            checks with ", " between.
-        checks: of the audit; `check`, its name, and `verdict`.
+    ledger: as for `side_by_side`, with `claim`, its words, `where` it stands, and `audit_ids`, the names of checks with
+    ", " between. checks: those of `inputs.audited`.
     """
     verdict_of = dict(zip(checks["check"], checks["verdict"], strict=True))
     rows = side_by_side(ledger)
@@ -53,8 +49,7 @@ def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
     for row in rows:
         rests = tuple((name, verdict_of[name]) for name in str(row["audit_ids"]).split(", ") if name in verdict_of)
         values = [Value(names.prose(row["claim"]), because=row["where"], kind="text")]
-        for column in LEDGERS:
-            # marks stand in place of the sentences that cells share
+        for column in LEDGERS:  # marks stand in place of the sentences that cells share
             marked = [shared[column].get(sentence, sentence) for sentence in END.split(row[f"{column}_because"])]
             because = names.prose(" ".join(marked))
             verdict = row["reading"] if (column, row[column]) == COMMON else row[column]
@@ -84,12 +79,10 @@ def claims(ledger: pd.DataFrame, checks: pd.DataFrame) -> Grid:
 def side_by_side(ledger: pd.DataFrame) -> list[dict]:
     """Puts the rows of every claim into one entry: its verdict in each of LEDGERS under NAME, why under NAME_because.
 
-    The other fields are those of its first row, but `reading` is that of the released results where they judge it. A
-    claim that the audit alone decides says nothing of the run, whose column stays empty.
-
     ledger: the claims as analysis judged them, texts only, a row for each part of the judgement: `id` and `paper` of
     the claim; `ledger`, the part (counts, released or training), and its `verdict`; `reading`, what the numbers suggest
     where they decide nothing; `numbers` and `numbers_because`, the audit's verdict and why; and what `_because` reads.
+    Other fields are those of the first row, but `reading` is that of the released results where they judge the claim.
     """
     entries = []
     for _, rows in ledger.groupby("id", sort=False):
@@ -99,17 +92,14 @@ def side_by_side(ledger: pd.DataFrame) -> list[dict]:
             column = "released" if row.ledger == "released" else "run"
             if row.ledger == "released":
                 entry["reading"] = row.reading
-            if row.ledger != "counts" or row.unit_of_inference:
+            if row.ledger != "counts" or row.unit_of_inference:  # otherwise the audit alone decides the claim
                 entry |= {column: row.verdict, f"{column}_because": CITED.split(_because(row), maxsplit=1)[0]}
         entries.append(entry)
     return entries
 
 
 def _because(row) -> str:
-    """Why a verdict is what it is: the reason, every estimate with its interval, their unit, and the power.
-
-    row: these as texts, `because`, `estimate`, `interval`, `unit_of_inference` and `power`; each may be empty.
-    """
+    """Why a verdict is what it is: the reason, every estimate with its interval, their unit, and the power, if any."""
     estimates = []
     for estimate, interval in zip(row.estimate.split("; "), row.interval.split("; "), strict=True):  # `PLACE: VALUE`
         ends = LEVEL.sub(r", \1 %", interval.rpartition(": ")[2])  # brackets stand around it here
@@ -128,10 +118,7 @@ def _shared(reasons: list[str]) -> dict[str, str]:
 
 
 def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Counts the claims of every source that each ledger judges: claims = decided + open, decided = hold + fail.
-
-    ledger: as for `side_by_side`. A row for each `source` and `ledger` (a heading of LEDGERS) with a verdict.
-    """
+    """Counts by source the claims that each of LEDGERS judges: claims = decided + open, decided = hold + fail."""
     rows = pd.DataFrame(side_by_side(ledger))
     totals = []
     for paper, of_paper in rows.groupby("paper", sort=False):
@@ -147,13 +134,10 @@ def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
 def audit(checks: pd.DataFrame) -> Grid:
     """Builds the table of all checks of the published numbers, in the order of WORST; any other verdict comes last.
 
-    Of one verdict, those that sections.yaml lists as `findings` come first, in the order there. checks: texts;
-    `check`, its name, `source`, `statement`, `verdict`, `arithmetic`, the numbers compared, and `by`, `arithmetic` or
-    `reading`.
+    Of one verdict, the `findings` of sections.yaml come first, in the order there. checks: those of `inputs.audited`.
     """
     weights = {entry["check"]: place for place, entry in enumerate(content("sections")["findings"])}
-    order = {verdict: place for place, verdict in enumerate(WORST)}
-    # sections.yaml has fewer than 999 findings: other checks come last among those of their verdict
+    order = {verdict: place for place, verdict in enumerate(WORST)}  # below, 999 comes after all findings
     rank = checks["verdict"].map(order).fillna(len(order)) * 1000 + checks["check"].map(weights).fillna(999)
     rows = checks.iloc[rank.argsort(kind="stable")]
     groups = []
@@ -175,8 +159,6 @@ def audit(checks: pd.DataFrame) -> Grid:
 
 def audit_totals(checks: pd.DataFrame) -> pd.DataFrame:
     """Counts the facts of every source by verdict: checks that one reason decides are one, with the worst verdict.
-
-    checks: as for `audit`, with `fact`, equal for checks that one reason decides.
 
     A row per source: facts (that arithmetic decides: holds + truncated + fails), failing_checks (the checks that fail),
     not_decided (further facts), by_reading (checks that fail by reading; they are no facts here).

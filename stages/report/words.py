@@ -87,8 +87,7 @@ FILTERS = {  # of all templates: numbers, times `scale`, and names as a reader k
 }
 ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined)  # of text, not of markup: escaped where it is shown
 ENVIRONMENT.filters |= FILTERS
-ENVIRONMENT.globals |= {"fewest": FEWEST, "model": names.model}
-# the words for a finding on a quantity; with them stands whether it is good or bad, which is left out here
+ENVIRONMENT.globals |= {"fewest": FEWEST, "model": names.model}  # and the words for a finding, without their tone
 ENVIRONMENT.globals["verdict_on"] = lambda quantity, finding: content("sentences")["verdicts"][quantity][finding][0]
 
 

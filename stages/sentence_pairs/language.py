@@ -54,8 +54,7 @@ class Phrase:
 def pairs(number: int, seed: int) -> list[tuple[str, str]]:
     """Draws `number` sentence pairs (source, target), all different, with spaces between words and full stop.
 
-    Each has subject, verb and object, some also a preposition with a noun, or an adverb; all probabilities, those of
-    `_phrase` too, are arbitrary. Billions of sentences are possible; for more than there are, this would not end.
+    All probabilities are arbitrary. Billions of sentences are possible; for more than there are, this would not end.
     """
     rng, seen = Random(f"{seed} sentence pairs"), {}
     while len(seen) < number:

@@ -41,8 +41,7 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
                 f"{path}: no such file; translation.protocols.*.files names pairs below data.root ({root})"
             )
     if len(paths) == 1:
-        lines = reading.lines(paths[0])
-        # a first line that is no UTF-8 will lack the languages
+        lines = reading.lines(paths[0])  # the first of them, if it is no UTF-8, will lack the languages
         header = [column.strip() for column in next(lines, b"").decode(errors="replace").split("\t")]
         places = reading.places(paths[0], header, languages, "name the columns by their languages")
         for line in lines:
@@ -60,8 +59,7 @@ def from_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides
     """Reads pairs of a dataset whose rows have a column per language, or a column `translation` of {language: text}.
 
     Args:
-        hub: where the dataset is, at a commit.
-        split, languages: name of the split; names of source and target.
+        hub, split, languages: where the dataset is, at a commit; name of the split; names of source and target.
 
     Yields:
         Both sides as text; None for one that is null in the row.
@@ -88,8 +86,7 @@ def cleaned(sides: Iterable[Sides], limit: int | None, malformed_share: float, w
     """Keeps the pairs that are sound.
 
     Args:
-        sides: pairs as they were read.
-        limit: how many pairs to read at most; None for all.
+        sides, limit: pairs as they were read; how many of them to read at most, None for all.
         malformed_share: share of the pairs, in [0, 1], that may have a defect in MALFORMED.
         what: names the pairs in an error.
 

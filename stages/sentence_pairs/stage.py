@@ -1,10 +1,10 @@
 """Prepares the sentence pairs of every protocol of `translation`: cleans them and cuts them into sub-words.
 
-Reads the data source. Writes, below data/sentence_pairs: ledger.csv (what became of every pair), and in PROTOCOL/
-source.json and target.json (tokenizers), SPLIT.safetensors (token ids) and, of held-out splits, SPLIT.parquet (texts).
-Training pairs with a side of more tokens than the protocol's `positions` are dropped, as in the TensorFlow tutorial on
-translation; held-out sentences are cut to that many. A training pair that is also held out is dropped. Stops when the
-share of pairs that are not text exceeds filtering.malformed_share.
+Reads the data source. Writes, below data/sentence_pairs: ledger.csv (what became of every pair, and why), and in
+PROTOCOL/ source.json and target.json (tokenizers), SPLIT.safetensors (token ids) and, of held-out splits, SPLIT.parquet
+(texts). Training pairs with a side of more tokens than the protocol's `positions` are dropped, as in the TensorFlow
+tutorial on translation; held-out sentences are cut to that many. A training pair that is also held out is dropped.
+Stops when the share of pairs that are not text exceeds filtering.malformed_share.
 """
 
 from collections import Counter
@@ -22,16 +22,14 @@ from stages.sentence_pairs import language, reading, vocabulary
 from stages.sentence_pairs.reading import Texts
 
 SPLITS = ("train", "validation", "test")
-# of the ledger. fate: in (read), kept, dropped, or cut (these are among the kept); reason: why, or empty
-COLUMNS = ("protocol", "split", "fate", "reason", "pairs")
+COLUMNS = ("protocol", "split", "fate", "reason", "pairs")  # fate: in (read), kept, dropped or cut (among the kept)
 
 
 def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[str, tuple[Texts, Counter]], str]:
     """Reads the pairs of `protocol`, one of translation.protocols, from the data source of `settings`, and cleans them.
 
     Returns:
-        By split, what `reading.cleaned` returns, less the training pairs that are also held out (`reading.apart`); and
-        what was read, for the record of the run.
+        By split, what `reading.cleaned` returns, then `reading.apart` for training; and what was read, for the record.
 
     Raises:
         ValueError: a split cannot be read, or has no sound pair or too many malformed ones.
@@ -46,8 +44,7 @@ def texts_of(settings: Settings, protocol: TranslationProtocol) -> tuple[dict[st
             sides = {split: reading.from_files(root, getattr(names, split), languages) for split in SPLITS}
             read = ", ".join(getattr(names, split) for split in SPLITS)
         case "hub":
-            hub = protocol.hub
-            # a branch may move meanwhile, and all splits are to be of one commit
+            hub = protocol.hub  # a branch of it may move meanwhile, and all splits are to be of one commit
             commit = commits.commit(hub.repository, hub.revision, "translation.protocols.*.hub")
             pinned = hub.model_copy(update={"revision": commit})
             sides = {split: reading.from_hub(pinned, split, languages) for split in SPLITS}

@@ -25,8 +25,7 @@ def trained(sentences: list[str], size: int) -> Tokenizer:
     words.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation()])
     words.decoder = decoders.Metaspace()
     frequencies = Counter()
-    for sentence in sentences:
-        # counts characters, as Metaspace leaves them
+    for sentence in sentences:  # counts characters, as Metaspace leaves them
         frequencies.update(SPACE + words.normalizer.normalize_str(sentence).replace(" ", SPACE))
     commonest = sorted(frequencies, key=lambda character: (-frequencies[character], character))
     characters = commonest[: min(ALPHABET, size - len(SPECIAL))]
@@ -45,8 +44,7 @@ def train(pairs: list[tuple[str, str]], size: int, shared: bool, folder: Path) -
     """Trains the vocabularies of sentence pairs, and writes them as source.json and target.json.
 
     Args:
-        pairs: (source, target) of every training pair.
-        size: the largest number of tokens of a vocabulary.
+        pairs, size: (source, target) of every training pair; the largest number of tokens of a vocabulary.
         shared: whether one vocabulary is trained on the sentences of both sides.
         folder: gets the files.
 

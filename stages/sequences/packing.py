@@ -1,8 +1,8 @@
 """Packs token streams into sequences of equal length, and reads them back.
 
-On disk: FOLDER/SPLIT/part_N.bin, uint16 little endian, [sequences, sequence_length], and FOLDER/index.json with, for
-each split, sizes and checksums of the shards. Sequences continue across the ends of documents and streams; only the
-last, incomplete sequence of a split is dropped here. A stream is a file of token ids, as stage tokenization makes it.
+On disk: FOLDER/SPLIT/part_N.bin, uint16 little endian, [sequences, sequence_length], and FOLDER/index.json with
+sequence_length, vocabulary_size, special (ids of special tokens by name) and splits (by name, `pack`'s entry and
+counts of documents and tokens). Sequences run on across documents and streams; a split's incomplete end is dropped.
 """
 
 import json
@@ -22,9 +22,8 @@ def pack(streams: Iterable[Path], folder: Path, sequence_length: int, shard_byte
     """Cuts the concatenation of token files into shards `folder`/part_N.bin.
 
     Args:
-        streams: files of token ids, each an ITEM, in the order in which they are joined.
-        folder: the folder of the split, whose name is the split's.
-        sequence_length: tokens per sequence.
+        streams: files of token ids, each an ITEM, as stage tokenization makes them, in the order of joining.
+        folder, sequence_length: the folder of the split, whose name is the split's; tokens per sequence.
         shard_bytes: bytes of a shard, at most, by default 256 MiB; but a shard has at least one sequence.
 
     Returns:
@@ -90,11 +89,7 @@ class Sequences:
 
 
 def read_index(folder: Path) -> dict:
-    """Reads the index of a folder of packed sequences. ValueError when there is none.
-
-    Returns a dict: sequence_length, in tokens; vocabulary_size; special, the ids of the special tokens by name; splits,
-    by name what `pack` returns for each, and counts of its documents and tokens.
-    """
+    """Reads the index, as described above, of a folder of packed sequences. ValueError when there is none."""
     path = folder / INDEX
     if not path.exists():
         raise ValueError(f"{path}: no such file; run `dvc repro tokenization` to make it")

@@ -15,10 +15,7 @@ from stages.plumbing.settings import PATH, Settings
 def require_own_operators(settings: Settings) -> None:
     """Runs each of the user's own operators that `operators` lists, variants too, once on zeros at each of `sizes`.
 
-    They are classes of self-attention that take and return hidden states [batch, n, h].
-
-    Raises:
-        ValueError: an operator fails or changes the shape; the message holds its file, its name and the size.
+    ValueError where one fails or changes the shape of hidden states, [batch, n, h]; it names operator, file and size.
     """
     # the settings of a user's own operators alone have that key
     variants = [variant for name in settings.operators if "operators_file" in (variant := settings.variant(name))]

@@ -32,8 +32,7 @@ def judge(study: ModuleType) -> None:
 def read(folder: Path) -> tuple[dict, pd.DataFrame]:
     """Reads params.yaml in `folder`, as a dict, and the rows of all files, .csv or .csv.gz, in its folder observations.
 
-    A row is one number, `value`, with what it is of: stage, operator, size, metric, condition, seeds and others. Raises
-    FileNotFoundError without params.yaml, and ValueError where a file is damaged; without observations, no rows.
+    Raises FileNotFoundError without params.yaml, and ValueError where a file is damaged; without observations, no rows.
     """
     files = sorted((folder / "observations").glob("*.csv*"))
     return read_yaml(folder / "params.yaml"), observations.read(files)

@@ -27,37 +27,30 @@ class Examples:
     reason: str = ""
 
     def sample(self, count: int | None, seed: list[int]) -> pd.DataFrame:
-        """Draws `count` rows without replacement, in the frame's order; all rows for None or if there are no more."""
+        """Draws `count` rows without replacement, in order, by the whole `seed`; all of them for None or if too few."""
         if count is None or count >= len(self.frame):
             return self.frame
-        # all numbers in `seed` together are one seed
         chosen = np.random.default_rng(seed).choice(len(self.frame), size=count, replace=False)
         return self.frame.iloc[np.sort(chosen)].reset_index(drop=True)
 
 
 def find_file(folders: Iterable[Path], stem: str, suffix: str) -> Path | None:
-    """Looks for a file in one folder after the other, in each for the whole file before its subset.
+    """Returns the first file that is there, in each folder the whole file before its subset; None without any.
 
     Args:
-        folders: to look in.
+        folders: to look in, so that the subset of one goes before the whole file of the next.
         stem, suffix: the file's name up to its suffix, and the suffix, such as .tsv; a subset has `.subset` between.
-
-    Returns:
-        The first file that is there, so the subset of one folder goes before the whole file of the next; or None.
     """
     paths = (folder / f"{stem}{kind}{suffix}" for folder in folders for kind in ("", ".subset"))
     return next(filter(Path.is_file, paths), None)
 
 
 def require_file(folders: list[Path], stem: str, suffix: str, what: str, remedy: str) -> Path:
-    """Returns the file that `find_file` finds with the same first arguments.
+    """Returns the file that `find_file` finds with the same first arguments; ValueError where there is none.
 
     Args:
         what: task and split, for the message of an error.
         remedy: how to do without the file, in the imperative, as the end of that message.
-
-    Raises:
-        ValueError: there is no such file.
     """
     path = find_file(folders, stem, suffix)
     if path is None:
@@ -76,10 +69,8 @@ def is_subset(path: Path) -> bool:
 def decoded(path: Path, form: type[T]) -> T:
     """Reads a file of JSON as the type `form`, a msgspec.Struct; keys that the type does not name are passed over.
 
-    A byte order mark before the JSON and blank lines around it do no harm.
-
-    Raises:
-        ValueError: the file is cut short, no JSON in UTF-8, nested too deeply or of another form; the message names it.
+    A byte order mark before the JSON and blank lines around it do no harm. ValueError, naming the file, for one cut
+    short, no JSON in UTF-8, nested too deeply or of another form.
     """
     try:
         return msgspec.json.decode(path.read_text(encoding="utf-8-sig"), type=form)

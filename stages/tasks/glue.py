@@ -25,8 +25,7 @@ DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?")  # Python would read more as a number
 def read_original(root: Path, task: Task, split: Split) -> Examples:
     """Reads a split of a task from its original file.
 
-    Rows with a wrong number of columns are dropped and counted, up to `task.corrupt_rows`, as many as GLUE's own file
-    is known to have.
+    Rows with a wrong number of columns are dropped and counted, up to the number in GLUE's own file, `corrupt_rows`.
 
     Args:
         root: the folder that has the folder of the task, in its folder `glue` or, failing that, in itself.

@@ -2,8 +2,8 @@
 
 Original distribution: squad/{train,dev}-{v1.1,v2.0}.json. A file NAME.subset.json stands in for NAME.json and is marked
 as a subset. Once read, a split is a frame with the columns example_id, context, question, answers (a list of texts),
-starts (a list with the place of each answer, in characters of the context, from 0) and article (the title of the one
-that the context is from). The two lists are empty for an unanswerable question.
+starts (a list of their places in the context, in characters from 0) and article (the title of the one that the context
+is from). The two lists are empty for an unanswerable question.
 """
 
 from collections import Counter
@@ -109,12 +109,11 @@ def as_rows(rows: Iterable[tuple], where: str, unanswerable: bool) -> pd.DataFra
 
     Args:
         rows: (id, context, question, answers, starts, article) of every question.
-        where: the file or dataset that they are from, for the message of an error.
-        unanswerable: whether questions may have no answer.
+        where, unanswerable: their file or dataset, for the message of an error; whether questions may have no answer.
 
     Raises:
-        ValueError: there is no question; an id comes twice; an answer is empty or does not stand where its start says;
-            or a question has no answer although `unanswerable` is false. The message names the question.
+        ValueError: there is no question; an id comes twice; a question has more or fewer starts than answers, an answer
+            that is empty or not at its start, or none although `unanswerable` is false. The message names the question.
     """
     frame = pd.DataFrame(list(rows), columns=[*COLUMNS, "article"])
     if frame.empty:
@@ -133,22 +132,14 @@ def without_answer(questions: Examples, seed: list[int]) -> Examples:
 
     Such a question moves to the paragraph that holds none of its answers and has most words of the question, where a
     word that N paragraphs hold counts 1 / N; of equals, to the first. The paragraph is one of its own article or, where
-    none qualifies there, of the whole file. Words are compared in lower case, without punctuation and articles. SQuAD
-    2.0's own were written by people (Rajpurkar, Jia and Liang 2018, section 2). All questions stay in their order; the
-    result is marked as a subset.
-
-    Args:
-        questions: a training split of 1.1, as this module reads it.
-        seed: numbers that together are the seed.
-
-    Raises:
-        ValueError: no paragraph is left for a question.
+    none qualifies there, of the whole file; where none does there either, a ValueError says so. Words are compared in
+    lower case, without punctuation and articles. SQuAD 2.0's own questions were written by people (Rajpurkar, Jia and
+    Liang 2018, section 2). All questions stay in their order; the result is marked as a subset.
     """
     frame = questions.frame.copy()
     texts = {context: f" {normalised(context)} " for context in frame["context"].unique()}  # spaces: whole words
     words = {context: set(text.split()) for context, text in texts.items()}
-    # by word, the number of paragraphs that hold it
-    holders = Counter(word for words_of_context in words.values() for word in words_of_context)
+    holders = Counter(word for words_of_context in words.values() for word in words_of_context)  # paragraphs by word
     of_article = frame.drop_duplicates(["article", "context"]).groupby("article")["context"].agg(list)
     for i in np.random.default_rng(seed).permutation(len(frame))[: len(frame) // MOVED]:
         row = frame.iloc[i].to_dict()
@@ -180,8 +171,7 @@ def _fault(row, unanswerable: bool) -> str | None:
     if len(row.answers) != len(row.starts):
         return f"{len(row.answers)} answers, but {len(row.starts)} values of answer_start"
     for text, start in zip(row.answers, row.starts, strict=True):
-        # a negative start would count from the end
-        there = row.context[start : start + len(text)] if start >= 0 else ""
+        there = row.context[start : start + len(text)] if start >= 0 else ""  # below 0 it would count from the end
         if not text or there != text:
             return f"the context has {there!r} at answer_start {start}, not the answer {text!r}"
     return None

@@ -3,9 +3,8 @@
 Reads the data source (generated here; original files below data.root; the hub). Writes data/tasks/TASK/SPLIT.parquet
 (GLUE: example_id, text_a, text_b, label; questions: example_id, context, question, answers, starts) and
 data/tasks/statistics.csv, a row per split: task, split; the numbers of examples and of those available; reduced,
-whether these are more; subset, whether the source holds only a part of the original; source, its name; dropped and
-reason, how many examples were left out, and why; majority_share, that of the most frequent class, or of questions
-without an answer (none for a regression, and where all questions have answers).
+whether these are more; subset, source, dropped and reason (examples.py); and majority_share, that of the most frequent
+class, or of questions without an answer (none for a regression, and where all questions have answers).
 """
 
 import shutil
@@ -63,20 +62,14 @@ def build(folder: Path, settings: Settings) -> list[dict]:
 
 
 def majority_share(frame: pd.DataFrame, name: str) -> float | None:
-    """The share of the most frequent class (None for a regression), or of questions without an answer (None for 0).
-
-    frame: a split of the task `name`, with its column `label` or `answers`.
-    """
+    """The share of the most frequent class (None for a regression), or of questions without an answer (None for 0)."""
     if name in QUESTIONS:
         return float((frame["answers"].str.len() == 0).mean()) or None
     return float(frame["label"].value_counts(normalize=True).max()) if TASKS[name].labels else None
 
 
 def _read(root: Path, name: str, split: Split, settings: Settings) -> Examples:
-    """Reads a split of a task from the data source; for SQuAD 2.0's training split, a stand-in if so set.
-
-    root: the folder of original files, generated ones included; not used where the source is the hub.
-    """
+    """Reads a split from the hub or from files below `root`; for SQuAD 2.0's training split, a stand-in if so set."""
     tasks, questions, from_hub = settings.tasks, settings.tasks.questions, settings.data.source == "hub"
     if name == "squad2" and split.name == "train" and questions.squad2_training == "derived":
         return squad.without_answer(_read(root, "squad1", split, settings), [tasks.seed])

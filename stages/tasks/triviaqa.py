@@ -75,10 +75,8 @@ def read_hub(hub: Hub, split: str, words: int) -> Examples:
     """Reads a split of TriviaQA from the Hugging Face hub (mandarjoshi/trivia_qa).
 
     Args:
-        hub: repository, configuration and revision of the dataset; any configuration but `rc`, the one that has both
-            parts with all their documents, counts as a subset.
-        split: a key of STEMS, `train` or `validation`.
-        words: how many words at the beginning of a document are searched and become the context.
+        hub: the dataset; any configuration but `rc`, the one with both parts and all their documents, is a subset.
+        split, words: as in `read_original`.
 
     Raises:
         ValueError: the dataset cannot be had or lacks a column, or no question has its answer in those words.

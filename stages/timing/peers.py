@@ -54,8 +54,7 @@ class Clock(TrainerCallback):
 def configured(size: dict[str, int], recipe: Training, **others: int) -> BertConfig:
     """The configuration of stock BERT, with the two rates of dropout of a recipe.
 
-    size: an entry of section `models` of params.yaml, as a dict (layers, hidden, heads, intermediate, positions).
-    others: further fields of BertConfig.
+    size: an entry of section `models` of params.yaml, as a dict. others: further fields of BertConfig.
     """
     dropout = {"hidden_dropout_prob": recipe.hidden_dropout, "attention_probs_dropout_prob": recipe.attention_dropout}
     return BertConfig(**configuration("original", **size, **dropout, **others).to_dict())
@@ -65,10 +64,8 @@ class Pretraining:
     """Masked-LM training of new models, timed.
 
     Args:
-        run: gives the size of the model and, by its recipe, the batch size, the precision and the rates of dropout;
-            nothing else of it counts.
-        corpus: the packed sequences to train on.
-        tokenizer: the file tokenizer.json of the corpus.
+        run: gives the model's size and, by its recipe, batch size, precision and dropout; nothing else of it counts.
+        corpus, tokenizer: the packed sequences to train on, and their tokenizer.json.
         compiled: whether Trainer compiles the model (its `torch_compile`).
     """
 
@@ -105,8 +102,7 @@ class Finetuning:
         task: the GLUE task, which decides the number of outputs.
         recipe: gives epochs, batch size, precision, maximum length, dropout and, as its first one, the peak learning
             rate. The schedule is linear, after a warm-up of WARMUP, whatever that of the recipe.
-        size: an entry of section `models` of params.yaml, as a dict.
-        vocabulary_size: number of word pieces.
+        size, vocabulary_size: an entry of section `models` of params.yaml, as a dict; number of word pieces.
         seed: decides the weights, the order of the examples and the dropout.
     """
 
@@ -119,13 +115,9 @@ class Finetuning:
         )
 
     def train(self, examples: Encoded) -> float:
-        """Trains the model further, for all epochs of the recipe.
+        """Trains the model further, for all epochs of the recipe; returns the seconds of one epoch.
 
-        Returns:
-            The seconds of one epoch: the mean time of the steps after the first, times the steps of an epoch.
-
-        Raises:
-            ValueError: the training has only one step, so none after the first.
+        It is the mean time of the steps after the first (ValueError if there are none), times the steps of an epoch.
         """
         recipe = self.recipe
         schedule = {"num_train_epochs": recipe.epochs, "learning_rate": recipe.learning_rates[0], "seed": self.seed}
@@ -166,11 +158,9 @@ def trained(
     """Trains a model in place with Trainer; returns the times in seconds at which the steps ended, as `Clock` has them.
 
     Args:
-        model: is trained in place, on this process's device.
-        dataset: the examples, as `examples_of` returns them.
+        model, dataset: trained on this process's device; the examples, as `examples_of` returns them.
         collator: the function by which Trainer makes a batch of a list of examples.
-        precision: float32, or bfloat16 for the library's mixed precision.
-        batch_size: number of examples of a step.
+        precision, batch_size: float32, or bfloat16 for the library's mixed precision; number of examples of a step.
         schedule: further TrainingArguments, such as max_steps.
     """
     clock = Clock()

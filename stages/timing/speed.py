@@ -24,14 +24,10 @@ from stages.training.optimisation import INITIALISATION, device, optimiser, seed
 
 
 class Pretraining:
-    """Our masked-LM training of a new model, timed.
-
-    run: the operator, the size, the recipe and the seed. corpus: the packed sequences to train on.
-    """
+    """Our masked-LM training of a new model, timed. run: operator, size, recipe, seed; corpus: the packed sequences."""
 
     def __init__(self, run: PretrainingRun, corpus: Corpus):
-        # the path of a checkpoint, which is never written; `done` counts updates
-        self.trainer, self.done = Trainer(run, corpus, Path("speed")), 0
+        self.trainer, self.done = Trainer(run, corpus, Path("speed")), 0  # the path of a checkpoint, never written
 
     def seconds(self, steps: int) -> float:
         """Trains further; returns the seconds of one step, the mean of `steps` after a first one that is not timed."""
@@ -49,10 +45,8 @@ class Finetuning:
 
     Args:
         variant: an operator and its settings, as Settings.variant gives them.
-        task: the GLUE task, which decides the number of outputs.
-        recipe: the recipe of fine-tuning.
-        size: an entry of section `models` of params.yaml, as a dict.
-        vocabulary_size: number of word pieces.
+        task, recipe: the GLUE task, which decides the number of outputs, and the recipe of fine-tuning.
+        size, vocabulary_size: an entry of section `models` of params.yaml, as a dict; number of word pieces.
         seed: decides the weights, the order of the examples and the dropout.
     """
 
@@ -96,10 +90,7 @@ class Translation:
         self.adam = optimiser(self.model, recipe.betas, recipe.epsilon, weight_decay=0.0)  # as in stage translation
 
     def seconds(self, steps: int) -> float:
-        """Trains further, from the first batch of the epoch at every call; returns the mean seconds of a step.
-
-        One step, which is not timed, goes before the `steps` that are.
-        """
+        """Trains further, from the first batch at every call; returns the mean seconds of `steps` after a first one."""
         first, *others = islice(cycle(self.batches), steps + 1)
         self._step(first)
         return clocked(lambda: [self._step(indices) for indices in others]) / steps

@@ -37,10 +37,7 @@ Key = tuple[str, str]  # an operator, and the precision in which stock BERT is t
 
 @cache
 def precisions() -> tuple[str, ...]:
-    """Returns the precisions to time stock BERT in; where bfloat16 is emulated, an epoch in it would take minutes.
-
-    They are measured once per process.
-    """
+    """Returns the precisions to time stock BERT in; where bfloat16 is emulated, an epoch in it would take minutes."""
     # hardware for bfloat16 is about as fast as that for float32, or faster; an emulation is far slower
     fast = machine.peak("bfloat16") > 0.25 * machine.peak("float32")
     return PRECISIONS if fast else PRECISIONS[:1]
@@ -51,8 +48,7 @@ def pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key
 
     Each trains a model for `timing.steps` steps after its first ones, and returns the seconds per step.
     """
-    # without the warm-up of the length: stock BERT has none
-    recipe = settings.pretraining.model_copy(update={"sequence_length_warmup": None})
+    recipe = settings.pretraining.model_copy(update={"sequence_length_warmup": None})  # stock BERT has none
 
     def run_of(operator: str, **changes: str) -> PretrainingRun:  # changes: of fields of the recipe
         training, variant = recipe.model_copy(update=changes), settings.variant(operator)
@@ -97,9 +93,7 @@ def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observatio
     """Times epochs of fine-tuning on a task: ours in batches of similar length, stock BERT's padded to the maximum.
 
     Args:
-        settings: all of params.yaml.
-        size: a name in `models`.
-        task: a GLUE task.
+        settings, size, task: all of params.yaml, a name in `models`, and a GLUE task.
 
     Returns:
         Rows of seconds_per_epoch, one for every operator (and precision of stock BERT) and round.
@@ -144,12 +138,10 @@ def timed(values: list[float], stock: str, **columns: str) -> list[Observation]:
     """Makes one row per round.
 
     Args:
-        values: one value per round.
-        stock: the precision of stock BERT, or OURS.
+        values, stock: one value per round; the precision of stock BERT, or OURS.
         columns: all further columns of the rows, metric and operator among them.
     """
-    # Trainer is that of Hugging Face
-    prefix = f"implementation=trainer precision={stock} " if stock else ""
+    prefix = f"implementation=trainer precision={stock} " if stock else ""  # Hugging Face's Trainer
     return [
         Observation(stage="timing", condition=f"{prefix}round={number}", value=value, **columns)
         for number, value in enumerate(values, 1)

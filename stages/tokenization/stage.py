@@ -1,9 +1,8 @@
 """Stage `tokenization`: the filtered documents as sequences of token ids.
 
-Reads data/filtered, and a vocabulary (trained here, a file, or the hub's). Writes
-data/tokens/tokenizer/tokenizer.json, data/tokens/{train,validation}/part_N.bin (uint16 [sequences,
-sequence_length]) and data/tokens/index.json: of each split its shards with checksums, documents, tokens,
-unknown and dropped tokens.
+Reads data/filtered, and a vocabulary (trained here, a file, or the hub's). Writes to data/tokens
+tokenizer/tokenizer.json, {train,validation}/part_N.bin (uint16 [sequences, sequence_length]) and index.json: of each
+split its shards with checksums, documents, tokens, unknown and dropped tokens.
 """
 
 import json
@@ -89,10 +88,8 @@ def choose_tokenizer(
     """Trains or loads the tokenizer that tokenization.vocabulary names.
 
     Args:
-        settings: the section `tokenization` of params.yaml.
-        root: the folder below which a vocabulary file is looked for; None for none.
+        settings, root, workers: as in `build`.
         shards: those with the documents to train on.
-        workers: the number of processes, None for one a core, or the address of a Dask scheduler.
 
     Returns:
         The tokenizer, and in words where its vocabulary is from: data/filtered, the file, or REPOSITORY@COMMIT.
@@ -122,8 +119,7 @@ def _tokenize(
 ) -> list[tuple[Path, dict]]:
     """Encodes every shard in a job of its own; returns, in order, the jobs' folders and what `tokenize_shard` returned.
 
-    documents: the number of each shard's documents by the ledger. tokenizer: its file. ValueError where a shard has
-    another number.
+    documents: each shard's number of documents by the ledger; ValueError where it has another. tokenizer: its file.
     """
     cut = settings.sequence_length if settings.partial_blocks == "drop_per_batch" else None
     held_out = hold_out(documents, settings.validation_documents, settings.seed)
@@ -148,8 +144,7 @@ def hold_out(documents: list[int], count: int, seed: int) -> list[list[int]]:
 
     Args:
         documents: the number of each shard's documents.
-        count: how many are drawn, from all shards together.
-        seed: of the draw.
+        count, seed: how many are drawn, from all shards together, and the seed of the draw.
 
     Returns:
         For each shard the sorted numbers of its drawn documents, counted from 0 within the shard.

@@ -60,8 +60,7 @@ class Encoder:
     def _learn(self, words: list[str]) -> None:
         """Encodes words and remembers their ids.
 
-        GROUP words with separators between them are encoded as one text, which costs less than many; where a word
-        itself holds a separator, so that the text has too many, its group is encoded word by word.
+        It takes GROUP words as one text with separators, which costs less, or one by one where a word has a separator.
         """
         groups = [words[start : start + GROUP] for start in range(0, len(words), GROUP)]
         for group, ids in zip(groups, self._encode([f" {SEPARATOR} ".join(group) for group in groups]), strict=True):

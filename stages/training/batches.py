@@ -7,8 +7,7 @@ import torch
 
 from stages.training.optimisation import device
 
-# batches among which examples are sorted by length: of fewer, more is padding; of more, the same examples meet again
-POOL = 32
+POOL = 32  # batches whose examples are sorted together: fewer leave more padding; in more, the same examples meet again
 
 
 def batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.ndarray]:

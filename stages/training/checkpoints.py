@@ -23,8 +23,7 @@ def save(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
     Args:
         path: the file.
         model, adamw: a model, whose parameters are saved, and its optimiser, whose state is saved.
-        run: the settings that decide the result, which JSON can hold.
-        progress: how far the run is and what it has logged, which JSON can hold.
+        run, progress: what decides the result; how far the run is and what it has logged. JSON can hold both.
 
     Raises:
         OSError: the file cannot be written, as on a full disk.
@@ -63,9 +62,7 @@ def load(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
             if state.pop("sha256") != _digest(tensors, state):
                 raise KeyError("its content is not what was saved")
             there, here = json.loads(state["run"]), json.loads(json.dumps(run))  # JSON has lists for tuples
-            there, here = (
-                pd.json_normalize(settings).to_dict("records")[0] for settings in (there, here)
-            )  # keys a.b.c
+            there, here = (pd.json_normalize(settings).to_dict("records")[0] for settings in (there, here))  # keys a.b
             if differing := [key for key in sorted(there | here) if there.get(key) != here.get(key)]:
                 lines = "\n".join(f"  {key}: {there.get(key)} there, {here.get(key)} here" for key in differing)
                 raise ValueError(

@@ -11,17 +11,13 @@ import torch
 
 from stages.training.optimisation import device
 
-# sides of the square matrices that are multiplied; with which of them a device is fastest has to be tried
-SIDES = {"cpu": (256, 512, 1024, 2048), "cuda": (2048, 8192)}
+SIDES = {"cpu": (256, 512, 1024, 2048), "cuda": (2048, 8192)}  # of square matrices; the fastest has to be found
 PRODUCTS = 4  # of each size; the fastest counts
 ENOUGH = 0.1  # seconds of a product, after which no larger one is tried: a CPU may take minutes for one in bfloat16
 
 
 def peak(precision: str) -> float:
-    """Measures the floating-point operations per second of the fastest of some square matrix products.
-
-    precision: float32 or bfloat16.
-    """
+    """Measures the floating-point operations per second of the fastest square matrix product in float32 or bfloat16."""
     # random numbers: a GPU multiplies zeros and ones some ten per cent faster, as fewer bits of it switch
     generator, rate = torch.Generator(device()).manual_seed(0), 0.0
     for side in SIDES[device().type]:

@@ -62,8 +62,7 @@ def optimiser(model: nn.Module, betas: tuple[float, float], epsilon: float, weig
         weight_decay: an update subtracts the share (learning rate) * weight_decay of a weight from it.
 
     Returns:
-        The optimiser, with a learning rate of 0. `apply_gradients` sets it, in every group of parameters to the rate
-        times the group's `multiple`.
+        The optimiser, with a rate of 0, in place of which `apply_gradients` sets the rate times a group's `multiple`.
     """
     multiples = {
         id(parameter): module.score_rate

@@ -25,10 +25,8 @@ def translate(
     """Translates the source side of some pairs.
 
     Args:
-        model: a trained model; it is left in evaluation mode.
-        pairs: the pairs whose source side is translated.
-        tokenizer: the file of the tokenizer of the target side.
-        precision: float32 or bfloat16.
+        model, pairs: a trained model, which is left in evaluation mode, and the pairs.
+        tokenizer, precision: the file of the tokenizer of the target side, and float32 or bfloat16.
         beams: living hypotheses per sentence; 1 is greedy search, which has no length penalty.
         length_penalty: alpha of Wu et al. 2016, equation 14, which Vaswani et al. use: a hypothesis of n tokens, END
             among them, is worth its log probability / ((5 + n) / 6)^alpha.
@@ -51,8 +49,7 @@ def translate(
 def greedy(model: Transformer, source: Tensor) -> list[list[int]]:
     """Appends the most likely token to every prefix, until END or the last position of the model.
 
-    model: in evaluation mode. source: token ids [batch, n], padded with PAD. Returns the token ids of each translation,
-    without BEGIN and END.
+    model: in evaluation mode. source: token ids [batch, n], padded with PAD. Returns ids without BEGIN and END.
     """
     memory, seen = model.encode(source)
     prefix = torch.full((len(source), 1), BEGIN, device=source.device)
@@ -74,8 +71,7 @@ def beam(model: Transformer, source: Tensor, beams: int, alpha: float) -> list[l
 
     Args:
         model, source: as in `greedy`.
-        beams: number of living hypotheses of a sentence.
-        alpha: the exponent of the length penalty.
+        beams, alpha: number of living hypotheses of a sentence, and exponent of the length penalty.
 
     Returns:
         The token ids of each translation, without BEGIN and END.

@@ -61,17 +61,16 @@ def measured(epoch: int, counts: Counts, evaluated: Counts, positions: int) -> d
     """Computes the entry of one epoch in the log.
 
     Args:
-        epoch: the number of the epoch, from 1.
+        epoch, positions: the number of the epoch, from 1, and the longest sequence of the model.
         counts, evaluated: sums over the training batches, in training mode, and over the held-out pairs.
-        positions: the longest sequence of the model.
 
     Returns:
         epoch, and training_loss: mean over the real tokens of the training batches, in nats, with label smoothing.
         training_accuracy: share of *all* positions that are right, as the tutorial measures it: every target padded to
         `positions` and shifted by one, and a padded position always wrong, since the loss never teaches padding.
-        accuracy_ceiling: share of real tokens among these positions, all that can be right. accuracy: share of the real
-        tokens of held-out pairs that are right. perplexity: that of the held-out pairs, per real token, without label
-        smoothing. tokens: number of real tokens in the held-out pairs.
+        accuracy_ceiling: share of real tokens among these, all that can be right. tokens: number of real tokens of
+        held-out pairs; accuracy: share of these that are right; perplexity: per token of these, without label
+        smoothing.
     """
     places = counts.pairs * (positions - 1)
     return {

@@ -39,10 +39,7 @@ HELD_OUT_STEP = 2**31  # a step that no training reaches, for the seed of the he
 
 
 class SequenceModel(nn.Module):
-    """Encoder layers of the translation model between an input layer of the task and a linear output.
-
-    run: a run on a sequence task; its operator attends, causally in the recurrence and to everything in the copy.
-    """
+    """The translation model's encoder layers, causal in the recurrence, between a task's input and a linear output."""
 
     def __init__(self, run: TranslationRun):
         super().__init__()
@@ -97,8 +94,7 @@ def train(run: TranslationRun) -> dict:
 def loss_of(outputs: Tensor, expected: Tensor) -> Tensor:
     """Mean squared error, from position FIRST on, in the recurrence; mean cross-entropy in the copy.
 
-    The shapes tell the task: both are [batch, n] in the recurrence; outputs are [batch, VALUES] in the copy, and the
-    expected classes [batch].
+    The shapes tell the task: both [batch, n] in the recurrence; outputs [batch, VALUES], classes [batch] in the copy.
     """
     if outputs.shape == expected.shape:
         return functional.mse_loss(outputs[:, FIRST:], expected[:, FIRST:])
@@ -109,10 +105,8 @@ def drawn(task: str, number: int, positions: int, seed: int, step: int) -> tuple
     """Draws the sequences of one step, which follow from the seed and the step alone.
 
     Args:
-        task: recurrence or copy.
-        number, positions: how many sequences are drawn, and the length of each.
-        seed: the seed of the run.
-        step: the training step that they are for, or HELD_OUT_STEP.
+        task, number, positions: recurrence or copy, how many sequences are drawn, and the length of each.
+        seed, step: the seed of the run, and the training step that they are for, or HELD_OUT_STEP.
 
     Returns:
         Inputs and expected outputs, as the function of the task's name returns them, on this process's device.

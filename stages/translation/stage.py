@@ -25,11 +25,8 @@ SEQUENCES = "sequences"  # what observations name as the size of models on seque
 
 
 def compute(run: TranslationRun, folder: Path) -> dict:
-    """Job: trains and evaluates one model; returns what `train` of loop.py or, on a sequence task, sequences.py does.
-
-    folder: the job's own, for a checkpoint. The imports, which load torch, are left to the worker.
-    """
-    from stages.translation import loop, sequences
+    """Job: trains and evaluates a model, with its checkpoint in `folder`; returns what `train` of its module does."""
+    from stages.translation import loop, sequences  # these load torch, which is left to the worker
 
     return sequences.train(run) if run.task in TASKS else loop.train(run, folder)
 

@@ -3,12 +3,11 @@
 The plateau is where the loss stalls before it falls on. An arm is the runs of one name in `operators` of params.yaml.
 FOLDER holds `params.yaml` and `observations/` as the chain's stage `pretraining` leaves them at scale `english`; the
 head of that scale's file is the plan of the study. Writes FOLDER/runs.csv (when every run leaves the plateau, and its
-final loss), FOLDER/contrasts.csv (every arm against the original, and some against a control, in pairs of equal seeds)
-and FOLDER/english.svg.
+final loss), contrasts.csv (every arm against the original, some against a control, by pairs of seeds) and english.svg.
 
-Every folder below FOLDER/rates holds the same two of runs at another learning rate, for the question whether the answer
-holds at each arm's own rate. Where there are any, writes FOLDER/rates.csv (all runs, with their rate) and
-FOLDER/own_rates.csv (the same contrasts, every arm at its own rate).
+Every folder below FOLDER/rates holds the same two of runs at another learning rate, to ask whether the answer holds at
+each arm's own rate. If there are any, writes FOLDER/rates.csv (all runs, with their rate) and own_rates.csv (the same
+contrasts, every arm at its own rate).
 """
 
 from math import inf, nan
@@ -30,15 +29,12 @@ from stages.studies.command import read
 THRESHOLD = 5.5  # nats, as in the study of lengths: half way between the plateau (6.1) and the knee of the curves (4.9)
 ROBUSTNESS = (5.3, 5.7)  # nats, further thresholds at which the answer is checked
 MARGIN = 0.02  # nats, within which a final loss counts as equal to the original's; set by the plan
-# Arms besides the papers' operators: pairwise_scaled is pairwise with smaller first values in S, its small matrix per
-# head; shared_kv has one matrix for keys and values, tied_qkv one for queries, keys and values; partial_qk has one for
-# queries and keys, and a diagonal that begins as 1; original_wide is original with wider first scores.
+# attention/operators.py describes the operators; pairwise_scaled and original_wide are variants in scales/english.yaml.
 FIRST_PART = ("symmetric", "shared", "pairwise_scaled", "pairwise")  # of the plan; its second part has all other arms
 SYMMETRIC = ("symmetric", "partial_qk", "tied_qkv", "shared")  # arms whose scores are symmetric at the start
 ASYMMETRIC = (REFERENCE, "shared_kv", "pairwise_scaled")
-# The control of an arm: shared_kv has as many weights as symmetric, but queries that are not its keys; the first scores
-# of original_wide spread as far as those of pairwise, but it has no S. These comparisons were not planned: they were
-# chosen when the runs had been read.
+# Controls: shared_kv has as many weights as symmetric, but queries that are not its keys; first scores of original_wide
+# spread as pairwise's, without its matrix S. These comparisons were not planned, but chosen when runs had been read.
 CONTROLS = {"symmetric": "shared_kv", "pairwise": "original_wide"}
 LOSS, STEPS = "final loss", "steps below {:g} nats"  # names of outcomes; of STEPS there is one for each threshold
 SELECTION_SEED = 21  # seed of the runs that choose every arm's own rate, and serve nothing else
@@ -47,8 +43,7 @@ SELECTION_SEED = 21  # seed of the runs that choose every arm's own rate, and se
 def main(folder: Path) -> None:
     """Judges the runs of a folder, which has params.yaml and observations, and writes what they show into it.
 
-    Raises:
-        ValueError: a file is missing or damaged, or no run of the original is there.
+    Raises FileNotFoundError without params.yaml, and ValueError for a damaged file or without runs of the original.
     """
     params, losses = _losses(folder)
     if not (losses["operator"] == REFERENCE).any():
@@ -96,10 +91,8 @@ def at_own_rates(rates: pd.DataFrame) -> pd.DataFrame:
 def outcomes(losses: pd.DataFrame) -> pd.DataFrame:
     """Determines when every run leaves the plateau, and where it ends, from rows of `convergence.validation_loss`.
 
-    Returns:
-        One row for each run and outcome: `arm`, `seed`, `outcome`, `value` (the first evaluation below a threshold, in
-        steps, or the last validation loss in nats) and `reached`, False where a run never falls below the threshold,
-        so that its value is its last step; True for every loss.
+    One row for each run and outcome: `arm`, `seed`, `outcome`, `value` (the first step below a threshold, or
+    the last loss in nats) and `reached`: False where no evaluation is below, so that the value is the last step.
     """
     rows = []
     for (arm, seed), run in losses.groupby(["operator", "pretraining_seed"], sort=False):
@@ -118,18 +111,16 @@ def contrasts(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFra
     their CONTROLS. Final losses are compared only between arms all of whose runs have left the plateau.
 
     Args:
-        runs: as `outcomes` returns them.
-        confidence: of the intervals, in (0, 1); they are not adjusted.
+        runs, confidence: as `outcomes` returns them; of the intervals, in (0, 1), which are not adjusted.
         alpha: the level of all tests of one family together.
 
     Returns:
         One row per comparison: `outcome`, `arm`, `reference`, `seeds` (pairs), `never` (runs of the arm that never get
         there), `estimate` (arm less reference) with `low` and `high` (`high` infinite where a run of the arm never gets
         there, as the difference may then be larger; `low` where one of the reference does not), `p`, `p_equivalence`
-        (that final losses differ by less than MARGIN; NaN for steps), `p_holm`, `detectable` (the smallest true
-        difference that the first step of Holm's method would find in 80 % of repetitions of the experiment) and
-        `verdict` (see `_verdict`). The last row, where it can be made, is a family of its own: the mean final loss of
-        the SYMMETRIC arms against that of the ASYMMETRIC, seed by seed.
+        (that final losses differ by less than MARGIN; NaN for steps), `p_holm`, `detectable` (of
+        `power.smallest_effects`) and `verdict` (of `_verdict`). The last row, where it can be made, is a family of its
+        own: the mean final loss of the SYMMETRIC arms against that of the ASYMMETRIC, seed by seed.
     """
     stuck = set(runs.loc[(runs["outcome"] == STEPS.format(THRESHOLD)) & ~runs["reached"], "arm"])
     families = []
@@ -175,11 +166,8 @@ def _judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
 
 def _verdict(row, alpha: float) -> str:
-    """Returns `lower` or `higher` (loss), `sooner` or `later` (steps), else `equivalent`, else `undecided`.
-
-    row: of `contrasts`, by attributes. A p that is NaN shows nothing.
-    """
-    if row.p_holm < alpha:
+    """Returns `lower` or `higher` (loss), `sooner` or `later` (steps), else `equivalent`, else `undecided`."""
+    if row.p_holm < alpha:  # NaN shows nothing
         words = ("lower", "higher") if row.outcome == LOSS else ("sooner", "later")
         return words[row.estimate > 0]
     return "equivalent" if row.p_equivalence < alpha else "undecided"

@@ -3,10 +3,9 @@
 Trains the original operator from three seeds on sequences of 8, 16, 32 and 64 tokens of one corpus, in batches of
 equally many tokens: on generated text at scale `laptop` and, where --root has the files of scale `files`, on English
 Wikipedia. Writes FOLDER/observations.csv (the validation loss by step, on sequences of the run's own length),
-leaving.csv (the first evaluation below the threshold that lies between the plateau, where the loss stalls, and the knee
-of the curves, where its fall after that slows down) and curves.svg. Work in progress stays in FOLDER/work: a study that
-was stopped goes on where it was. Sequences of different lengths give different contexts, so that losses at two lengths
-cannot be compared; the steps at which runs leave the plateau can.
+leaving.csv (the first evaluation below a threshold between the plateau, where the loss stalls, and the knee, where its
+fall after that slows down) and curves.svg. Work in progress stays in FOLDER/work: a study that was stopped goes on
+where it was. As contexts differ, losses at two lengths cannot be compared; the steps at which runs leave can.
 """
 
 import json
@@ -43,10 +42,9 @@ COLUMNS = ["corpus", "length", "seed", "step", "validation_loss"]
 class Corpus:
     """A corpus of the study and the recipe of the runs on it.
 
-    name: as in the results. scale: the scale whose settings hold, except for what follows. tokenization, pretraining:
-    the keys of these two sections that the study sets. size: a name in the scale's `models`. tokens: of a batch.
-    threshold: the validation loss, in nats, below which a run has left the plateau, between plateau and knee; chosen
-    when curves of such runs had been seen.
+    name: as in the results. scale: whose settings hold, except for what follows. tokenization, pretraining: the keys of
+    these two sections that the study sets. size: a name in the scale's `models`. tokens: of a batch. threshold: the
+    validation loss, in nats, between plateau and knee, below which a run has left; chosen when curves had been seen.
     """
 
     name: str
@@ -58,8 +56,7 @@ class Corpus:
     threshold: float
 
 
-# What the scales have, but 4,000 steps in place of 2,800 and more evaluations of the short runs; written out, so that
-# another recipe there changes no result here.
+# As in the scales, but 4,000 steps, not 2,800, and more evaluations of short runs; fixed here against changes there.
 SHORT = {"steps": 1_200, "learning_rate": 3e-3, "evaluation_interval": 50}
 LONG = {"steps": 4_000, "learning_rate": 2e-3, "evaluation_interval": 100}
 CORPORA = (
@@ -120,14 +117,11 @@ def figure(losses: pd.DataFrame) -> str:
 
 
 def _losses(corpus: Corpus, folder: Path, root: Path | None, workers: int | None) -> Iterator[tuple]:
-    """Trains a corpus' missing runs; yields a row of COLUMNS per evaluation. folder, root, workers: as for `main`.
-
-    The stages write into the working directory, which is FOLDER/work/SCALE meanwhile, with the files of a checkout.
-    """
+    """Trains a corpus' missing runs, in FOLDER/work/SCALE as in a checkout; yields a row of COLUMNS per evaluation."""
     work, operators = folder / "work" / corpus.scale, Path("my_operators.py").read_text(encoding="utf-8")
     write_atomically(work / "params.yaml", yaml.safe_dump(_params(corpus, root)))
     write_atomically(work / "my_operators.py", operators)
-    with chdir(work):
+    with chdir(work):  # into which the stages write
         settings = load_settings()
         if not (TOKENS / INDEX).exists():
             for stage in (corpus_stage, filtering, tokenization):
@@ -170,10 +164,7 @@ def _runs(corpus: Corpus, settings: Settings, length: int) -> Iterator[Cut]:
 
 
 def _pretrain(run: Cut, folder: Path) -> dict:
-    """Job: trains one run on sequences of its length, in `folder`, the job's own, and returns what `train` does.
-
-    Of that, `log` is used here: a list with `step` and `validation_loss` (nats) of every evaluation.
-    """
+    """Job: trains one run on sequences of its length, in `folder`, the job's own, and returns what `train` does."""
     from stages.pretraining.loop import train  # imported here because it loads torch, which only workers need
 
     # A table of curves for each job: in a shared one, the runs of one seed at several lengths would have one name.

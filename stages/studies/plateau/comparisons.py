@@ -1,11 +1,11 @@
 """The comparisons of the study of the plateau, in pairs of equal seeds, whose runs see the same batches.
 
 Arms are compared at equal values of what else was varied, the factor: operators at equal spreads, spreads of the same
-operator. A value of the factor is a place. The time that a run spends before it leaves, up to the horizon (the last
-step up to which all runs of both arms are known), averaged over the places, is one number per seed and arm, and a t
-test on the paired differences counts seeds. The hazard ratio of Cox's model is given in addition. Operators and spreads
-are also compared at every single place, as an average shows neither opposite effects nor places at which no run leaves.
-Holm's method adjusts over the comparisons of one question: over its averages, and over its single places.
+operator. A value of the factor is a place. The time before a run leaves, up to the horizon (the last step up to which
+all runs of both arms are known), averaged over the places, is one number per seed and arm; a paired t test counts
+seeds. The hazard ratio of Cox's model is added. Operators and spreads are also compared at single places, as an average
+shows neither opposite effects nor places where no run leaves. Holm's method adjusts over the comparisons of one
+question: over its averages, and over its single places.
 """
 
 from math import isnan, nan
@@ -18,9 +18,7 @@ from stages.evidence.statistics import holm
 from stages.studies.plateau import hazards
 
 SOONER, LATER, UNDECIDED, NEITHER = "sooner", "later", "undecided", "neither leaves"  # verdicts on two arms
-# kinds of arms that are compared: with first scores of a given spread; as its source starts the operator; so, and with
-# a learning rate of its own for what makes the scores
-SCALED, SOURCE, RATE = "scaled", "as its source", "rate of its own"
+SCALED, SOURCE, RATE = "scaled", "as its source", "rate of its own"  # kinds of compared arms, see study.py
 MIDDLE = 1.0  # the spread that others are compared with, or the one nearest to it
 TELLING = 0.1  # share of all runs at a place that must leave for the place to count in the telling_* columns
 PAIRED = ["difference", "low", "high", "p"]  # of a paired t test, with the ends of its interval
@@ -40,18 +38,16 @@ def tests(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:
     Args:
         runs: one row per run: arm (its name in params.yaml), operator, kind, spread (of the first scores), seed, step
             (at which it leaves, or its last), reached (whether it leaves), loss (the final one, in nats), and size.
-        confidence: of the intervals, in (0, 1).
-        alpha: the level of all tests of one family together.
+        confidence, alpha: of the intervals, in (0, 1), and the level of all tests of one family together.
 
     Returns:
         TESTS, one row per comparison; `size` is NaN. question: the family. place: the value of the factor, as text;
         empty for averages. term, reference: the two sides, as text. places: how many values of the factor both have;
         informative: at how many of these any run leaves. seeds: the number of pairs. PAIRED: of the time before
         leaving, term less reference, in steps; loss_*: the same of the final loss, in nats. *_holm: p after Holm's
-        method. detectable: the smallest true difference, in steps, that the first step of that method would find in
-        80 % of repetitions of the experiment; NaN where no run of a side leaves. runs, never: the term's runs, and how
-        many never leave; *_reference: those of the other side. horizon: in steps. verdict: of `verdict`.
-        telling_*: at how many places at least a tenth of all runs leaves, and the difference over these alone.
+        method. detectable: of `power.smallest_effects`, in steps; NaN where no run of a side leaves. runs, never: the
+        term's runs, and how many never leave; *_reference: those of the other side. horizon: in steps. verdict: of
+        `verdict`. telling_*: at how many places at least a tenth of all runs leaves, and the difference over these.
     """
     scaled, sources = runs[runs["kind"] == SCALED], runs[runs["kind"] == SOURCE]
     spreads = np.sort(scaled["spread"].unique())
@@ -99,8 +95,7 @@ def compared(
     Where no run of either side leaves, the difference is NaN: that all of them wait to the end is no estimate of 0.
 
     Args:
-        question: the name of the family.
-        runs, confidence: as for `tests`.
+        question, runs, confidence: the name of the family; the others as for `tests`.
         arm, reference: the column whose values are compared, and the value that all others are compared with.
         factor: the column whose values are held equal.
 
@@ -170,10 +165,7 @@ def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
 
 def verdict(row, alpha: float) -> str:
-    """Returns SOONER or LATER where the paired test shows it and the hazard ratio, where there is one, agrees.
-
-    Returns NEITHER where no run of either side leaves, otherwise UNDECIDED. row: of TESTS, as `itertuples` gives it.
-    """
+    """SOONER or LATER where the t test and any hazard ratio show it; NEITHER where no run leaves; else UNDECIDED."""
     if row.never == row.runs and row.never_reference == row.runs_reference:
         return NEITHER
     if not row.p_holm < alpha:

@@ -15,8 +15,7 @@ from stages.report.tables import Grid
 from stages.studies.plateau.comparisons import RATE, SCALED, SOURCE
 
 MARKERS = {SCALED: "o", SOURCE: "D", RATE: "s"}
-# lines by spread: that of the widest is solid, and so are, of more than five, all from the fifth on
-STROKES = ((0, (1, 1.5)), (0, (3, 1.5)), "dashdot", "dashed", "solid")
+STROKES = ((0, (1, 1.5)), (0, (3, 1.5)), "dashdot", "dashed", "solid")  # by spread; solid: the widest, and the 5th on
 APART = 1.05  # factor between operators on the axis of spreads, so that intervals stand side by side
 PROBES = {  # by metric
     "score_spread": "Spread of the scores",
@@ -35,8 +34,7 @@ def grids(tests: pd.DataFrame, arms: pd.DataFrame, confidence: float, alpha: flo
     """Makes plateau_tests, averaged over what is held equal, plateau_places, at single ones, and plateau_arms.
 
     Args:
-        tests: as `comparisons.tests` returns them.
-        arms: columns `study.ARMS`: when each leaves, how many of its runs do, and where it ends.
+        tests, arms: as `comparisons.tests` returns them; columns `study.ARMS`.
         confidence, alpha: of the intervals of `tests`, in (0, 1), and the level at which they were judged.
     """
     averages = tests["place"] == ""
@@ -56,8 +54,7 @@ def drawings(arms: pd.DataFrame, waiting: pd.DataFrame, probes: pd.DataFrame) ->
     """Draws plateau_time, plateau_waiting (a panel per operator) and plateau_probes (a panel per probe and spread).
 
     Args:
-        arms: columns `study.ARMS`, of one size.
-        waiting: Kaplan-Meier curves of these arms, columns `study.ARM` and `survival.CURVE`.
+        arms, waiting: columns `study.ARMS`, of one size; their Kaplan-Meier curves, `study.ARM` and `survival.CURVE`.
         probes: columns `study.LINES`; without rows there is no figure of them.
     """
     waiting = waiting.merge(arms[["arm", "horizon"]], on="arm")
@@ -76,11 +73,7 @@ def drawings(arms: pd.DataFrame, waiting: pd.DataFrame, probes: pd.DataFrame) ->
 def _figure(
     name: str, groups: list, draw: Callable, describe: Callable, size: tuple[float, float], csv: pd.DataFrame
 ) -> Drawing:
-    """Makes a figure, with its title and notes from words.yaml; all other arguments are those of `drawing`.
-
-    groups: title and rows of each panel. draw, describe: draw the rows of a panel, and say in words what they show.
-    size: of a panel, in inches. csv: the numbers of the figure.
-    """
+    """Makes a figure, with its title and notes from words.yaml; all other arguments are those of `drawing`."""
     text = words()[name]
     return drawing(name, text["title"], "", groups, draw, describe, size, csv, notes=tuple(text["notes"]))
 
@@ -141,9 +134,8 @@ def _shares(waiting: pd.DataFrame) -> str:
 
 def _curves(rows: pd.DataFrame):
     """Groups rows by the curves that are drawn, keys (arm, kind, spread): SCALED by spread, and then the SOURCE's."""
-    # by name, SCALED comes after SOURCE
     drawn = rows[rows["kind"].isin((SCALED, SOURCE))].sort_values(["kind", "spread"], ascending=[False, True])
-    return drawn.groupby(["arm", "kind", "spread"], sort=False, dropna=False)
+    return drawn.groupby(["arm", "kind", "spread"], sort=False, dropna=False)  # `scaled` sorts after `as its source`
 
 
 def still_waiting(axes: Axes, frame: pd.DataFrame) -> None:

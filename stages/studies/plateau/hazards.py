@@ -8,9 +8,8 @@ import pandas as pd
 from statsmodels.duration.hazard_regression import PHReg
 
 HAZARDS = ["hazard_ratio", "hazard_low", "hazard_high", "hazard_p"]  # with the ends of its interval, two-sided p
-# A standard error of the log hazard ratio, by the likelihood alone and not clustered, from which on the estimate counts
-# as diverged to infinity; the ratio would be known to no better than a factor of e^10.
-DIVERGED = 10.0
+# A standard error of the log hazard ratio, from the likelihood, not clustered, at which the ratio counts as infinite.
+DIVERGED = 10.0  # the ratio would be known to no better than a factor of e^10
 
 
 def ratio(both: pd.DataFrame, factor: str, confidence: float) -> dict[str, float]:

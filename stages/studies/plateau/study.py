@@ -46,8 +46,7 @@ OPENINGS = {  # beginnings of the page's answers, by question; the first is the 
 def main(folder: Path) -> None:
     """Judges the runs of a folder, which has params.yaml and observations, and writes its tables, figures and page.
 
-    Raises:
-        ValueError: a file is missing, or the settings have no arms of given spreads, or several sizes.
+    Raises FileNotFoundError without params.yaml, and ValueError for a damaged file, and for settings as in `study`.
     """
     params, rows = read(folder)
     frames = {name: stored(frame) for name, frame in study(rows, params).items()}
@@ -69,12 +68,8 @@ def main(folder: Path) -> None:
 def study(rows: pd.DataFrame, params: dict) -> dict[str, pd.DataFrame]:
     """Computes the study from observations of the stages `parameters` and `pretraining`, and params.yaml's content.
 
-    Returns:
-        Frames by name, with their columns: `arms` (ARMS), `waiting` (ARM and survival.CURVE), `tests`
-        (comparisons.TESTS) and `probes` (LINES).
-
-    Raises:
-        ValueError: there are several sizes, or no arms of given spreads.
+    Returns frames by name, with their columns: `arms` (ARMS), `waiting` (ARM and survival.CURVE), `tests`
+    (comparisons.TESTS) and `probes` (LINES). Raises ValueError for several sizes, or no arms of given spreads.
     """
     if len(params["sizes"]) > 1:
         raise ValueError(f"sizes: {', '.join(params['sizes'])}; a study of the plateau has one")

@@ -34,17 +34,13 @@ Variant = tuple[str, str]  # operator, and form: stock, torch, naive or ours
 
 
 def blocks(operators: list[str], size: dict[str, int], tokens: int, precision: str, rounds: int) -> pd.DataFrame:
-    """Times attention blocks, stock first.
+    """Times attention blocks, stock first; returns the table that the module describes.
 
     Args:
         operators: names in SELF_ATTENTION.
         size: layers, hidden, heads, intermediate and positions, the length of the sequences.
         tokens: of a batch, at most, as its sequences are whole; at least one sequence.
-        precision: float32 or bfloat16.
-        rounds: in which all variants are timed in turn.
-
-    Returns:
-        The table that the module describes.
+        precision, rounds: float32 or bfloat16; the rounds in which all variants are timed in turn.
     """
     length = size["positions"]
     X = torch.randn(max(tokens // length, 1), length, size["hidden"], device=device())
@@ -55,10 +51,8 @@ def blocks(operators: list[str], size: dict[str, int], tokens: int, precision: s
 
 
 def _steps(operators: list[str], size: dict[str, int], tokens: int, precision: str, rounds: int) -> pd.DataFrame:
-    """Times training steps of encoders, stock first. Arguments and table are those of `blocks`, but for its `MB`.
-
-    The small vocabulary leaves the time to the layers; `allowed` counts these alone.
-    """
+    """Times training steps of encoders, stock first. Arguments and table are those of `blocks`, but for its `MB`."""
+    # the small vocabulary leaves the time to the layers; `allowed` counts these alone
     config = configuration("original", **size, vocab_size=1000, attn_implementation="sdpa")
     models = {("original", "stock"): BertModel(config, add_pooling_layer=False)}
     for operator in operators:
@@ -77,16 +71,12 @@ def _steps(operators: list[str], size: dict[str, int], tokens: int, precision: s
 def compared(
     calls: dict[Variant, Callable[[], None]], work: dict[Variant, int], memory: dict[Variant, float], rounds: int
 ) -> pd.DataFrame:
-    """Times all calls in turn, after one call of each to warm up.
+    """Times all calls in turn, after one of each to warm up; returns the module's table, with `operator` and `form`.
 
     Args:
-        calls: by variant, ("original", "stock") among them.
+        calls, rounds: by variant, ("original", "stock") among them; how often each is timed.
         work: floating-point operations per token of each, forward.
         memory: megabytes of each; may be empty, and the table is then without `MB`.
-        rounds: how often each call is timed.
-
-    Returns:
-        The table that the module describes, with `operator` and `form` of every variant.
     """
     for call in calls.values():
         call()

@@ -1,8 +1,7 @@
 """Speed of `filtering` and `tokenization` against the usual way of doing the same: one core, in turns.
 
-Writes generated documents with full metadata to a temporary folder, and prints tables: amounts per second of CPU time
-in the best round, and the median over the rounds of the ratio to the usual way (above 1: faster). Both must have the
-same output.
+Prints tables for generated documents with full metadata: amounts per second of CPU time in the best round, and the
+median over the rounds of the ratio to the usual way (above 1: faster). Both must have the same output.
 """
 
 import argparse
@@ -38,7 +37,6 @@ RULES = {
 }
 KEPT_SHARE = 1 / 8  # of the generated documents, on average, what passes the filter
 SEQUENCE_LENGTH = 512
-# Of the generated words; any would do.
 SYLLABLES = ("ba", "con", "de", "er", "fi", "gen", "ing", "la", "men", "no", "or", "per", "re", "st", "ti", "un")
 
 
@@ -64,10 +62,8 @@ def report(ways: dict[str, Callable[[], object]], rounds: int, unit: str, amount
     """Times all ways in turn, and prints their speeds.
 
     Args:
-        ways: functions by name; the first is what the others are compared with.
-        rounds: how often each is timed.
-        unit: what is counted, in the plural, such as `documents`.
-        amount: how many of them one call processes.
+        ways, rounds: functions by name, the first for the others to be compared with; how often each is timed.
+        unit, amount: what is counted, in the plural, such as `documents`, and how many of them one call processes.
     """
     seconds = interleaved({name: partial(cpu_seconds, way) for name, way in ways.items()}, rounds)
     first = next(iter(ways))
@@ -119,10 +115,9 @@ def filter_plainly(shard: Path, target: Path) -> None:
 def tokenization_ways(folder: Path) -> tuple[dict[str, Callable[[], object]], int]:
     """Returns the ways of tokenizing folder/few.jsonl.zst, by name, and the number of tokens in the sequences of each.
 
-    The usual way is datasets.map as in Hugging Face's run_mlm.py. ValueError unless they make the same sequences. The
-    imports stand here, as the ways of filtering are timed without these libraries.
+    The usual way is datasets.map as in Hugging Face's run_mlm.py. ValueError unless they make the same sequences.
     """
-    from datasets import disable_progress_bars, load_dataset
+    from datasets import disable_progress_bars, load_dataset  # here, as filtering is timed without these libraries
     from transformers import PreTrainedTokenizerFast
 
     disable_progress_bars()
@@ -174,9 +169,8 @@ def write_documents(path: Path, count: int) -> int:
 def documents(count: int) -> Iterator[bytes]:
     """Draws OSCAR records of 2 to 3 kB: words of a long-tailed vocabulary, some quotes and accents, all metadata."""
     random = Random(1)
-    # the shortest words are the most frequent, with weights 1 / rank
     words = sorted({"".join(random.choices(SYLLABLES, k=random.randint(1, 4))) for _ in range(9000)}, key=len)
-    weights = [*accumulate(1 / rank for rank in range(1, len(words) + 1))]
+    weights = [*accumulate(1 / rank for rank in range(1, len(words) + 1))]  # the shortest is the most frequent
     for number in range(count):
         lines = []
         for _ in range(random.randint(8, 14)):
@@ -186,10 +180,7 @@ def documents(count: int) -> Iterator[bytes]:
 
 
 def _oscar_record(random: Random, number: int, lines: list[str]) -> bytes:
-    """Builds one OSCAR record whose text has the given lines; with probability KEPT_SHARE it passes the filter.
-
-    random: draws the rest, and is advanced. number: of the document, from 0, which makes its address.
-    """
+    """Builds an OSCAR record whose text has the given lines; with probability KEPT_SHARE it passes the filter."""
     kept = random.random() < KEPT_SHARE
     text = "\n".join(lines)
     headers = {

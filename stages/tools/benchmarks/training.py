@@ -44,27 +44,21 @@ COMMON = {
     "seeds": (1,), "betas": (0.9, 0.999), "epsilon": 1e-8, "gradient_clipping": 1.0, "hidden_dropout": 0.1,
     "attention_dropout": 0.1, "precision": "float32",
 }  # fmt: skip
-# Steps and intervals are larger than any number of steps that is timed.
 PRETRAINING = read_yaml(scales.FOLDER / "laptop.yaml")["pretraining"] | COMMON | {
     "steps": 1_000_000, "epochs": None, "warmup_steps": 1000, "learning_rate": 1e-4, "weight_decay": 0.01,
     "initializer_range": 0.02, "mask_probability": 0.15, "evaluation_interval": 1_000_000,
-    "checkpoint_interval": 1_000_000, "sequence_length_warmup": None,
+    "checkpoint_interval": 1_000_000, "sequence_length_warmup": None,  # 1_000_000: more steps than are timed
 }  # fmt: skip
 FINETUNING = COMMON | {"schedule": "linear", "warmup_share": peers.WARMUP, "weight_decay": 0.0}
 
 
 def pretraining_speeds(run: PretrainingRun, corpus: Corpus, tokenizer: Path, steps: int, rounds: int) -> pd.DataFrame:
-    """Times pre-training in all ways.
+    """Times pre-training in all ways; returns the table of `compared`, in tokens per second, with `share of peak`.
 
     Args:
         run: a run of `original`, whose precision is replaced by those that are timed.
-        corpus: the data.
-        tokenizer: tokenizer.json of the corpus.
-        steps: how many are timed in a round.
-        rounds: how often each way is timed.
-
-    Returns:
-        The table of `compared`, in tokens per second, with the column `share of peak`.
+        corpus, tokenizer: the data, and their tokenizer.json.
+        steps, rounds: how many steps are timed in a round, and in how many rounds every way is.
     """
     calls = {}
     for way, precision in (*WAYS, COMPILED) if device().type == "cuda" else WAYS:
@@ -89,8 +83,7 @@ def finetuning_speeds(
     """Times fine-tuning in all ways, and scores it.
 
     Args:
-        task: of GLUE.
-        recipe: of fine-tuning; its precision is replaced by those that are timed.
+        task, recipe: of GLUE, and of fine-tuning; its precision is replaced by those that are timed.
         model: its size, as section `models` has it, and the number of word pieces.
         data: examples of the training and of the validation split.
         rounds: how often each way is timed, each time from another seed.
@@ -139,8 +132,7 @@ def repacked_corpus(folder: Path, tokens: Path, length: int) -> Corpus:
     """Cuts the packed tokens of a run into sequences of another length, and returns their corpus.
 
     Args:
-        folder: for the new sequences; an empty one.
-        tokens: data/tokens of the run.
+        folder, tokens: an empty one for the new sequences, and data/tokens of the run.
         length: of the new sequences, in tokens.
     """
     index = packing.read_index(tokens)

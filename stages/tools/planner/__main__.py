@@ -56,8 +56,7 @@ def main() -> None:
     planned["seconds"] = planned["flops"] * [paces.get(key, np.nan) for key in keys]
     groups = planned.groupby(["command", "stage", "size"], sort=False)
     rows = groups[["done", "tokens", "flops", "seconds", "bytes"]].sum(skipna=False).assign(runs=groups.size())
-    at_once = [workers(settings, stage) for stage in rows.index.get_level_values("stage")]
-    # jobs of like length go in rounds of as many as work at once
+    at_once = [workers(settings, stage) for stage in rows.index.get_level_values("stage")]  # jobs in one round
     rows["seconds"] = start + rows["seconds"] / rows["runs"] * np.ceil(rows["runs"] / at_once)
     rows["time here"] = rows["seconds"] * (1 - rows["done"] / rows["runs"])
     progress.write_plan(rows["seconds"].groupby("command").sum(skipna=False).dropna().to_dict())
@@ -72,10 +71,8 @@ def pace(settings: Settings, vocabulary_size: int, size: str, recipe: str, lengt
     other processes does not count.
 
     Args:
-        settings: of params.yaml.
-        vocabulary_size: word pieces.
-        size: in `models`.
-        recipe: `pretraining`, `question_answering` or a name in `finetuning`.
+        settings, vocabulary_size: of params.yaml, and in word pieces.
+        size, recipe: in `models`; `pretraining`, `question_answering` or a name in `finetuning`.
         length: tokens of a sequence, as jobs of this size and recipe have them on average in what they train on first.
 
     Returns:
@@ -106,13 +103,10 @@ def pace(settings: Settings, vocabulary_size: int, size: str, recipe: str, lengt
 
 
 def workers(settings: Settings, stage: str) -> int:
-    """Returns how many jobs of a stage run at once: 1 of timing, which must be undisturbed, and on a Dask cluster.
-
-    The size of a cluster is not known before it is there. stage: a name; "" for any but timing.
-    """
+    """Returns how many jobs of a stage run at once: 1 of timing, which must be undisturbed, and on a Dask cluster."""
     if isinstance(settings.workers, str) or stage == "timing":
-        return 1
-    return settings.workers or torch.cuda.device_count() or joblib.cpu_count()
+        return 1  # the size of a cluster is not known before it is there
+    return settings.workers or torch.cuda.device_count() or joblib.cpu_count()  # of any other stage, "" included
 
 
 def done(settings: Settings, planned: pd.DataFrame) -> list[bool]:
@@ -152,8 +146,7 @@ def _key(name: str, settings: dict) -> str:
 def table(rows: pd.DataFrame) -> str:
     """Formats the rows, by stage and size, and their sums as text; a dash stands for zero and for what is unknown.
 
-    rows: index stage and size; columns runs, done (numbers of jobs), tokens, flops, time here (seconds) and bytes. Sums
-    are those of what is known.
+    rows: index stage, size; columns runs and done (jobs), tokens, flops, time here (seconds), bytes. Sums skip NaN.
     """
     shown = rows.reset_index()[["stage", "size", "runs", "done", "tokens", "flops", "time here", "bytes"]]
     shown = pd.concat([shown, pd.DataFrame([{"stage": "all", "size": "", **rows.sum()}])], join="inner")
@@ -168,8 +161,7 @@ def remarks(settings: Settings, data: work.Amounts, rows: pd.DataFrame) -> list[
     """Says in sentences, as the items of a Markdown list, what the rows of the table rest on and leave out.
 
     Args:
-        settings: of params.yaml.
-        data: the amounts of data that the rows were computed from.
+        settings, data: of params.yaml, and the amounts of data that the rows were computed from.
         rows: as `table` takes them.
     """
     need, free = rows["bytes"].sum(), shutil.disk_usage(".").free

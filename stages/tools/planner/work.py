@@ -39,8 +39,7 @@ from stages.translation import stage as translation
 
 DATA = ("corpus", "filtering", "tokenization")  # the commands that make data/tokens
 PRINTED = "data/published/kowsher2024_arxiv_table7_dataset_statistics.csv"  # examples of whole splits
-# Questions of all splits together (Joshi et al. 2017, abstract), taken for each, as Kowsher et al. leave them out.
-TRIVIAQA = 95_000
+TRIVIAQA = 95_000  # questions of all splits (Joshi et al. 2017, abstract), taken for each: Kowsher et al. give none
 # Mean tokens of a training example, [CLS] and [SEP] included: 2,000 examples of each original file with the vocabulary
 # of bert-base-uncased; 400 generated ones with the vocabulary of scale `laptop`. The last two are the mean tokens of a
 # question and of its context, without special tokens.
@@ -137,15 +136,13 @@ def planned(settings: Settings, data: Amounts) -> pd.DataFrame:
     rows = []
     for stage, recipe, run, passes in jobs(settings, data):
         command = f"{stage}@{run.operator}-{run.size}" if stage == "pretraining" else stage
-        # the baseline without pre-training is the reference operator
         model, size = REFERENCE if run.operator == NOT_PRETRAINED else run.operator, run.size
         masked = settings.pretraining.mask_probability if recipe == "pretraining" else 0.0
         flops = [tokens * share * a_token(model, size, length, masked) for tokens, length, share in passes]
         work = (sum(tokens for tokens, _, _ in passes), passes[0][1], sum(flops)) if passes else (nan, nan, nan)
         if stage == "pretraining":
             kept = (COPIES * (1 + len(run.leaves)) + RESUMED) * size_of("masked_lm_parameters", model, size)
-        else:
-            # a fine-tuned model is left for noise or cross_domain (`keep`), or for SQuAD by a run on TriviaQA
+        else:  # a fine-tuned model is left for noise or cross_domain (`keep`), or for SQuAD by a run on TriviaQA
             stays = getattr(run, "keep", None) or getattr(run, "set", None) == BEFORE
             kept = COPIES * size_of("classifier_parameters", model, size) if stays else 0
         rows.append((command, stage, size, recipe, run, *work, kept))
@@ -163,8 +160,7 @@ def jobs(settings: Settings, data: Amounts) -> Iterator[tuple[str, str, Run | Si
     finetuned = finetuning.planned(settings, tuned)
     for run in finetuned:
         yield "finetuning", run.columns["protocol"], run, _tuned(data, run)
-    for run in noise.planned(settings, tuned):
-        # clean, and every level but the first under every seed and kind of noise
+    for run in noise.planned(settings, tuned):  # clean, and each level but the first by every seed and kind of noise
         times = 1 + (len(run.noise.levels) - 1) * len(run.noise.seeds) * (1 + len(run.noise.text))
         yield "noise", run.columns["protocol"], run, [_predicted(data, run.task, run.maximum_length, times)]
     for run in cross_domain.planned(settings, tuned):
