@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 
 from stages.corpus import sources
 from stages.plumbing.commits import explained, named
-from stages.plumbing.files import place
 from stages.plumbing.sections import CorpusHub
 from stages.records import records
 
@@ -49,20 +48,20 @@ def file_names(repository: str, revision: str, patterns: tuple[str, ...]) -> lis
 
 @contextmanager
 def _fetched(repository: str, revision: str, name: str, above: Path | None = None) -> Iterator[Path]:
-    """Yields the path of a temporary file that holds a file of a repository while the body of the `with` runs.
+    """Yields the path of a file of a repository: in its folder, or fetched for as long as the body of the `with` runs.
 
-    repository, revision: as in `file_names`. above: the folder for the temporary file; None for the system's own.
-    ValueError when it cannot be fetched, or the body raises one, which then names the file as the repository does.
+    repository, revision: as in `file_names`. above: the folder for what is fetched; None for the system's temporary
+    one. ValueError when the hub does not give it, or the body raises one, which then names the file as the hub does.
     """
+    if Path(repository).is_dir():
+        yield Path(repository) / name
+        return
+    from huggingface_hub import HfFileSystem
+
     with TemporaryDirectory(dir=above) as folder:
         target = Path(folder) / Path(name).name
-        if Path(repository).is_dir():
-            place(Path(repository) / name, target)
-        else:
-            from huggingface_hub import HfFileSystem
-
-            with explained(f"corpus.hub: {repository} ({revision}), {name}"):
-                HfFileSystem().get_file(f"datasets/{repository}@{revision}/{name}", str(target))
+        with explained(f"corpus.hub: {repository} ({revision}), {name}"):
+            HfFileSystem().get_file(f"datasets/{repository}@{revision}/{name}", str(target))
         try:
             yield target
         except ValueError as error:
