@@ -27,7 +27,8 @@ def bert(operator: str, size: str, bias: bool = True) -> Count:
     Args:
         operator: `original`, `symmetric`, `pairwise` or `shared`.
         size: a key of SIZES.
-        bias: whether the only projection of shared has a bias; those of the other operators always have.
+        bias: whether the only projection of shared has a bias (Kowsher et al. do not say, so counts.py tries both);
+            those of the other operators always have.
     """
     layers, h, inner, heads = SIZES[size]
     linear = h * h + h  # with bias, as the output projection of attention; a layer norm has 2 h parameters

@@ -97,7 +97,8 @@ def write_shard(settings: dict, folder: Path) -> dict:
 def file_records(path: Path) -> Iterator[bytes]:
     """Yields the documents of a file as OSCAR records, each one line of JSON without its line feed.
 
-    OSCAR records pass unchecked. ValueError names any other line that is no plain document, or a file of no known form.
+    Lines of an OSCAR file pass unchecked. ValueError names, in another .jsonl file, the line that is no plain document;
+    or the file, where it is of no known form or cannot be read (`reading.lines`).
     """
     return (line for _, line in _numbered_records(path, 0, None))
 

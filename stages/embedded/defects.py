@@ -47,15 +47,14 @@ MALFORMED = ("malformed:not_json", "malformed:truncated", "malformed:no_content"
 
 
 def plan(documents: int) -> dict[str, int]:
-    """Returns how many of the `documents` lines are of each kind, by its name. One in 250, rounded down, is malformed.
+    """Returns how many of the `documents` lines are of each kind, by its name: of all but malformed ones one at least.
 
-    The three ways of being malformed take turns. ValueError for fewer than two documents for each kind but sound ones.
+    One in 250, rounded down, is malformed, in each of three ways in turn. ValueError for fewer than two documents for
+    each kind with a defect, of which hardly any would be sound.
     """
     least = 2 * (len(KINDS) + len(MALFORMED))
     if documents < least:
-        raise ValueError(
-            f"embedded corpus: {documents} documents are too few for all kinds; at least {least} are needed"
-        )
+        raise ValueError(f"embedded corpus: {documents} documents are too few; at least {least} are needed")
     counts = {kind.name: max(1, round(documents * kind.share)) for kind in KINDS}
     malformed = documents // 250
     for position, name in enumerate(MALFORMED):

@@ -12,6 +12,7 @@ from stages.embedded.lexicon import ACTIONS_ON, CLASS_OF, COLORS, OPPOSITE, oppo
 from stages.embedded.world import Scene, quality_for
 
 SAME, WEAKER, OTHER, OPPOSED = "same", "weaker", "other", "opposed"  # what `_compare` finds
+# so that two sentences with one verb are more alike than two with everything else in common
 COMPONENT_WEIGHTS = {"agent": 1.0, "action": 3.5, "patient": 1.0, "place": 0.5}
 
 
@@ -27,10 +28,10 @@ def relation(premise: Event, hypothesis: Event) -> str:
 
 
 def similarity(one: Event, other: Event) -> float:
-    """Computes the similarity of two events, from 0 (nothing in common) to 5 (the same meaning), to three decimals.
+    """Computes the similarity of two events, from 0 (nothing in common) to 5 (one meaning but for tense), rounded.
 
-    Agent, action, patient and place count by COMPONENT_WEIGHTS: patients by the share that `_thing_similarity` gives,
-    opposite actions by a fifth. The result is multiplied by 0.6 where just one of the events is negated.
+    Agent, action, patient and place (equal where both have none) count by COMPONENT_WEIGHTS: patients by the share that
+    `_thing_similarity` gives, opposite actions by a fifth; all is multiplied by 0.6 where just one event is negated.
     """
     shares = {
         "agent": 1.0 if one.agent == other.agent else 0.0,

@@ -64,5 +64,5 @@ def _ordered(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def observations() -> pd.DataFrame:
-    """All released results of Courtois et al., as observations."""
+    """The released results of Courtois et al. as observations: scores but for WNLI, and validation losses by step."""
     return pd.concat([glue(), checkpoints(), validation_loss()])

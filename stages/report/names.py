@@ -64,7 +64,8 @@ def model(size: str, key: str) -> str:
 def label(text: str) -> str:
     """Replaces keys among the words of a row's label: `BERT-base partial_qk`, `BERT-tiny, mnli_m, courtois2024`.
 
-    Keys are tasks, protocols, and operators with an underscore, as others are called by their keys; other words stay.
+    Keys are tasks, protocols, and operators with an underscore, as others are called by their keys. Any other word
+    stays, with spaces for underscores.
     """
     words = re.split("([ ,]+)", text)  # and what stands between them
     return "".join(
