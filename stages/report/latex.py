@@ -107,13 +107,14 @@ def form(grid: Grid) -> str:
     cells = _columns(grid)
     if not grid.long and sum(LARGE * max(map(len, column)) + WIDE_GAP for column in cells) < 1:
         return "plain"
-    return "paragraphs" if sum(map(_narrowest, cells)) + GAP * len(cells) < FILLED else "turned"
+    return "paragraphs" if sum(map(_narrowest, cells)) + GAP * len(cells) < 1 else "turned"
 
 
 def paragraphs(grid: Grid) -> list[Latex]:
     """Returns a LaTeX column type for each column of a table in the form `paragraphs`; numbers are flush right.
 
-    Widths are shares of the line: room for the longest word, and of the rest a part by the mean length of the cells.
+    Widths are shares of the line: room for the longest word (where words alone fill the line, up to 2 % of it less),
+    and of the rest a part by the mean length of the cells.
     """
     cells = _columns(grid)
     least = list(map(_narrowest, cells))
