@@ -74,8 +74,8 @@ def evaluate(
 
     Returns:
         The outcome; its verdict is HOLDS, FAILS, INCONCLUSIVE, NOT_TESTED where measurements are missing, or why there
-        is none: AT_CHANCE, or as `statistics.too_few` says. FAILS needs no other places, and AT_CHANCE goes before
-        NOT_TESTED. Of counts also TRUNCATED (all hold or are truncated) and PARTLY (some fail).
+        is none: AT_CHANCE, or as `statistics.too_few` says. But of counts, FAILS needs no other places, and
+        AT_CHANCE goes before NOT_TESTED. Of counts also TRUNCATED (all hold or are truncated) and PARTLY (some fail).
     """
     places = [place for test in tests for place in _places(test, rows, size, confidence)]
     measured = tuple(place for place in places if place.estimate is not None)

@@ -61,8 +61,9 @@ def fields(outcome: Outcome, confidence: float, alpha: float) -> dict:
 def power(places: Sequence[Place], alpha: float) -> str:
     """Says what repetitions with so many runs and such a spread would find; an empty text for counts.
 
-    Of places whose powers can be ranked (of one kind), the least certain one speaks; places with single runs, or equal
-    ones on a side, have no interval and are counted. places: each with an estimate.
+    Of places whose powers can be ranked (of one kind), the least certain one speaks; those with fewer than FEWEST runs,
+    or equal ones, on a side have no interval and are counted. If any run ended before its milestone, the text says that
+    alone. places: each with an estimate.
     """
     kinds: dict[str, list[tuple[float, str]]] = {}  # by kind, the certainty and the sentence of each place
     for place in places:
@@ -75,8 +76,8 @@ def power(places: Sequence[Place], alpha: float) -> str:
         "power",
         ended=any(place.estimate.at_least or place.estimate.at_most for place in places),
         kinds=[(len(sentences), min(sentences)[1]) for sentences in kinds.values()],
-        single=sum(n < 2 for n in smallest),
-        equal=sum(n > 1 for n in smallest),
+        few=sum(n < FEWEST for n in smallest),
+        equal=sum(n >= FEWEST for n in smallest),
     )
 
 
