@@ -33,8 +33,8 @@ logging.disable_progress_bar()  # the library would draw one for every file that
 def train(run: PretrainingRun, tokens: Path, folder: Path, live: Path) -> dict:
     """Trains to the end, from the checkpoint in `folder` where there is one, and saves the model in folder/model.
 
-    The models after the steps that `run.leaves` names are saved in folder/checkpoints/step-N. Where the checkpoint is
-    past such a step and its model is missing, the run is computed once more, up to the last such step.
+    The models after the steps that `run.leaves` names are saved in folder/checkpoints/step-N. Where the run is
+    at or past such a step (a new one is at 0) and its model is missing, it is computed once more, up to the last one.
 
     Args:
         run, tokens: what is trained; the folder of the packed corpus, data/tokens.
@@ -50,8 +50,8 @@ def train(run: PretrainingRun, tokens: Path, folder: Path, live: Path) -> dict:
         empty where `pretraining.probes` is false). Of several processes, only the first returns the true training_loss.
 
     Raises:
-        ValueError: the run diverges, it ends before a step of `run.leaves`, a batch has no masked token, or the
-            checkpoint is of other settings.
+        ValueError: the run diverges, it ends before a step of `run.leaves`, a batch has no masked token, the
+            warm-up takes all steps, or the checkpoint is of other settings or, by process, of other steps.
     """
     distributed.join()
     corpus, path = Corpus.of(tokens), folder / CHECKPOINT
@@ -102,8 +102,6 @@ def _train(trainer: Trainer, progress: dict, places: dict[int, Path], live: Path
     losses, count = progress["since_evaluation"]
     losses = losses if rank() == 0 else 0.0  # a checkpoint has the sum over all processes
     remaining, silent = range(progress["step"], steps), bool(rank())
-    if progress["step"] == 0:
-        _save(model, places.get(0))  # the initial weights
     for step in Bar(remaining, run.name, total=steps, initial=progress["step"], leave=False, silent=silent):
         loss, chosen, norm, rate = trainer.advance(step)
         losses, count, done = losses + loss, count + chosen, step + 1
