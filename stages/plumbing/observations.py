@@ -7,9 +7,11 @@ figure of the report is a selection of rows. When a stage ran, and how long, is 
 import math
 import platform
 import subprocess
+import zlib
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
+from gzip import BadGzipFile
 from importlib import metadata
 from pathlib import Path
 
@@ -79,13 +81,16 @@ def read(paths: Iterable[Path]) -> pd.DataFrame:
     """Returns all rows of the given files, in order, as a frame of COLUMNS; what does not apply is NaN or NA.
 
     Raises:
-        ValueError: a file is missing or has other columns; the message names it.
+        ValueError: a file is missing, damaged or has other columns; the message names it.
     """
     frames = []
     for path in paths:
         if not path.exists():
             raise ValueError(f"{path}: no such file of observations; run `dvc repro` to make it")
-        frame = pd.read_csv(path, dtype={column: TYPES.get(column, "str") for column in COLUMNS})
+        try:
+            frame = pd.read_csv(path, dtype={column: TYPES.get(column, "str") for column in COLUMNS})
+        except (ValueError, EOFError, BadGzipFile, zlib.error) as error:
+            raise ValueError(f"{path}: damaged ({error}); delete it, and `dvc repro` makes it again") from None
         if tuple(frame.columns) != COLUMNS:
             raise ValueError(
                 f"{path}: columns {list(frame.columns)}, expected {list(COLUMNS)}; delete it, and `dvc repro` makes it "
