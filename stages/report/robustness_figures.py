@@ -63,10 +63,12 @@ def transfer(means: pd.DataFrame, cells: pd.DataFrame) -> list[Drawing]:
     """Draws a figure of transfer for every protocol and size of a run, or one of the published numbers alone.
 
     Args:
-        means: transfer of analysis: mean and sd, fractions, by model, task (trained on), evaluated_on and metric.
+        means: transfer of analysis: mean and sd, fractions, and n by MODEL, operator, task (trained on), evaluated_on
+            and metric.
         cells: as for `noise`.
     """
-    means = means.assign(source="reproduced", mean=100 * means["mean"], trained=means["task"])
+    means = means.assign(source="reproduced", trained=means["task"])
+    means[["mean", "sd"]] *= 100  # per cent, as the published ones
     printed = _printed(cells, TRANSFER)
     printed = printed.assign(evaluated_on=printed["row"].replace(COLUMN_OF), trained=printed["column"])
     drawings = []
