@@ -83,7 +83,7 @@ def _times(arms: pd.DataFrame) -> str:
     return ", ".join(
         f"{names.operator(row.operator)} {row.mean:.0f} steps at {row.spread:.3g} ({row.kind}), "
         f"{departed(row.never, row.runs)} left"
-        for row in arms.itertuples()
+        for row in arms[arms["kind"].isin(MARKERS)].itertuples()
     )
 
 

@@ -147,7 +147,7 @@ def _moved(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_step(rows: pd.DataFrame) -> pd.DataFrame:
-    """Selects rows of pre-training, with their `step` as a number, and with the name `arm` for the column operator."""
+    """Selects pre-training's rows, all of condition `step=NUMBER`; adds this `step`, and renames operator to `arm`."""
     return convergence.with_steps(rows[rows["stage"] == "pretraining"].rename(columns={"operator": "arm"}))
 
 
