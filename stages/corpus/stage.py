@@ -33,7 +33,7 @@ def main(settings: Settings) -> dict:
 
 
 def write_files(folder: Path, settings: Settings) -> None:
-    """Writes the documents of corpus.files into `folder` as shards that differ by one document at most, in parallel.
+    """Writes corpus.documents documents of corpus.files (null: all) into `folder`, in shards of sizes equal up to one.
 
     ValueError for no document or as in `sources.find_files`; RuntimeError for a file that cannot be read. Files are
     read once to count, and from the start for every shard of them: make no more shards of few large files than cores.

@@ -121,7 +121,10 @@ def _neighbours(words: list[Word]) -> set[tuple[str, str]]:
 
 
 def _modifier(rng: Random, scene: Scene, agent: Thing) -> list[Word]:
-    """Draws what stands behind the agent's noun, such as "near the cart" or, in the present, "who owns a cart"."""
+    """Draws what stands behind the agent's noun, such as "near the cart" or, in the present, "who owns a cart".
+
+    To keep it short, the thing is one and plain; the verbs, of states and not of events, go with a clause of any tense.
+    """
     thing = replace(rng.choice(scene.things), quality=None, count=1)
     if rng.random() < 0.5:
         return [Word(rng.choice(("near", "behind")), "P"), *say_thing(replace(thing, definite=True))]

@@ -12,7 +12,7 @@ from stages.embedded.lexicon import ACTIONS_ON, CLASS_OF, COLORS, OPPOSITE, oppo
 from stages.embedded.world import Scene, quality_for
 
 SAME, WEAKER, OTHER, OPPOSED = "same", "weaker", "other", "opposed"  # what `_compare` finds
-# so that two sentences with one verb are more alike than two with everything else in common
+# so that, neither negated, two sentences with one verb are more alike than two with everything else in common
 COMPONENT_WEIGHTS = {"agent": 1.0, "action": 3.5, "patient": 1.0, "place": 0.5}
 
 
@@ -28,10 +28,10 @@ def relation(premise: Event, hypothesis: Event) -> str:
 
 
 def similarity(one: Event, other: Event) -> float:
-    """Computes the similarity of two events, from 0 (nothing in common) to 5 (one meaning but for tense), rounded.
+    """Computes the similarity of two events on STS-B's scale: 0 (nothing in common) to 5 (one meaning but for tense).
 
     Agent, action, patient and place (equal where both have none) count by COMPONENT_WEIGHTS: patients by the share that
-    `_thing_similarity` gives, opposite actions by a fifth; all is multiplied by 0.6 where just one event is negated.
+    `_thing_similarity` gives, opposite actions by a fifth; all times 0.6 where just one event is negated (our choices).
     """
     shares = {
         "agent": 1.0 if one.agent == other.agent else 0.0,
@@ -65,6 +65,7 @@ def oppose(rng: Random, meaning: Event) -> Event:
     patient = meaning.patient
     choices = [(9, replace(meaning, action=OPPOSITE[meaning.action])), (3, replace(meaning, negated=True))]
     if patient.count > 1:
+        # to 5, for "fewer than" one more is said with numerals up to six
         count = rng.choice([count for count in range(2, 6) if count != patient.count])
         choices.append((1, meaning.with_patient(count=count)))
     if patient.quality:
@@ -115,7 +116,7 @@ def _compare(premise: Event, hypothesis: Event) -> list[str]:
     """Compares two events, whatever their negation: agent, action, place, patient's noun, count and quality, in turn.
 
     For each: SAME if the hypothesis says the same (for a noun, also its class), WEAKER if it says less, OPPOSED if the
-    premise excludes what it says, and OTHER if the premise leaves that open.
+    premise excludes what it says, and OTHER if the premise leaves that open, as it does another agent, noun or place.
     """
     actions, patients = (premise.action, hypothesis.action), (premise.patient, hypothesis.patient)
     nouns = {patients[0].noun, CLASS_OF.get(patients[0].noun)}  # every cart is a vehicle

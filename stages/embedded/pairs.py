@@ -33,6 +33,7 @@ def statement_pair(rng: Random, scene: Scene, same: bool) -> tuple[Event, Event,
         rng, scene: what draws them, and the people, things and places that they may have.
         same: whether the second has the meaning of the first; otherwise it has one that `alter` makes of it.
     """
+    # places are rare, as `alter` never changes one; meetings of two people are common, as it can exchange them
     first = draw_event(rng, scene, place=0.05, social=0.8)
     second = first if same else alter(rng, first, scene)
     return first, second, *say_pair(rng, first, second)

@@ -3,7 +3,7 @@
 A category is a folder with `domains` and `urls`, plain or compressed (.gz, .zst). An address has the categories of its
 host, of every parent domain, and of the address without its query, as in OSCAR 23.01 (oscar-project/ut1-rs). An entry
 is a 64-bit hash and the number of its category, 9 bytes, in sorted, memory-mapped arrays that all processes share.
-With a million entries, an address that is none of them has the hash of one with a probability of 5e-14.
+With a million entries, a form that is none of them has the hash of one with a probability of 5e-14.
 """
 
 import hashlib

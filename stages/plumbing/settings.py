@@ -202,7 +202,7 @@ def load_settings(path: Path = PATH) -> Settings:
 
 
 def _keys(record: type[Record]) -> set[str]:
-    """The keys of a class of records and its loaded subclasses; for Record, every key of params.yaml is among them."""
+    """The keys of a class of records and its loaded subclasses; of Record: all of params.yaml but names in its maps."""
     return {*record.model_fields}.union(*map(_keys, record.__subclasses__()))
 
 

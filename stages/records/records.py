@@ -183,7 +183,7 @@ def oscar_record(text: str, headers: dict, metadata: dict) -> bytes:
         metadata: what stands under `metadata`, such as the categories.
 
     Raises:
-        ValueError: something in it cannot be said in JSON, such as a lone surrogate.
+        ValueError: something in it cannot be said in JSON, such as a lone surrogate; but NaN is written as null.
     """
     try:
         return _encoder.encode({"content": text, "warc_headers": headers, "metadata": metadata})

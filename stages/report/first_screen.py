@@ -137,9 +137,10 @@ def _score(operator: str, size: str, compared: pd.DataFrame, summaries: pd.DataF
 
 
 def _noise(compared: pd.DataFrame) -> list[Entry]:
-    """How much more score noise on the embeddings costs an operator than the original.
+    """Judges, in one entry if any, how much more score noise on the embeddings costs an operator than the original.
 
-    compared: of `inputs.contrasts`, a row for each split (MNLI's two count as one task) and protocol.
+    compared: of `inputs.contrasts`, in points, a row for each split (MNLI's two count as one task) and protocol. The
+    verdict is the direction of all rows that show one, or `mixed` where they show both.
     """
     if compared.empty:
         return []

@@ -129,7 +129,7 @@ class Finetuning:
         return (ends[-1] - ends[0]) / (len(ends) - 1) * len(ends) / recipe.epochs
 
     def predict(self, examples: Encoded) -> np.ndarray:
-        """Predicts the class index [n] of every example, or its score where the model has one output."""
+        """Predicts classes [n], or scores with one output, which tools/benchmarks compares with ours."""
         with tempfile.TemporaryDirectory() as folder:
             settings = arguments(folder, self.recipe.precision)
             trainer = Trainer(self.model, settings, data_collator=default_data_collator)

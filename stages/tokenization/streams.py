@@ -82,7 +82,7 @@ def splits_at_spaces(tokenizer: Tokenizer) -> bool:
     """Whether the ids of a text are those of its words.
 
     They are if the tokenizer is of BERT's kind and has SEPARATOR and no added token that reaches beyond a word: takes
-    the space beside it (lstrip, rstrip), looks at its neighbours (single_word), or contains a space.
+    the space beside it (lstrip, rstrip), looks at its neighbours (single_word), or contains a space or line feed.
     """
     parts = json.loads(tokenizer.to_str())
     kinds = [(parts[name] or {}).get("type") for name in ("normalizer", "pre_tokenizer", "model")]
