@@ -180,8 +180,9 @@ def test_what_does_not_fit_is_one_clear_error(arguments, said):
 
 
 def test_an_operator_that_leaves_attention_as_it_is_says_so():
-    with pytest.raises(ValueError, match="over_parameters: attention is `original` there"):
-        made("over_parameters")
+    for operator in ("over_parameters", "original_narrow"):
+        with pytest.raises(ValueError, match=f"{operator}: attention is `original` there.*`feed_forward_width` of"):
+            made(operator)
 
 
 def test_keys_and_values_of_two_sequences_are_an_error():

@@ -381,6 +381,12 @@ def test_a_model_whose_operator_has_changed_since_is_not_loaded(tmp_path):
         configuration(**variant, **{key: value for key, value in NARROW.items() if key != "initializer_range"})
 
 
+def test_what_is_no_literal_in_a_users_file_is_no_part_of_its_description(tmp_path):
+    text = OWN.replace("    source = ", "    of_list = {[]: 1}\n    computed = 2**0.5\n    source = ")
+    (tmp_path / "mine.py").write_text(text)
+    assert described(tmp_path / "mine.py").keys() > described().keys()
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

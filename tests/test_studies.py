@@ -272,3 +272,12 @@ def test_the_page_of_english_has_the_numbers_of_its_contrasts(tmp_path):
         )
         in page
     )
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[:-9], lambda content: b"no gzip", lambda content: b""])
+def test_a_damaged_file_of_observations_is_one_error_that_names_it(damage, tmp_path):
+    path = tmp_path / "a.csv.gz"
+    pd.DataFrame([[1.0] * len(observations.COLUMNS)], columns=[*observations.COLUMNS]).to_csv(path, index=False)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match=rf"^{path}: damaged .*; delete it"):
+        observations.read([path])
