@@ -428,6 +428,8 @@ def test_what_a_worker_was_writing_when_it_was_killed_is_no_part_of_the_result()
     (folder / f".model.{'0' * 32}" / "half").write_bytes(b"half")
     assert jobs.run(leaving, squares(3), "left", workers=1) == [(folder, result)]
     assert "half" not in (folder / "result.json").read_text()
+    left = {path.name for path in folder.iterdir()} - {f".model.{'0' * 32}"}  # which the job itself would clear
+    assert left == {"calls", "model", "job.json", "result.json"}
 
 
 def test_a_job_that_another_stage_is_at_is_waited_for_and_not_done_twice(tmp_path):

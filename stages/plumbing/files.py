@@ -108,6 +108,15 @@ def delete(path: Path) -> None:
         raise
 
 
+def visible(folder: Path) -> list[Path]:
+    """Lists all paths below a folder, sorted, without hidden ones and what lies in them.
+
+    What is hidden is still being written, or was when its process was killed (see `temporary_sibling`).
+    """
+    paths = sorted(folder.rglob("*"))
+    return [path for path in paths if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+
+
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Writes bytes, or text as UTF-8, to `path`, and makes the folders above it."""
     data = content.encode() if isinstance(content, str) else content

@@ -13,7 +13,7 @@ from math import nan
 from pathlib import Path
 
 from stages.plumbing.documents import read_yaml
-from stages.plumbing.files import CHECKED, PREDICTIONS, RESULTS, digests
+from stages.plumbing.files import CHECKED, PREDICTIONS, RESULTS, digests, visible
 from stages.plumbing.observations import RUNS
 from stages.plumbing.settings import Settings
 
@@ -162,9 +162,8 @@ def _recorded(record: Path) -> dict[str, str]:
 
 
 def _files(path: Path) -> list[str]:
-    """The path itself where it is a file, else all files and links below it; hidden ones are still being written."""
-    below = sorted(file for file in path.rglob("*") if not any(part.startswith(".") for part in file.parts))
-    return [file.as_posix() for file in (path, *below) if file.is_file() or file.is_symlink()]
+    """The path itself where it is a file, else all files and links below it that `visible` lists."""
+    return [file.as_posix() for file in (path, *visible(path)) if file.is_file() or file.is_symlink()]
 
 
 def _below(file: Path | str, folders: Iterable[Path]) -> bool:

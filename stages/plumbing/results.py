@@ -12,7 +12,7 @@ import math
 from collections.abc import Container
 from pathlib import Path
 
-from stages.plumbing.files import RESULTS, place, sha256, temporary_sibling, write_atomically
+from stages.plumbing.files import RESULTS, place, sha256, temporary_sibling, visible, write_atomically
 
 RESULT = "result.json"
 DESCRIPTION = "job.json"  # name and settings of the job, for a reader
@@ -33,10 +33,8 @@ def write(folder: Path, name: str, settings: dict, result: dict) -> None:
     """
     _require_finite(result, "its result")
     beside = (RESULT, DESCRIPTION, CHECKPOINT)
-    # hidden files are left by a worker that was killed while it wrote; they go when the same name is written again
-    paths = [path for path in sorted(folder.rglob("*")) if path.is_file() and path.name not in beside]
+    paths = [path for path in visible(folder) if path.is_file() and path.name not in beside]
     files = {path.relative_to(folder).as_posix(): path for path in paths}
-    files = {name: path for name, path in files.items() if not any(part[0] == "." for part in name.split("/"))}
     record = {"files": {name: sha256(path) for name, path in files.items()}, "result": result}
     write_atomically(folder / DESCRIPTION, json.dumps({"name": name, "settings": settings}, indent=1, sort_keys=True))
     write_atomically(folder / RESULT, json.dumps(record | {"sha256": _digest(record)}, sort_keys=True))
