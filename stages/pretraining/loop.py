@@ -109,7 +109,7 @@ def _train(trainer: Trainer, progress: dict, places: dict[int, Path], live: Path
         if done % recipe.evaluation_interval == 0 or done == steps:
             entry = {
                 "step": done,
-                "training_loss": distributed.summed(losses) / count,
+                "training_loss": distributed.summed_on_first(losses) / count,
                 "learning_rate": rate,
                 "gradient_norm": norm,
             }
@@ -125,7 +125,7 @@ def _train(trainer: Trainer, progress: dict, places: dict[int, Path], live: Path
             pace.restart()
         _save(model, places.get(done))
         if done % recipe.checkpoint_interval == 0 or done == steps:
-            losses = distributed.summed(losses)
+            losses = distributed.summed_on_first(losses)
             progress |= {"step": done, "seconds": time.perf_counter() - started, "since_evaluation": [losses, count]}
             if rank() == 0:
                 checkpoints.save(trainer.checkpoint, model, trainer.adamw, trainer.settings, progress)

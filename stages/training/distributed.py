@@ -49,7 +49,7 @@ def added(values: Tensor) -> Tensor:
     return values
 
 
-def summed(value: float) -> float:
+def summed_on_first(value: float) -> float:
     """Returns the sum of `value` over all processes in the first process, and 0 in the others.
 
     Each process can add further values to its result, and the next call still gives the sum of all.
