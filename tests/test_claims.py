@@ -108,7 +108,7 @@ def test_one_checkpoint_an_arm_decides_no_claim_about_an_operator(of_released):
     assert "no interval" not in made.loc["C24-23", "because"]
     assert made.loc["C24-28", "unit_of_inference"] == "one fine-tuning run on one checkpoint per arm"
     power_of_two = made.loc["C24-35", "power"]
-    assert "1 more of too few runs has none" in power_of_two and "least certain" not in power_of_two
+    assert "1 more has none, as there are too few runs" in power_of_two and "least certain" not in power_of_two
 
 
 @pytest.mark.parametrize("gain", [0.1, -0.1])
