@@ -9,6 +9,7 @@ from stages.evidence import baselines, cells, derived, measurements, published
 from stages.report import frames, own_tables
 from stages.report import robustness_figures as figures
 from stages.report.drawing import inline
+from stages.report.names import unbroken
 from tests.toy_evidence import MARGINS, filled
 
 TABLES = [
@@ -265,9 +266,8 @@ def test_noise_is_drawn_by_task_and_kind_with_the_published_numbers_beside():
     embeddings = [f"{task}, embeddings, BERT-tiny" for task in ("MNLI", "QQP", "SST-2")]
     assert texts[0] == "MNLI, embeddings, published, BERT-base" and texts[3:6] == embeddings
     assert texts[6:] == [f"{task}, typos, BERT-tiny" for task in ("MNLI", "QQP", "SST-2")]
-    words = " ".join(figure.alternative.split())  # with blanks in place of no-break spaces
-    assert "original, published, from 81.7 at 0 % to 68.2 at 40 %" in words
-    assert "shared from 90.0 at 0 % to 60.0 at 40 %" in words
+    assert unbroken("original, published, from 81.7 at 0 % to 68.2 at 40 %") in figure.alternative
+    assert unbroken("shared from 90.0 at 0 % to 60.0 at 40 %") in figure.alternative
     assert "2 fine-tuning seeds, with bands from the lowest to the highest" in figure.notes[0]
     assert {"published", "reproduced"} == set(figure.csv["source"]) and "mnli_mm" not in set(figure.csv["evaluated_on"])
 
