@@ -1,11 +1,14 @@
 """The Multi-Bootstrap: metrics under weights, weights that average to the plain mean, and what too few seeds give."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from stages.analysis import multibootstrap
 from stages.benchmarks import metrics
+from stages.report.words import content
 
 GENERATOR = np.random.default_rng(1)
 TRUTH = GENERATOR.integers(2, size=40).astype(float)
@@ -125,3 +128,12 @@ def test_columns_that_the_original_lacks_are_left_out_and_the_others_compared():
     more = [frame[frame["operator"] == "shared"].assign(evaluated_on=column) for column in ("mrpc", "rte")]
     found = multibootstrap.against_original(pd.concat([*more, frame]), labels, 20, 1, 0.95)
     assert found[["operator", "column"]].to_numpy().tolist() == [["shared", "sst2"]]
+
+
+def test_the_report_states_the_coverage_of_as_few_seeds_as_it_shows_intervals_for():
+    rng, seeds = np.random.default_rng(1), multibootstrap.FEWEST
+    differences, drawn = rng.normal(size=(3000, seeds)), rng.integers(seeds, size=(1000, seeds))
+    low, high = np.percentile(differences[:, drawn].mean(-1), [2.5, 97.5], axis=1)
+    [note] = content("tables")["multibootstrap"]["notes"]
+    stated = re.search(r"even with five a nominal 95 % interval covers the truth in (\d+) %", " ".join(note.split()))
+    assert seeds == 5 and int(stated[1]) == pytest.approx(100 * np.mean((low <= 0) & (high >= 0)), abs=3)
