@@ -105,9 +105,9 @@ def _write_stream(folder: Path, rows: Iterator[bytes], documents: int, shards: i
     for number, (first, last) in enumerate(_ranges(documents, shards), 1):
         selected = islice(rows, last - first)
         head = next(selected, None)  # a file is begun only when there is a record for it
-        if head is None and number == 1:
-            raise ValueError("corpus.hub: no document in any of these datasets; name others")
         if head is None:
+            if number == 1:
+                raise ValueError("corpus.hub: no document in any of these datasets; name others")
             break
         with reading.zstd_writer(folder / f"part_{number}.jsonl.zst") as file:
             file.writelines(line + b"\n" for line in chain([head], selected))

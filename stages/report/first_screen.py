@@ -118,7 +118,12 @@ def _saved(operator: str, settings, summaries: pd.DataFrame) -> list[Entry]:
 
 
 def saving(summaries: pd.DataFrame, operator: str, size: str) -> float | None:
-    """Finds in `inputs.summaries` the per cent of a masked-language model's parameters saved; None if not counted."""
+    """Looks up the per cent of a masked-language model's parameters that an operator saves; None where not counted.
+
+    Args:
+        summaries: of this run's counts, as `inputs.summaries` reads them.
+        operator, size: the keys of the model.
+    """
     shares = select(summaries, metric="saved_percent", operator=operator, size=size)["mean"]
     return float(shares.iloc[0]) if len(shares) else None
 
@@ -145,14 +150,14 @@ def _noise(compared: pd.DataFrame) -> list[Entry]:
     if compared.empty:
         return []
     findings = pd.Series([inputs.finding(row) for row in compared.to_dict("records")], compared.index)
-    if TOO_FEW in {*findings}:  # all rows have equally many seeds
+    if (findings == TOO_FEW).any():  # all rows have equally many seeds
         return [Entry(THIS_RUN, TOO_FEW, "open", "", "noise_lost")]
-    tasks, estimates = compared["at"].map(TASK_OF), compared["estimate"]
+    tasks, lost = compared["at"].map(TASK_OF), compared["estimate"]
     shown = findings.isin([inputs.HIGHER, inputs.LOWER])
     directions = findings[shown].unique()
     finding = (directions[0] if len(directions) == 1 else "mixed") if len(directions) else inputs.UNDECIDED
-    facts = {"shown": tasks[shown].nunique(), "tasks": tasks.nunique(), "least": estimates.min()}
-    return [entry("noise", finding, THIS_RUN, "noise_lost", facts | {"most": estimates.max()})]
+    facts = {"shown": tasks[shown].nunique(), "tasks": tasks.nunique(), "least": lost.min(), "most": lost.max()}
+    return [entry("noise", finding, THIS_RUN, "noise_lost", facts)]
 
 
 def _beside_original(quantity: str, operator: str, rows: pd.DataFrame, source: str, place: str) -> list[Entry]:
