@@ -63,10 +63,17 @@ def counted_layer(variant: Variant, size: dict[str, int]) -> dict[str, int]:
 
 
 def model_parameters(kind: str, variant: Variant, size: dict[str, int]) -> int:
-    """Counts the trainable parameters of a model with BERT's vocabulary of 30,522; `kind` is a key of MODELS.
+    """Counts the trainable parameters of a model.
 
-    As all layers are alike, one is built, and counted as often as the size has layers. The weights of the masked-LM
-    decoder, which are those of the word embedding, count once.
+    As all layers are alike, a model of one layer is built, and that layer counted as often as the size has layers.
+
+    Args:
+        kind: a key of MODELS.
+        variant: the operator.
+        size: of the model; the vocabulary is BERT's of 30,522.
+
+    Returns:
+        The number; the weights of the masked-LM decoder, which are those of the word embedding, are counted once.
     """
     model = _one_layer(MODELS[kind], variant, size)
     return _count(model) + (size["layers"] - 1) * _count(model.base_model.encoder.layer[0])
@@ -75,7 +82,12 @@ def model_parameters(kind: str, variant: Variant, size: dict[str, int]) -> int:
 def first_score_spread(variant: Variant, size: dict[str, int], deviation: float) -> float | None:
     """Computes the standard deviation of the scores between different tokens before any training, by closed formula.
 
-    deviation: that of new weights of Linear layers. Returns a variant's `score_spread`, if set; None without a formula.
+    Args:
+        variant, size: the operator, and the size of the model.
+        deviation: standard deviation of the new weights of Linear layers.
+
+    Returns:
+        The variant's `score_spread` if it has one, or else the formula's value; None where there is no formula.
     """
     layer = _one_layer(OperatorBertForMaskedLM, variant, size).bert.encoder.layer[0]
     return layer.attention.self.first_spread(deviation)

@@ -94,13 +94,24 @@ def inference_pair(rng: Random, scene: Scene, wanted: str) -> tuple[Event, Event
 
 
 def say_pair(rng: Random, first: Event, second: Event) -> tuple[str, str]:
-    """Returns a sentence for each of two events, worded differently: shared words say little about their sameness."""
+    """Returns a sentence for each of two events, worded differently: shared words say little about their sameness.
+
+    Args:
+        rng: what draws the wordings.
+        first, second: the events of the first and of the second sentence.
+    """
     wording = draw_wording(rng, first)
     return sentence(first, wording), sentence(second, reworded(rng, first, wording))
 
 
 def question_and_statement(rng: Random, scene: Scene, answered: bool) -> tuple[str, str]:
-    """Draws a question and a sentence on a scene, in this order. answered: whether the second answers the first."""
+    """Draws a question and a sentence, in this order.
+
+    Args:
+        rng: what all choices are drawn from.
+        scene: the people, things and places of both.
+        answered: whether the sentence answers the question.
+    """
     while True:
         asked = draw_event(rng, scene, place=0.4, social=0.6)
         (slot,) = rng.choices(SLOTS, (8, 1, 1))  # who, where, how many

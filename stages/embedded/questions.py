@@ -68,7 +68,13 @@ def request(rng: Random, topics: tuple[str, ...]) -> Request:
 
 
 def say_request(wanted: Request, manner: int, swapped: frozenset[str]) -> str:
-    """Words an everyday question, in its short (0) or long (1) form. swapped: the concepts with their second name."""
+    """Words an everyday question.
+
+    Args:
+        wanted: what is asked.
+        manner: 0 for the short form, 1 for the long one.
+        swapped: the concepts that are called by their second name.
+    """
     thing = say_thing(Thing(wanted.noun), Wording(swapped))
     doing = " ".join([name_of(wanted.action, swapped), *(word.text for word in thing)])
     line = PURPOSES[wanted.purpose][manner].format(doing)

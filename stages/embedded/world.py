@@ -102,7 +102,13 @@ def reworded(rng: Random, event: Event, wording: Wording) -> Wording:
 
 
 def some_concepts(rng: Random, concepts: set[str | None], share: float = 0.5) -> frozenset[str]:
-    """Draws each of those concepts (first names; None is passed over) that have two names with probability `share`."""
+    """Draws some of those concepts that have two names.
+
+    Args:
+        rng: what draws them.
+        concepts: first names of concepts; None, which stands for a missing part of an event, is passed over.
+        share: the probability that a concept is drawn.
+    """
     # sorted, because the order of a set of texts differs between processes
     return frozenset(concept for concept in sorted(concepts & lexicon.SYNONYMS.keys()) if rng.random() < share)
 

@@ -86,7 +86,12 @@ def _tallies(fates: dict[tuple | None, list[int]]) -> list[list]:
 
 
 def select(kept: Path, target: Path, chosen: Iterable[int]) -> int:
-    """Copies the chosen lines (sorted numbers, from 0) of a shard to a file; returns their bytes without line feeds."""
+    """Copies lines of a shard of kept documents; returns their number of bytes, without line feeds.
+
+    Args:
+        kept, target: the shard, and the file to write.
+        chosen: sorted numbers of the lines, from 0.
+    """
     size, previous = 0, -1
     lines = reading.lines(kept)
     with reading.zstd_writer(target, LEVEL) as file:

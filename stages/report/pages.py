@@ -51,7 +51,10 @@ def places(filled: list[dict]) -> dict[str, str]:
 def not_run(content: dict, grids: dict[str, Grid], figures: dict[str, Drawing]) -> list[Grid | Drawing]:
     """Lists, each once, the tables and figures without a number of this run or of released results.
 
-    Those of analysis and report are left out: to run them again would fill nothing. Arguments: as for `pages`.
+    Those of the stages analysis and report are left out: both ran, and to run them again would fill nothing.
+
+    Args:
+        content, grids, figures: those of `pages`.
     """
     sections = (section for page in content["pages"] for section in page["sections"])
     items = {item.name: item for section in sections for item in _shown(section, grids, figures)}

@@ -115,7 +115,11 @@ def drawings(settings: Settings) -> dict[str, Drawing]:
 
 
 def context(settings: Settings, grids: dict[str, Grid], figures: dict[str, Drawing]) -> dict:
-    """Gathers what the templates are filled with: what all pages share, and the pages; grids, figures: all, by name."""
+    """Gathers what the templates are filled with: what all pages share, and the pages.
+
+    Args:
+        settings, grids, figures: those of the run, every table by name, and every figure by name.
+    """
     layout, summaries = content("sections"), inputs.summaries()
     matrix = first_screen.matrix(settings, summaries)
     filled = pages.pages(layout, grids, figures, texts(settings, matrix))
@@ -151,7 +155,12 @@ def texts(settings: Settings, matrix: list[dict]) -> dict[str, object]:
 
 
 def write(filled: dict, grids: dict[str, Grid], figures: dict[str, Drawing], settings: Settings) -> None:
-    """Writes all files; folders of tables, figures and cards are replaced as a whole. filled: of `context`."""
+    """Writes all files; the folders of tables, figures and cards are replaced as a whole.
+
+    Args:
+        filled: what the templates are filled with, as `context` returns it.
+        grids, figures, settings: those of `context`.
+    """
     tex = latex.environment(TEMPLATES)
     with temporary_sibling(REPORTS / "tables") as folder:
         for name, grid in grids.items():

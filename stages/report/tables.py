@@ -159,7 +159,12 @@ def spread(value: float, decimals: int) -> str:
 
 
 def interval(low: float, high: float, decimals: int) -> str:
-    """Formats an interval: `1.20 to 3.40`, or `1.20 or more` if high is infinite; a dash if low is NaN."""
+    """Formats an interval, as in `1.20 to 3.40` or, without an upper end, `1.20 or more`; a dash where there is none.
+
+    Args:
+        low, high: its ends; low is NaN where there is no interval, high is infinite where it has no upper end.
+        decimals: of both.
+    """
     if isnan(low):
         return MISSING
     return f"{number(low, decimals)} {'or more' if isinf(high) else f'to {number(high, decimals)}'}"
