@@ -96,6 +96,18 @@ def test_what_bert_cannot_express_is_not_exported(operator):
         to_stock_bert(toy(operator))
 
 
+def test_a_self_score_is_kept_with_the_model_and_not_exported(tmp_path):
+    torch.manual_seed(0)
+    model = OperatorBertForMaskedLM(configuration("symmetric", **TOY, self_score=-1.8, vocab_size=50)).eval()
+    model.save_pretrained(tmp_path)
+    loaded = OperatorBertForMaskedLM.from_pretrained(tmp_path).eval()
+    torch.testing.assert_close(outputs(loaded), outputs(model), rtol=0, atol=0)
+    model.bert.encoder.layer[0].attention.self.self_score = None
+    assert not torch.allclose(outputs(loaded), outputs(model))
+    with pytest.raises(ValueError, match="symmetric: self_score -1.8; BERT adds nothing"):
+        to_stock_bert(loaded)
+
+
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_a_saved_model_loads_with_equal_outputs_from_safetensors_alone(operator, tmp_path):
     model = toy(operator)

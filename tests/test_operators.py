@@ -70,6 +70,8 @@ def scores_and_values(operator: str, m, X, i: int, head: slice):
         case "shared_kv":
             S = linear(X, m.shared)[:, head]
             return linear(X, m.query)[:, head] @ S.T / root, S
+        case "identity_query":
+            return X[:, head] @ linear(X, m.key)[:, head].T / root, linear(X, m.value)[:, head]
         case "hadamard":
             return m.W[i, :n, :n] * (X @ X.T) / m.s, linear(X, m.value)[:, head]
         case "hadamard_by_head":
@@ -131,6 +133,47 @@ def test_output_and_all_gradients_equal_the_definition_at_any_size(operator, bat
     seen = torch.rand(batch, n, generator=generator) < 0.7
     seen[:, 0] = True
     assert_equals_reference(operator, module, X, seen)
+
+
+@pytest.mark.parametrize("masked", ["nothing", "booleans", "numbers"])
+@pytest.mark.parametrize("operator", SELF_ATTENTION)
+def test_a_self_score_is_added_to_the_score_of_a_token_with_itself(operator, masked):
+    module = built(operator)
+    module.self_score = 1.8
+    X, d = torch.randn(1, 5, 24, dtype=torch.float64), 8
+    seen = torch.ones(5, 5, dtype=torch.bool).tril()
+    added = torch.where(seen, 0.3, -torch.inf).double()
+    mask, addend = {"nothing": (None, 0), "booleans": (seen, added.clamp_max(0)), "numbers": (added, added)}[masked]
+    mask = mask if mask is None else mask[None, None]
+    weights, heads = [], []
+    for i in range(3):
+        scores, V = scores_and_values(operator, module, X[0], i, slice(i * d, (i + 1) * d))
+        weights.append(torch.softmax(scores + 1.8 * torch.eye(5, dtype=torch.float64) + addend, dim=-1))
+        heads.append(weights[-1] @ V)
+    for training in (False, True):  # without dropout; the two take different paths of the code on some devices
+        module.train(training)
+        torch.testing.assert_close(module(X, mask)[0], torch.cat(heads, dim=-1), rtol=1e-9, atol=1e-9)
+        torch.testing.assert_close(module.weights(X, mask)[0], torch.stack(weights), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("operator", SELF_ATTENTION)
+def test_a_self_score_changes_no_attention_to_another_sequence_and_no_first_weight(operator):
+    plain, scored = started(operator, 24, 3, 7), started(operator, 24, 3, 7, self_score=1.8)
+    assert all(torch.equal(one, other) for one, other in zip(plain.parameters(), scored.parameters(), strict=True))
+    X, memory = torch.randn(2, 4, 24), torch.randn(2, 4, 24)
+    assert torch.equal(scored.eval()(X, memory=memory), plain.eval()(X, memory=memory))
+    assert not torch.allclose(scored(X), plain(X))
+
+
+def test_a_self_score_for_a_forward_of_a_user_s_own_is_an_error():
+    class Plain(SELF_ATTENTION["original"]):
+        name = "plain"
+
+        def forward(self, X, *others):
+            return X
+
+    with pytest.raises(ValueError, match="plain: self_score is for operators that keep the `forward`"):
+        Plain(24, 3, self_score=1.0)
 
 
 # identities
@@ -261,7 +304,7 @@ def test_the_first_scores_spread_as_asked(operator, start, size):
 MOVED = {  # what a score_spread moves
     "original": {"query.weight", "key.weight"}, "symmetric": {"query.weight"}, "pairwise": {"S"}, "partial_qk": {"D"},
     "shared": {"D_q", "D_k"}, "shared_kv": {"query.weight"}, "tied_qkv": {"shared.weight"}, "hadamard": {"W"},
-    "hadamard_by_head": {"W"}, "fixed": {"W"},
+    "hadamard_by_head": {"W"}, "fixed": {"W"}, "identity_query": {"key.weight"},
 }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .products import attend, checked_mask, masked, merge, project, split
+from .products import attend, checked_mask, joined, masked, merge, project, split
 
 
 class SelfAttention(nn.Module):
@@ -34,6 +34,9 @@ class SelfAttention(nn.Module):
         start: how the parameters are initialised, one of `starts`. None: the first, as in the operator's source.
         score_spread: standard deviation that the first scores shall have. None: as in the operator's source.
         score_rate: learning rate of `scores_alone` as a multiple of all others', for the optimiser to apply; None: 1.
+        self_score: a number that is added to the score of every token with itself, before the softmax; None: nothing.
+            Cross-attention, where no key is the query's own token, is left as it is. Reformer (Kitaev et al. 2020,
+            arXiv 2001.04451) masks this score, because a query that equals its key matches itself best.
         output: whether it has an output projection; if not, `forward` returns the weighted values unless given one.
         deviation: standard deviation r of new weights of Linear layers. None: whoever builds the module initialises
             these and then calls `initialise`; until then, all other parameters are NaN, so that a forgotten call shows.
@@ -65,6 +68,7 @@ class SelfAttention(nn.Module):
         score_rate: float | None = None,
         output: bool = True,
         deviation: float | None = 0.02,
+        self_score: float | None = None,
     ):
         super().__init__()
         self.hidden, self.heads, self.positions, self.rate = hidden, heads, positions, dropout
@@ -77,6 +81,9 @@ class SelfAttention(nn.Module):
         self.score_spread, self.score_rate = score_spread, score_rate
         if score_rate is not None and not self.scores_alone:
             raise ValueError(f"{self.name}: score_rate is for operators with a matrix or diagonals in the scores")
+        if self_score is not None and type(self).forward is not SelfAttention.forward:
+            raise ValueError(f"{self.name}: self_score is for operators that keep the `forward` of SelfAttention")
+        self.self_score = self_score
         for name in self.linear_layers:
             setattr(self, name, nn.Linear(hidden, hidden))
         for name, shape in self.parameter_shapes(hidden, heads, positions).items():
@@ -219,7 +226,7 @@ class SelfAttention(nn.Module):
         Raises:
             ValueError: a shape or the type of the mask does not fit, or `causal` is given with a `memory`.
         """
-        mask = checked_mask(self.hidden, self.heads, X, mask, memory, causal)
+        mask = self.complete_mask(X, mask, memory, causal)
         context, scale, layer = self.weighted_values(X, mask, memory), self.output_scale(), output or self.output
         if layer is None:
             return context if scale is None else context * scale.to(context.dtype)
@@ -231,8 +238,23 @@ class SelfAttention(nn.Module):
         """Returns weighted values, all heads side by side [batch, n, h], not yet scaled; `mask` has any causal one."""
         return merge(attend(*self.heads_of(X, memory), mask, self.dropout))
 
+    def complete_mask(
+        self, X: Tensor, mask: Tensor | None = None, memory: Tensor | None = None, causal: bool = False
+    ) -> Tensor | None:
+        """Returns the whole mask of the scores: `mask`, the causal one and `self_score`; arguments as in `forward`.
+
+        The result is boolean (True = seen) or numbers to add, and broadcasts to [batch, heads, n, m]; None: all seen.
+        A `self_score` of 2 gives [[2, 0], [0, 2]] for two tokens. ValueError: as in `forward`.
+        """
+        mask = checked_mask(self.hidden, self.heads, X, mask, memory, causal)
+        crossed = memory is not None and memory is not X
+        if self.self_score is None or crossed:
+            return mask
+        own_token = torch.eye(X.shape[1], dtype=X.dtype, device=X.device)
+        return joined(mask, self.self_score * own_token[None, None])
+
     def scores(self, X: Tensor, memory: Tensor | None = None) -> Tensor:
-        """Returns the scores before any mask, [batch, heads, n, m], or 1 for batch where they do not depend on X."""
+        """Returns the scores before mask and `self_score`, [batch, heads, n, m], or 1 for batch if they ignore X."""
         Q, K, _ = self.heads_of(X, memory)
         return Q @ K.transpose(-2, -1) / self.width**0.5
 
@@ -240,7 +262,7 @@ class SelfAttention(nn.Module):
         self, X: Tensor, mask: Tensor | None = None, memory: Tensor | None = None, causal: bool = False
     ) -> Tensor:
         """Computes the attention weights [batch, heads, n, m], before dropout; arguments and errors as in `forward`."""
-        mask = checked_mask(self.hidden, self.heads, X, mask, memory, causal)
+        mask = self.complete_mask(X, mask, memory, causal)
         return torch.softmax(masked(self.scores(X, memory), mask), dim=-1).expand(len(X), -1, -1, -1)
 
     @property
@@ -259,7 +281,8 @@ class SelfAttention(nn.Module):
     def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
         """Returns (weight, bias) of W_q, W_k and W_v of a BERT with equal outputs; weights [out, in], as in nn.Linear.
 
-        ValueError for an operator that is not `exportable`, or that has no `roles` and does not override this method.
+        They lack `self_score`, which BERT cannot express. ValueError for an operator that is not `exportable`, or that
+        has no `roles` and does not override this method.
         """
         if not (self.exportable and self.roles):
             raise ValueError(f"{self.name}: {self.equation}; BERT cannot express it")

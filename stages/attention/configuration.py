@@ -16,7 +16,8 @@ class OperatorConfig(BertConfig):
     operator: its name in the code. variant: what params.yaml calls the operator with these settings, if anything.
     start: how its parameters are initialised, one of its `starts`. score_spread: standard deviation of its scores
     before training. score_rate: learning rate of the parameters that influence the scores alone (its `scores_alone`),
-    as a multiple of all others'. operators_sha256: of the imported file of a user's own operator; None for one of ours.
+    as a multiple of all others'. self_score: number that is added to the score of every token with itself.
+    operators_sha256: of the imported file of a user's own operator; None for one of ours.
     """
 
     model_type = "operator-bert"
@@ -25,6 +26,7 @@ class OperatorConfig(BertConfig):
     start: str | None = None
     score_spread: float | None = None
     score_rate: float | None = None
+    self_score: float | None = None
     operators_sha256: str | None = None
 
     def operator_class(self) -> type[SelfAttention]:
@@ -42,6 +44,7 @@ class OperatorConfig(BertConfig):
             self.score_spread,
             self.score_rate,
             output,
+            self_score=self.self_score,
             deviation=None,  # the model initialises its Linear layers in its own way, and then calls `initialise`
         )
 

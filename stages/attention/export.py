@@ -125,9 +125,12 @@ def to_stock_bert(model: OperatorBertModel | WithOperator) -> PreTrainedModel:
     """Builds an ordinary Hugging Face model with equal outputs (to 1e-5 in float32), on the CPU, in evaluation mode.
 
     Its attention has three projections, as in the operator Original: it is for compatibility and saves no memory. STOCK
-    maps the class of `model`, which is not changed, to its own. ValueError: BERT cannot express the operator.
+    maps the class of `model`, which is not changed, to its own. ValueError: BERT cannot express the operator, or a
+    `self_score`.
     """
     config = model.config
+    if config.self_score is not None:
+        raise ValueError(f"{config.operator}: self_score {config.self_score}; BERT adds nothing to its scores")
     names = BertConfig().to_dict().keys() - {"model_type", "architectures", "dtype"}  # these say what `model` is
     stock = STOCK[type(model)](BertConfig(**{name: getattr(config, name) for name in names}))
     state = {name: tensor for name, tensor in model.state_dict().items() if ".attention.self." not in name}

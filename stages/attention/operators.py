@@ -1,9 +1,10 @@
 """The operators of the papers, each a class whose docstring has its equation; and the list of all operators.
 
 Original attention, Symmetric and Pairwise (Courtois et al. 2024), Shared and PartialQK (Kowsher et al. 2024, 2025), and
-attention over parameters in place of the feed-forward network (a draft section of Attention Is All You Need). Controls
-that no source trained: SharedKV, TiedQKV, OriginalNarrow. The operators of the blog post, whose scores are no products
-of projections, are in hadamard.py; a user's own come from a file that params.yaml names (own.py).
+attention over parameters in place of the feed-forward network (a draft section of Attention Is All You Need). Controls:
+IdentityQuery (Karbevski and Mijoski 2025), and SharedKV, TiedQKV and OriginalNarrow, which no source trained. The
+operators of the blog post, whose scores are no products of projections, are in hadamard.py; a user's own come from a
+file that params.yaml names (own.py).
 
 X [batch, n, h] are the hidden states, X_i the i-th of `heads` slices of d = h / heads channels; `memory` [batch, m, h]
 gives keys and values: None or X itself but in cross-attention. r is the standard deviation of new Linear weights.
@@ -21,6 +22,7 @@ from .base import SelfAttention, scaled
 from .hadamard import Fixed, Hadamard, HadamardByHead
 from .over_parameters import AttentionOverParameters
 from .own import imported, own_operators
+from .products import project
 
 
 class Original(SelfAttention):
@@ -228,7 +230,7 @@ class OverParametersWide(OverParameters):
     heads_multiple = 2
 
 
-# controls of this project, which no source trained
+# controls: of this project, which no source trained, and IdentityQuery
 
 
 class SharedKV(SelfAttention):
@@ -241,6 +243,35 @@ class SharedKV(SelfAttention):
     linear_layers = ("query", "shared")
     roles = ("query", "shared", "shared")
     score_factors = ("query.weight",)  # not the keys: these are the values, too, which shall stay as they are
+
+
+class IdentityQuery(SelfAttention):
+    """Q = X, K = X W_k + b_k, V = X W_v + b_v: 2 (h^2 + h) parameters. Original with W_q = I, asymmetric scores.
+
+    Karbevski and Mijoski 2025 prove that one of the three matrices can be the identity, and train it with an adjusted
+    scaling of scores and weight decay. Neither is adjusted here, so that W_q is the
+    only difference from Original.
+    """
+
+    name = "identity_query"
+    equation = "softmax(X_i K_i^T / sqrt(d)) V_i, K = X W_k, V = X W_v"
+    source = "Karbevski and Mijoski 2025, arXiv 2510.23912"
+    label = "queries not projected"
+    look = ("#56b4e9", "dashdot")
+    linear_layers = ("key", "value")
+    score_factors = ("key.weight",)
+
+    def queries_keys_values(self, X: Tensor, memory: Tensor) -> tuple[Tensor, ...]:
+        K, V = project(memory, self.key, self.value)
+        return X.to(K.dtype), K, V  # X is float32 under autocast
+
+    def projections(self) -> tuple[tuple[Tensor, Tensor], ...]:
+        identity = torch.eye(self.hidden).to(self.key.weight), torch.zeros(self.hidden).to(self.key.bias)
+        return identity, (self.key.weight, self.key.bias), (self.value.weight, self.value.bias)
+
+    def source_spread(self, deviation: float) -> float:
+        """Spread of x^T W_k^T y / sqrt(d), W_k [h, d] and the slice x [d]: E |W_k|^2 = h d r^2, so r sqrt(h)."""
+        return deviation * math.sqrt(self.hidden)
 
 
 class TiedQKV(SelfAttention):
@@ -272,7 +303,19 @@ class OriginalNarrow(Original):
 
 SELF_ATTENTION: dict[str, type[SelfAttention]] = {
     kind.name: kind
-    for kind in (Original, Symmetric, Pairwise, Shared, PartialQK, Hadamard, Fixed, SharedKV, TiedQKV, HadamardByHead)
+    for kind in (
+        Original,
+        Symmetric,
+        Pairwise,
+        Shared,
+        PartialQK,
+        Hadamard,
+        Fixed,
+        SharedKV,
+        TiedQKV,
+        HadamardByHead,
+        IdentityQuery,
+    )
 }
 FEED_FORWARD: dict[str, type[SelfAttention]] = {  # original self-attention with another feed-forward network
     kind.name: kind for kind in (OverParameters, OverParametersWide, OriginalNarrow)
@@ -287,7 +330,7 @@ def attention(operator: str, hidden: int, heads: int, **settings: Any) -> SelfAt
         operator: a name in SELF_ATTENTION, such as `shared`.
         hidden, heads: width h, and number of heads, a divisor of h.
         settings: further arguments, which SelfAttention explains: `positions` (512), `dropout` (0), `output` (True),
-            `deviation` (0.02), and `start`, `score_spread` and `score_rate` of a variant.
+            `deviation` (0.02), and `start`, `score_spread`, `score_rate` and `self_score` of a variant.
 
     Returns:
         A module [batch, n, h] -> [batch, n, h]; `SelfAttention.forward` says what else it takes.

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from .base import SelfAttention
+from .products import masked
 
 
 def operators_of(model: nn.Module) -> list[SelfAttention]:
@@ -25,6 +26,11 @@ def inputs_of(modules: list[SelfAttention]) -> Iterator[list[Tensor]]:
     finally:
         for hook in hooks:
             hook.remove()
+
+
+def complete_scores(module: SelfAttention, X: Tensor) -> Tensor:
+    """Returns the scores, `self_score` included, that a module's softmax receives for X [batch, n, h], no padding."""
+    return masked(module.scores(X), module.complete_mask(X))
 
 
 def of_weights(A: Tensor) -> dict[str, float]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from stages.attention.base import SelfAttention
-from stages.attention.probes import inputs_of, of_weights, operators_of
+from stages.attention.probes import complete_scores, inputs_of, of_weights, operators_of
 from stages.classification.training import Encoded
 from stages.training.optimisation import device
 
@@ -42,7 +42,7 @@ def probe(model: nn.Module, examples: Encoded, seed: int) -> dict[str, dict[str,
         with inputs_of(modules) as inputs:
             model(ids, token_type_ids=types)
         for total, module, X in zip(sums, modules, inputs, strict=True):
-            for name, value in of_scores(module.scores(X)[0]).items():
+            for name, value in of_scores(complete_scores(module, X)[0]).items():
                 total[name] = total.get(name, 0.0) + value / count
         sensitivity += _sensitivity(model, ids, types, generator) / count
     result = {f"layer={number}": total for number, total in enumerate(sums, 1)}

@@ -75,12 +75,14 @@ class Variant(Record):
 
     start: how its weights are initialised, one of `starts` of its class. score_spread: standard deviation of its scores
     before training. score_rate: learning rate of `scores_alone` of its class, as a multiple of that of all others.
+    self_score: number that is added to the score of every token with itself, before the softmax.
     """
 
     operator: Name
     start: Name | None = None
     score_spread: Rate | None = None
     score_rate: Rate | None = None
+    self_score: float | None = None
 
 
 class Training(Record):

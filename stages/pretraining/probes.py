@@ -8,7 +8,7 @@ and one over widely spread scores sees one token alone.
 import torch
 from torch import Tensor, nn
 
-from stages.attention.probes import inputs_of, of_weights, operators_of
+from stages.attention.probes import complete_scores, inputs_of, of_weights, operators_of
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
 from stages.masked_lm.steps import built
@@ -40,7 +40,7 @@ class Probes:
         modules = operators_of(model)
         with inputs_of(modules) as inputs:
             model.bert(self._sequences.to(device()))
-        measured = [of_scores(module.scores(X)) for module, X in zip(modules, inputs, strict=True)]
+        measured = [of_scores(complete_scores(module, X)) for module, X in zip(modules, inputs, strict=True)]
         values = {name: sum(layer[name] for layer in measured) / len(measured) for name in measured[0]}
         movements: dict[str, list[float]] = {}
         for name, weight in _weights(model):
