@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 from stages.analysis import contrasts, robustness
-from stages.evidence import baselines, cells, derived, measurements, published
+from stages.evidence import baselines, derived, measurements, published
 from stages.report import frames, own_tables
 from stages.report import robustness_figures as figures
 from stages.report.drawing import inline
 from stages.report.names import unbroken
-from tests.toy_evidence import MARGINS, filled
+from tests.toy_evidence import filled
 
 TABLES = [
     f"kowsher{edition}_{table}"
@@ -231,19 +231,6 @@ def test_a_run_of_bert_base_fills_every_cell_of_tables_5_and_6_in_per_cent(name)
         np.testing.assert_allclose(printed["reproduced"], 90 - levels / 5)
     else:
         np.testing.assert_allclose(printed["reproduced"], 50)
-
-
-def test_a_score_of_transfer_has_the_margin_of_the_task_that_it_is_measured_on(monkeypatch):
-    margins = []
-
-    def noted(printed, run, margin, *_):
-        margins.append((run["evaluated_on"].iloc[0], margin))
-        return {"verdict": ""}
-
-    monkeypatch.setattr(cells.cell_verdicts, "of_cell", noted)
-    of_run(TABLES[1], of_kowsher())
-    assert {split for split, _ in margins} == {"mnli_m", "mnli_mm", "qnli", "qqp", "mrpc"}
-    assert all(margin == MARGINS[split] for split, margin in margins)
 
 
 # figures

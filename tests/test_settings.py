@@ -58,6 +58,12 @@ CHANGES = {
         ["pretraining.sequence_length_warmup.length: 7", "tokenization.sequence_length: 32"],
     ),
     "heads do not divide": ("models.tiny.heads", 7, ["models.tiny", "7", "128"]),
+    "a pair of an operator that is not trained": (
+        "analysis.pairs",
+        [["symmetric", "shared"], [["symmetric", "fixed"], ["shared", "original"]]],
+        ["analysis.pairs.1", "fixed"],
+    ),
+    "a pair of three": ("analysis.pairs", [["symmetric", "shared", "original"]], ["analysis.pairs.0"]),
     "unknown operator": (
         "operators",
         ["original", "sharde"],

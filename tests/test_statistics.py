@@ -13,19 +13,16 @@ from statsmodels.stats.multitest import multipletests
 
 from stages.evidence.estimate import between, of_means, welch
 from stages.evidence.statistics import (
-    DIFFERENT,
-    EQUIVALENT,
     EXACT,
     FINETUNING,
-    INCONCLUSIVE,
     PRETRAINING,
     REPEATS,
     TRAINING,
-    agreement,
     holm,
+    p_of_difference,
+    simultaneous_levels,
     summarise,
     units,
-    verdict,
     within_sd,
 )
 
@@ -149,7 +146,7 @@ def test_without_variance_on_a_side_there_is_a_permutation_test_where_they_lie_a
             values = permutation_test((one, other), lambda x, y: np.mean(x) - np.mean(y), n_resamples=np.inf)
             assert result.p == pytest.approx(values.pvalue)
         assert isnan(result.low) and not isnan(result.value)
-        assert isnan(result.p_within(1.0)) and verdict(result.p_within(1.0), nan, 0.05) == INCONCLUSIVE
+        assert isnan(result.p_within(1.0))
 
 
 @settings(deadline=None)
@@ -172,9 +169,9 @@ def test_what_a_seed_has_in_common_does_not_hide_a_difference():
     assert between(own, other, 0.95).p < 0.05 < welch(np.array([1.0, 5.0, 9.0]), np.array([0.9, 4.9, 8.88]), 0.95).p
 
 
-def test_finetuning_seeds_are_paired_on_one_checkpoint_and_averaged_on_several():
+def test_finetuning_seeds_of_two_checkpoints_are_not_paired_and_are_averaged_on_several():
     single = between(runs([1.0, 2.0, 4.0]), runs([0.0, 2.0, 2.0]), 0.95)
-    assert single.paired and (single.unit, single.n) == (FINETUNING, (3, 3))
+    assert not single.paired and (single.unit, single.n) == (FINETUNING, (3, 3))
     several = between(runs([1.0, 3.0], [2.0, 6.0], [3.0, 4.0]), runs([1.0], [1.0], [2.0]), 0.95)
     assert several.paired and several.unit == PRETRAINING and several.value == pytest.approx(3.5 / 3 + 2 - 1 / 3 - 1.0)
 
@@ -188,18 +185,36 @@ GENERATOR = np.random.default_rng(5)
 
 
 @pytest.mark.parametrize(
-    ("values", "margin", "expected"),
-    [([80.0, 80.1, 79.9, 80.05], 0.6, EQUIVALENT), ([82.0, 82.1, 81.9, 82.05], 0.6, DIFFERENT),
-     ([78.0, 82.0, 80.5, 79.5], 0.6, INCONCLUSIVE), ([80.0], 0.6, INCONCLUSIVE)],
+    ("values", "differs"),
+    [([80.0, 80.1, 79.9, 80.05], False), ([82.0, 82.1, 81.9, 82.05], True), ([78.0, 82.0, 80.5, 79.5], False),
+     ([80.0], False)],
 )  # fmt: skip
-def test_agreement_with_a_published_number(values, margin, expected):
-    assert verdict(*agreement(np.array(values), 80.0, margin), 0.05) == expected
+def test_a_difference_from_a_published_number(values, differs):
+    assert (p_of_difference(np.array(values), 80.0) < 0.05) == differs
+
+
+def test_simultaneous_intervals_cover_all_true_values_together_as_often_as_they_say():
+    """Three t tests of eight values each, whose true values are 0, 0.5 and 2 standard deviations."""
+    truth, n, covered, rounds = np.array([0.0, 0.5, 2.0]), 8, 0, 2000
+    draws = GENERATOR.normal(size=(rounds, 3, n)) + truth[:, None]
+    for values in draws:
+        p_values = stats.ttest_1samp(values, 0, axis=1).pvalue
+        levels = simultaneous_levels(p_values, 0.05)
+        half = stats.t.isf((1 - levels) / 2, n - 1) * values.std(axis=1, ddof=1) / sqrt(n)
+        means = values.mean(axis=1)
+        covered += bool((np.abs(means - truth) <= half).all())
+    assert covered / rounds > 0.95 - 2 * sqrt(0.05 * 0.95 / rounds)
+
+
+def test_levels_of_simultaneous_intervals_are_those_of_all_tests_and_of_the_tests_that_holm_leaves():
+    levels = simultaneous_levels(np.array([0.001, 0.03, nan, 0.2]), 0.05)
+    np.testing.assert_allclose(levels, [1 - 0.05 / 3, 0.975, nan, 0.975])
 
 
 def test_a_published_number_is_one_more_run_and_not_known_without_error():
     """Ten runs tell their own mean well, and one run of others still lies anywhere in their spread."""
     values = GENERATOR.normal(80, 1, size=(400, 11))
-    p_values = np.array([agreement(row[:10], float(row[10]), 0.5)[1] for row in values])
+    p_values = np.array([p_of_difference(row[:10], float(row[10])) for row in values])
     assert np.mean(p_values < 0.05) < 0.05 + 2 * sqrt(0.05 * 0.95 / 400)
 
 

@@ -28,7 +28,21 @@ def compared(**arms: list[float | None]) -> pd.DataFrame:
     frame = events(**arms).rename(columns={"milestone": "at", "seed": "pretraining_seed", "step": "value"})
     frame = frame.assign(quantity="steps", protocol=None, size="tiny", stage="pretraining", finetuning_seed=None)
     frame = frame.assign(score=nan, most_frequent_high=nan)
-    return contrasts.table({"reproduced": frame}, 0.95, 0.05, {}).set_index("arm")
+    return contrasts.table({"reproduced": frame}, 0.95, 0.05).set_index("arm")
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ([7.0, 6.0, 5.0, 4.0], (250.0, True)),  # half way between the evaluations at 200 and 300
+        ([7.0, 5.5, 6.0, 5.0], (200.0, True)),  # at the level, and above it again
+        ([7.0, 6.0, 5.9, 5.6], (400.0, False)),
+        ([5.0, 4.0, 3.0, 2.0], (100.0, True)),
+        ([7.0, nan, 5.0, 4.0], (300.0, True)),  # nothing is known before
+    ],
+)
+def test_a_level_is_crossed_between_the_evaluations_around_it(losses, expected):
+    assert survival.crossing(pd.Series([100, 200, 300, 400]), pd.Series(losses), 5.5) == expected
 
 
 def test_one_run_that_never_gets_there_turns_earlier_into_undecided():

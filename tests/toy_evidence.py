@@ -12,7 +12,6 @@ from stages.plumbing.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = load_settings(ROOT / "stages/scales/laptop.yaml").analysis
-MARGINS = OPTIONS.margins
 
 
 def row(**fields) -> dict:

@@ -1,11 +1,13 @@
-"""Every comparison of an operator with the original as one row, whatever was measured: the one table that all read.
+"""Every comparison of two arms as one row, whatever was measured: the one table that all read.
 
-A comparison is of runs of one source (this run, or the released results), protocol and size: scores, the final loss,
-the accuracy that noise takes, and steps to a milestone such as a level of the loss, where a run that never gets there
+Every operator is compared with the original, and the further pairs that `analysis.pairs` names with each other. A
+comparison is of runs of one source (this run, or the released results), protocol and size: scores, the final loss, the
+accuracy that noise takes, and steps to a milestone such as a level of the loss, where a run that never gets there
 counts with the last step at which all runs are known (stages.evidence.survival). Holm's method adjusts the p values of
-one family. contrasts.yaml describes every column.
+one family, and the intervals are simultaneous over it. contrasts.yaml describes every column.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from math import nan
 from pathlib import Path
@@ -13,12 +15,23 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import yaml
+from scipy import stats
 
 from stages.analysis import robustness
 from stages.evidence import baselines, convergence, derived, power, scores, survival
 from stages.evidence.derived import matching
-from stages.evidence.estimate import between, welch
-from stages.evidence.statistics import FEWEST, INCONCLUSIVE, TOO_FEW, holm, too_few, units, verdict
+from stages.evidence.estimate import between
+from stages.evidence.statistics import (
+    DIFFERENT,
+    FEWEST,
+    FINETUNING,
+    INCONCLUSIVE,
+    TOO_FEW,
+    holm,
+    simultaneous_levels,
+    too_few,
+    units,
+)
 from stages.plumbing.settings import REFERENCE
 
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
@@ -27,6 +40,7 @@ KEYS = ["quantity", "source", "protocol", "size", "at"]  # at: the column, the m
 RUN = ["operator", "stage", "pretraining_seed", "finetuning_seed", "value", "reached"]
 SCORE, LOSS, LOST, STEPS = "score", "loss", "lost_", "steps"  # quantities; LOST is followed by the kind of noise
 FINAL_LOSS = "validation_loss"
+Arm = str | Sequence[str]  # one side of a comparison: an operator, or a pair of operators, whose difference is compared
 
 
 @cache
@@ -74,26 +88,32 @@ def quantities(rows: pd.DataFrame, measured: pd.DataFrame, without_model: baseli
     )
 
 
-def table(sources: dict[str, pd.DataFrame], confidence: float, alpha: float, margins: dict[str, float]) -> pd.DataFrame:
-    """Compares every operator with the original.
+def table(
+    sources: dict[str, pd.DataFrame], confidence: float, alpha: float, pairs: Sequence[Sequence[Arm]] = ()
+) -> pd.DataFrame:
+    """Compares every operator with the original, and each further pair of arms.
 
     Args:
         sources: the `quantities` of each source, by its name: REPRODUCED, RELEASED.
-        confidence, alpha: of the intervals, such as 0.95, and of the tests of one family together.
-        margins: of equivalence, by column of scores and FINAL_LOSS; in the unit of the estimate. They were made from
-            the released results, which they do not judge.
+        confidence, alpha: of the interval of one comparison, such as 0.95, and of the tests of one family together.
+        pairs: further comparisons (arm, reference) of REPRODUCED. A side that is itself a pair stands for the
+            difference of two operators: ((symmetric, original), (shared, pairwise)) asks if two differences differ.
 
     Returns:
-        One row per comparison, with the columns of contrasts.yaml; none without an arm of the original.
+        One row per comparison, with the columns of contrasts.yaml; none of arms without runs.
     """
-    contrasts, columns = [], list(column_meanings()["column"])
+    columns = list(column_meanings()["column"])
+    contrasts = []
     for source, rows in sources.items():
+        further = pairs if source == REPRODUCED else ()
         for keys, runs in rows.assign(source=source).groupby(KEYS, sort=False, dropna=False):
+            place = dict(zip(KEYS, keys, strict=True))
             arms = dict(iter(runs.groupby("operator", sort=False)))
-            reference, place = arms.pop(REFERENCE, None), dict(zip(KEYS, keys, strict=True))
-            margin = margins.get(keys[-1], nan) if keys[0] in (SCORE, LOSS) and source != RELEASED else nan
-            if reference is not None:
-                contrasts += [place | _contrast(arm, reference, confidence, margin) for arm in arms.values()]
+            against_original = [(operator, REFERENCE) for operator in arms if operator != REFERENCE]
+            for arm, reference in (*against_original, *further):
+                involved = {*_operators(arm), *_operators(reference)}
+                if involved <= set(arms) and _comparable(arms, arm, reference):
+                    contrasts.append(place | _contrast(arms, arm, reference, confidence))
     if not contrasts:
         return pd.DataFrame(columns=columns)
     frame = pd.DataFrame(contrasts)
@@ -101,58 +121,103 @@ def table(sources: dict[str, pd.DataFrame], confidence: float, alpha: float, mar
     return pd.concat([_with_verdicts(family, alpha) for _, family in families])[columns]
 
 
-def _contrast(arm: pd.DataFrame, reference: pd.DataFrame, confidence: float, margin: float) -> dict:
-    """Compares one arm with the reference: columns of `table` but for KEYS and for what depends on the family of tests.
+def _operators(arm: Arm) -> tuple[str, ...]:
+    """Returns the operators of one side of a comparison."""
+    return (arm,) if isinstance(arm, str) else tuple(arm)
 
-    arm, reference: their rows of `quantities` with equal KEYS. margin: NaN where there is none.
+
+def _comparable(arms: dict[str, pd.DataFrame], *sides: Arm) -> bool:
+    """Whether the sides can be compared: a difference of two operators needs pre-training seeds that both have."""
+    for side in sides:
+        if isinstance(side, str):
+            continue
+        (_, seeds, unit), (_, other_seeds, other_unit) = (units(arms[operator]) for operator in side)
+        if FINETUNING in (unit, other_unit) or seeds.intersection(other_seeds).empty:
+            return False
+    return True
+
+
+def _runs_of(side: Arm, arms: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Returns the runs of one side: those of an operator, or the differences of two operators by pre-training seed."""
+    if isinstance(side, str):
+        return arms[side]
+    first, second = (arms[operator] for operator in side)
+    (values, seeds, _), (other_values, other_seeds, _) = units(first), units(second)
+    common = seeds.intersection(other_seeds)
+    differences = values[seeds.get_indexer(common)] - other_values[other_seeds.get_indexer(common)]
+    stage = first["stage"].iloc[0]
+    return pd.DataFrame({"stage": stage, "pretraining_seed": common, "finetuning_seed": nan, "value": differences})
+
+
+def _contrast(arms: dict[str, pd.DataFrame], arm: Arm, reference: Arm, confidence: float) -> dict:
+    """Compares two sides: columns of `table` but for KEYS and for what depends on the family of tests.
+
+    arms: rows of `quantities` with equal KEYS, by operator, with all operators of both sides.
     """
-    arms, until, never = [arm, reference], nan, [nan, nan]
-    operator, quantity = arm[["operator", "quantity"]].iloc[0]
+    sides = [_operators(arm), _operators(reference)]
+    operators = list(dict.fromkeys(sides[0] + sides[1]))
+    runs, until, never = [arms[operator] for operator in operators], nan, [nan, nan]
+    quantity = runs[0]["quantity"].iloc[0]
     if quantity == STEPS:
-        arms, until = survival.restrict_times([runs.astype({"reached": bool}) for runs in arms])
-        never = [int((~runs["reached"]).sum()) for runs in arms]
-    estimate = between(*arms, confidence)
+        runs, until = survival.restrict_times([rows.astype({"reached": bool}) for rows in runs])
+        waiting = {operator: int((~rows["reached"]).sum()) for operator, rows in zip(operators, runs, strict=True)}
+        never = [sum(waiting[operator] for operator in side) for side in sides]
+    restricted = dict(zip(operators, runs, strict=True))
+    estimate = between(_runs_of(arm, restricted), _runs_of(reference, restricted), confidence)
     return {
-        "arm": operator,
-        "reference": REFERENCE,
+        "arm": " - ".join(sides[0]),
+        "reference": " - ".join(sides[1]),
         "unit_of_inference": estimate.unit,
         "estimate": estimate.value,
-        **{name: getattr(estimate, name) for name in ("paired", "low", "high", "error", "freedom", "p")},
-        "p_unpaired": welch(*(units(side)[0] for side in arms), confidence).p if estimate.paired else estimate.p,
+        "low_unadjusted": estimate.low,
+        "high_unadjusted": estimate.high,
+        **{name: getattr(estimate, name) for name in ("paired", "error", "freedom", "p")},
         **dict(zip(("n", "n_reference"), estimate.n, strict=True)),
         **dict(zip(("never", "never_reference"), never, strict=True)),
-        "margin": margin,
-        "p_equivalence": estimate.p_within(margin),
         "horizon": until,
-        "at_chance": baselines.nothing_to_compare(arms, "score", lost=quantity.startswith(LOST)),
+        "at_chance": baselines.nothing_to_compare(runs, "score", lost=quantity.startswith(LOST)),
     }
 
 
 def _family(row) -> str:
     """Names the family of tests, adjusted together by Holm's method, that a row of `table` belongs to.
 
-    A score in a single column is in that of its operator's columns; the GLUE score and every other quantity are in one
-    of all operators, and all tasks or milestones, of that quantity.
+    A score in a single column is in that of its operator's columns, a time in that of its milestone; the GLUE score and
+    every other quantity are in one of all comparisons, and all tasks, of that quantity.
     """
     single = row.quantity == SCORE and row.at != scores.GLUE_SCORE
-    names = [row.quantity, row.source, row.protocol, row.size, row.arm if single else ""]  # a missing one is NaN
+    part = row.arm if single else row.at if row.quantity == STEPS else ""
+    names = [row.quantity, row.source, row.protocol, row.size, part]  # a missing one is NaN
     return " ".join(name for name in names if isinstance(name, str) and name)
 
 
 def _with_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Adds what the rows of a family decide as a whole: tests, Holm's p values, detectable, and verdict to reason."""
-    adjusted = {f"{name}_holm": holm(family[name].to_numpy(float)) for name in ("p", "p_unpaired", "p_equivalence")}
+    """Adds what the rows of a family decide as a whole: tests, p_holm, detectable, low, high, and verdict to reason."""
+    p_values = family["p"].to_numpy(float)
     tests, detectable = int(family["p"].notna().sum()), power.smallest_effects(family, alpha)
-    family = family.assign(**adjusted, tests=tests, detectable=detectable)
+    family = family.assign(p_holm=holm(p_values), tests=tests, detectable=detectable)
+    family[["low", "high"]] = _simultaneous_intervals(family, alpha)
     few = [too_few(row.unit_of_inference, row.n, row.n_reference) for row in family.itertuples()]
+    significant = family["p_holm"] < alpha
     family["verdict"] = [
-        baselines.AT_CHANCE if row.at_chance else reason or verdict(row.p_equivalence_holm, row.p_holm, alpha)
-        for row, reason in zip(family.itertuples(), few, strict=True)
+        baselines.AT_CHANCE if row.at_chance else reason or (DIFFERENT if shown else INCONCLUSIVE)
+        for row, reason, shown in zip(family.itertuples(), few, significant, strict=True)
     ]
     signs = np.where(family["estimate"] > 0, "higher", "lower")  # of single checkpoints, too, which have no verdict
-    shown = (family["p_holm"] < alpha) & ~family["verdict"].isin((TOO_FEW, baselines.AT_CHANCE))
-    undecided = family["margin"].isna() & (family["verdict"] == INCONCLUSIVE)
+    shown = significant & ~family["verdict"].isin((TOO_FEW, baselines.AT_CHANCE))
     words = {name: text.format(fewest=FEWEST) for name, text in _words()["reasons"].items()}
-    reasons = family["verdict"].mask(undecided, "no margin").map(words)
-    only_paired = shown & ~(family["p_unpaired_holm"] < alpha)
-    return family.assign(direction=np.where(shown, signs, ""), only_paired=only_paired, reason=reasons)
+    return family.assign(direction=np.where(shown, signs, ""), reason=family["verdict"].map(words))
+
+
+def _simultaneous_intervals(family: pd.DataFrame, alpha: float) -> np.ndarray:
+    """Computes the ends [rows, 2] of intervals that agree with Holm's method, as `simultaneous_levels` explains."""
+    levels = simultaneous_levels(family["p"].to_numpy(float), alpha)
+    error, freedom = family["error"].to_numpy(float), family["freedom"].to_numpy(float)
+    half = stats.t.isf((1 - levels) / 2, freedom) * error
+    estimate = family["estimate"].to_numpy(float)
+    ends = np.column_stack([estimate - half, estimate + half])
+    rejected = family["p_holm"].to_numpy(float) < alpha
+    # a rejected test excludes 0, also where its interval at the level of all tests would reach over it
+    ends[rejected & (estimate > 0), 0] = np.maximum(ends[rejected & (estimate > 0), 0], 0.0)
+    ends[rejected & (estimate < 0), 1] = np.minimum(ends[rejected & (estimate < 0), 1], 0.0)
+    return ends

@@ -64,7 +64,12 @@ def _asked(rows: pd.DataFrame, settings: Settings) -> pd.DataFrame:
 
 
 def task_sizes() -> pd.DataFrame:
-    """The number of examples that the data source holds, as observations: by task, with the split as condition."""
+    """The number of examples that the data source holds, as observations: by task, with the split as condition.
+
+    Without tasks, as in a study of pre-training, there are no rows.
+    """
+    if not STATISTICS.exists():  # a study of pre-training makes no tasks
+        return pd.DataFrame(columns=list(observations.COLUMNS)).astype(observations.TYPES)
     frame = pd.read_csv(STATISTICS)
     split = frame["split"].replace("validation_matched", "validation")  # of MNLI, which has two; as other tasks call it
     rows = pd.DataFrame({"stage": "tasks", "task": frame["task"], "condition": split, "metric": "examples"})

@@ -36,7 +36,7 @@ from stages.evidence import (
 from stages.evidence import measurements as quantities
 from stages.evidence.statistics import summaries
 from stages.plumbing.files import ANALYSIS, AUDIT, REPORTS, temporary_sibling, write_atomically, write_table
-from stages.plumbing.settings import Settings
+from stages.plumbing.settings import REFERENCE, Settings
 
 METRICS = REPORTS / "metrics.json"
 PLOTS = REPORTS / "plots"
@@ -113,7 +113,8 @@ def metrics(means: pd.DataFrame, comparisons: pd.DataFrame, settings: Settings) 
             entry.setdefault(row.protocol, {})[row.evaluated_on] = round(100 * row.mean, 2)
         if row.metric == "masked_lm_parameters":
             entry["parameters"] = int(row.mean)
-    for row in comparisons[comparisons["source"] == REPRODUCED].itertuples():
+    compared = comparisons[(comparisons["source"] == REPRODUCED) & (comparisons["reference"] == REFERENCE)]
+    for row in compared.itertuples():
         entry = result.get(row.arm, {}).get(row.size, {})
         entry = entry.get(row.protocol, {}) if row.quantity == contrasts.SCORE else entry
         if row.at in entry:
@@ -137,7 +138,7 @@ def main(settings: Settings) -> dict:
     options = settings.analysis
     rows = inputs.observed(settings)
     raw_rows = released.observations()
-    run, raw = quantities.measurements(rows), quantities.measurements(raw_rows)
+    run, raw = quantities.measurements(rows, options.levels), quantities.measurements(raw_rows)
     run_curves, raw_curves = convergence.curves(rows, run), convergence.curves(raw_rows, raw)
     references = baselines.references(rows, options.confidence)
     without_model = baselines.without_model(references)
@@ -154,7 +155,7 @@ def main(settings: Settings) -> dict:
     tables = {
         "cells": pd.concat([cells.fill(table, evidence) for table in specifications.load()[0].values()]),
         "baselines": references,
-        "contrasts": contrasts.table(sources, options.confidence, options.alpha, options.margins),
+        "contrasts": contrasts.table(sources, options.confidence, options.alpha, options.pairs),
         "contrast_columns": contrasts.column_meanings(),
         "multibootstrap": bootstrap(settings),
         "runs": with_source(*(derived.matching(measured, TUNED)[RUN_COLUMNS] for measured in (run, raw))),

@@ -29,7 +29,7 @@ TYPES = {  # of pandas, by the columns of a filled table, which `fill` explains
     **dict.fromkeys(("interval_low", "interval_high"), "float64"),
     "unit_of_inference": "str",
     "runs": "Int64",
-    **dict.fromkeys(("within_sd", "p_equivalence", "p_difference"), "float64"),
+    **dict.fromkeys(("within_sd", "p_difference"), "float64"),
     **dict.fromkeys(("status", "verdict"), "str"),
     **dict.fromkeys(("most_frequent", "words_and_overlap"), "float64"),
     "at_chance": "boolean",
@@ -62,7 +62,7 @@ def fill(table: Table, evidence: Evidence) -> pd.DataFrame:
     results and of this run; with `_sd` their sample standard deviations, with `_n` the number of units of inference.
     interval_low, interval_high, unit_of_inference, runs, within_sd: of this run, as `Summary` has them. most_frequent,
     words_and_overlap: what these baselines score; at_chance: whether this run scores no more than the upper end of the
-    first one's interval. p_equivalence, p_difference: adjusted by `cell_verdicts.of_families`. other_edition: what the
+    first one's interval. p_difference: adjusted by `cell_verdicts.of_families`. other_edition: what the
     paper's other edition prints, where it differs. status: `reproduced`, `not run at this scale`, or an empty text
     where nothing measures the cell. verdict: of cell_verdicts.py, or how many runs never reached a milestone. Whatever
     a cell lacks is missing. Raises ValueError for a published cell without a row or column in the specification, and
@@ -218,9 +218,6 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
     summary = summarise(run, evidence.options.confidence)
     without_model = baselines.baselines_of(run.iloc[0], evidence.without_model)
     chance = baselines.at_chance(summary.mean, scale * without_model["most_frequent_high"])
-    margin = None
-    if column.margin is not None:
-        margin = evidence.options.margins[column.margin.format(**select)]  # a name, or a field such as `{evaluated_on}`
     cell |= {
         "most_frequent": scale * without_model["most_frequent"],
         "words_and_overlap": scale * without_model["words_and_overlap"],
@@ -235,4 +232,4 @@ def _cell(table: Table, row: Row, column: Column, printed, evidence: Evidence) -
         "within_sd": summary.within_sd,
         "status": "reproduced",
     }
-    return cell | cell_verdicts.of_cell(printed, run, margin, evidence.comparable, chance)
+    return cell | cell_verdicts.of_cell(printed, run, column.tested, evidence.comparable, chance)

@@ -1,9 +1,11 @@
 """Curves over pre-training steps, and the steps at which they reach milestones.
 
-Losses are validation losses; scores are GLUE scores of models fine-tuned from intermediate checkpoints. Crossings of a
-score are interpolated linearly. A run that never reaches a milestone has a row with its last step, whose metric ends in
-NOT_REACHED. `rows` are observations, `measured` and `whole` measurements (see derived.py).
+Losses are validation losses; scores are GLUE scores of models fine-tuned from intermediate checkpoints. Crossings are
+interpolated linearly between evaluations. A run that never reaches a milestone has a row with its last step, whose
+metric ends in NOT_REACHED. `rows` are observations, `measured` and `whole` measurements (see derived.py).
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,7 +14,8 @@ from stages.evidence import survival
 from stages.evidence.derived import FIELDS, gains, matching
 from stages.evidence.statistics import bands
 
-LEVELS = (5.0, 3.0, 2.5, 2.0, 1.9, 1.8, 1.7)  # nats, of `steps_to_loss`; a plateau begins above the highest
+LEVELS = (5.0, 3.0, 2.5, 2.0, 1.9, 1.8, 1.7)  # nats, of `steps_to_loss` in the released results
+PLATEAU_ABOVE = 5.0  # nats; a loss that first falls slowly below this level is at no plateau
 LAST = 10  # evaluations whose mean is the late loss, as single ones are noisy
 SHARE = 0.95  # of the final score (Courtois et al. 2024, section 4.3)
 PLATEAU_EVALUATIONS, PLATEAU_FALL = 4, 0.2  # nats within four evaluations: 1,000 steps in Courtois et al.
@@ -39,12 +42,16 @@ def scores_by_step(measured: pd.DataFrame) -> pd.DataFrame:
     return with_steps(matching(measured, {"stage": "convergence", "metric": "score", "evaluated_on": "glue_score"}))
 
 
-def loss_measures(rows: pd.DataFrame) -> pd.DataFrame:
+def loss_measures(rows: pd.DataFrame, levels: Sequence[float] = LEVELS) -> pd.DataFrame:
     """Measures the validation loss of every pre-training run, in rows of FIELDS.
 
-    The metrics are `first_validation_loss`, `final_validation_loss`, `steps_to_loss` for each of LEVELS (condition
+    The metrics are `first_validation_loss`, `final_validation_loss`, `steps_to_loss` for each level (condition
     `loss=LEVEL`), `plateau_end_step` for runs with a plateau and, for runs with ten evaluations from half of their
-    steps on, `late_loss`, the mean of the last ten, and its `gains`. rows: observations, each run's in order of steps.
+    steps on, `late_loss`, the mean of the last ten, and its `gains`.
+
+    Args:
+        rows: observations, each run's in order of steps.
+        levels: in nats.
     """
     rows = validation_loss(rows)
     if rows.empty:
@@ -56,17 +63,17 @@ def loss_measures(rows: pd.DataFrame) -> pd.DataFrame:
     late = rows[(groups.cumcount(ascending=False) < LAST) & (2 * rows["step"] >= last)]
     late = late.groupby(RUN, sort=False).agg(value=("value", "mean"), n=("value", "count")).reset_index()
     late = late[late["n"] == LAST].assign(stage="pretraining", metric="late_loss").reindex(columns=FIELDS)
-    steps = pd.DataFrame([row for key, run in groups for row in _steps(key, run)], columns=FIELDS)
+    steps = pd.DataFrame([row for key, run in groups for row in _steps(key, run, levels)], columns=FIELDS)
     return pd.concat([part[FIELDS] for part in (final, start, late, gains(late), steps) if len(part)])
 
 
-def _steps(key: tuple, run: pd.DataFrame) -> list[dict]:
-    """Measures when a run (`key`: RUN) is first below each of LEVELS, and when its plateau ends, if it has one."""
+def _steps(key: tuple, run: pd.DataFrame, levels: Sequence[float]) -> list[dict]:
+    """Measures when a run (`key`: RUN) crosses each level, and when its plateau ends, if it has one."""
     operator, size, seed = key
     fields = {"stage": "pretraining", "operator": operator, "size": size, "pretraining_seed": seed}
     rows = []
-    for level in LEVELS:
-        step, reached = survival.first_below(run["step"], run["value"], level)
+    for level in levels:
+        step, reached = survival.crossing(run["step"], run["value"], level)
         rows.append(fields | _reaching("steps_to_loss", step, reached, f"loss={level:g}"))
     span = plateau(run["step"].to_numpy(), run["value"].to_numpy(float))
     if span is not None:
@@ -88,7 +95,7 @@ def plateau(step: np.ndarray, loss: np.ndarray) -> tuple[int, int | None] | None
 
     step, loss: [evaluations], in increasing order of steps; in nats. Returns the two steps, the second None where the
     run does not leave its plateau. None in place of both: the run has fewer than twelve evaluations, or its loss is
-    below the highest of LEVELS where it first falls slowly or, if it never does, at the end. A run that falls fast to
+    below PLATEAU_ABOVE where it first falls slowly or, if it never does, at the end. A run that falls fast to
     its end, but not below that level, counts as on a plateau that begins at its last step.
     """
     if len(step) < SHORTEST:
@@ -97,7 +104,7 @@ def plateau(step: np.ndarray, loss: np.ndarray) -> tuple[int, int | None] | None
     fall = smooth[:-PLATEAU_EVALUATIONS] - smooth[PLATEAU_EVALUATIONS:]
     slow = np.flatnonzero(fall <= PLATEAU_FALL)
     start = slow[0] if len(slow) else len(step) - 1
-    if smooth[start] < LEVELS[0]:
+    if smooth[start] < PLATEAU_ABOVE:
         return None
     leaves = np.flatnonzero(fall[start:] > PLATEAU_FALL)
     return int(step[start]), int(step[start + leaves[0]]) if len(leaves) else None

@@ -4,6 +4,8 @@ Input: rows of observations (or released rows in the same form). Output: measure
 run, from which the cells of every table and the evidence of every claim are selected.
 """
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from stages.evidence import convergence, derived, scores, translation
@@ -11,8 +13,13 @@ from stages.evidence import convergence, derived, scores, translation
 FIELDS = derived.FIELDS
 
 
-def measurements(rows: pd.DataFrame) -> pd.DataFrame:
-    """Computes all quantities of the papers that the rows allow, as FIELDS; a field that the rows lack is missing."""
+def measurements(rows: pd.DataFrame, levels: Sequence[float] = convergence.LEVELS) -> pd.DataFrame:
+    """Computes all quantities of the papers that the rows allow, as FIELDS; a field that the rows lack is missing.
+
+    Args:
+        rows: observations.
+        levels: of the validation loss, in nats, at which steps are measured.
+    """
     rows = rows.reindex(columns=FIELDS).astype(dict.fromkeys(derived.TEXTS, "str"))
     counts = rows[rows["stage"].isin(("parameters", "tasks"))]
     columns = scores.column_scores(rows)  # of GLUE, as the papers' tables have them; whole: the means of columns
@@ -26,7 +33,7 @@ def measurements(rows: pd.DataFrame) -> pd.DataFrame:
     parts = [
         counts,
         derived.savings(counts),
-        convergence.loss_measures(rows),
+        convergence.loss_measures(rows, levels),
         whole,
         columns,
         raw.assign(metric="raw_" + raw["metric"]),  # as observed, under another name

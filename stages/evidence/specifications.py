@@ -15,8 +15,8 @@ class Column:
     """A column of a table, or a cell of a list. key: the published column key, or a pattern that `fields` reads.
 
     label: its heading, or the cell's text. meaning: what it holds. select: fields of measurements and their values;
-    None if nothing measures it. scale: to the printed unit. decimals: of measured values. margin: name of the margin of
-    equivalence in params.yaml, or a field in braces that has it; None if it is compared exactly or not at all.
+    None if nothing measures it. scale: to the printed unit. decimals: of measured values. tested: whether a test
+    compares it with the published number; otherwise it is compared exactly or not at all.
     """
 
     key: str = ""
@@ -25,7 +25,7 @@ class Column:
     select: dict[str, str] | None = None
     scale: float = 1
     decimals: int = 0
-    margin: str | None = None
+    tested: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ TRAINING = "training seeds"  # of models that are trained on their task from new
 FINETUNING = "fine-tuning seeds"  # of one pre-training run
 REPEATS = "timed repeats"  # of one time on one machine
 ROUNDING = 1e-9  # of a value; means of equal runs differ by less, measured scores and losses by more
-EQUIVALENT, DIFFERENT, INCONCLUSIVE = "equivalent", "different", "inconclusive"
+DIFFERENT, INCONCLUSIVE = "different", "inconclusive"
 ONE_CHECKPOINT = "one checkpoint per arm"
 TOO_FEW = "too few seeds"
 # With two, Welch's test rejects up to twice as often as its level says where the spreads of the sides are unequal.
@@ -156,33 +156,39 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     return adjusted
 
 
-def agreement(values: np.ndarray, other: float, margin: float) -> tuple[float, float]:
-    """Tests whether a mean is closer to a number than a margin (two one-sided t tests), and whether the two differ.
+def simultaneous_levels(p_values: np.ndarray, alpha: float) -> np.ndarray:
+    """Returns the confidence of each interval [tests] with which all intervals of one family agree with Holm's method.
+
+    The intervals cover all true values together with probability 1 - alpha or more (Strassburger and Bretz 2008,
+    Guilbaud 2008). Of n tests, n - k of which Holm rejects, an interval of a rejected test has the level 1 - alpha / n
+    and ends at 0 where it would contain 0; an interval of the k other tests has the level 1 - alpha / k. For three
+    tests with p of 0.001, 0.03 and 0.2 at 0.05, the levels are 0.983, 0.975 and 0.975. NaN where p is NaN.
+    """
+    tested = ~np.isnan(p_values)
+    rejected = tested & (holm(p_values) < alpha)
+    levels = np.full(len(p_values), nan)
+    levels[rejected] = 1 - alpha / max(tested.sum(), 1)
+    open_tests = tested & ~rejected
+    levels[open_tests] = 1 - alpha / max(open_tests.sum(), 1)
+    return levels
+
+
+def p_of_difference(values: np.ndarray, other: float) -> float:
+    """Computes the two-sided p value that a mean differs from a number, which counts as one more unit.
+
+    The number, such as a published score, comes from one pre-training run: the test takes its spread to be that of the
+    values (standard error s sqrt(1 + 1/n), n - 1 degrees of freedom).
 
     Args:
         values: [n], one for every unit of inference.
-        other: the number; as a score from one pre-training run, it counts as one more unit with the others' spread.
-        margin: in the unit of the values.
+        other: the number, in the unit of the values.
 
     Returns:
-        The p values of both tests, the second two-sided; NaN where the values do not vary, or are fewer than two.
+        The p value; NaN where the values do not vary, or are fewer than two.
     """
     if not varies(values):
-        return nan, nan
+        return nan
     n = len(values)
     error = float(np.std(values, ddof=1)) * np.sqrt(1 + 1 / n)
     distance = abs(float(np.mean(values)) - other)
-    return float(stats.t.sf((margin - distance) / error, n - 1)), float(2 * stats.t.sf(distance / error, n - 1))
-
-
-def verdict(p_equivalence: float, p_difference: float, alpha: float) -> str:
-    """Returns EQUIVALENT or DIFFERENT where tests of a difference show it, EQUIVALENT for both; else INCONCLUSIVE.
-
-    Args:
-        p_equivalence: of the two one-sided tests that it is smaller than the margin; NaN without a test.
-        p_difference: of the two-sided test that it is not zero; NaN without a test.
-        alpha: the level of both.
-    """
-    if p_equivalence < alpha:
-        return EQUIVALENT
-    return DIFFERENT if p_difference < alpha else INCONCLUSIVE
+    return float(2 * stats.t.sf(distance / error, n - 1))

@@ -10,6 +10,7 @@ horizon, it is only a bound where a run never got there: a claim about it has an
 a number that is printed for it is not judged.
 """
 
+import numpy as np
 import pandas as pd
 from statsmodels.duration.survfunc import SurvfuncRight
 
@@ -28,6 +29,28 @@ def first_below(steps: pd.Series, losses: pd.Series, threshold: float) -> tuple[
     """
     below = steps[losses < threshold]
     return (int(below.iloc[0]), True) if len(below) else (int(steps.iloc[-1]), False)
+
+
+def crossing(steps: pd.Series, losses: pd.Series, level: float) -> tuple[float, bool]:
+    """Returns the step at which a run first crosses a level, and True; or its last step and False.
+
+    The step is interpolated linearly between the first evaluation at or below the level and the evaluation before:
+    losses of 6 and 5 nats at steps 100 and 200 cross 5.5 at step 150. A run that begins below crosses at its first
+    evaluation.
+
+    Args:
+        steps, losses: of the evaluations of a run, one or more, in increasing order; NaN is not below.
+        level: in the unit of the losses.
+    """
+    step, loss = steps.to_numpy(float), losses.to_numpy(float)
+    below = np.flatnonzero(loss <= level)
+    if not len(below):
+        return float(step[-1]), False
+    first = below[0]
+    if first == 0 or np.isnan(loss[first - 1]):
+        return float(step[first]), True
+    around = [first, first - 1]
+    return float(np.interp(level, loss[around], step[around])), True
 
 
 def horizon(events: pd.DataFrame) -> float:

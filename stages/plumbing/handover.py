@@ -13,11 +13,11 @@ from math import nan
 from pathlib import Path
 
 from stages.plumbing.documents import read_yaml
-from stages.plumbing.files import CHECKED, PREDICTIONS, RESULTS, digests, visible
+from stages.plumbing.files import CHECKED, PREDICTIONS, RESULTS, TASK_FOLDER, digests, visible
 from stages.plumbing.observations import RUNS
 from stages.plumbing.settings import Settings
 
-MAY_LACK = {PREDICTIONS}  # inputs that may be missing, as in a study of pre-training alone
+MAY_LACK = {"analysis": {PREDICTIONS, TASK_FOLDER}}  # inputs that a study of pre-training does not make
 PIPELINE = Path(__file__).parents[2] / "dvc.yaml"
 
 
@@ -93,7 +93,7 @@ def require_inputs(settings: Settings, stage: str, arguments: dict[str, str]) ->
         for path in command.writes
     }
     required = []
-    for path in (path for path in inputs if path not in MAY_LACK):
+    for path in (path for path in inputs if path not in MAY_LACK.get(stage, ())):
         parts = [output for output in makers if output.is_relative_to(path)]
         if _below(path, makers):  # one output, or a part of one
             required.append(path)

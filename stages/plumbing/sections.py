@@ -221,15 +221,19 @@ class Tasks(Record):
     questions: Questions
 
 
-Margin = Literal[  # what has a margin of equivalence: scores by column of the papers' tables, and the loss
-    "glue_score", "mrpc", "cola", "mnli_m", "mnli_mm", "qqp", "rte", "stsb", "qnli", "sst2", "squad", "validation_loss",
-]  # fmt: skip
+Arm = Name | Pair[Name]  # one side of a comparison: an operator, or a pair of operators, whose difference is compared
+
+
+def _tuples(value: object) -> object:
+    """Turns YAML lists, and lists in them, into tuples; other values stay, for pydantic."""
+    return tuple(_tuples(part) for part in value) if isinstance(value, list) else value
 
 
 class Analysis(Record):
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = key("Level of intervals")
     alpha: Annotated[float, Field(gt=0, lt=0.5)] = key("Level of tests")
-    margins: Annotated[dict[Margin, Rate], every(Margin)] = key("Margins of equivalence")
+    levels: Several[Rate] = key("Levels of the validation loss whose steps are compared")
+    pairs: Annotated[tuple[Pair[Arm], ...], BeforeValidator(_tuples)] = key("Further pairs of arms that are compared")
     resamples: Annotated[Count, Field(ge=100)] = key("Resamples of the bootstrap")
     seed: Seed = key("Seed of the bootstrap")
 

@@ -141,6 +141,10 @@ class Settings(Record):
             for section, amount in product(sections, amounts):
                 if getattr(sections[section], amount, "not of this section") is None:
                     raise ValueError(f"{section}.{amount}: null; data.source: embedded needs the number to generate")
+        for place, pair in enumerate(self.analysis.pairs):
+            for arm in pair:
+                for name in (arm,) if isinstance(arm, str) else arm:
+                    require_listed(name, f"analysis.pairs.{place}", self.operators, "operators")
         for section in ("noise", "cross_domain", "convergence", "timing"):
             for task in getattr(self, section).tasks:
                 require_listed(task, f"{section}.tasks", self.tasks.names, "tasks.names")

@@ -207,7 +207,13 @@ def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
     chance = columns.groupby("evaluated_on", sort=False)["at_chance"].agg(lambda marks: bool(marks.eq(True).all()))
     words = averages["words_and_overlap"].dropna()  # a baseline's GLUE scores, fractions; `beaten` if above all models
     protocol = settings.protocols[0]  # and the first size: those of the baseline that is not pre-trained
-    reference = select(averages, operator=REFERENCE, size=settings.sizes[0], protocol=protocol)["mean"]
+    first = {"size": settings.sizes[0], "protocol": protocol}
+    reference = select(averages, operator=REFERENCE, **first)["mean"]
+    untrained = inputs.baseline_scores(NOT_PRETRAINED, "score", protocol)  # in per cent, by column
+    trained = (100 * select(columns, operator=REFERENCE, **first).set_index("evaluated_on")["mean"]).to_dict()
+    both = [column for column in COLUMNS if column in trained and column in untrained]
+    means = (100 * select(averages, **first).set_index("operator")["mean"]).to_dict()
+    floor = untrained.get(GLUE_SCORE)
     return {
         "settings": settings,
         "data": settings.report.data or content("sentences")["sources"][settings.data.source],  # of texts and tasks
@@ -219,7 +225,10 @@ def of_run(settings, summaries: pd.DataFrame) -> dict[str, object]:
         "at_chance": int(judged["at_chance"].eq(True).sum()),  # how many of `scores` are
         "chance_unknown": int(judged["at_chance"].isna().sum()),  # of how many it is not known
         "chance_tasks": [column for column in COLUMNS if chance.get(column, False)],  # where all scores are at chance
-        "untrained": inputs.baseline_scores(NOT_PRETRAINED, "score", protocol).get(GLUE_SCORE),  # in per cent
+        "untrained": floor,  # GLUE score of the original without pre-training, in per cent
+        "columns": len(both),  # on which the original was tested with and without pre-training
+        "lowered": sum(trained[column] < untrained[column] for column in both),  # of these: lower with it
+        "below_untrained": {name: score for name, score in means.items() if floor and score < floor},
         "pretrained": 100 * reference.iloc[0] if len(reference) else None,  # GLUE score of the original, in per cent
         "beaten": words.iloc[0] if len(words) and (averages.loc[words.index, "mean"] < words).all() else None,
     }

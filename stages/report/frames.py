@@ -27,7 +27,7 @@ def reader(settings: Settings) -> Callable[[str], pd.DataFrame]:
     """Returns a function from a frame's name to the frame: made here, or else read as the stage analysis left it."""
     makers = {
         "overview": partial(overview, settings),
-        "margins": lambda: pd.DataFrame(settings.analysis.margins.items(), columns=["quantity", "margin"]),
+        "further_pairs": partial(inputs.contrasts, further=True),
         "baselines": partial(baselines, settings.protocols[0]),
         "noise_measures": lambda: noise_measures(inputs.read("noise_measures"), inputs.read("noise_curves")),
         "transfer": lambda: transfer(inputs.read("transfer")),

@@ -10,11 +10,11 @@ import yaml
 
 from stages.evidence import published
 from stages.evidence.baselines import AT_CHANCE
-from stages.evidence.statistics import EQUIVALENT, TOO_FEW
+from stages.evidence.statistics import TOO_FEW
 from stages.plumbing import handover
 from stages.plumbing.files import ANALYSIS, AUDIT, SENTENCE_PAIRS, STATISTICS
 from stages.plumbing.observations import RUNS
-from stages.plumbing.settings import Settings
+from stages.plumbing.settings import REFERENCE, Settings
 
 KEYS = {name: "str" for name in ("stage", "metric", "protocol", "evaluated_on", "operator", "size")}
 TEXTS = {"protocol": "str", "direction": "str"}  # columns of `contrasts` which may be empty
@@ -83,18 +83,24 @@ def run_records(settings: Settings) -> list[dict]:
     return records(handover.record_of(command).stem for command in handover.commands(settings))
 
 
-def contrasts(**wanted: object) -> pd.DataFrame:
-    """Selects the comparisons of an arm, an operator, with the original; wanted: as for `select`.
+def contrasts(further: bool = False, **wanted: object) -> pd.DataFrame:
+    """Selects comparisons of an operator with the original, or the further pairs of `analysis.pairs`.
 
     stages/analysis/contrasts.yaml describes the columns, such as quantity, source (reproduced or released), at (column,
     split or milestone), arm, estimate, its interval low to high, verdict and direction (HIGHER, LOWER or empty).
+
+    Args:
+        further: whether the further pairs are selected, in place of the comparisons with the original.
+        wanted: as for `select`.
     """
-    return select(read("contrasts", dtype=TEXTS).fillna(dict.fromkeys(TEXTS, "")), **wanted)
+    rows = read("contrasts", dtype=TEXTS).fillna(dict.fromkeys(TEXTS, ""))
+    plain = (rows["reference"] == REFERENCE) & ~rows["arm"].str.contains(" - ", regex=False)
+    return select(rows[plain != further], **wanted)
 
 
 def finding(row: dict) -> str:
-    """Returns HIGHER or LOWER where a row of `contrasts` shows it; else AT_CHANCE, TOO_FEW, EQUIVALENT or UNDECIDED."""
-    shown = row["verdict"] in (AT_CHANCE, TOO_FEW, EQUIVALENT)
+    """Returns HIGHER or LOWER where a row of `contrasts` shows it; else AT_CHANCE, TOO_FEW or UNDECIDED."""
+    shown = row["verdict"] in (AT_CHANCE, TOO_FEW)
     return row["direction"] or (row["verdict"] if shown else UNDECIDED)
 
 

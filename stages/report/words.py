@@ -35,8 +35,13 @@ def content(name: str) -> dict:
 
 
 def facts_of(settings: Settings) -> dict[str, object]:
-    """Gathers what most texts may name: the settings, and the confidence of intervals in words."""
-    return {"settings": settings, "confidence": f"{100 * settings.analysis.confidence:g} %"}
+    """Gathers what most texts may name: the settings, and the confidence of single and simultaneous intervals."""
+    options = settings.analysis
+    return {
+        "settings": settings,
+        "confidence": f"{100 * options.confidence:g} %",
+        "simultaneous": f"simultaneous {100 * (1 - options.alpha):g} %",  # as Holm's verdicts at alpha
+    }
 
 
 def alternative(kind: str, rows: pd.DataFrame) -> str:

@@ -1,1 +1,0 @@
-"""Study: what each operator costs on English; study.py says how."""

@@ -1,0 +1,113 @@
+"""Judges the studies by the ordinary analysis and renders their pages: `python -m stages.tools.pages`.
+
+A study is a folder below reports/examples with `params.yaml` (how its models were trained), `analysis.yaml` (the
+section `analysis` by which it is judged) and `observations`. Its comparisons go to `contrasts.csv`, as the stage
+`analysis` makes them, and the means of its arms to `means.csv`. A page is a Jinja template in reports/templates/pages,
+whose numbers come from these two files; no number of a result is typed into a template.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from stages.analysis import contrasts
+from stages.evidence import convergence, measurements, survival
+from stages.evidence.statistics import mean_interval
+from stages.plumbing import observations
+from stages.plumbing.documents import read_yaml
+from stages.plumbing.files import REPORTS, write_atomically
+from stages.report.tables import csv_of
+from stages.report.words import ENVIRONMENT, TEMPLATES
+
+EXAMPLES = REPORTS / "examples"
+PAGES = {path.stem: EXAMPLES / path.stem / "README.md" for path in sorted((TEMPLATES / "pages").glob("*.md"))}
+MEANS = ["arm", "at", "mean", "sd", "low", "high", "runs", "never"]
+
+
+def find_studies() -> list[Path]:
+    """Returns the folders below reports/examples that have an `analysis.yaml`, sorted."""
+    return sorted(path.parent for path in EXAMPLES.rglob("analysis.yaml"))
+
+
+def judge(folder: Path) -> dict[str, pd.DataFrame]:
+    """Computes the comparisons (`contrasts`) and the means of the arms (`means`, MEANS) of a study.
+
+    The means are of the final loss in nats (`at` is validation_loss) and of the steps to each level; a run that never
+    gets there counts with the last step at which all runs are known.
+    """
+    options, operators = read_yaml(folder / "analysis.yaml"), read_yaml(folder / "params.yaml")["operators"]
+    rows = observations.read(sorted((folder / "observations").iterdir()))
+    rows = rows[rows["operator"].isin(operators)]
+    rows = rows.sort_values("operator", key=lambda names: names.map(operators.index), kind="stable")
+    measured = measurements.measurements(rows, options["levels"])
+    quantities = contrasts.quantities(rows, measured, {})
+    confidence, alpha = options["confidence"], options["alpha"]
+    compared = contrasts.table({contrasts.REPRODUCED: quantities}, confidence, alpha, options["pairs"])
+    losses = measured[measured["metric"] == "final_validation_loss"]
+    means = [
+        (arm, contrasts.FINAL_LOSS, *mean_interval(runs["value"].to_numpy(float), confidence), len(runs), 0)
+        for arm, runs in losses.groupby("operator", sort=False)
+    ]
+    events = convergence.milestone_events(measured)
+    steps = survival.restricted_means(events, ["milestone"], confidence)
+    steps = steps.rename(columns={"operator": "arm", "milestone": "at"})[MEANS]
+    return {"contrasts": compared, "means": pd.concat([pd.DataFrame(means, columns=MEANS), steps])}
+
+
+@cache
+def _read(folder: str, name: str) -> pd.DataFrame:
+    """Reads a CSV file of a study, once; folder: below reports/examples."""
+    return pd.read_csv(EXAMPLES / folder / f"{name}.csv")
+
+
+def look_up_contrast(folder: str, arm: str, at: str, reference: str = "original") -> dict:
+    """Looks up one comparison of a study: a row of its contrasts.csv.
+
+    Args:
+        folder: below reports/examples, such as `self_score/8_tokens`.
+        arm, reference: as contrasts.csv names them, such as `symmetric` and `original`.
+        at: `validation_loss`, or a milestone such as `loss=5.5`.
+
+    Returns:
+        The row, by column: estimate, low, high, p_holm, direction and so on.
+
+    Raises:
+        ValueError: the study has no such comparison, or several.
+    """
+    rows = _read(folder, "contrasts")
+    rows = rows[(rows["arm"] == arm) & (rows["reference"] == reference) & (rows["at"] == at)]
+    if len(rows) != 1:
+        raise ValueError(f"{folder}/contrasts.csv: {len(rows)} rows of {arm} against {reference} at {at}")
+    return rows.fillna({"direction": ""}).iloc[0].to_dict()
+
+
+def look_up_mean(folder: str, arm: str, at: str) -> dict:
+    """Looks up the mean of one arm over its seeds: a row of MEANS. Arguments and errors as for `look_up_contrast`."""
+    rows = _read(folder, "means")
+    rows = rows[(rows["arm"] == arm) & (rows["at"] == at)]
+    if len(rows) != 1:
+        raise ValueError(f"{folder}/means.csv: {len(rows)} rows of {arm} at {at}")
+    return rows.iloc[0].to_dict()
+
+
+def render(name: str) -> str:
+    """Renders a page from its template and the CSV files of its studies. name: a key of PAGES."""
+    text = (TEMPLATES / "pages" / f"{name}.md").read_text(encoding="utf-8")
+    template = ENVIRONMENT.from_string(text)
+    return template.render(contrast=look_up_contrast, mean=look_up_mean).rstrip() + "\n"
+
+
+def main() -> None:
+    """Writes contrasts.csv and means.csv of every study, and then every page of PAGES."""
+    for folder in find_studies():
+        for name, frame in judge(folder).items():
+            write_atomically(folder / f"{name}.csv", csv_of(frame))
+        print(f"{folder}: judged")
+    for name, path in PAGES.items():
+        write_atomically(path, render(name))
+        print(f"{path}: written")
+
+
+if __name__ == "__main__":
+    main()
