@@ -298,7 +298,7 @@ def test_a_claim_about_scores_has_the_difference_interval_and_test_of_the_contra
     test = {"test": "difference", "of": "pairwise", "than": "original", "scale": 100}
     found = estimate(test, rows, select, 0.95)
     nothing = pd.DataFrame(columns=measurements.FIELDS)
-    frame = contrasts.table({"released": contrasts.quantities(nothing, rows, {})}, 0.95, 0.05, {})
+    frame = contrasts.table({"released": contrasts.quantities(nothing, rows, {})}, 0.95, 0.05)
     [row] = frame[(frame["arm"] == "pairwise") & (frame["size"] == "base") & (frame["at"] == "glue_score")].itertuples()
     assert (found.value, found.low, found.high, found.p) == pytest.approx((row.estimate, row.low, row.high, row.p))
     assert (found.unit, found.n, found.paired) == (row.unit_of_inference, (row.n, row.n_reference), row.paired)
@@ -321,7 +321,7 @@ def test_claims_contrasts_and_cells_count_the_same_runs_that_never_get_there():
     found = estimate(test, rows, select, 0.95)
     assert (found.never, found.n, found.at_least, found.high) == ((1, 0), (3, 3), True, np.inf)
     observed = pd.DataFrame(columns=measurements.FIELDS)
-    compared = contrasts.table({"reproduced": contrasts.quantities(observed, rows, {})}, 0.95, 0.05, {}).iloc[0]
+    compared = contrasts.table({"reproduced": contrasts.quantities(observed, rows, {})}, 0.95, 0.05).iloc[0]
     assert compared[["estimate", "never", "never_reference"]].tolist() == [found.value, 1, 0]
     cells = filled("courtois2024_text_and_figure_numbers", rows.to_dict("records")).set_index(["row_key", "column_key"])
     assert cells.loc[("base.pairwise", "steps_to_95pct"), "verdict"] == "1 of 3 runs never got there"

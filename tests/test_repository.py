@@ -67,7 +67,7 @@ NAMES = {  # of operators in the tables of the findings, where they are not the 
         (
             "plateau",
             "against original",
-            "five spreads | over the three",
+            "three spreads",
             ["symmetric", "pairwise", "shared", "tied_qkv"],
         ),
         ("plateau_deep", "against original, deeper", "three spreads", ["symmetric", "pairwise", "shared"]),
@@ -89,7 +89,6 @@ def test_the_findings_have_the_verdicts_and_numbers_of_the_studies_of_the_platea
     for term, line in zip(operators, lines, strict=True):
         row = tests.loc[("operator", term)]
         numbers = [f"{row['difference']:.0f} ({row['low']:.0f} to {row['high']:.0f})"]
-        numbers += [f"{row['telling_difference']:.0f}"] if row["telling_places"] < row["places"] else []
         singly = [single(places.loc[("operator", term, place)]) for place in ("0.05", "0.3", "1")]
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         assert cells[0].startswith(NAMES.get(term, term))
@@ -103,14 +102,16 @@ def test_the_findings_have_the_verdicts_and_numbers_of_the_studies_of_the_platea
 
 def test_the_findings_have_the_scores_of_the_run_on_real_text():
     page = (ROOT / "reports/examples/README.md").read_text(encoding="utf-8").replace("−", "-")
+    compared = pd.read_csv(ROOT / "reports/examples/files/contrasts.csv").query("at == 'glue_score'").set_index("arm")
     for row in pd.read_csv(ROOT / "reports/examples/files/tables/overview.csv").itertuples():
         name = NAMES.get(row.operator, row.operator)
         [line] = [line for line in page.splitlines() if line.startswith(f"| {name} |") and line.count("|") == 5]
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         assert cells[1] == f"{row.glue_score:.2f}"
         if row.operator != "original":
-            verdict = row.direction if row.verdict == "different" else {"inconclusive": "undecided"}[row.verdict]
-            assert cells[2:] == [f"{row.estimate:.2f} ({row.low:.2f} to {row.high:.2f})", verdict]
+            against = compared.loc[row.operator]
+            verdict = against.direction if against.verdict == "different" else "undecided"
+            assert cells[2:] == [f"{against.estimate:.2f} ({against.low:.2f} to {against.high:.2f})", verdict]
 
 
 def said(page: str) -> str:
@@ -118,22 +119,8 @@ def said(page: str) -> str:
     return " ".join((ROOT / page).read_text(encoding="utf-8").replace("−", "-").split())
 
 
-def test_the_readme_begins_with_what_the_released_results_say_and_the_findings_with_the_audit():
+def test_the_findings_have_the_counts_of_the_audit():
     laptop = ROOT / "reports/examples/laptop"
-    rows = pd.read_csv(laptop / "tables/against_original.csv").query("source == 'released' and at == 'glue_score'")
-    rows = rows.set_index(["arm", "size"])
-    assert set(rows["n"]) == {5} and rows["paired"].all()
-    base, small, symmetric = rows.loc["pairwise", "base"], rows.loc["pairwise", "small"], rows.loc["symmetric", "base"]
-    assert (base["direction"], small["direction"], symmetric["direction"]) == ("higher", "higher", "lower")
-    bounds = f"{small['low']:.2f} to {small['high']:.2f}"
-    gain = f"({small['estimate']:+.2f} points; 95 % interval over five fine-tuning seeds {bounds};"
-    assert f"at BERT-small {gain}" in said("README.md")
-    gain = f"At BERT-base its {base['estimate']:+.2f} is shown only if runs of equal seeds are paired"
-    assert f"{gain} ({base['low']:.2f} to {base['high']:.2f})" in said("README.md")
-    checks = pd.read_csv(laptop / "tables/audit.csv").set_index("check")["arithmetic"]
-    assert "Welch p = 0.099" in checks["C.REL.TTEST.base"] and "unpaired, it is not (p = 0.10)" in said("README.md")
-    loss = f"({symmetric['estimate']:.2f} points at BERT-base, {symmetric['low']:.2f} to {symmetric['high']:.2f})"
-    assert f"Symmetric has a lower score {loss}" in said("README.md")
     totals = pd.read_csv(laptop / "tables/audit_totals.csv")
     (courtois, kowsher, blog, draft), left = zip(totals["fails"], totals["facts"], strict=True), totals["not_decided"]
     page = said("reports/examples/README.md")
@@ -143,20 +130,8 @@ def test_the_readme_begins_with_what_the_released_results_say_and_the_findings_w
     assert left.sum() == 5 and "five more are left undecided" in page
 
 
-def test_the_readme_has_the_scores_of_the_default_run():
-    tables = ROOT / "reports/examples/laptop/tables"
-    own = pd.read_csv(tables / "overview.csv").set_index("operator").loc["original"]
-    cells = pd.read_csv(tables / "courtois2024_table3_glue.csv").set_index(["row", "column"])["reproduced_mean"]
-    constant = cells["baseline.most_frequent", "glue_score"]
-    assert f"a GLUE score of {own['glue_score']:.0f}," in said("README.md")
-    words = (
-        f"a linear model of words and their overlap {own['words_and_overlap']:.0f}, a constant answer {constant:.0f}"
-    )
-    assert words in said("README.md")
-
-
 def test_the_pages_have_the_scores_of_the_default_run_by_seed_and_what_pre_training_is_worth():
-    page, readme = said("reports/examples/README.md"), said("README.md")
+    page = said("reports/examples/README.md")
     laptop = ROOT / "reports/examples/laptop"
     rows = observations.read([laptop / "observations/finetuning.csv"])
     by_seed = column_scores(rows.assign(stage="finetuning")).groupby(["operator", "pretraining_seed"])["value"]
@@ -168,7 +143,6 @@ def test_the_pages_have_the_scores_of_the_default_run_by_seed_and_what_pre_train
     means = score.groupby("operator").mean()
     symmetric, pairwise, shared = (f"{means[name]:.1f}" for name in ("symmetric", "pairwise", "shared"))
     assert f"Symmetric has {symmetric} on average, pairwise {pairwise}, shared {shared}:" in page
-    assert f"fine-tuned without pre-training {means['not_pretrained']:.0f}" in readme
     baselines = pd.read_csv(laptop / "tables/baselines.csv").set_index("evaluated_on")
     cells = pd.read_csv(laptop / "tables/courtois2024_table3_glue.csv").set_index(["row", "column"])["reproduced_mean"]
     above = baselines["best_rule"] > cells["tiny.original"].reindex(baselines.index)
@@ -214,11 +188,10 @@ def test_the_findings_take_further_numbers_of_the_studies_from_their_tables():
     deep = ROOT / "reports/examples/plateau_deep/tables"
     pairwise = pd.read_csv(deep / "plateau_tests.csv").query("question == 'operator' and term == 'pairwise'").iloc[0]
     assert f"times differ after Holm's correction (p = {pairwise['p_holm']:.2f})" in page
-    assert pairwise["hazard_p_holm"] < 0.001 and "With errors by seed it does (p < 0.001)" in page
+    assert f"do not (p = {pairwise['flip_p_holm']:.2f})" in page and "p below 0.094" in page
     first = pd.read_csv(plateau / "plateau_tests.csv").query("question == 'operator' and term == 'pairwise'").iloc[0]
     deeper, shallower = (
-        f"{row[f'{name}difference']:.0f}{{}}, {row[f'{name}low']:.0f} to {row[f'{name}high']:.0f}"
-        for row, name in ((pairwise, ""), (first, "telling_"))
+        f"{row['difference']:.0f}{{}}, {row['low']:.0f} to {row['high']:.0f}" for row in (pairwise, first)
     )
     both = f"({deeper.format(' steps')}, against {shallower.format('')})"
     assert both in page
@@ -253,7 +226,7 @@ def test_the_findings_take_further_numbers_of_the_studies_from_their_tables():
     gain = between(rows.loc["pairwise_scaled"], rows.loc["pairwise"], confidence=0.95)
     gains = "{:.1f} points higher ({:.1f} to {:.1f})".format(*(100 * x for x in (gain.value, gain.low, gain.high)))
     assert gain.paired and f"is {gains}" in page
-    losses = pd.read_csv(files / "loss_differences.csv").query("source == 'reproduced'").set_index("arm")
+    losses = pd.read_csv(files.parent / "contrasts.csv").query("at == 'validation_loss'").set_index("arm")
     assert losses["paired"].all() and set(losses.index[losses["direction"] == "higher"]) == set(losses.index[:4])
     last = pd.read_csv(files / "overview.csv").set_index("operator").loc["original", "validation_loss"]
     assert f"the original's final loss ({last:.2f} nats)" in page
@@ -293,10 +266,8 @@ def test_the_findings_take_further_numbers_of_the_studies_from_their_tables():
     assert "a linear model of words and their overlap on seven of nine columns, not on RTE and MNLI-mm" in page
     assert (own > cells["baseline.most_frequent"]).all() and "and than a constant answer on all, on QQP only in" in page
     told = places["p_holm"].notna()
-    assert f"the {told.sum()} of {len(places)} places where any run leaves" in page
-    close = places[told & (places["p_holm"].between(0.045, 0.05))]
-    assert [f"{step:.0f}" for step in close["difference"]] == ["-131", "-81", "75"]
-    assert f"(p = {close['p_holm'].max():.3f})" in page and close["p_holm"].nunique() == 1
+    assert f"Holm's correction counts {told.sum()} comparisons" in page
+    assert not places["verdict"].isin(["sooner", "later"]).any() and "No difference at a single spread" in page
     assert (
         {"cola", "mrpc", "rte"} == set(against.loc[against["at_chance"], "at"])
         and "on CoLA, MRPC and RTE no operator's mean is above the 95 % interval, over examples, of a constant answer"

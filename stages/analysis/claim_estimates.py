@@ -30,6 +30,8 @@ def estimate(test: dict, rows: pd.DataFrame, select: dict, confidence: float) ->
         In the unit of the claim; None if runs that it needs are missing, or a spread is 0 or unknown.
     """
     selects = [select | {"operator": test[side]} for side in ("of", "than")] if "of" in test else [select]
+    if "baseline" in test:
+        selects[1]["metric"] = test["baseline"]
     arms = [_scaled(test, rows, fields) for fields in selects]
     if any(arm.empty for arm in arms):
         return None

@@ -47,7 +47,8 @@ def obstacle(tests: list[dict], run: pd.DataFrame, scope: Scope) -> str:
 
     The first of four reasons, in this order, counts: a stage was not run, a size was not run, the data are generated,
     or a protocol of translation ran otherwise than its source's. Tests that count parameters need no stage and no data.
-    The `size` of a measurement of translation is the name of its protocol, or GENERATED for the sequence tasks.
+    Tests marked `point` may have any protocol. The `size` of a measurement of translation is the name of its protocol,
+    or GENERATED for the sequence tasks.
 
     Args:
         tests: of the claim, as claim_rules.yaml explains them.
@@ -56,9 +57,10 @@ def obstacle(tests: list[dict], run: pd.DataFrame, scope: Scope) -> str:
     """
     tested = [test["select"] for test in tests if not is_count(test)]
     of_data = [select for select in tested if select.get("size") != GENERATED]
+    of_protocol = [test["select"] for test in tests if not is_count(test) and not test.get("point")]
     differing = [
         [entry for entry in scope.differing.get(select.get("size"), ()) if (entry[0], select["stage"]) != TIMED]
-        for select in of_data
+        for select in of_protocol
     ]
     return say(
         "obstacle",

@@ -7,8 +7,8 @@ A claim holds where it holds in every place, so each is tested at alpha and all 
 Berger 1982). It fails where it fails somewhere, so the places' p values against it are adjusted by Holm's method. Both
 err in at most a share alpha of repetitions of the run, however many places there are; with neither, the claim stays
 open. A claim about an operator is decided by three pre-training runs or more per arm: one checkpoint leaves it open,
-and so do two seeds. A place where all that is compared is at chance shows nothing: the claim cannot hold there, and
-fails where it is shown to fail in another place.
+and so do two seeds. The value of a test marked `point` decides with any number of runs. A place where all that is
+compared is at chance shows nothing: the claim cannot hold there, and fails where it is shown to fail in another place.
 """
 
 from collections.abc import Sequence
@@ -90,7 +90,8 @@ def evaluate(
     verdict = decide(measured, alpha, single)
     verdict = NOT_TESTED if verdict != FAILS and not complete else verdict
     reading = _reading(measured, verdict, alpha)
-    seeds = [place.estimate.checkpoints for place in measured if place.estimate.checkpoints is not None]
+    compared = [place.estimate for place in measured if not place.test.get("point")]
+    seeds = [effect.checkpoints for effect in compared if effect.checkpoints is not None]
     if verdict != FAILS and any(place.estimate.at_chance for place in measured):
         verdict = reading = AT_CHANCE
     elif verdict != NOT_TESTED:
@@ -167,6 +168,8 @@ def _reading(places: Sequence[Place], verdict: str, alpha: float) -> str:
     opposite = np.full(len(places), np.nan)
     for number, place in enumerate(places):
         test, effect = place.test, place.estimate
+        if test.get("point"):  # no direction is tested
+            continue
         if test["test"] in ("difference", "spread") and effect.tested and ("above" in test) != ("below" in test):
             null = 1.0 if test.get("ratio") or test["test"] == "spread" else 0.0
             opposite[number] = min(1.0, 2 * (effect.p_below(null) if "above" in test else effect.p_above(null)))

@@ -19,7 +19,14 @@ from stages.report.words import content
 # by the first part of a check's name: a key of published.PAPERS
 PAPER_OF = {"C": "courtois2024", "K": "kowsher", "K24": "kowsher", "K25": "kowsher", "H": "hadamard_blog", "AOP": "aop"}
 WORST = (FAILS, NOT_DECIDED, TRUNCATED, HOLDS)  # from the worst on; a fact has the worst verdict of its checks
-HOLD, FAIL = (HOLDS, "reproduced"), (FAILS, "contradicted", "partly", "unsupported", TRUNCATED)  # of claims
+# Columns of `claim_totals` that count decided claims, and their verdicts. Any other verdict leaves a claim open.
+DECIDED = {
+    "holds": (HOLDS, "reproduced"),
+    "found_false": (FAILS, "contradicted"),
+    "partly": ("partly",),
+    "unsupported": ("unsupported",),
+    "truncated": (TRUNCATED,),
+}
 LEDGERS = {  # column of `side_by_side`: heading, question that it answers
     "numbers": ("Audit", "Does it follow from the printed numbers and the released results?"),
     "released": (
@@ -118,16 +125,28 @@ def _shared(reasons: list[str]) -> dict[str, str]:
 
 
 def claim_totals(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Counts by source the claims that each of LEDGERS judges: claims = decided + open, decided = hold + fail."""
+    """Counts, by source and by ledger, the claims of each verdict.
+
+    Args:
+        ledger: as for `side_by_side`.
+
+    Returns:
+        A row for every source and every ledger (LEDGERS) that judges one of its claims. Columns: source, ledger, claims
+        (all that the ledger judges), the columns of DECIDED, and open. claims is the sum of the columns after it.
+    """
     rows = pd.DataFrame(side_by_side(ledger))
     totals = []
     for paper, of_paper in rows.groupby("paper", sort=False):
         for column, (heading, _) in LEDGERS.items():
             verdicts = of_paper.loc[of_paper[column] != "", column]
-            hold, fail = (int(verdicts.isin(kind).sum()) for kind in (HOLD, FAIL))
-            entry = {"claims": len(verdicts), "decided": hold + fail, "hold": hold, "fail": fail}
-            entry["open"] = entry["claims"] - entry["decided"]
-            totals += [{"source": published.PAPERS[paper], "ledger": heading} | entry] if len(verdicts) else []
+            if verdicts.empty:
+                continue
+            entry = {"source": published.PAPERS[paper], "ledger": heading, "claims": len(verdicts)}
+            # A claim that holds in part, lacks support or is cut off is not false, so each has its own column.
+            for name, kinds in DECIDED.items():
+                entry[name] = int(verdicts.isin(kinds).sum())
+            entry["open"] = entry["claims"] - sum(entry[name] for name in DECIDED)
+            totals.append(entry)
     return pd.DataFrame(totals)
 
 

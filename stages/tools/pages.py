@@ -3,7 +3,7 @@
 A study is a folder below reports/examples with `params.yaml` (how its models were trained), `analysis.yaml` (the
 section `analysis` by which it is judged) and `observations`. Its comparisons go to `contrasts.csv`, as the stage
 `analysis` makes them, and the means of its arms to `means.csv`. A page is a Jinja template in reports/templates/pages,
-whose numbers come from these two files; no number of a result is typed into a template.
+whose numbers come from these two files and from the tables of the example reports.
 """
 
 from functools import cache
@@ -21,7 +21,10 @@ from stages.report.tables import csv_of
 from stages.report.words import ENVIRONMENT, TEMPLATES
 
 EXAMPLES = REPORTS / "examples"
-PAGES = {path.stem: EXAMPLES / path.stem / "README.md" for path in sorted((TEMPLATES / "pages").glob("*.md"))}
+PAGES = {  # by the name of the template
+    "readme": Path("README.md"),
+    "english": EXAMPLES / "english/README.md",
+}
 MEANS = ["arm", "at", "mean", "sd", "low", "high", "runs", "never"]
 
 
@@ -56,46 +59,57 @@ def judge(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 @cache
-def _read(folder: str, name: str) -> pd.DataFrame:
-    """Reads a CSV file of a study, once; folder: below reports/examples."""
-    return pd.read_csv(EXAMPLES / folder / f"{name}.csv")
+def _read(path: str) -> pd.DataFrame:
+    """Reads a CSV file below reports/examples, once."""
+    return pd.read_csv(EXAMPLES / path)
+
+
+def look_up(path: str, **where: str) -> dict:
+    """Looks up the one row of a CSV file that has these values in these columns.
+
+    Args:
+        path: below reports/examples, such as `english/contrasts.csv`.
+        where: the values by column, such as arm="symmetric".
+
+    Returns:
+        The row, by column; missing texts are NaN.
+
+    Raises:
+        ValueError: no row or several rows have these values.
+    """
+    rows = _read(path)
+    for column, value in where.items():
+        rows = rows[rows[column] == value]
+    if len(rows) != 1:
+        raise ValueError(f"{path}: {len(rows)} rows with {where}; expected one")
+    return rows.iloc[0].to_dict()
 
 
 def look_up_contrast(folder: str, arm: str, at: str, reference: str = "original") -> dict:
-    """Looks up one comparison of a study: a row of its contrasts.csv.
+    """Looks up one comparison of a study: a row of its contrasts.csv. `direction` is empty without a verdict.
 
     Args:
         folder: below reports/examples, such as `self_score/8_tokens`.
         arm, reference: as contrasts.csv names them, such as `symmetric` and `original`.
         at: `validation_loss`, or a milestone such as `loss=5.5`.
 
-    Returns:
-        The row, by column: estimate, low, high, p_holm, direction and so on.
-
     Raises:
-        ValueError: the study has no such comparison, or several.
+        ValueError: the study has no such comparison.
     """
-    rows = _read(folder, "contrasts")
-    rows = rows[(rows["arm"] == arm) & (rows["reference"] == reference) & (rows["at"] == at)]
-    if len(rows) != 1:
-        raise ValueError(f"{folder}/contrasts.csv: {len(rows)} rows of {arm} against {reference} at {at}")
-    return rows.fillna({"direction": ""}).iloc[0].to_dict()
+    row = look_up(f"{folder}/contrasts.csv", arm=arm, reference=reference, at=at)
+    return row | {"direction": row["direction"] if isinstance(row["direction"], str) else ""}
 
 
 def look_up_mean(folder: str, arm: str, at: str) -> dict:
     """Looks up the mean of one arm over its seeds: a row of MEANS. Arguments and errors as for `look_up_contrast`."""
-    rows = _read(folder, "means")
-    rows = rows[(rows["arm"] == arm) & (rows["at"] == at)]
-    if len(rows) != 1:
-        raise ValueError(f"{folder}/means.csv: {len(rows)} rows of {arm} at {at}")
-    return rows.iloc[0].to_dict()
+    return look_up(f"{folder}/means.csv", arm=arm, at=at)
 
 
 def render(name: str) -> str:
     """Renders a page from its template and the CSV files of its studies. name: a key of PAGES."""
     text = (TEMPLATES / "pages" / f"{name}.md").read_text(encoding="utf-8")
     template = ENVIRONMENT.from_string(text)
-    return template.render(contrast=look_up_contrast, mean=look_up_mean).rstrip() + "\n"
+    return template.render(contrast=look_up_contrast, mean=look_up_mean, look_up=look_up).rstrip() + "\n"
 
 
 def main() -> None:

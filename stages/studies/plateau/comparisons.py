@@ -1,34 +1,32 @@
 """The comparisons of the study of the plateau, in pairs of equal seeds, whose runs see the same batches.
 
-Arms are compared at equal values of what else was varied, the factor: operators at equal spreads, spreads of the same
-operator. A value of the factor is a place. The time before a run leaves, up to the horizon (the last step up to which
-all runs of both arms are known), averaged over the places, is one number per seed and arm; a paired t test counts
-seeds. The hazard ratio of Cox's model is added. Operators and spreads are also compared at single places, as an average
-shows neither opposite effects nor places where no run leaves. Holm's method adjusts over the comparisons of one
-question: over its averages, and over its single places.
+Arms are compared at equal values of the factor: operators at equal spreads, spreads of the same operator. A value of
+the factor is a place. A place is informative if at least a tenth of all runs at the place leaves. The time before a run
+leaves is cut at the horizon, the last step up to which all runs of both arms are known. The mean of these times over
+the informative places is one number per seed and arm. Two tests judge the differences of the seeds: a paired t test,
+and an exact sign-flip test. Operators and spreads are also compared at single places, because an average hides opposite
+effects. Holm's method adjusts over the comparisons of one question: over the averages, and over the single places.
 """
 
-from math import isnan, nan
+from itertools import product
+from math import nan
 
 import numpy as np
 import pandas as pd
 
 from stages.evidence import estimate, power, survival
-from stages.evidence.statistics import holm
-from stages.studies.plateau import hazards
+from stages.evidence.statistics import ROUNDING, holm
 
 SOONER, LATER, UNDECIDED, NEITHER = "sooner", "later", "undecided", "neither leaves"  # verdicts on two arms
 SCALED, SOURCE, RATE = "scaled", "as its source", "rate of its own"  # kinds of compared arms, see study.py
 MIDDLE = 1.0  # the spread that others are compared with, or the one nearest to it
-TELLING = 0.1  # share of all runs at a place that must leave for the place to count in the telling_* columns
+TELLING = 0.1  # share of all runs at a place that must leave for the place to be informative
 PAIRED = ["difference", "low", "high", "p"]  # of a paired t test, with the ends of its interval
 TESTS = [
     *("question", "size", "place", "term", "reference", "places", "informative", "seeds"),
-    *(*PAIRED, "p_holm", "detectable"),
-    *(*hazards.HAZARDS, "hazard_p_holm"),
+    *(*PAIRED, "p_holm", "flip_p", "flip_p_holm", "detectable"),
     *(f"loss_{name}" for name in (*PAIRED, "p_holm")),
     *("runs", "never", "runs_reference", "never_reference", "horizon", "verdict"),
-    *("telling_places", "telling_difference", "telling_low", "telling_high"),
 ]
 
 
@@ -42,12 +40,13 @@ def tests(runs: pd.DataFrame, confidence: float, alpha: float) -> pd.DataFrame:
 
     Returns:
         TESTS, one row per comparison; `size` is NaN. question: the family. place: the value of the factor, as text;
-        empty for averages. term, reference: the two sides, as text. places: how many values of the factor both have;
-        informative: at how many of these any run leaves. seeds: the number of pairs. PAIRED: of the time before
-        leaving, term less reference, in steps; loss_*: the same of the final loss, in nats. *_holm: p after Holm's
-        method. detectable: of `power.smallest_effects`, in steps; NaN where no run of a side leaves. runs, never: the
-        term's runs, and how many never leave; *_reference: those of the other side. horizon: in steps. verdict: of
-        `verdict`. telling_*: at how many places at least a tenth of all runs leaves, and the difference over these.
+        empty for averages. term, reference: the two sides, as text. places: how many values of the factor both sides
+        have. informative: how many of the places are informative; only informative places count in the differences.
+        seeds: the number of pairs. PAIRED: of the time before leaving, term less reference, in steps. flip_p: of
+        `sign_flip_p`, for the same differences. loss_*: PAIRED of the final loss, in nats. *_holm: p after Holm's
+        method. detectable: of `power.smallest_effects`, in steps, by the t test; NaN as in `judged`. runs, never: the
+        term's runs at all places, and how many never leave; *_reference: the same of the other side. horizon: in steps.
+        verdict: of `verdict`.
     """
     scaled, sources = runs[runs["kind"] == SCALED], runs[runs["kind"] == SOURCE]
     spreads = np.sort(scaled["spread"].unique())
@@ -92,7 +91,8 @@ def compared(
 ) -> pd.DataFrame:
     """Compares every value of a column with the reference, at equal values of the factor.
 
-    Where no run of either side leaves, the difference is NaN: that all of them wait to the end is no estimate of 0.
+    The difference is NaN where no place is informative. The difference of times is also NaN where no run of either side
+    leaves at an informative place: all of these runs wait to the end, which is no estimate of 0.
 
     Args:
         question, runs, confidence: the name of the family; the others as for `tests`.
@@ -100,10 +100,13 @@ def compared(
         factor: the column whose values are held equal.
 
     Returns:
-        One row per comparison: TESTS, NaN in what `judged` adds, and `error`, that of the difference, in steps.
+        One row per comparison: TESTS, NaN in the columns that `judged` adds, and `error`, the standard error of the
+        difference, in steps.
     """
-    rows, shares = [], runs.groupby(factor)["reached"].mean()  # of all terms, so that one set of places serves all
-    telling = shares.index[shares >= TELLING]  # the places at which enough of all runs leave to tell arms apart
+    rows = []
+    # All terms set the share, so that every comparison of the family has the same informative places.
+    shares = runs.groupby(factor)["reached"].mean()
+    telling = shares.index[shares >= TELLING]
     for term in sorted(set(runs[arm]) - {reference}, key=runs[arm].tolist().index):  # in the order of the rows
         both = runs[runs[arm].isin((term, reference))]
         both = both.assign(of_term=both[arm] == term)
@@ -112,19 +115,18 @@ def compared(
             continue
         until = survival.horizon(both)
         both = both.assign(waited=both["step"].clip(upper=until))
-        steps, loss = (_difference(both, column, factor, confidence) for column in ("waited", "loss"))
-        means = _difference(both[both[factor].isin(telling)], "waited", factor, confidence)
+        counted = both[both[factor].isin(telling)]
+        steps = _difference(counted, "waited", factor, confidence)
+        if not counted["reached"].any():
+            steps |= dict.fromkeys((*PAIRED, "error", "flip_p"), nan)
+        loss = _difference(counted, "loss", factor, confidence)
         sides = both.groupby("of_term")["reached"]
         size, never = sides.size(), sides.size() - sides.sum()
-        places = both.groupby(factor)["reached"].any()
         rows.append(
             {"question": question, "place": "", "term": _name(term), "reference": _name(reference)}
-            | {"places": len(places), "informative": int(places.sum()), "horizon": until}
-            | (steps if places.any() else steps | dict.fromkeys((*PAIRED, "error"), nan))
+            | {"places": both[factor].nunique(), "informative": counted[factor].nunique(), "horizon": until}
+            | steps
             | {f"loss_{name}": loss[name] for name in PAIRED}
-            | hazards.ratio(both, factor, confidence)
-            | {"telling_places": len(places.index.intersection(telling))}
-            | {f"telling_{name}": means[name] for name in PAIRED[:3]}
             | {"runs": size[True], "never": never[True]}
             | {"runs_reference": size[False], "never_reference": never[False]}
         )
@@ -139,38 +141,68 @@ def _name(arm: str | float) -> str:
 def _difference(both: pd.DataFrame, column: str, factor: str, confidence: float) -> dict:
     """Estimates the mean difference of a column, term less reference, over pairs of equal seeds.
 
-    The column is averaged over the values of the factor; a seed counts where both sides have it at every value. Returns
-    PAIRED, its standard `error` and the number of `seeds`. Without two pairs that differ, there is no interval (NaN).
+    The column is averaged over the values of the factor. A seed counts if both sides have the seed at every value.
+
+    Returns:
+        PAIRED, the standard `error`, `flip_p` of `sign_flip_p`, and the number of `seeds`. Without two pairs that
+        differ, the interval and both p are NaN, so that both tests have the same family.
     """
     table = both.pivot_table(index="seed", columns=["of_term", factor], values=column).dropna()
     if table.empty:
-        return dict.fromkeys((*PAIRED, "error"), nan) | {"seeds": 0}
-    means = [table[side].mean(axis=1).to_numpy(float) for side in (True, False)]
-    difference = estimate.paired(*means, confidence)
+        return dict.fromkeys((*PAIRED, "error", "flip_p"), nan) | {"seeds": 0}
+    term = table[True].mean(axis=1).to_numpy(float)
+    reference = table[False].mean(axis=1).to_numpy(float)
+    difference = estimate.paired(term, reference, confidence)
     numbers = (difference.value, difference.low, difference.high, difference.p)
-    return dict(zip(PAIRED, numbers, strict=True)) | {"error": difference.error, "seeds": len(table)}
+    flip_p = sign_flip_p(term - reference) if difference.has_interval else nan
+    found = dict(zip(PAIRED, numbers, strict=True))
+    return found | {"error": difference.error, "flip_p": flip_p, "seeds": len(table)}
+
+
+def sign_flip_p(differences: np.ndarray) -> float:
+    """Computes the exact two-sided p of a mean of paired differences, from all assignments of signs.
+
+    If the arms do not differ, every difference is as likely positive as negative. The p is the share of the 2^n
+    assignments whose mean is at least as far from 0 as the mean of the data, for instance 2/64 for six differences of
+    one sign.
+
+    Args:
+        differences: one per seed [n]; time and memory grow with 2^n.
+    """
+    signs = np.array(list(product((1, -1), repeat=len(differences))))
+    means = np.abs(signs @ differences) / len(differences)  # means[0] is the mean of the data
+    # Means that are equal in exact arithmetic may differ by rounding.
+    tolerance = ROUNDING * np.abs(differences).max()
+    return float(np.mean(means >= means[0] - tolerance))
+
+
+def smallest_flip_p(seeds: int | pd.Series) -> float | pd.Series:
+    """Returns the smallest p that `sign_flip_p` can have: all differences of one sign, for instance 2/64 for six."""
+    return 2.0 ** (1 - seeds)
 
 
 def judged(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Adjusts the p values of one family, the result of `compared`; adds `detectable` and `verdict`. Columns: TESTS."""
+    """Adjusts the p values of one family, the result of `compared`; adds `detectable` and `verdict`. Columns: TESTS.
+
+    `detectable` is NaN where no run of a side leaves: the times of that side do not vary, and the true times, beyond
+    the horizon, are not known. `detectable` is also NaN where the sign-flip test cannot be significant.
+    """
     frame = family.reset_index(drop=True)
-    for p in ("p", "hazard_p", "loss_p"):
+    for p in ("p", "flip_p", "loss_p"):
         frame[f"{p}_holm"] = holm(frame[p].to_numpy(float))
-    # where no run of a side leaves, its times do not vary, and the true ones, beyond the horizon, are not known
-    stuck = (frame["never"] == frame["runs"]) | (frame["never_reference"] == frame["runs_reference"])
     effects = power.smallest_effects(frame.assign(freedom=frame["seeds"] - 1), alpha)
-    frame["detectable"] = pd.Series(effects, frame.index).mask(stuck)
+    stuck = (frame["never"] == frame["runs"]) | (frame["never_reference"] == frame["runs_reference"])
+    members = frame["flip_p"].notna().sum()
+    hopeless = members * smallest_flip_p(frame["seeds"]) >= alpha
+    frame["detectable"] = pd.Series(effects, frame.index).mask(stuck | hopeless)
     frame["verdict"] = [verdict(row, alpha) for row in frame.itertuples()]
     return frame[TESTS]
 
 
 def verdict(row, alpha: float) -> str:
-    """SOONER or LATER where the t test and any hazard ratio show it; NEITHER where no run leaves; else UNDECIDED."""
+    """SOONER or LATER where the t test and the sign-flip test show it; NEITHER where no run leaves; else UNDECIDED."""
     if row.never == row.runs and row.never_reference == row.runs_reference:
         return NEITHER
-    if not row.p_holm < alpha:
-        return UNDECIDED
-    sooner = row.difference < 0
-    if not isnan(row.hazard_p) and not (row.hazard_p_holm < alpha and (row.hazard_ratio > 1) == sooner):
-        return UNDECIDED
-    return SOONER if sooner else LATER
+    if row.p_holm < alpha and row.flip_p_holm < alpha:
+        return SOONER if row.difference < 0 else LATER
+    return UNDECIDED

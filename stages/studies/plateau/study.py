@@ -11,7 +11,7 @@ of its own for what makes the scores. comparisons.py compares the arms, in pairs
 """
 
 from io import StringIO
-from math import nan
+from math import ceil, nan
 from pathlib import Path
 
 import pandas as pd
@@ -62,6 +62,12 @@ def main(folder: Path) -> None:
     values = {"params": params, "level": LEVEL, "theirs": AUTHORS_RANGE, "authors": authors(), "openings": OPENINGS}
     values |= {"undecided": why_undecided(frames["arms"], frames["tests"]), "answers": answers(frames["tests"])}
     values |= {"tables": grids, "figures": drawings, "departed": figures.departed}
+    # A family of m comparisons can be decided only if m times the smallest p is below alpha.
+    smallest_p = comparisons.smallest_flip_p(len(params["pretraining"]["seeds"]))
+    most = ceil(params["analysis"]["alpha"] / smallest_p) - 1
+    single = frames["tests"][frames["tests"]["place"] != ""]
+    values["singles"] = single.groupby("question")["flip_p"].count().tolist()
+    values |= {"smallest_p": smallest_p, "most": most, "confidence": f"{params['analysis']['confidence']:.0%}"}
     write_atomically(folder / "report.html", page.render(values))
 
 
