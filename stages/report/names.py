@@ -23,6 +23,8 @@ OPERATORS = {name: operator.label for name, operator in described().items() if o
     "original_tied_init": "original with keys that start as queries",
     "pairwise_scaled": "pairwise with S from N(0, 1/d)",
     "pairwise_fast": "pairwise with a larger learning rate for S",
+    "original_self": "original with the self-score of symmetric",
+    "symmetric_centred": "symmetric with the self-score of original",
 }
 PROTOCOLS = {"courtois2024": "Courtois et al.", "kowsher2025": "Kowsher et al."}
 MILESTONES = {  # of the loss, and of the GLUE score: 95 % of that of the last checkpoint, of pairwise or its own

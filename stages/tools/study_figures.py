@@ -1,0 +1,76 @@
+"""Draws the figure of a study of pre-training: curves of the validation loss, and the step of every run, by arm."""
+
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.axes import Axes
+
+from stages.evidence import convergence, survival
+from stages.evidence.statistics import bands
+from stages.plumbing import observations
+from stages.plumbing.documents import read_yaml
+from stages.report import names
+from stages.report.drawing import INK, panels, steps_axis, style
+
+SIZE = 4.4, 3.0  # inches of a panel
+HIGHEST = 7.0  # nats; the axis leaves out the first fall of the loss
+STROKES = ("solid", "dashed", "dotted", "dashdot")  # of the arms of one operator, in their order in params.yaml
+
+
+def draw(folder: Path, curves: tuple[str, ...]) -> bytes:
+    """Draws the figure of a study as SVG, with equal bytes for equal numbers.
+
+    Args:
+        folder: with params.yaml, analysis.yaml and observations, as stages/tools/pages.py describes.
+        curves: the arms whose losses are drawn; the steps are drawn of all arms.
+    """
+    params = read_yaml(folder / "params.yaml")
+    level = read_yaml(folder / "analysis.yaml")["levels"][0]
+    arms, looks = params["operators"], choose_looks(params["operators"], params["variants"])
+    losses = convergence.validation_loss(observations.read(sorted((folder / "observations").iterdir())))
+    runs = losses.groupby(["operator", "pretraining_seed"], sort=False)
+    events = [(arm, *survival.crossing(run["step"], run["value"], level)) for (arm, _), run in runs]
+    times = pd.DataFrame(events, columns=["arm", "crossing", "reached"])
+
+    def draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
+        if "crossing" in rows:
+            draw_steps(axes, rows, arms, looks)
+        else:
+            draw_curves(axes, rows, curves, looks)
+            axes.axhline(level, color=INK, linewidth=0.6, linestyle=":")
+        steps_axis(axes)
+
+    groups = [("Validation loss, nats", losses), (f"Step at which the loss falls below {level:g} nats", times)]
+    return panels(groups, draw_panel, *SIZE)["files"]["svg"]
+
+
+def draw_curves(axes: Axes, losses: pd.DataFrame, curves: tuple[str, ...], looks: dict[str, tuple]) -> None:
+    """Draws the mean loss of each arm over its runs, with a band from the lowest run to the highest."""
+    for arm in curves:
+        rows = bands(losses[losses["operator"] == arm], ["step"])
+        colour, stroke = looks[arm]
+        axes.fill_between(rows["step"], rows["minimum"], rows["maximum"], color=colour, alpha=0.18, linewidth=0)
+        axes.plot(rows["step"], rows["mean"], color=colour, linestyle=stroke, label=names.operator(arm))
+    axes.set_ylim(top=HIGHEST)
+
+
+def draw_steps(axes: Axes, times: pd.DataFrame, arms: list[str], looks: dict[str, tuple]) -> None:
+    """Draws a dot for every run, in a row for each arm; a hollow dot never falls below the level."""
+    for row in times.itertuples():
+        colour, _ = looks[row.arm]
+        face = colour if row.reached else "none"
+        axes.plot(row.crossing, arms.index(row.arm), marker="o", markersize=5, color=colour, markerfacecolor=face)
+    axes.set_yticks(range(len(arms)), [names.operator(arm) for arm in arms])
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+
+
+def choose_looks(operators: list[str], variants: dict) -> dict[str, tuple]:
+    """Chooses colour and stroke of every arm: a variant has the colour of its operator, and a stroke of its own."""
+    looks: dict[str, tuple] = {}
+    for arm in operators:
+        base = variants.get(arm, {}).get("operator", arm)
+        colour, _ = style(base)
+        taken = sum(looks[other][0] == colour for other in looks)
+        looks[arm] = colour, STROKES[taken % len(STROKES)]
+    return looks
