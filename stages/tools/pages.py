@@ -2,8 +2,8 @@
 
 A study is a folder below reports/examples with `params.yaml` (how its models were trained), `analysis.yaml` (the
 section `analysis` by which it is judged) and `observations`. Its comparisons go to `contrasts.csv`, as the stage
-`analysis` makes them, and the means of its arms to `means.csv`. A page is a Jinja template in reports/templates/pages,
-whose numbers come from these two files and from the tables of the example reports.
+`analysis` makes them, and the means of its arms to `means.csv`. A page is a Jinja template in reports/pages; its
+numbers come from these two files and from the tables of the example reports.
 """
 
 from functools import cache
@@ -18,9 +18,9 @@ from stages.plumbing import observations
 from stages.plumbing.documents import read_yaml
 from stages.plumbing.files import REPORTS, write_atomically
 from stages.report.tables import csv_of
-from stages.report.words import ENVIRONMENT, TEMPLATES
+from stages.report.words import ENVIRONMENT
 
-EXAMPLES = REPORTS / "examples"
+EXAMPLES, TEMPLATES = REPORTS / "examples", REPORTS / "pages"
 PAGES = {  # by the name of the template
     "readme": Path("README.md"),
     "english": EXAMPLES / "english/README.md",
@@ -107,7 +107,7 @@ def look_up_mean(folder: str, arm: str, at: str) -> dict:
 
 def render(name: str) -> str:
     """Renders a page from its template and the CSV files of its studies. name: a key of PAGES."""
-    text = (TEMPLATES / "pages" / f"{name}.md").read_text(encoding="utf-8")
+    text = (TEMPLATES / f"{name}.md").read_text(encoding="utf-8")
     template = ENVIRONMENT.from_string(text)
     return template.render(contrast=look_up_contrast, mean=look_up_mean, look_up=look_up).rstrip() + "\n"
 
