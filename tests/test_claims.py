@@ -87,7 +87,7 @@ def test_every_estimate_of_a_claim_has_an_interval_of_its_own_or_none(of_release
     [row] = of_released.query("id == 'C24-35' and ledger == 'released'").itertuples()
     (loss, no_interval), (score, interval) = zip(row.estimate.split("; "), row.interval.split("; "), strict=True)
     assert "late loss" in loss and no_interval.endswith(": none")
-    assert score.endswith("−3.92") and interval.endswith("−5.05 to −2.79 (95%)")
+    assert score.endswith("−3.92") and interval.endswith("−4.70 to −3.14 (95%)")
 
 
 def test_every_check_that_a_claim_names_is_in_the_audit(checks):
@@ -102,7 +102,7 @@ def test_one_checkpoint_an_arm_decides_no_claim_about_an_operator(of_released):
     about_operators = made.drop(["C24-49", "C24-50"])
     assert (about_operators["verdict"] == "one checkpoint per arm").all()
     assert (made.loc["C24-50", "verdict"], made.loc["C24-49", "verdict"]) == ("holds", "fails")
-    assert made.loc["C24-01", "reading"] == "as claimed" and made.loc["C24-03", "reading"] == "not as claimed"
+    assert made.loc["C24-01", "reading"] == "undecided" and made.loc["C24-03", "reading"] == "not as claimed"
     assert "K-01" not in made.index
     assert "by their values alone, which have no interval." in made.loc["C24-18", "because"]
     assert "no interval" not in made.loc["C24-23", "because"]

@@ -22,6 +22,13 @@ def test_the_comparisons_of_a_study_follow_from_its_observations(study, monkeypa
         assert (written if isinstance(written, str) else written.decode()) == committed, name
 
 
+def test_the_comparisons_of_the_released_results_follow_from_them(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    written = csv_of(pages.judge_released())
+    committed = (ROOT / "reports/examples/released.csv").read_text(encoding="utf-8")
+    assert (written if isinstance(written, str) else written.decode()) == committed
+
+
 @pytest.mark.parametrize("page", pages.PAGES)
 def test_a_page_is_the_rendering_of_its_template(page, monkeypatch):
     monkeypatch.chdir(ROOT)

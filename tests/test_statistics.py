@@ -1,6 +1,6 @@
 """Means, intervals and comparisons over seeds."""
 
-from math import isnan, nan, sqrt
+from math import isnan, sqrt
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,6 @@ from stages.evidence.statistics import (
     TRAINING,
     holm,
     p_of_difference,
-    simultaneous_levels,
     summarise,
     units,
     within_sd,
@@ -191,24 +190,6 @@ GENERATOR = np.random.default_rng(5)
 )  # fmt: skip
 def test_a_difference_from_a_published_number(values, differs):
     assert (p_of_difference(np.array(values), 80.0) < 0.05) == differs
-
-
-def test_simultaneous_intervals_cover_all_true_values_together_as_often_as_they_say():
-    """Three t tests of eight values each, whose true values are 0, 0.5 and 2 standard deviations."""
-    truth, n, covered, rounds = np.array([0.0, 0.5, 2.0]), 8, 0, 2000
-    draws = GENERATOR.normal(size=(rounds, 3, n)) + truth[:, None]
-    for values in draws:
-        p_values = stats.ttest_1samp(values, 0, axis=1).pvalue
-        levels = simultaneous_levels(p_values, 0.05)
-        half = stats.t.isf((1 - levels) / 2, n - 1) * values.std(axis=1, ddof=1) / sqrt(n)
-        means = values.mean(axis=1)
-        covered += bool((np.abs(means - truth) <= half).all())
-    assert covered / rounds > 0.95 - 2 * sqrt(0.05 * 0.95 / rounds)
-
-
-def test_levels_of_simultaneous_intervals_are_those_of_all_tests_and_of_the_tests_that_holm_leaves():
-    levels = simultaneous_levels(np.array([0.001, 0.03, nan, 0.2]), 0.05)
-    np.testing.assert_allclose(levels, [1 - 0.05 / 3, 0.975, nan, 0.975])
 
 
 def test_a_published_number_is_one_more_run_and_not_known_without_error():

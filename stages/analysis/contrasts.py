@@ -4,7 +4,7 @@ Every operator is compared with the original, and the further pairs that `analys
 comparison is of runs of one source (this run, or the released results), protocol and size: scores, the final loss, the
 accuracy that noise takes, and steps to a milestone such as a level of the loss, where a run that never gets there
 counts with the last step at which all runs are known (stages.evidence.survival). Holm's method adjusts the p values of
-one family, and the intervals are simultaneous over it. contrasts.yaml describes every column.
+one family, and the intervals cover it simultaneously. contrasts.yaml describes every column.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,6 @@ from stages.evidence.statistics import (
     INCONCLUSIVE,
     TOO_FEW,
     holm,
-    simultaneous_levels,
     too_few,
     units,
 )
@@ -210,14 +209,13 @@ def _with_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
 
 def _simultaneous_intervals(family: pd.DataFrame, alpha: float) -> np.ndarray:
-    """Computes the ends [rows, 2] of intervals that agree with Holm's method, as `simultaneous_levels` explains."""
-    levels = simultaneous_levels(family["p"].to_numpy(float), alpha)
+    """Computes the ends [rows, 2] of intervals that cover all true differences of a family with 1 - alpha together.
+
+    By Bonferroni's inequality each of n tests has an interval of confidence 1 - alpha / n. An interval that excludes 0
+    is always significant after Holm's correction; Holm may also reject where the interval still contains 0.
+    """
+    tests = max(int(family["p"].notna().sum()), 1)
     error, freedom = family["error"].to_numpy(float), family["freedom"].to_numpy(float)
-    half = stats.t.isf((1 - levels) / 2, freedom) * error
+    half = stats.t.isf(alpha / tests / 2, freedom) * error
     estimate = family["estimate"].to_numpy(float)
-    ends = np.column_stack([estimate - half, estimate + half])
-    rejected = family["p_holm"].to_numpy(float) < alpha
-    # a rejected test excludes 0, also where its interval at the level of all tests would reach over it
-    ends[rejected & (estimate > 0), 0] = np.maximum(ends[rejected & (estimate > 0), 0], 0.0)
-    ends[rejected & (estimate < 0), 1] = np.minimum(ends[rejected & (estimate < 0), 1], 0.0)
-    return ends
+    return np.column_stack([estimate - half, estimate + half])

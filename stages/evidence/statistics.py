@@ -156,23 +156,6 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     return adjusted
 
 
-def simultaneous_levels(p_values: np.ndarray, alpha: float) -> np.ndarray:
-    """Returns the confidence of each interval [tests] with which all intervals of one family agree with Holm's method.
-
-    The intervals cover all true values together with probability 1 - alpha or more (Strassburger and Bretz 2008,
-    Guilbaud 2008). Of n tests, n - k of which Holm rejects, an interval of a rejected test has the level 1 - alpha / n
-    and ends at 0 where it would contain 0; an interval of the k other tests has the level 1 - alpha / k. For three
-    tests with p of 0.001, 0.03 and 0.2 at 0.05, the levels are 0.983, 0.975 and 0.975. NaN where p is NaN.
-    """
-    tested = ~np.isnan(p_values)
-    rejected = tested & (holm(p_values) < alpha)
-    levels = np.full(len(p_values), nan)
-    levels[rejected] = 1 - alpha / max(tested.sum(), 1)
-    open_tests = tested & ~rejected
-    levels[open_tests] = 1 - alpha / max(open_tests.sum(), 1)
-    return levels
-
-
 def p_of_difference(values: np.ndarray, other: float) -> float:
     """Computes the two-sided p value that a mean differs from a number, which counts as one more unit.
 

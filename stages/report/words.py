@@ -40,7 +40,7 @@ def facts_of(settings: Settings) -> dict[str, object]:
     return {
         "settings": settings,
         "confidence": f"{100 * options.confidence:g} %",
-        "simultaneous": f"simultaneous {100 * (1 - options.alpha):g} %",  # as Holm's verdicts at alpha
+        "simultaneous": f"simultaneous {100 * (1 - options.alpha):g} %",
     }
 
 

@@ -2,8 +2,9 @@
 
 A study is a folder below reports/examples with `params.yaml` (how its models were trained), `analysis.yaml` (the
 section `analysis` by which it is judged) and `observations`. Its comparisons go to `contrasts.csv`, as the stage
-`analysis` makes them, and the means of its arms to `means.csv`. A page is a Jinja template in reports/pages; its
-numbers come from these two files and from the tables of the example reports.
+`analysis` makes them, and the means of its arms to `means.csv`; the comparisons of the released results go to
+reports/examples/released.csv. A page is a Jinja template in reports/pages; its numbers come from these files and from
+the tables of the example reports.
 """
 
 from functools import cache
@@ -12,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from stages.analysis import contrasts
-from stages.evidence import convergence, measurements, survival
+from stages.evidence import convergence, measurements, released, survival
 from stages.evidence.statistics import mean_interval
 from stages.plumbing import observations
 from stages.plumbing.documents import read_yaml
@@ -25,6 +26,7 @@ PAGES = {  # by the name of the template
     "readme": Path("README.md"),
     "english": EXAMPLES / "english/README.md",
 }
+LAPTOP = Path("stages/scales/laptop.yaml")
 MEANS = ["arm", "at", "mean", "sd", "low", "high", "runs", "never"]
 
 
@@ -56,6 +58,14 @@ def judge(folder: Path) -> dict[str, pd.DataFrame]:
     steps = survival.restricted_means(events, ["milestone"], confidence)
     steps = steps.rename(columns={"operator": "arm", "milestone": "at"})[MEANS]
     return {"contrasts": compared, "means": pd.concat([pd.DataFrame(means, columns=MEANS), steps])}
+
+
+def judge_released() -> pd.DataFrame:
+    """Compares the operators in the results that Courtois et al. released, by the options of scale `laptop`."""
+    options = read_yaml(LAPTOP)["analysis"]
+    rows = released.observations()
+    quantities = contrasts.quantities(rows, measurements.measurements(rows), {})
+    return contrasts.table({contrasts.RELEASED: quantities}, options["confidence"], options["alpha"])
 
 
 @cache
@@ -113,7 +123,8 @@ def render(name: str) -> str:
 
 
 def main() -> None:
-    """Writes contrasts.csv and means.csv of every study, and then every page of PAGES."""
+    """Writes the CSV files of the released results and of every study, and then every page of PAGES."""
+    write_atomically(EXAMPLES / "released.csv", csv_of(judge_released()))
     for folder in find_studies():
         for name, frame in judge(folder).items():
             write_atomically(folder / f"{name}.csv", csv_of(frame))
