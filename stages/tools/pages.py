@@ -20,11 +20,16 @@ from stages.plumbing.documents import read_yaml
 from stages.plumbing.files import REPORTS, write_atomically
 from stages.report.tables import csv_of
 from stages.report.words import ENVIRONMENT
+from stages.tools import study_figures
 
 EXAMPLES, TEMPLATES = REPORTS / "examples", REPORTS / "pages"
 PAGES = {  # by the name of the template
     "readme": Path("README.md"),
     "english": EXAMPLES / "english/README.md",
+    "self_score": EXAMPLES / "self_score/README.md",
+}
+FIGURES = {  # by the folder of a study: the arms whose losses are drawn
+    "self_score/8_tokens": ("original", "original_self", "symmetric_centred", "symmetric"),
 }
 LAPTOP = Path("stages/scales/laptop.yaml")
 MEANS = ["arm", "at", "mean", "sd", "low", "high", "runs", "never"]
@@ -123,12 +128,14 @@ def render(name: str) -> str:
 
 
 def main() -> None:
-    """Writes the CSV files of the released results and of every study, and then every page of PAGES."""
+    """Writes the CSV files of the released results and of every study, the figures, and then the pages."""
     write_atomically(EXAMPLES / "released.csv", csv_of(judge_released()))
     for folder in find_studies():
         for name, frame in judge(folder).items():
             write_atomically(folder / f"{name}.csv", csv_of(frame))
         print(f"{folder}: judged")
+    for folder, curves in FIGURES.items():
+        write_atomically(EXAMPLES / folder / "curves.svg", study_figures.draw(EXAMPLES / folder, curves))
     for name, path in PAGES.items():
         write_atomically(path, render(name))
         print(f"{path}: written")
