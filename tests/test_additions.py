@@ -71,7 +71,11 @@ def test_an_operator_is_a_class_and_its_name_in_the_list(copy):
         '    look = ("#123456", "dotted")\n'
     )
     edit(operators, "\nSELF_ATTENTION:", f"\n{text}\n\nSELF_ATTENTION:")
-    edit(operators, "for kind in (Original, ", "for kind in (KeysOnly, Original, ")
+    edit(
+        operators,
+        "        Original,\n        Symmetric,\n",
+        "        KeysOnly,\n        Original,\n        Symmetric,\n",
+    )
     says(copy, "-m", "stages", "scale", "laptop")
     edit(copy / "params.yaml", "operators: [original, symmetric, pairwise, shared]", "operators: [original, keys_only]")
     reader = """
