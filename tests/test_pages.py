@@ -4,8 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from stages.masked_lm.corpus import Corpus
+from stages.plumbing.settings import load_settings
+from stages.plumbing.training_sections import Variant
 from stages.report.tables import csv_of
-from stages.tools import pages
+from stages.tools import first_self_weight, pages
+from tests.toy import LENGTH, packed
 
 ROOT = Path(__file__).parents[1]
 STUDIES = sorted(
@@ -17,16 +21,13 @@ STUDIES = sorted(
 def test_the_comparisons_of_a_study_follow_from_its_observations(study, monkeypatch):
     monkeypatch.chdir(ROOT)
     for name, frame in pages.judge(Path(study)).items():
-        written = csv_of(frame)
-        committed = (ROOT / study / f"{name}.csv").read_text(encoding="utf-8")
-        assert (written if isinstance(written, str) else written.decode()) == committed, name
+        assert csv_of(frame) == (ROOT / study / f"{name}.csv").read_text(encoding="utf-8"), name
 
 
 def test_the_comparisons_of_the_released_results_follow_from_them(monkeypatch):
     monkeypatch.chdir(ROOT)
-    written = csv_of(pages.judge_released())
     committed = (ROOT / "reports/examples/released.csv").read_text(encoding="utf-8")
-    assert (written if isinstance(written, str) else written.decode()) == committed
+    assert csv_of(pages.judge_released()) == committed
 
 
 @pytest.mark.parametrize("page", pages.PAGES)
@@ -39,3 +40,15 @@ def test_a_comparison_that_a_study_lacks_is_an_error_that_names_it(monkeypatch):
     monkeypatch.chdir(ROOT)
     with pytest.raises(ValueError, match=r"english/contrasts\.csv: 0 rows with .*'nothing'"):
         pages.look_up_contrast("english", "nothing", "loss=5.5")
+
+
+def test_the_first_self_weight_is_uniform_for_original_high_for_symmetric_and_moved_by_a_self_score(tmp_path):
+    corpus = Corpus.of(packed(tmp_path / "tokens"))
+    variants = {"symmetric_centred": Variant(operator="symmetric", self_score=-1.7)}
+    settings = load_settings(ROOT / "stages/scales/laptop.yaml")
+    arms = {"operators": ("original", "symmetric", "symmetric_centred"), "variants": settings.variants | variants}
+    frame = first_self_weight.measure_operators(settings.model_copy(update=arms), corpus).set_index("operator")
+    assert set(frame["tokens"]) == {LENGTH} and set(frame["models"]) == {8}
+    original, symmetric, centred = frame["self_weight"]
+    assert original == pytest.approx(1 / LENGTH, rel=0.1)
+    assert symmetric > 1.5 * original and centred < symmetric

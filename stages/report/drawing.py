@@ -111,15 +111,18 @@ def write(folder: Path, drawings: Iterable[Drawing]) -> None:
                 write_atomically(new / f"{drawing.name}.{form}", content)
 
 
-def curve(axes: Axes, rows: pd.DataFrame, operator: str, across: str = "step", **look) -> None:
+def curve(
+    axes: Axes, rows: pd.DataFrame, operator: str, across: str = "step", stroked: tuple | None = None, **look
+) -> None:
     """Draws the mean over an operator's runs as a line, and where there are several, a band between their extremes.
 
     Args:
         axes, operator: where the line is drawn, and whose colour, stroke and name it has.
         rows: mean, minimum, maximum and n (the number of runs), in increasing order of `across`.
         across, look: the column of the horizontal axis, and further properties of the line.
+        stroked: colour and stroke. None: those of the operator.
     """
-    colour, stroke = style(operator)
+    colour, stroke = stroked or style(operator)
     if (rows["n"] > 1).any():
         axes.fill_between(rows[across], rows["minimum"], rows["maximum"], color=colour, alpha=0.18, linewidth=0)
     name = names.operator(operator)

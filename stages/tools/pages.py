@@ -8,13 +8,14 @@ the tables of the example reports.
 """
 
 from functools import cache
+from math import exp
 from pathlib import Path
 
 import pandas as pd
 
 from stages.analysis import contrasts
 from stages.evidence import convergence, measurements, released, survival
-from stages.evidence.statistics import mean_interval
+from stages.evidence.statistics import summaries
 from stages.plumbing import observations
 from stages.plumbing.documents import read_yaml
 from stages.plumbing.files import REPORTS, write_atomically
@@ -25,6 +26,8 @@ from stages.tools import study_figures
 EXAMPLES, TEMPLATES = REPORTS / "examples", REPORTS / "pages"
 PAGES = {  # by the name of the template
     "readme": Path("README.md"),
+    "findings": EXAMPLES / "README.md",
+    "related_work": EXAMPLES / "related_work.md",
     "english": EXAMPLES / "english/README.md",
     "self_score": EXAMPLES / "self_score/README.md",
 }
@@ -54,15 +57,12 @@ def judge(folder: Path) -> dict[str, pd.DataFrame]:
     quantities = contrasts.quantities(rows, measured, {})
     confidence, alpha = options["confidence"], options["alpha"]
     compared = contrasts.table({contrasts.REPRODUCED: quantities}, confidence, alpha, options["pairs"])
-    losses = measured[measured["metric"] == "final_validation_loss"]
-    means = [
-        (arm, contrasts.FINAL_LOSS, *mean_interval(runs["value"].to_numpy(float), confidence), len(runs), 0)
-        for arm, runs in losses.groupby("operator", sort=False)
-    ]
+    losses = summaries(measured[measured["metric"] == "final_validation_loss"], ["operator"], confidence)
+    losses = losses.assign(at=contrasts.FINAL_LOSS, never=0).rename(columns={"operator": "arm"})[MEANS]
     events = convergence.milestone_events(measured)
     steps = survival.restricted_means(events, ["milestone"], confidence)
     steps = steps.rename(columns={"operator": "arm", "milestone": "at"})[MEANS]
-    return {"contrasts": compared, "means": pd.concat([pd.DataFrame(means, columns=MEANS), steps])}
+    return {"contrasts": compared, "means": pd.concat([losses, steps])}
 
 
 def judge_released() -> pd.DataFrame:
@@ -79,7 +79,7 @@ def _read(path: str) -> pd.DataFrame:
     return pd.read_csv(EXAMPLES / path)
 
 
-def look_up(path: str, **where: str) -> dict:
+def look_up(path: str, **where: str | int) -> dict:
     """Looks up the one row of a CSV file that has these values in these columns.
 
     Args:
@@ -124,7 +124,8 @@ def render(name: str) -> str:
     """Renders a page from its template and the CSV files of its studies. name: a key of PAGES."""
     text = (TEMPLATES / f"{name}.md").read_text(encoding="utf-8")
     template = ENVIRONMENT.from_string(text)
-    return template.render(contrast=look_up_contrast, mean=look_up_mean, look_up=look_up).rstrip() + "\n"
+    facts = {"contrast": look_up_contrast, "mean": look_up_mean, "look_up": look_up, "exp": exp}
+    return template.render(facts).rstrip() + "\n"
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from stages.evidence.statistics import bands
 from stages.plumbing import observations
 from stages.plumbing.documents import read_yaml
 from stages.report import names
-from stages.report.drawing import INK, panels, steps_axis, style
+from stages.report.drawing import INK, curve, panels, steps_axis, style
 
 SIZE = 4.4, 3.0  # inches of a panel
 HIGHEST = 7.0  # nats; the axis leaves out the first fall of the loss
@@ -47,10 +47,7 @@ def draw(folder: Path, curves: tuple[str, ...]) -> bytes:
 def draw_curves(axes: Axes, losses: pd.DataFrame, curves: tuple[str, ...], looks: dict[str, tuple]) -> None:
     """Draws the mean loss of each arm over its runs, with a band from the lowest run to the highest."""
     for arm in curves:
-        rows = bands(losses[losses["operator"] == arm], ["step"])
-        colour, stroke = looks[arm]
-        axes.fill_between(rows["step"], rows["minimum"], rows["maximum"], color=colour, alpha=0.18, linewidth=0)
-        axes.plot(rows["step"], rows["mean"], color=colour, linestyle=stroke, label=names.operator(arm))
+        curve(axes, bands(losses[losses["operator"] == arm], ["step"]), arm, stroked=looks[arm])
     axes.set_ylim(top=HIGHEST)
 
 

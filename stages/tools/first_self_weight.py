@@ -1,0 +1,51 @@
+"""Measures how much attention a token spends on itself before training: `python -m stages.tools.first_self_weight`.
+
+Builds untrained models of every operator in params.yaml, and feeds them validation sequences of data/tokens. Writes a
+CSV to the standard output: the tokens of a sequence, the operator, the mean `self_weight` over models, layers, heads
+and tokens, the standard deviation over models, and the number of models.
+"""
+
+import sys
+
+import numpy as np
+import pandas as pd
+
+from stages.masked_lm.corpus import Corpus
+from stages.masked_lm.run import PretrainingRun
+from stages.masked_lm.steps import built
+from stages.plumbing.errors import clear_errors
+from stages.plumbing.files import TOKENS
+from stages.plumbing.settings import Settings, load_settings
+from stages.pretraining.probes import Probes
+from stages.pretraining.stage import planned
+from stages.report.tables import csv_of
+
+SEEDS = range(101, 109)  # of the untrained models; no run of a study has them
+
+
+def measure(run: PretrainingRun, corpus: Corpus) -> float:
+    """Measures the self-weight of the untrained model of a run, in [0, 1], as the probes of pre-training do."""
+    model = built(run, corpus.vocabulary_size)
+    return Probes(run, corpus).measure(model)["self_weight"]
+
+
+def measure_operators(settings: Settings, corpus: Corpus) -> pd.DataFrame:
+    """Measures every operator of the first size, with one model for each of SEEDS; a row for each operator."""
+    rows = []
+    for run in planned(settings, settings.pretrained(size=settings.sizes[0])):
+        if run.seed != settings.pretraining.seeds[0]:
+            continue
+        weights = [measure(run.model_copy(update={"seed": seed}), corpus) for seed in SEEDS]
+        rows.append((corpus.train.sequence_length, run.operator, np.mean(weights), np.std(weights, ddof=1), len(SEEDS)))
+    return pd.DataFrame(rows, columns=["tokens", "operator", "self_weight", "sd", "models"])
+
+
+def main() -> None:
+    """Writes the CSV."""
+    frame = measure_operators(load_settings(), Corpus.of(TOKENS))
+    sys.stdout.write(csv_of(frame))
+
+
+if __name__ == "__main__":
+    with clear_errors():
+        main()
