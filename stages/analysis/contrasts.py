@@ -184,8 +184,11 @@ def _family(row) -> str:
     A score in a single column is in that of its operator's columns, a time in that of its milestone; the GLUE score and
     every other quantity are in one of all comparisons, and all tasks, of that quantity.
     """
-    single = row.quantity == SCORE and row.at != scores.GLUE_SCORE
-    part = row.arm if single else row.at if row.quantity == STEPS else ""
+    part = ""
+    if row.quantity == SCORE and row.at != scores.GLUE_SCORE:
+        part = row.arm
+    elif row.quantity == STEPS:
+        part = row.at
     names = [row.quantity, row.source, row.protocol, row.size, part]  # a missing one is NaN
     return " ".join(name for name in names if isinstance(name, str) and name)
 
@@ -196,12 +199,12 @@ def _with_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     tests, detectable = int(family["p"].notna().sum()), power.smallest_effects(family, alpha)
     family = family.assign(p_holm=holm(p_values), tests=tests, detectable=detectable)
     family[["low", "high"]] = _simultaneous_intervals(family, alpha)
-    few = [too_few(row.unit_of_inference, row.n, row.n_reference) for row in family.itertuples()]
     significant = family["p_holm"] < alpha
-    family["verdict"] = [
-        baselines.AT_CHANCE if row.at_chance else reason or (DIFFERENT if shown else INCONCLUSIVE)
-        for row, reason, shown in zip(family.itertuples(), few, significant, strict=True)
-    ]
+    verdicts = pd.Series(np.where(significant, DIFFERENT, INCONCLUSIVE), family.index)
+    few = [too_few(row.unit_of_inference, row.n, row.n_reference) for row in family.itertuples()]
+    few = pd.Series(few, family.index)
+    verdicts = verdicts.mask(few != "", few)
+    family["verdict"] = verdicts.mask(family["at_chance"].astype(bool), baselines.AT_CHANCE)
     signs = np.where(family["estimate"] > 0, "higher", "lower")  # of single checkpoints, too, which have no verdict
     shown = significant & ~family["verdict"].isin((TOO_FEW, baselines.AT_CHANCE))
     words = {name: text.format(fewest=FEWEST) for name, text in _words()["reasons"].items()}

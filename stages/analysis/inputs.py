@@ -68,7 +68,7 @@ def task_sizes() -> pd.DataFrame:
 
     Without tasks, as in a study of pre-training, there are no rows.
     """
-    if not STATISTICS.exists():  # a study of pre-training makes no tasks
+    if not STATISTICS.exists():
         return pd.DataFrame(columns=list(observations.COLUMNS)).astype(observations.TYPES)
     frame = pd.read_csv(STATISTICS)
     split = frame["split"].replace("validation_matched", "validation")  # of MNLI, which has two; as other tasks call it
