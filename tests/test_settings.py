@@ -63,6 +63,11 @@ CHANGES = {
         [["symmetric", "shared"], [["symmetric", "fixed"], ["shared", "original"]]],
         ["analysis.pairs.1", "fixed"],
     ),
+    "a pair that is compared already": (
+        "analysis.pairs",
+        [["symmetric", "shared"], ["symmetric", "original"]],
+        ["analysis.pairs.1", "`original`", "remove"],
+    ),
     "a pair of three": ("analysis.pairs", [["symmetric", "shared", "original"]], ["analysis.pairs.0"]),
     "unknown operator": (
         "operators",

@@ -249,8 +249,7 @@ class IdentityQuery(SelfAttention):
     """Q = X, K = X W_k + b_k, V = X W_v + b_v: 2 (h^2 + h) parameters. Original with W_q = I, asymmetric scores.
 
     Karbevski and Mijoski 2025 prove that one of the three matrices can be the identity, and train it with an adjusted
-    scaling of scores and weight decay. Neither is adjusted here, so that W_q is the
-    only difference from Original.
+    scaling of scores and weight decay. Neither is adjusted here, so that W_q is the only difference from Original.
     """
 
     name = "identity_query"

@@ -145,6 +145,9 @@ class Settings(Record):
             for arm in pair:
                 for name in (arm,) if isinstance(arm, str) else arm:
                     require_listed(name, f"analysis.pairs.{place}", self.operators, "operators")
+            if REFERENCE in pair:
+                compared = f"all operators are compared with `{REFERENCE}` already"
+                raise ValueError(f"analysis.pairs.{place}: {compared}; remove this pair")
         for section in ("noise", "cross_domain", "convergence", "timing"):
             for task in getattr(self, section).tasks:
                 require_listed(task, f"{section}.tasks", self.tasks.names, "tasks.names")
