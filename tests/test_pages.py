@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from stages.masked_lm.corpus import Corpus
 from stages.plumbing.settings import load_settings
@@ -24,10 +26,32 @@ def test_the_comparisons_of_a_study_follow_from_its_observations(study, monkeypa
         assert csv_of(frame) == (ROOT / study / f"{name}.csv").read_text(encoding="utf-8"), name
 
 
-def test_the_comparisons_of_the_released_results_follow_from_them(monkeypatch):
+TABLES = {
+    "released.csv": pages.judge_released,
+    "english/runs.csv": pages.list_rates,
+    "self_score/relative_delays.csv": pages.compare_relative_delays,
+}
+
+
+@pytest.mark.parametrize("path", TABLES)
+def test_a_table_of_a_page_follows_from_observations(path, monkeypatch):
     monkeypatch.chdir(ROOT)
-    committed = (ROOT / "reports/examples/released.csv").read_text(encoding="utf-8")
-    assert csv_of(pages.judge_released()) == committed
+    committed = (ROOT / "reports/examples" / path).read_text(encoding="utf-8")
+    assert csv_of(TABLES[path]()) == committed
+
+
+def test_relative_delays_are_geometric_means_of_ratios_by_seed_compared_by_welchs_test(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    short, long = (
+        pages.list_runs(pages.SELF_SCORE / f"{tokens}_tokens", 5.5).set_index(["arm", "seed"])["step"]
+        for tokens in (8, 16)
+    )
+    logarithms = [np.log(steps["symmetric"] / steps["original"]) for steps in (short, long)]
+    frame = pages.compare_relative_delays().set_index("tokens")
+    assert frame.loc["8", "ratio"] == pytest.approx(np.exp(logarithms[0].mean()))
+    assert frame.loc["16 / 8", "ratio"] == pytest.approx(np.exp(logarithms[1].mean() - logarithms[0].mean()))
+    expected = stats.ttest_ind(logarithms[1], logarithms[0], equal_var=False)
+    assert frame.loc["16 / 8", "p"] == pytest.approx(expected.pvalue)
 
 
 @pytest.mark.parametrize("page", pages.PAGES)

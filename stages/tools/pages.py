@@ -3,8 +3,9 @@
 A study is a folder below reports/examples with `params.yaml` (how its models were trained), `analysis.yaml` (the
 section `analysis` by which it is judged) and `observations`. Its comparisons go to `contrasts.csv`, as the stage
 `analysis` makes them, and the means of its arms to `means.csv`; the comparisons of the released results go to
-reports/examples/released.csv. A page is a Jinja template in reports/pages; its numbers come from these files and from
-the tables of the example reports.
+reports/examples/released.csv. The study of English also lists its runs at every learning rate, and the study of
+self-attention compares two lengths. A page is a Jinja template in reports/pages; its numbers come from these files and
+from the tables of the example reports.
 """
 
 from functools import cache
@@ -15,6 +16,7 @@ import pandas as pd
 
 from stages.analysis import contrasts
 from stages.evidence import convergence, measurements, released, survival
+from stages.evidence.estimate import paired, welch
 from stages.evidence.statistics import summaries
 from stages.plumbing import observations
 from stages.plumbing.documents import read_yaml
@@ -33,9 +35,13 @@ PAGES = {  # by the name of the template
 }
 FIGURES = {  # by the folder of a study: the arms whose losses are drawn
     "self_score/8_tokens": ("original", "original_self", "symmetric_centred", "symmetric"),
+    "self_score/16_tokens": ("original", "symmetric_centred", "symmetric"),
 }
+ENGLISH, SELF_SCORE = EXAMPLES / "english", EXAMPLES / "self_score"
 LAPTOP = Path("stages/scales/laptop.yaml")
 MEANS = ["arm", "at", "mean", "sd", "low", "high", "runs", "never"]
+RUNS = ["learning_rate", "arm", "seed", "step", "reached", "final_loss"]
+RELATIVE_DELAYS = ["tokens", "ratio", "low", "high", "p", "seeds"]
 
 
 def find_studies() -> list[Path]:
@@ -73,13 +79,61 @@ def judge_released() -> pd.DataFrame:
     return contrasts.table({contrasts.RELEASED: quantities}, options["confidence"], options["alpha"])
 
 
+def list_runs(folder: Path, level: float) -> pd.DataFrame:
+    """Lists the pre-training runs in the observations of a folder, with the columns RUNS.
+
+    step: the step at which the validation loss first falls below `level`, in nats, interpolated; the last step of a run
+    whose loss never does (`reached` is False). final_loss: in nats.
+    """
+    learning_rate = read_yaml(folder / "params.yaml")["pretraining"]["learning_rate"]
+    losses = convergence.validation_loss(observations.read(sorted((folder / "observations").iterdir())))
+    runs = []
+    for (arm, seed), run in losses.groupby(["operator", "pretraining_seed"], sort=False):
+        step, reached = survival.crossing(run["step"], run["value"], level)
+        runs.append((learning_rate, arm, int(seed), step, reached, run["value"].iloc[-1]))
+    return pd.DataFrame(runs, columns=RUNS)
+
+
+def list_rates() -> pd.DataFrame:
+    """Lists the runs of the study of English at every learning rate: RUNS, in the order of the rates."""
+    level = read_yaml(ENGLISH / "analysis.yaml")["levels"][0]
+    folders = [ENGLISH, *sorted((ENGLISH / "rates").iterdir())]
+    return pd.concat([list_runs(folder, level) for folder in folders]).sort_values("learning_rate", kind="stable")
+
+
+def compare_relative_delays() -> pd.DataFrame:
+    """Compares the relative delay of symmetric attention between 8 and 16 tokens, as scale `self_score` plans it.
+
+    The relative delay of a seed is the step at which its symmetric run falls below the first level, divided by the step
+    of its original run; a run whose loss never does counts with its last step. The logarithms are compared by Welch's
+    test over seeds.
+
+    Returns:
+        RELATIVE_DELAYS: the geometric mean for `8` and for `16` tokens, then `16 / 8`, the ratio of these two, with
+        its p. low, high: unadjusted intervals.
+    """
+    rows, delays = [], []
+    for tokens in (8, 16):
+        folder = SELF_SCORE / f"{tokens}_tokens"
+        options = read_yaml(folder / "analysis.yaml")
+        steps = list_runs(folder, options["levels"][0]).pivot(index="seed", columns="arm", values="step")
+        mean = paired(steps["symmetric"].to_numpy(), steps["original"].to_numpy(), options["confidence"], ratio=True)
+        rows.append((str(tokens), mean.value, mean.low, mean.high, None, len(steps)))
+        delays.append((steps["symmetric"] / steps["original"]).to_numpy())
+    short, long = delays
+    change = welch(long, short, options["confidence"], ratio=True)
+    p = 2 * min(change.p_above(1.0), change.p_below(1.0))
+    rows.append(("16 / 8", change.value, change.low, change.high, p, None))
+    return pd.DataFrame(rows, columns=RELATIVE_DELAYS)
+
+
 @cache
 def _read(path: str) -> pd.DataFrame:
     """Reads a CSV file below reports/examples, once."""
     return pd.read_csv(EXAMPLES / path)
 
 
-def look_up(path: str, **where: str | int) -> dict:
+def look_up(path: str, **where: str | float) -> dict:
     """Looks up the one row of a CSV file that has these values in these columns.
 
     Args:
@@ -135,6 +189,8 @@ def main() -> None:
         for name, frame in judge(folder).items():
             write_atomically(folder / f"{name}.csv", csv_of(frame))
         print(f"{folder}: judged")
+    write_atomically(ENGLISH / "runs.csv", csv_of(list_rates()))
+    write_atomically(SELF_SCORE / "relative_delays.csv", csv_of(compare_relative_delays()))
     for folder, curves in FIGURES.items():
         write_atomically(EXAMPLES / folder / "curves.svg", study_figures.draw(EXAMPLES / folder, curves))
     for name, path in PAGES.items():
