@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
+from stages.evidence import convergence
 from stages.masked_lm.corpus import Corpus
 from stages.plumbing.settings import load_settings
 from stages.plumbing.training_sections import Variant
@@ -28,8 +30,8 @@ def test_the_comparisons_of_a_study_follow_from_its_observations(study, monkeypa
 
 TABLES = {
     "released.csv": pages.judge_released,
-    "english/runs.csv": pages.list_rates,
-    "self_score/relative_delays.csv": pages.compare_relative_delays,
+    "english/runs.csv": pages.list_english_runs,
+    "self_score/step_ratios.csv": pages.compare_step_ratios,
 }
 
 
@@ -40,18 +42,28 @@ def test_a_table_of_a_page_follows_from_observations(path, monkeypatch):
     assert csv_of(TABLES[path]()) == committed
 
 
-def test_relative_delays_are_geometric_means_of_ratios_by_seed_compared_by_welchs_test(monkeypatch):
+def test_step_ratios_are_geometric_means_by_seed_and_compared_by_welchs_test(monkeypatch):
     monkeypatch.chdir(ROOT)
-    short, long = (
-        pages.list_runs(pages.SELF_SCORE / f"{tokens}_tokens", 5.5).set_index(["arm", "seed"])["step"]
-        for tokens in (8, 16)
-    )
-    logarithms = [np.log(steps["symmetric"] / steps["original"]) for steps in (short, long)]
-    frame = pages.compare_relative_delays().set_index("tokens")
-    assert frame.loc["8", "ratio"] == pytest.approx(np.exp(logarithms[0].mean()))
-    assert frame.loc["16 / 8", "ratio"] == pytest.approx(np.exp(logarithms[1].mean() - logarithms[0].mean()))
-    expected = stats.ttest_ind(logarithms[1], logarithms[0], equal_var=False)
+    logarithms = []
+    for tokens in (8, 16):
+        losses = pages.read_losses(pages.SELF_SCORE / f"{tokens}_tokens")
+        steps = convergence.crossings(losses, 5.5).set_index(["operator", "pretraining_seed"])["step"]
+        logarithms.append(np.log(steps["symmetric"] / steps["original"]))
+    short, long = logarithms
+    frame = pages.compare_step_ratios().set_index("tokens")
+    assert frame["seeds"].tolist()[:2] == [6, 4]
+    for tokens, logs in (("8", short), ("16", long)):
+        bounds = stats.ttest_1samp(logs, 0).confidence_interval(0.95)
+        assert tuple(frame.loc[tokens, ["ratio", "low", "high"]]) == pytest.approx(np.exp([logs.mean(), *bounds]))
+    expected = stats.ttest_ind(long, short, equal_var=False)
+    assert frame.loc["16 / 8", "ratio"] == pytest.approx(np.exp(long.mean() - short.mean()))
     assert frame.loc["16 / 8", "p"] == pytest.approx(expected.pvalue)
+
+
+def test_a_run_that_never_falls_below_the_level_counts_with_its_last_step():
+    losses = pd.DataFrame({"operator": "shared", "pretraining_seed": [1, 1, 2, 2], "step": [10, 20, 10, 20]})
+    runs = convergence.crossings(losses.assign(value=[6.0, 5.0, 7.0, 6.0]), 5.5)
+    assert runs.values.tolist() == [["shared", 1, 15.0, True, 5.0], ["shared", 2, 20.0, False, 6.0]]
 
 
 @pytest.mark.parametrize("page", pages.PAGES)

@@ -74,8 +74,12 @@ class Estimate:
 
     @property
     def p(self) -> float:
-        """Two-sided p that a difference (no ratio) is not 0; NaN without a test or if `sides` overlap, 0 if exact."""
-        p = 2 * min(self.p_above(0.0), self.p_below(0.0))
+        """Two-sided p that a difference is not 0, or a ratio by `log` not 1; NaN without a test or if `sides` overlap.
+
+        0 if the value is exact.
+        """
+        equal = 1.0 if self.log else 0.0
+        p = 2 * min(self.p_above(equal), self.p_below(equal))
         return p if p <= 1 else nan
 
     def p_within(self, margin: float) -> float:

@@ -41,12 +41,22 @@ ENGLISH, SELF_SCORE = EXAMPLES / "english", EXAMPLES / "self_score"
 LAPTOP = Path("stages/scales/laptop.yaml")
 MEANS = ["arm", "at", "mean", "sd", "low", "high", "runs", "never"]
 RUNS = ["learning_rate", "arm", "seed", "step", "reached", "final_loss"]
-RELATIVE_DELAYS = ["tokens", "ratio", "low", "high", "p", "seeds"]
+STEP_RATIOS = ["tokens", "ratio", "low", "high", "p", "seeds"]
 
 
 def find_studies() -> list[Path]:
     """Returns the folders below reports/examples that have an `analysis.yaml`, sorted."""
     return sorted(path.parent for path in EXAMPLES.rglob("analysis.yaml"))
+
+
+def read_observations(folder: Path) -> pd.DataFrame:
+    """Reads all observations of a study."""
+    return observations.read(sorted((folder / "observations").iterdir()))
+
+
+def read_losses(folder: Path) -> pd.DataFrame:
+    """Reads the validation losses of a study's pre-training, in nats, as `convergence.validation_loss` returns them."""
+    return convergence.validation_loss(read_observations(folder))
 
 
 def judge(folder: Path) -> dict[str, pd.DataFrame]:
@@ -56,7 +66,7 @@ def judge(folder: Path) -> dict[str, pd.DataFrame]:
     gets there counts with the last step at which all runs are known.
     """
     options, operators = read_yaml(folder / "analysis.yaml"), read_yaml(folder / "params.yaml")["operators"]
-    rows = observations.read(sorted((folder / "observations").iterdir()))
+    rows = read_observations(folder)
     rows = rows[rows["operator"].isin(operators)]
     rows = rows.sort_values("operator", key=lambda names: names.map(operators.index), kind="stable")
     measured = measurements.measurements(rows, options["levels"])
@@ -79,52 +89,49 @@ def judge_released() -> pd.DataFrame:
     return contrasts.table({contrasts.RELEASED: quantities}, options["confidence"], options["alpha"])
 
 
-def list_runs(folder: Path, level: float) -> pd.DataFrame:
-    """Lists the pre-training runs in the observations of a folder, with the columns RUNS.
+def list_english_runs() -> pd.DataFrame:
+    """Lists all runs of the study of English, with the columns RUNS, by learning rate.
 
-    step: the step at which the validation loss first falls below `level`, in nats, interpolated; the last step of a run
-    whose loss never does (`reached` is False). final_loss: in nats.
+    step, reached, final_loss: as `convergence.crossings` returns them for the first level of the study. original and
+    symmetric at 1e-3 were trained for part 2 of the study of self-attention.
     """
-    learning_rate = read_yaml(folder / "params.yaml")["pretraining"]["learning_rate"]
-    losses = convergence.validation_loss(observations.read(sorted((folder / "observations").iterdir())))
-    runs = []
-    for (arm, seed), run in losses.groupby(["operator", "pretraining_seed"], sort=False):
-        step, reached = survival.crossing(run["step"], run["value"], level)
-        runs.append((learning_rate, arm, int(seed), step, reached, run["value"].iloc[-1]))
-    return pd.DataFrame(runs, columns=RUNS)
-
-
-def list_rates() -> pd.DataFrame:
-    """Lists the runs of the study of English at every learning rate: RUNS, in the order of the rates."""
     level = read_yaml(ENGLISH / "analysis.yaml")["levels"][0]
-    folders = [ENGLISH, *sorted((ENGLISH / "rates").iterdir())]
-    return pd.concat([list_runs(folder, level) for folder in folders]).sort_values("learning_rate", kind="stable")
+    folders = [ENGLISH, *sorted((ENGLISH / "rates").iterdir()), SELF_SCORE / "rate_1e-3"]
+    lists = []
+    for folder in folders:
+        learning_rate = read_yaml(folder / "params.yaml")["pretraining"]["learning_rate"]
+        runs = convergence.crossings(read_losses(folder), level)
+        lists.append(runs.assign(learning_rate=learning_rate))
+    runs = pd.concat(lists).rename(columns={"operator": "arm", "pretraining_seed": "seed"})[RUNS]
+    runs = runs.drop_duplicates(["learning_rate", "arm", "seed"])  # part 2 has runs of rates/1e-3, too
+    return runs.sort_values(["learning_rate", "arm", "seed"])
 
 
-def compare_relative_delays() -> pd.DataFrame:
-    """Compares the relative delay of symmetric attention between 8 and 16 tokens, as scale `self_score` plans it.
+def compare_step_ratios() -> pd.DataFrame:
+    """Compares the step ratios of symmetric attention between 8 and 16 tokens: the plan's relative delay.
 
-    The relative delay of a seed is the step at which its symmetric run falls below the first level, divided by the step
-    of its original run; a run whose loss never does counts with its last step. The logarithms are compared by Welch's
-    test over seeds.
+    The plan is that of scale `self_score`. The step ratio of a seed is the step at which its symmetric run falls below
+    the first level, divided by the step of its original run; a run whose loss never does counts with its last step. The
+    logarithms of the ratios are compared by Welch's test over seeds.
 
     Returns:
-        RELATIVE_DELAYS: the geometric mean for `8` and for `16` tokens, then `16 / 8`, the ratio of these two, with
-        its p. low, high: unadjusted intervals.
+        STEP_RATIOS, with `tokens` of `8` and `16` for the geometric means and of `16 / 8` for the ratio of these two
+        means, with its p. low, high: intervals of a single comparison.
     """
-    rows, delays = [], []
+    rows, ratios = [], []
     for tokens in (8, 16):
         folder = SELF_SCORE / f"{tokens}_tokens"
         options = read_yaml(folder / "analysis.yaml")
-        steps = list_runs(folder, options["levels"][0]).pivot(index="seed", columns="arm", values="step")
-        mean = paired(steps["symmetric"].to_numpy(), steps["original"].to_numpy(), options["confidence"], ratio=True)
+        runs = convergence.crossings(read_losses(folder), options["levels"][0])
+        steps = runs.pivot(index="pretraining_seed", columns="operator", values="step")
+        symmetric, original = steps["symmetric"].to_numpy(), steps["original"].to_numpy()
+        mean = paired(symmetric, original, options["confidence"], ratio=True)
         rows.append((str(tokens), mean.value, mean.low, mean.high, None, len(steps)))
-        delays.append((steps["symmetric"] / steps["original"]).to_numpy())
-    short, long = delays
+        ratios.append(symmetric / original)
+    short, long = ratios
     change = welch(long, short, options["confidence"], ratio=True)
-    p = 2 * min(change.p_above(1.0), change.p_below(1.0))
-    rows.append(("16 / 8", change.value, change.low, change.high, p, None))
-    return pd.DataFrame(rows, columns=RELATIVE_DELAYS)
+    rows.append(("16 / 8", change.value, change.low, change.high, change.p, None))
+    return pd.DataFrame(rows, columns=STEP_RATIOS).astype({"seeds": "Int64"})
 
 
 @cache
@@ -189,8 +196,8 @@ def main() -> None:
         for name, frame in judge(folder).items():
             write_atomically(folder / f"{name}.csv", csv_of(frame))
         print(f"{folder}: judged")
-    write_atomically(ENGLISH / "runs.csv", csv_of(list_rates()))
-    write_atomically(SELF_SCORE / "relative_delays.csv", csv_of(compare_relative_delays()))
+    write_atomically(ENGLISH / "runs.csv", csv_of(list_english_runs()))
+    write_atomically(SELF_SCORE / "step_ratios.csv", csv_of(compare_step_ratios()))
     for folder, curves in FIGURES.items():
         write_atomically(EXAMPLES / folder / "curves.svg", study_figures.draw(EXAMPLES / folder, curves))
     for name, path in PAGES.items():

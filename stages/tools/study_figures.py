@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
-from stages.evidence import convergence, survival
+from stages.evidence import convergence
 from stages.evidence.statistics import bands
 from stages.plumbing import observations
 from stages.plumbing.documents import read_yaml
@@ -28,12 +28,10 @@ def draw(folder: Path, curves: tuple[str, ...]) -> bytes:
     level = read_yaml(folder / "analysis.yaml")["levels"][0]
     arms, looks = params["operators"], choose_looks(params["operators"], params["variants"])
     losses = convergence.validation_loss(observations.read(sorted((folder / "observations").iterdir())))
-    runs = losses.groupby(["operator", "pretraining_seed"], sort=False)
-    events = [(arm, *survival.crossing(run["step"], run["value"], level)) for (arm, _), run in runs]
-    times = pd.DataFrame(events, columns=["arm", "crossing", "reached"])
+    times = convergence.crossings(losses, level)
 
     def draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
-        if "crossing" in rows:
+        if "reached" in rows:
             draw_steps(axes, rows, arms, looks)
         else:
             draw_curves(axes, rows, curves, looks)
@@ -54,9 +52,9 @@ def draw_curves(axes: Axes, losses: pd.DataFrame, curves: tuple[str, ...], looks
 def draw_steps(axes: Axes, times: pd.DataFrame, arms: list[str], looks: dict[str, tuple]) -> None:
     """Draws a dot for every run, in a row for each arm; a hollow dot never falls below the level."""
     for row in times.itertuples():
-        colour, _ = looks[row.arm]
+        colour, _ = looks[row.operator]
         face = colour if row.reached else "none"
-        axes.plot(row.crossing, arms.index(row.arm), marker="o", markersize=5, color=colour, markerfacecolor=face)
+        axes.plot(row.step, arms.index(row.operator), marker="o", markersize=5, color=colour, markerfacecolor=face)
     axes.set_yticks(range(len(arms)), [names.operator(arm) for arm in arms])
     axes.invert_yaxis()
     axes.set_xlim(left=0)
