@@ -8,7 +8,9 @@ import pytest
 from scipy import stats
 
 from stages.evidence import convergence
+from stages.evidence.derived import FIELDS
 from stages.masked_lm.corpus import Corpus
+from stages.plumbing.documents import read_yaml
 from stages.plumbing.settings import load_settings
 from stages.plumbing.training_sections import Variant
 from stages.report.tables import csv_of
@@ -46,8 +48,8 @@ def test_step_ratios_are_geometric_means_by_seed_and_compared_by_welchs_test(mon
     monkeypatch.chdir(ROOT)
     logarithms = []
     for tokens in (8, 16):
-        losses = pages.read_losses(pages.SELF_SCORE / f"{tokens}_tokens")
-        steps = convergence.crossings(losses, 5.5).set_index(["operator", "pretraining_seed"])["step"]
+        rows = pages.read_observations(pages.SELF_SCORE / f"{tokens}_tokens")
+        steps = convergence.crossings(rows, 5.5).set_index(["operator", "pretraining_seed"])["step"]
         logarithms.append(np.log(steps["symmetric"] / steps["original"]))
     short, long = logarithms
     frame = pages.compare_step_ratios().set_index("tokens")
@@ -61,9 +63,16 @@ def test_step_ratios_are_geometric_means_by_seed_and_compared_by_welchs_test(mon
 
 
 def test_a_run_that_never_falls_below_the_level_counts_with_its_last_step():
-    losses = pd.DataFrame({"operator": "shared", "pretraining_seed": [1, 1, 2, 2], "step": [10, 20, 10, 20]})
-    runs = convergence.crossings(losses.assign(value=[6.0, 5.0, 7.0, 6.0]), 5.5)
+    rows = pd.DataFrame({"operator": "shared", "pretraining_seed": [1, 1, 2, 2], "value": [6.0, 5.0, 7.0, 6.0]})
+    rows = rows.assign(stage="pretraining", metric="validation_loss", condition=["step=10", "step=20"] * 2)
+    runs = convergence.crossings(rows.reindex(columns=FIELDS).assign(size="mini"), 5.5)
     assert runs.values.tolist() == [["shared", 1, 15.0, True, 5.0], ["shared", 2, 20.0, False, 6.0]]
+
+
+def test_the_first_screen_names_the_level_of_the_intervals_of_the_study_of_english():
+    alpha = read_yaml(ROOT / "reports/examples/english/analysis.yaml")["alpha"]
+    _, heading = read_yaml(ROOT / "reports/templates/sections.yaml")["columns"]["loss"]
+    assert f"(Wikipedia; simultaneous {100 * (1 - alpha):g} % intervals)" in heading
 
 
 @pytest.mark.parametrize("page", pages.PAGES)

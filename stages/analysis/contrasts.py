@@ -201,8 +201,8 @@ def _with_verdicts(family: pd.DataFrame, alpha: float) -> pd.DataFrame:
     family[["low", "high"]] = _simultaneous_intervals(family, alpha)
     significant = family["p_holm"] < alpha
     verdicts = pd.Series(np.where(significant, DIFFERENT, INCONCLUSIVE), family.index)
-    few = [too_few(row.unit_of_inference, row.n, row.n_reference) for row in family.itertuples()]
-    few = pd.Series(few, family.index)
+    reasons = [too_few(row.unit_of_inference, row.n, row.n_reference) for row in family.itertuples()]
+    few = pd.Series(reasons, family.index)
     verdicts = verdicts.mask(few != "", few)
     family["verdict"] = verdicts.mask(family["at_chance"].astype(bool), baselines.AT_CHANCE)
     signs = np.where(family["estimate"] > 0, "higher", "lower")  # of single checkpoints, too, which have no verdict

@@ -37,24 +37,6 @@ def validation_loss(rows: pd.DataFrame) -> pd.DataFrame:
     return with_steps(rows[(rows["stage"] == "pretraining") & (rows["metric"] == "validation_loss")])
 
 
-def crossings(losses: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Determines when every run first falls below a level, and where its loss ends.
-
-    Args:
-        losses: of `validation_loss`, each run's in order of steps; the runs have one size.
-        level: in nats.
-
-    Returns:
-        One row for every run: operator, pretraining_seed, step and reached as `survival.crossing` returns them, and
-        final_loss, in nats.
-    """
-    runs = []
-    for (operator, seed), run in losses.groupby(["operator", "pretraining_seed"], sort=False):
-        step, reached = survival.crossing(run["step"], run["value"], level)
-        runs.append((operator, int(seed), step, reached, run["value"].iloc[-1]))
-    return pd.DataFrame(runs, columns=["operator", "pretraining_seed", "step", "reached", "final_loss"])
-
-
 def scores_by_step(measured: pd.DataFrame) -> pd.DataFrame:
     """GLUE scores, fractions, of models that were fine-tuned from intermediate checkpoints, with a number `step`."""
     return with_steps(matching(measured, {"stage": "convergence", "metric": "score", "evaluated_on": "glue_score"}))
@@ -153,6 +135,22 @@ def milestone_events(measured: pd.DataFrame) -> pd.DataFrame:
     """The `events`, without milestones that no run of a size reaches."""
     every = events(measured)
     return every[every.groupby(["size", "milestone"])["reached"].transform("any").astype(bool)]
+
+
+def crossings(rows: pd.DataFrame, level: float) -> pd.DataFrame:
+    """Selects from the `events` when every run first falls below a level, and adds where its loss ends.
+
+    Args:
+        rows: observations, each run's in order of steps; the runs have one size.
+        level: of the validation loss, in nats.
+
+    Returns:
+        One row for every run: operator, pretraining_seed, step, reached and final_loss, in nats.
+    """
+    measured = loss_measures(rows, [level])
+    final = matching(measured, {"metric": "final_validation_loss"}).rename(columns={"value": "final_loss"})
+    runs = matching(events(measured), {"milestone": f"loss={level:g}"}).merge(final, on=RUN)
+    return runs[["operator", "pretraining_seed", "step", "reached", "final_loss"]].astype({"pretraining_seed": int})
 
 
 def milestones(measured: pd.DataFrame, by_step: pd.DataFrame, confidence: float) -> pd.DataFrame:

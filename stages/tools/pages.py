@@ -4,20 +4,22 @@ A study is a folder below reports/examples with `params.yaml` (how its models we
 section `analysis` by which it is judged) and `observations`. Its comparisons go to `contrasts.csv`, as the stage
 `analysis` makes them, and the means of its arms to `means.csv`; the comparisons of the released results go to
 reports/examples/released.csv. The study of English also lists its runs at every learning rate, and the study of
-self-attention compares two lengths. A page is a Jinja template in reports/pages; its numbers come from these files and
-from the tables of the example reports.
+self-attention compares two lengths. A page is a Jinja template in reports/pages, where macros.md has
+what several pages use; its numbers come from these files and from the tables of the example reports.
 """
 
 from functools import cache
 from math import exp
 from pathlib import Path
 
+import jinja2
+import numpy as np
 import pandas as pd
 
 from stages.analysis import contrasts
 from stages.evidence import convergence, measurements, released, survival
-from stages.evidence.estimate import paired, welch
-from stages.evidence.statistics import summaries
+from stages.evidence.estimate import welch
+from stages.evidence.statistics import mean_interval, summaries
 from stages.plumbing import observations
 from stages.plumbing.documents import read_yaml
 from stages.plumbing.files import REPORTS, write_atomically
@@ -52,11 +54,6 @@ def find_studies() -> list[Path]:
 def read_observations(folder: Path) -> pd.DataFrame:
     """Reads all observations of a study."""
     return observations.read(sorted((folder / "observations").iterdir()))
-
-
-def read_losses(folder: Path) -> pd.DataFrame:
-    """Reads the validation losses of a study's pre-training, in nats, as `convergence.validation_loss` returns them."""
-    return convergence.validation_loss(read_observations(folder))
 
 
 def judge(folder: Path) -> dict[str, pd.DataFrame]:
@@ -96,42 +93,50 @@ def list_english_runs() -> pd.DataFrame:
     symmetric at 1e-3 were trained for part 2 of the study of self-attention.
     """
     level = read_yaml(ENGLISH / "analysis.yaml")["levels"][0]
-    folders = [ENGLISH, *sorted((ENGLISH / "rates").iterdir()), SELF_SCORE / "rate_1e-3"]
     lists = []
-    for folder in folders:
+    for folder in (ENGLISH, *sorted((ENGLISH / "rates").iterdir()), SELF_SCORE / "rate_1e-3"):
         learning_rate = read_yaml(folder / "params.yaml")["pretraining"]["learning_rate"]
-        runs = convergence.crossings(read_losses(folder), level)
+        runs = convergence.crossings(read_observations(folder), level)
         lists.append(runs.assign(learning_rate=learning_rate))
     runs = pd.concat(lists).rename(columns={"operator": "arm", "pretraining_seed": "seed"})[RUNS]
     runs = runs.drop_duplicates(["learning_rate", "arm", "seed"])  # part 2 has runs of rates/1e-3, too
     return runs.sort_values(["learning_rate", "arm", "seed"])
 
 
-def compare_step_ratios() -> pd.DataFrame:
-    """Compares the step ratios of symmetric attention between 8 and 16 tokens: the plan's relative delay.
+def compute_step_ratios(folder: Path) -> np.ndarray:
+    """Computes the step ratio of every seed of a study: the relative delay of the plan in scale `self_score`.
 
-    The plan is that of scale `self_score`. The step ratio of a seed is the step at which its symmetric run falls below
-    the first level, divided by the step of its original run; a run whose loss never does counts with its last step. The
-    logarithms of the ratios are compared by Welch's test over seeds.
+    A step ratio is the step at which the symmetric run of a seed falls below the first level, divided by the step of
+    its original run. A run that never falls below counts with its last step.
+    """
+    level = read_yaml(folder / "analysis.yaml")["levels"][0]
+    runs = convergence.crossings(read_observations(folder), level)
+    steps = runs.pivot(index="pretraining_seed", columns="operator", values="step")
+    return (steps["symmetric"] / steps["original"]).to_numpy()
+
+
+def compare_step_ratios() -> pd.DataFrame:
+    """Compares the step ratios with 8 and with 16 tokens by Welch's test of their logarithms over seeds.
 
     Returns:
         STEP_RATIOS, with `tokens` of `8` and `16` for the geometric means and of `16 / 8` for the ratio of these two
         means, with its p. low, high: intervals of a single comparison.
     """
-    rows, ratios = [], []
-    for tokens in (8, 16):
-        folder = SELF_SCORE / f"{tokens}_tokens"
-        options = read_yaml(folder / "analysis.yaml")
-        runs = convergence.crossings(read_losses(folder), options["levels"][0])
-        steps = runs.pivot(index="pretraining_seed", columns="operator", values="step")
-        symmetric, original = steps["symmetric"].to_numpy(), steps["original"].to_numpy()
-        mean = paired(symmetric, original, options["confidence"], ratio=True)
-        rows.append((str(tokens), mean.value, mean.low, mean.high, None, len(steps)))
-        ratios.append(symmetric / original)
-    short, long = ratios
-    change = welch(long, short, options["confidence"], ratio=True)
+    confidence = read_yaml(SELF_SCORE / "16_tokens/analysis.yaml")["confidence"]
+    ratios = {tokens: compute_step_ratios(SELF_SCORE / f"{tokens}_tokens") for tokens in ("8", "16")}
+    rows = []
+    for tokens, values in ratios.items():
+        mean, _, low, high = mean_interval(np.log(values), confidence)
+        rows.append((tokens, exp(mean), exp(low), exp(high), None, len(values)))
+    change = welch(ratios["16"], ratios["8"], confidence, ratio=True)
     rows.append(("16 / 8", change.value, change.low, change.high, change.p, None))
     return pd.DataFrame(rows, columns=STEP_RATIOS).astype({"seeds": "Int64"})
+
+
+def draw_figure(folder: Path, curves: tuple[str, ...]) -> bytes:
+    """Draws the figure of a study, with the losses of the arms `curves`."""
+    params, level = read_yaml(folder / "params.yaml"), read_yaml(folder / "analysis.yaml")["levels"][0]
+    return study_figures.draw(read_observations(folder), params, level, curves)
 
 
 @cache
@@ -183,10 +188,9 @@ def look_up_mean(folder: str, arm: str, at: str) -> dict:
 
 def render(name: str) -> str:
     """Renders a page from its template and the CSV files of its studies. name: a key of PAGES."""
-    text = (TEMPLATES / f"{name}.md").read_text(encoding="utf-8")
-    template = ENVIRONMENT.from_string(text)
+    environment = ENVIRONMENT.overlay(loader=jinja2.FileSystemLoader(TEMPLATES))
     facts = {"contrast": look_up_contrast, "mean": look_up_mean, "look_up": look_up, "exp": exp}
-    return template.render(facts).rstrip() + "\n"
+    return environment.get_template(f"{name}.md").render(facts).rstrip() + "\n"
 
 
 def main() -> None:
@@ -199,7 +203,7 @@ def main() -> None:
     write_atomically(ENGLISH / "runs.csv", csv_of(list_english_runs()))
     write_atomically(SELF_SCORE / "step_ratios.csv", csv_of(compare_step_ratios()))
     for folder, curves in FIGURES.items():
-        write_atomically(EXAMPLES / folder / "curves.svg", study_figures.draw(EXAMPLES / folder, curves))
+        write_atomically(EXAMPLES / folder / "curves.svg", draw_figure(EXAMPLES / folder, curves))
     for name, path in PAGES.items():
         write_atomically(path, render(name))
         print(f"{path}: written")

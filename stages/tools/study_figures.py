@@ -1,14 +1,10 @@
 """Draws the figure of a study of pre-training: curves of the validation loss, and the step of every run, by arm."""
 
-from pathlib import Path
-
 import pandas as pd
 from matplotlib.axes import Axes
 
 from stages.evidence import convergence
 from stages.evidence.statistics import bands
-from stages.plumbing import observations
-from stages.plumbing.documents import read_yaml
 from stages.report import names
 from stages.report.drawing import INK, curve, panels, steps_axis, style
 
@@ -17,18 +13,17 @@ HIGHEST = 7.0  # nats; the axis leaves out the first fall of the loss
 STROKES = ("solid", "dashed", "dotted", "dashdot")  # of the arms of one operator, in their order in params.yaml
 
 
-def draw(folder: Path, curves: tuple[str, ...]) -> bytes:
+def draw(rows: pd.DataFrame, params: dict, level: float, curves: tuple[str, ...]) -> bytes:
     """Draws the figure of a study as SVG, with equal bytes for equal numbers.
 
     Args:
-        folder: with params.yaml, analysis.yaml and observations, as stages/tools/pages.py describes.
-        curves: the arms whose losses are drawn; the steps are drawn of all arms.
+        rows: the observations of the study.
+        params: its params.yaml.
+        level: of the validation loss, in nats, whose steps are drawn, those of all arms.
+        curves: the arms whose losses are drawn.
     """
-    params = read_yaml(folder / "params.yaml")
-    level = read_yaml(folder / "analysis.yaml")["levels"][0]
     arms, looks = params["operators"], choose_looks(params["operators"], params["variants"])
-    losses = convergence.validation_loss(observations.read(sorted((folder / "observations").iterdir())))
-    times = convergence.crossings(losses, level)
+    losses, times = convergence.validation_loss(rows), convergence.crossings(rows, level)
 
     def draw_panel(axes: Axes, rows: pd.DataFrame) -> None:
         if "reached" in rows:
