@@ -16,10 +16,12 @@ import sys
 import time
 from pathlib import Path
 
-from stages.plumbing import jobs, scales
-from stages.plumbing.errors import clear_errors, require_listed
-from stages.plumbing.files import write_atomically
-from stages.plumbing.settings import PATH, load_settings
+from stages.files.storage import write_atomically
+from stages.runner import jobs
+from stages.runner.errors import clear_errors
+from stages.schema import scales
+from stages.schema.names import require_listed
+from stages.schema.settings import PATH, load_settings
 
 FOLDER = Path(__file__).parent
 LISTS = {"protocol": "protocols", "operator": "operators", "size": "sizes"}  # argument: its key in params.yaml
@@ -35,7 +37,9 @@ def main(command_line: list[str]) -> None:
         settings = load_settings()
         # lets a server, from which the processes for jobs are forked, import what they need; pandas loads meanwhile
         jobs.prepare(FOLDER / name / "stage.py", settings.workers)
-        from stages.plumbing import handover, observations, progress
+        from stages.files.paths import RUNS
+        from stages.runner import handover, progress
+        from stages.runner.provenance import provenance
 
         # DVC's name of the command (PATH:NAME of a dvc.yaml elsewhere); in the environment, where no shell reads it
         command = os.environ.get("DVC_STAGE", "").rpartition(":")[2]
@@ -52,13 +56,13 @@ def main(command_line: list[str]) -> None:
         if command:
             progress.report(settings, command)
         stage = importlib.import_module(f"stages.{name}.stage")
-        started, record = time.perf_counter(), observations.provenance()
+        started, record = time.perf_counter(), provenance()
         entries = stage.main(settings, **named)
         if entries is not None:
             run = "-".join([name, *named.values()])
             record |= entries | {"stage": run, "files": handover.output_digests(name, named)}
             record["seconds"] = round(time.perf_counter() - started, 1)
-            write_atomically(observations.RUNS / f"{run}.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
+            write_atomically(RUNS / f"{run}.json", json.dumps(record, indent=1, sort_keys=True) + "\n")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -35,7 +35,7 @@ def says(folder: Path, *command: str) -> str:
 
 def test_a_key_is_one_field_one_line_of_the_scale_and_what_reads_it(copy):
     edit(
-        copy / "stages/plumbing/training_sections.py",
+        copy / "stages/schema/training_sections.py",
         "    probes: bool = key(",
         '    patience: Count | None = key("Patience, evaluations", absent="endless", C="pretraining.batch_size")\n'
         "    probes: bool = key(",
@@ -48,7 +48,7 @@ def test_a_key_is_one_field_one_line_of_the_scale_and_what_reads_it(copy):
     says(copy, "-m", "stages", "scale", "laptop")
     reader = """
 from stages.evidence import published
-from stages.plumbing.settings import load_settings
+from stages.schema.settings import load_settings
 from stages.report import deviations
 settings = load_settings()
 rows = deviations.compare(settings.model_dump(mode="json"), published.protocol()).set_index("key")
@@ -57,7 +57,7 @@ print(settings.pretraining.patience, *rows.loc["pretraining.patience"], sep="|")
     assert says(copy, "-c", reader) == "None|Patience, evaluations|256||endless|differs\n"
     edit(copy / "params.yaml", "patience: null", "patience: 0   ")
     with pytest.raises(AssertionError, match=r"pretraining\.patience: given 0; input should be greater"):
-        says(copy, "-c", "from stages.plumbing.settings import load_settings; load_settings()")
+        says(copy, "-c", "from stages.schema.settings import load_settings; load_settings()")
 
 
 def test_an_operator_is_a_class_and_its_name_in_the_list(copy):
@@ -80,7 +80,7 @@ def test_an_operator_is_a_class_and_its_name_in_the_list(copy):
     edit(copy / "params.yaml", "operators: [original, symmetric, pairwise, shared]", "operators: [original, keys_only]")
     reader = """
 from stages.attention.operators import attention
-from stages.plumbing.settings import load_settings
+from stages.schema.settings import load_settings
 from stages.report import drawing, names
 print(load_settings().operators, type(attention("keys_only", 8, 2)).__name__)
 print(names.operator("keys_only"), drawing.style("keys_only"))
@@ -98,7 +98,7 @@ def test_a_task_is_a_record_and_its_name_in_the_schema(copy):
         '        Task("wnli", "WNLI", SENTENCES, "label", BINARY, BINARY, ("accuracy",), _splits("wnli")),\n'
         '        Task("rte",',
     )
-    edit(copy / "stages/plumbing/sections.py", '"rte"]\nQuestionSet', '"rte", "wnli"]\nQuestionSet')
+    edit(copy / "stages/schema/sections.py", '"rte"]\nQuestionSet', '"rte", "wnli"]\nQuestionSet')
     says(copy, "-m", "stages", "scale", "laptop")
     edit(copy / "params.yaml", "qnli, rte]", "qnli, rte, wnli]")
     edit(copy / "params.yaml", "source: embedded ", "source: files ")
@@ -108,7 +108,7 @@ def test_a_task_is_a_record_and_its_name_in_the_schema(copy):
     reader = """
 from pathlib import Path
 from stages.benchmarks import glue, metrics
-from stages.plumbing.settings import load_settings
+from stages.schema.settings import load_settings
 from stages.report import names
 from stages.tasks.glue import read_original
 from stages.tools.planner import work
@@ -125,8 +125,8 @@ def test_a_stage_is_a_folder_and_an_entry_of_dvc_yaml(copy):
     (copy / "stages/lengths/__init__.py").touch()
     (copy / "stages/lengths/stage.py").write_text(
         '"""Measures one thing."""\n'
-        "from stages.plumbing import observations\n"
-        "from stages.plumbing.observations import Observation\n\n\n"
+        "from stages.files import observations\n"
+        "from stages.files.observations import Observation\n\n\n"
         "def main(settings):\n"
         '    row = Observation(stage="lengths", metric="sum", value=3.0, operator="original", size="tiny")\n'
         '    observations.write(observations.FOLDER / "lengths.csv", [row])\n'
@@ -142,7 +142,7 @@ def test_a_stage_is_a_folder_and_an_entry_of_dvc_yaml(copy):
     says(copy, "-m", "stages", "lengths")
     reader = """
 from stages.analysis import inputs
-from stages.plumbing import observations
+from stages.files import observations
 print(inputs.further()[-1], *observations.read(inputs._paths(inputs.further()[-1:]))["value"])
 """
     assert says(copy, "-c", reader) == "lengths 3.0\n"

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stages.files.compression import zstd
 from stages.filtering import blocklists
 from stages.filtering.annotation import Annotator, harmful_perplexity, load_kenlm, missing, quality_warnings
 from stages.filtering.blocklists import Blocklist
-from stages.plumbing.compression import zstd
 from stages.records import records
 from tests.toy_shards import EXCLUDED, build, kept_lines, totals, write_shard
 

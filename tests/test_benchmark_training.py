@@ -9,7 +9,7 @@ from transformers.models.bert.modeling_bert import BertSelfAttention
 
 from stages.classification import training as finetuning
 from stages.masked_lm.corpus import Corpus
-from stages.plumbing.training_sections import Finetuning
+from stages.schema.training_sections import Finetuning
 from stages.timing import peers, speed
 from stages.tools.benchmarks import training as benchmark
 from stages.training import machine

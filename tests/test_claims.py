@@ -20,8 +20,8 @@ from stages.evidence.estimate import spreads, welch
 from stages.evidence.scores import COLUMNS, METRICS
 from stages.evidence.statistics import INCONCLUSIVE
 from stages.parameters import stage as parameters
-from stages.plumbing import scales
-from stages.plumbing.settings import load_settings
+from stages.schema import scales
+from stages.schema.settings import load_settings
 from tests.toy_evidence import ROOT, audited, filled, row
 from tests.toy_evidence import of_released as of_results
 

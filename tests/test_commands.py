@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from stages.plumbing.documents import read_yaml
-from stages.plumbing.errors import clear_errors
-from stages.plumbing.files import read_once, temporary_sibling, write_atomically
+from stages.files.documents import read_yaml
+from stages.files.storage import read_once, temporary_sibling, write_atomically
+from stages.runner.errors import clear_errors
 
 ROOT = Path(__file__).parents[1]
 LEVELS = "".join(f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcde", "bcdef", strict=True))
@@ -74,7 +74,7 @@ def test_an_output_that_must_not_be_written_is_named_whole_with_a_remedy_and_sta
 WRITER = """
 import sys, time
 from pathlib import Path
-from stages.plumbing.files import temporary_sibling
+from stages.files.storage import temporary_sibling
 
 with temporary_sibling(Path("corpus")) as folder:
     folder.mkdir()

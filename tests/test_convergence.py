@@ -4,7 +4,7 @@ import pytest
 
 from stages.convergence import stage as convergence
 from stages.finetuning import stage as finetuning
-from stages.plumbing.settings import load_settings
+from stages.schema.settings import load_settings
 
 MODEL = ("original", "tiny")
 

@@ -12,11 +12,11 @@ import pytest
 import yaml
 
 from stages.convergence import stage as convergence
+from stages.files.paths import pretrained
 from stages.finetuning import stage as finetuning
-from stages.plumbing.files import pretrained
-from stages.plumbing.settings import Settings
 from stages.pretraining import stage as pretraining
 from stages.question_answering import stage as question_answering
+from stages.schema.settings import Settings
 from stages.translation import stage as translation
 from tests.toy_settings import leaves, other
 

@@ -7,8 +7,8 @@ import pytest
 
 from stages.benchmarks.glue import positive_classes
 from stages.cross_domain import stage as cross_domain
-from stages.plumbing.settings import load_settings
-from stages.plumbing.testing_sections import CrossDomain
+from stages.schema.settings import load_settings
+from stages.schema.testing_sections import CrossDomain
 from stages.settings import stage as checked
 
 POSITIVE = {"mnli": ["entailment"], "qnli": ["entailment"], "qqp": ["1"], "mrpc": ["1"]}

@@ -9,10 +9,6 @@ import pytest
 import yaml
 
 from stages.evidence import published
-from stages.plumbing import keys, scales
-from stages.plumbing.settings import Settings
-from stages.plumbing.training_sections import Finetuning, Pretraining, QuestionAnswering
-from stages.plumbing.translation_sections import TranslationProtocol
 from stages.report import deviations, frames, open_items
 from stages.report.deviations import (
     AS_STATED,
@@ -22,6 +18,10 @@ from stages.report.deviations import (
     NOT_STATED,
     UNKNOWN,
 )
+from stages.schema import keys, scales
+from stages.schema.settings import Settings
+from stages.schema.training_sections import Finetuning, Pretraining, QuestionAnswering
+from stages.schema.translation_sections import TranslationProtocol
 from tests.toy_settings import leaves, other
 
 ROOT = Path(__file__).parents[1]

@@ -10,14 +10,14 @@ import pytest
 import yaml
 
 from stages.__main__ import parser
-from stages.plumbing import fingerprints, handover
-from stages.plumbing.fingerprints import closure
-from stages.plumbing.progress import touch
-from stages.plumbing.settings import Settings
+from stages.runner import fingerprints, handover
+from stages.runner.fingerprints import closure
+from stages.runner.progress import touch
+from stages.schema.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
-READ = {"report": {"stages/attention", "stages/plumbing"}}  # for what stands in its text; not run
+READ = {"report": {"stages/attention", "stages/schema"}}  # for what stands in its text; not run
 EXEMPT = {"workers"}  # changes how long a stage takes, not its result
 
 
@@ -125,21 +125,25 @@ def test_no_module_takes_from_a_package_what_is_no_module_as_no_fingerprint_cove
 
 def test_a_stage_imports_no_other_stage_and_what_is_shared_imports_no_stage():
     for folder, file, imported in packages():
-        if not folder.startswith(("tools", "studies")):
+        if not folder.startswith("tools"):
             assert not imported & (set(STAGES) - {folder}), file
 
 
-@pytest.mark.parametrize("last", ["tools", "studies"])
-def test_nothing_imports_a_tool_or_a_study(last):
+def test_nothing_imports_a_tool():
     for folder, file, imported in packages():
-        assert folder.startswith(last) or not any(other.startswith(last) for other in imported), file
+        assert folder.startswith("tools") or not any(other.startswith("tools") for other in imported), file
 
 
-@pytest.mark.parametrize("alone", ["attention", "plumbing"])
-def test_the_operators_and_the_plumbing_import_nothing_else_of_this_repository(alone):
-    for folder, file, imported in packages():
-        if folder == alone:
-            assert imported <= {folder} and (folder == "plumbing" or "stages.plumbing" not in file.read_text()), file
+BELOW = {"attention": [], "files": [], "schema": ["files"], "runner": ["files", "schema"]}
+
+
+@pytest.mark.parametrize("package", BELOW)
+def test_the_packages_that_all_others_use_import_only_what_is_below_them(package):
+    allowed = tuple(f"stages.{name}" for name in (package, *BELOW[package]))
+    for file in (ROOT / "stages" / package).glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and not node.level and node.module.startswith("stages"):
+                assert node.module.startswith(allowed), (file, node.module)
 
 
 def test_evidence_audit_analysis_and_report_never_import_torch():

@@ -27,11 +27,11 @@ from stages.embedded.grammar import Event, Thing, Wording, sentence
 from stages.embedded.inference import relation, similarity
 from stages.embedded.pairs import inference_pair, question_and_statement, question_pair, statement_pair
 from stages.embedded.world import ALL_TOPICS, draw_scene
+from stages.files.compression import zstd
+from stages.files.storage import sha256
 from stages.filtering.annotation import quality_warnings
-from stages.plumbing.compression import zstd
-from stages.plumbing.files import sha256
-from stages.plumbing.sections import GLUE
-from stages.plumbing.settings import load_settings
+from stages.schema.sections import GLUE
+from stages.schema.settings import load_settings
 
 DOCUMENTS = 1000
 BOUGHT = Event(Thing("farmer", definite=True), "buy", Thing("cart", 3, quality="big"), "barn")

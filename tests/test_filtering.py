@@ -21,10 +21,10 @@ from stages.embedded.defects import plan
 from stages.filtering import shards as filters
 from stages.filtering import stage as filtering
 from stages.filtering.rules import judge, rules_of
-from stages.plumbing import jobs
 from stages.records import origins, records
 from stages.records.ledger import TOTAL, read_ledger
 from stages.records.records import Annotations
+from stages.runner import jobs
 from tests.toy_shards import EXCLUDED, build, kept_lines, settings, totals, write_shard
 
 PAPER = judge(rules_of(settings()))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stages.benchmarks.glue import TASKS
 from stages.benchmarks.metrics import scores
-from stages.plumbing.sections import GLUE, HubRepository
+from stages.schema.sections import GLUE, HubRepository
 from stages.tasks import glue
 from stages.tasks import stage as tasks
 from stages.tasks.examples import Examples

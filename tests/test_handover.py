@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from stages.plumbing import handover
-from stages.plumbing.observations import RUNS
-from stages.plumbing.settings import load_settings
+from stages.files.paths import RUNS
+from stages.runner import handover
+from stages.schema.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
 MODEL = {"operator": "original", "size": "tiny"}

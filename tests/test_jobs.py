@@ -17,10 +17,11 @@ import psutil
 import pytest
 from safetensors import SafetensorError
 
-from stages.plumbing import bars, errors, fingerprints, gpus, jobs, observations, pool, results
-from stages.plumbing.files import RESULTS
-from stages.plumbing.jobs import Job
-from stages.plumbing.run import Run
+from stages.files import observations
+from stages.files.paths import RESULTS
+from stages.runner import bars, errors, fingerprints, gpus, jobs, pool, results
+from stages.runner.jobs import Job
+from stages.runner.run import Run
 
 ROOT = Path(__file__).parents[1]
 
@@ -154,8 +155,8 @@ def test_what_a_stage_has_handed_on_is_a_finished_job_where_data_jobs_is_not_the
 def package(folder: Path) -> dict[str, Path]:
     """A repository of six modules: `job` imports `near`, that imports `beside` and, in a function, `far`."""
     texts = {
-        "plumbing/files": "",
-        "work/job": "from stages.work import near\nfrom stages.plumbing import files\n",
+        "files/storage": "",
+        "work/job": "from stages.work import near\nfrom stages.files import storage\n",
         "work/near": "from . import beside\ndef f():\n    import stages.lib.far\n",
         "work/beside": "",
         "lib/far": "",
@@ -176,7 +177,7 @@ def test_an_edit_of_what_a_module_imports_changes_its_digest_and_no_other_edit_d
 ):
     modules = package(tmp_path)
     monkeypatch.setattr(fingerprints, "ROOT", tmp_path)
-    monkeypatch.setattr(fingerprints, "PLUMBING", tmp_path / "stages" / "plumbing")
+    monkeypatch.setattr(fingerprints, "LEFT_OUT", (tmp_path / "stages" / "files",))
     before = fingerprints.code_digest(modules["job"])
     modules[edited].write_text(modules[edited].read_text() + "x = 1\n")
     fingerprints.imported.cache_clear()
@@ -226,7 +227,7 @@ def test_processes_load_what_jobs_import_while_the_stage_loads_where_the_cores_c
 ):
     begins = []
     monkeypatch.setenv("WORLD_SIZE", world)
-    monkeypatch.setattr("stages.plumbing.gpus.visible", lambda: devices)
+    monkeypatch.setattr("stages.runner.gpus.visible", lambda: devices)
     monkeypatch.setattr(pool, "begin_server", begins.append)
     jobs.prepare(ROOT / "stages" / stage / "stage.py", workers)
     assert [f"stages.{stage}.stage" in modules for modules in begins] == [True] * begun
@@ -304,7 +305,7 @@ def python(program: str, folder: Path = ROOT, **options) -> subprocess.Popen:
 def test_workers_inherit_their_libraries_from_a_process_that_has_no_other_thread():
     modules = fingerprints.modules(ROOT / "stages/classification/training.py")
     said, _ = python(
-        "from stages.plumbing import pool; from tests.test_jobs import surroundings; import json;"
+        "from stages.runner import pool; from tests.test_jobs import surroundings; import json;"
         f"print(json.dumps([*pool.in_processes(surroundings, [('one', ())], 1, {modules})]))"
     ).communicate()
     [(_, found)] = json.loads(said)
@@ -346,7 +347,7 @@ MOMENTS = {
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize(("work", "awaited"), MOMENTS.values(), ids=list(MOMENTS))
 def test_an_interrupt_from_the_keyboard_is_one_line_at_any_moment(work, awaited, tmp_path):
-    imported = "from tests.test_jobs import *; from stages.plumbing.errors import clear_errors"
+    imported = "from tests.test_jobs import *; from stages.runner.errors import clear_errors"
     program = f"{imported}\nwith clear_errors(): {work}"
     stage = python(program, tmp_path, stderr=subprocess.PIPE, start_new_session=True)
 
@@ -481,7 +482,7 @@ def test_a_worker_of_several_threads_is_refused_with_the_command_that_starts_oth
 
 
 def test_gpus_are_found_by_the_driver_and_named_so_that_their_order_does_not_matter(monkeypatch):
-    monkeypatch.setattr("stages.plumbing.gpus.built_without_cuda", lambda: False)
+    monkeypatch.setattr("stages.runner.gpus.built_without_cuda", lambda: False)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     for name, value in {"Init": None, "DeviceGetCount": 2}.items():
         monkeypatch.setattr(gpus.pynvml, f"nvml{name}", lambda value=value: value)
@@ -491,7 +492,7 @@ def test_gpus_are_found_by_the_driver_and_named_so_that_their_order_does_not_mat
     for visible, names in {"": (), "-1": (), "NoDevFiles": (), "1,-1,0": ("1",), "GPU-a, 3": ("GPU-a", "3")}.items():
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
         assert gpus.visible() == names
-    monkeypatch.setattr("stages.plumbing.gpus.built_without_cuda", lambda: True)
+    monkeypatch.setattr("stages.runner.gpus.built_without_cuda", lambda: True)
     assert gpus.visible() == ()
 
 
@@ -527,7 +528,7 @@ def test_runs_on_different_gpus_of_a_machine_take_each_of_theirs_before_any_twic
 
 
 def test_every_worker_that_trains_has_a_gpu_of_its_own(monkeypatch):
-    monkeypatch.setattr("stages.plumbing.gpus.built_without_cuda", lambda: False)
+    monkeypatch.setattr("stages.runner.gpus.built_without_cuda", lambda: False)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
     results = [result for _, result in jobs.run(gpu, squares(1, 2, 3, 4, 5, 6), "gpus", on_gpu=True)]
     assert {result["gpu"] for result in results} == {"5", "7"}

@@ -21,9 +21,9 @@ from stages.attention.configuration import configuration
 from stages.benchmarks.glue import TASKS
 from stages.classification import training
 from stages.classification.training import import_operator
+from stages.files.model_folders import card, complete
+from stages.files.observations import Observation
 from stages.finetuning import stage as finetuning
-from stages.plumbing.model_folders import card, complete
-from stages.plumbing.observations import Observation
 from stages.tokenization.vocabulary import SPECIAL, word_pieces
 from tests.toy import MINE, OWN, TOY, own_operator, tuned
 

@@ -17,8 +17,8 @@ from stages.finetuning import stage as finetuning
 from stages.noise import embeddings as noise
 from stages.noise import probes, stage
 from stages.noise.text import KINDS, perturbed
-from stages.plumbing.settings import load_settings
-from stages.plumbing.testing_sections import Noise
+from stages.schema.settings import load_settings
+from stages.schema.testing_sections import Noise
 from tests.toy import TOY
 
 CLS, SEP, PAD = 2, 3, 0

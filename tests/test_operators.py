@@ -17,8 +17,8 @@ from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import configuration
 from stages.attention.operators import OPERATORS, SELF_ATTENTION, attention, operator_class
 from stages.attention.over_parameters import AttentionOverParameters
-from stages.plumbing.operators import FOLDER, described
-from stages.plumbing.settings import Settings
+from stages.schema.operators import FOLDER, described
+from stages.schema.settings import Settings
 from stages.settings.stage import require_own_operators
 from tests.toy import OWN, own_operator
 
@@ -367,7 +367,7 @@ def test_every_operator_is_described_in_its_file_without_torch():
 
 
 def test_the_descriptions_and_the_settings_need_no_torch():
-    code = "import sys, stages.plumbing.settings as s; s.load_settings(); assert 'torch' not in sys.modules"
+    code = "import sys, stages.schema.settings as s; s.load_settings(); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 

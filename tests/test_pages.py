@@ -9,11 +9,11 @@ from scipy import stats
 
 from stages.evidence import convergence
 from stages.evidence.derived import FIELDS
+from stages.files.documents import read_yaml
 from stages.masked_lm.corpus import Corpus
-from stages.plumbing.documents import read_yaml
-from stages.plumbing.settings import load_settings
-from stages.plumbing.training_sections import Variant
 from stages.report.tables import csv_of
+from stages.schema.settings import load_settings
+from stages.schema.training_sections import Variant
 from stages.tools import first_self_weight, pages
 from tests.toy import LENGTH, packed
 

@@ -12,8 +12,9 @@ import yaml
 from dvc.utils.serialize import dump_yaml
 
 from stages.attention.counts import model_parameters, training_flops
-from stages.plumbing import handover, jobs, progress, scales
-from stages.plumbing.settings import Settings
+from stages.runner import handover, jobs, progress
+from stages.schema import scales
+from stages.schema.settings import Settings
 from stages.tools.planner import __main__ as plan
 from stages.tools.planner import work
 from stages.tools.planner.work import Amounts

@@ -16,11 +16,11 @@ from safetensors.torch import load_file
 
 from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import configuration
+from stages.files.storage import sha256
 from stages.masked_lm import steps as masked_lm
 from stages.masked_lm.corpus import Corpus, batch_indices
 from stages.masked_lm.masking import MaskedLMLoss, sparse_targets
 from stages.masked_lm.run import length
-from stages.plumbing.files import sha256
 from stages.pretraining import loop
 from stages.pretraining import loop as pretraining
 from stages.pretraining.probes import of_scores
@@ -269,7 +269,7 @@ TOGETHER = """
 import json, os, sys, torch
 from pathlib import Path
 from stages.masked_lm import steps as masked_lm
-from stages.plumbing import jobs
+from stages.runner import jobs
 from stages.pretraining import loop as pretraining
 from tests.toy import run_of
 

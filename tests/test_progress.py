@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from stages.plumbing import bars, handover, progress
-from stages.plumbing.handover import Command, pipeline
-from stages.plumbing.observations import RUNS
-from stages.plumbing.settings import Settings
+from stages.files.paths import RUNS
+from stages.runner import bars, handover, progress
+from stages.runner.handover import Command, pipeline
+from stages.schema.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 OPERATORS = ("original", "shared")

@@ -15,13 +15,13 @@ from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import configuration
 from stages.benchmarks.answers import scores
 from stages.embedded.comprehension import write_squad
-from stages.plumbing import observations
-from stages.plumbing.files import sha256
-from stages.plumbing.settings import load_settings
-from stages.plumbing.training_sections import QuestionAnswering
+from stages.files import observations
+from stages.files.storage import sha256
 from stages.question_answering import spans as learning
 from stages.question_answering import stage as question_answering
 from stages.question_answering.windows import Windows, cuts, encode, padded, token_span
+from stages.schema.settings import load_settings
+from stages.schema.training_sections import QuestionAnswering
 from stages.tasks import squad
 from stages.tokenization.vocabulary import SPECIAL, word_pieces
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from stages.corpus import sources
 from stages.corpus import stage as corpus
-from stages.plumbing.compression import zstd
-from stages.plumbing.sections import Corpus, CorpusHub
+from stages.files.compression import zstd
 from stages.records import origins, reading, records
+from stages.schema.sections import Corpus, CorpusHub
 
 ROOT = Path(__file__).parents[1]
 

@@ -18,8 +18,7 @@ from stages.analysis import inputs
 from stages.analysis.claims import WORST_FIRST
 from stages.evidence import baselines, specifications
 from stages.evidence.statistics import TOO_FEW
-from stages.plumbing import observations, scales
-from stages.plumbing.settings import load_settings
+from stages.files import observations
 from stages.report import answer_figure, cards, drawing, figures, first_screen, frames, verdicts
 from stages.report import inputs as read
 from stages.report.drawing import Drawing
@@ -27,6 +26,8 @@ from stages.report.pages import pages as laid_out
 from stages.report.paper_tables import merged_name
 from stages.report.stage import PRINTED
 from stages.report.words import sentence
+from stages.schema import scales
+from stages.schema.settings import load_settings
 from stages.translation.stage import SEQUENCES
 from tests.toy_report import OPERATORS, make
 

@@ -11,7 +11,7 @@ import yaml
 from stages.attention import counts
 from stages.evidence.estimate import between
 from stages.evidence.scores import COLUMNS, GLUE_SCORE, column_scores, mean_scores
-from stages.plumbing import observations
+from stages.files import observations
 
 ROOT = Path(__file__).parents[1]
 TESTS = sorted((ROOT / "tests").glob("test_*.py"))

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from stages.__main__ import main as run
-from stages.plumbing import scales
+from stages.schema import scales
 
 LAPTOP = """\
 # The default.

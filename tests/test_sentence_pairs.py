@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from stages.encoder_decoder.pairs import BEGIN, END, load
-from stages.plumbing import scales
-from stages.plumbing.sections import Hub
-from stages.plumbing.settings import Settings
+from stages.schema import scales
+from stages.schema.sections import Hub
+from stages.schema.settings import Settings
 from stages.sentence_pairs import language, reading, stage, vocabulary
 
 ROOT = Path(__file__).parents[1]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from stages.plumbing import scales
-from stages.plumbing.settings import load_settings
+from stages.schema import scales
+from stages.schema.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
 

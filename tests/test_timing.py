@@ -14,9 +14,9 @@ from stages.attention.counts import training_flops
 from stages.attention.operators import OPERATORS
 from stages.encoder_decoder.pairs import BEGIN, END, SIDES, Pairs
 from stages.evidence import derived, measurements
-from stages.plumbing import observations
-from stages.plumbing.settings import PATH, load_settings
+from stages.files import observations
 from stages.report import own_tables
+from stages.schema.settings import PATH, load_settings
 from stages.timing import stage as timing
 from tests import toy
 

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, normalizers, pre_tokenizers
 
 from stages.corpus import sources
-from stages.plumbing.model_folders import SPECIAL
-from stages.plumbing.sections import Tokenization
-from stages.plumbing.settings import load_settings
+from stages.files.model_folders import SPECIAL
 from stages.records import reading, records
 from stages.records.records import PlainDocument
+from stages.schema.sections import Tokenization
+from stages.schema.settings import load_settings
 from stages.sequences import packing
 from stages.tokenization import stage as tokenization
 from stages.tokenization import streams as tokens

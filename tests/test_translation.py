@@ -17,7 +17,7 @@ from stages.encoder_decoder.pairs import BEGIN, END, PAD, Pairs, load
 from stages.encoder_decoder.run import TRANSLATION, TranslationRun
 from stages.encoder_decoder.steps import Counts, built, held_out, rate
 from stages.encoder_decoder.transformer import EPSILON, Transformer
-from stages.plumbing.translation_sections import SequenceTasks, TranslationProtocol
+from stages.schema.translation_sections import SequenceTasks, TranslationProtocol
 from stages.sentence_pairs import language, vocabulary
 from stages.translation import decoding, loop, sequences
 

@@ -10,10 +10,11 @@ import yaml
 
 from stages.analysis import claim_scope, claims
 from stages.evidence import measurements, published, translation
-from stages.plumbing import observations, scales
-from stages.plumbing.observations import COLUMNS, TYPES, Observation
-from stages.plumbing.settings import Settings
+from stages.files import observations
+from stages.files.observations import COLUMNS, TYPES, Observation
 from stages.report import own_figures, own_tables
+from stages.schema import scales
+from stages.schema.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 BY_EPOCH = {

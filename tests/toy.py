@@ -11,11 +11,11 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from stages.classification.runs import FinetuningRun
+from stages.files.documents import read_yaml
+from stages.files.storage import sha256
 from stages.masked_lm.run import PretrainingRun
-from stages.plumbing.documents import read_yaml
-from stages.plumbing.files import sha256
-from stages.plumbing.training_sections import Finetuning, Model, Pretraining
 from stages.pretraining import loop as pretraining
+from stages.schema.training_sections import Finetuning, Model, Pretraining
 from stages.sequences.packing import INDEX, pack
 
 CLOCKED = ("tokens_per_second", "model_flop_utilisation")

@@ -8,7 +8,7 @@ import pandas as pd
 
 from stages.audit import stage as audit
 from stages.evidence import cells, measurements, released, specifications
-from stages.plumbing.settings import load_settings
+from stages.schema.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = load_settings(ROOT / "stages/scales/laptop.yaml").analysis

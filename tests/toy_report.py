@@ -11,8 +11,8 @@ import yaml
 
 from stages.__main__ import main as run_stage
 from stages.evidence import scores
-from stages.plumbing import observations
-from stages.plumbing.observations import Observation
+from stages.files import observations
+from stages.files.observations import Observation
 
 ROOT = Path(__file__).parents[1]
 OPERATORS = ("original", "symmetric", "pairwise", "shared")

@@ -5,10 +5,10 @@ from pathlib import Path
 import pandas as pd
 
 from stages.filtering import stage as filtering
-from stages.plumbing.sections import Filtering
-from stages.plumbing.settings import load_settings
 from stages.records import reading
 from stages.records.ledger import TOTAL, read_ledger
+from stages.schema.sections import Filtering
+from stages.schema.settings import load_settings
 
 LAPTOP = load_settings(Path(__file__).parents[1] / "stages/scales/laptop.yaml").filtering
 EXCLUDED = LAPTOP.excluded_categories

@@ -3,8 +3,8 @@
 from pathlib import Path
 from types import SimpleNamespace
 
-from stages.plumbing.sections import GLUE, Data, Hub
-from stages.plumbing.settings import load_settings
+from stages.schema.sections import GLUE, Data, Hub
+from stages.schema.settings import load_settings
 
 LAPTOP = load_settings(Path(__file__).parents[1] / "stages/scales/laptop.yaml")
 CARD = """---

@@ -31,7 +31,7 @@ from stages.evidence.statistics import (
     too_few,
     units,
 )
-from stages.plumbing.settings import REFERENCE
+from stages.schema.settings import REFERENCE
 
 DESCRIBED = Path(__file__).with_name("contrasts.yaml")
 REPRODUCED, RELEASED = "reproduced", "released"  # sources

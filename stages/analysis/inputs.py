@@ -7,9 +7,10 @@ import pandas as pd
 
 from stages.analysis import multibootstrap
 from stages.evidence import scores
-from stages.plumbing import handover, observations
-from stages.plumbing.files import PREDICTIONS, STATISTICS
-from stages.plumbing.settings import Settings
+from stages.files import observations
+from stages.files.paths import PREDICTIONS, STATISTICS
+from stages.runner import handover
+from stages.schema.settings import Settings
 
 ONE_PROTOCOL = ("question_answering", "convergence")  # stages with a protocol of their own, whatever `protocols` names
 TUNED = "finetuning"

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from stages.evidence.scores import COLUMNS, GLUE_SCORE, METRICS
-from stages.plumbing.settings import REFERENCE
+from stages.schema.settings import REFERENCE
 
 FEWEST = 5  # pre-training seeds of either operator
 KEYS = ["protocol", "size"]

@@ -35,8 +35,9 @@ from stages.evidence import (
 )
 from stages.evidence import measurements as quantities
 from stages.evidence.statistics import summaries
-from stages.plumbing.files import ANALYSIS, AUDIT, REPORTS, temporary_sibling, write_atomically, write_table
-from stages.plumbing.settings import REFERENCE, Settings
+from stages.files.paths import ANALYSIS, AUDIT, REPORTS
+from stages.files.storage import temporary_sibling, write_atomically, write_table
+from stages.schema.settings import REFERENCE, Settings
 
 METRICS = REPORTS / "metrics.json"
 PLOTS = REPORTS / "plots"

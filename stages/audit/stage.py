@@ -9,8 +9,9 @@ import pandas as pd
 from stages.audit import blog_and_draft, counts, courtois, described, experiments, kowsher
 from stages.audit import released as of_released
 from stages.evidence import measurements, released
-from stages.plumbing.files import AUDIT, write_table
-from stages.plumbing.settings import Settings
+from stages.files.paths import AUDIT
+from stages.files.storage import write_table
+from stages.schema.settings import Settings
 
 SOURCES = {  # by what stands before the first full stop of a check's identifier
     "C": "Courtois et al. 2024",

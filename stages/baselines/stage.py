@@ -15,10 +15,10 @@ from stages.baselines import rules, words
 from stages.benchmarks import answers
 from stages.benchmarks.glue import TASKS, validation_tables
 from stages.benchmarks.metrics import scores
-from stages.plumbing import observations
-from stages.plumbing.files import TASK_FOLDER
-from stages.plumbing.observations import Observation
-from stages.plumbing.settings import Settings
+from stages.files import observations
+from stages.files.observations import Observation
+from stages.files.paths import TASK_FOLDER
+from stages.schema.settings import Settings
 
 POSITIVE = 1  # the class that F1 counts
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from stages.plumbing.files import TASK_FOLDER
-from stages.plumbing.testing_sections import CrossDomain
+from stages.files.paths import TASK_FOLDER
+from stages.schema.testing_sections import CrossDomain
 
 HIGHEST_SIMILARITY = 5.0  # of stsb; the lowest is 0
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from stages.classification.runs import ModelRun
-from stages.plumbing.files import TASK_FOLDER, TOKENIZER, finetuned
-from stages.plumbing.run import Job
-from stages.plumbing.settings import Settings
+from stages.files.paths import TASK_FOLDER, TOKENIZER, finetuned
+from stages.runner.run import Job
+from stages.schema.settings import Settings
 
 
 class EvaluationRun(ModelRun):

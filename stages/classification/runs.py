@@ -13,10 +13,11 @@ from pydantic import SkipValidation
 
 from stages.benchmarks.glue import TASKS, validation_tables
 from stages.benchmarks.metrics import scores
-from stages.plumbing.files import TASK_FOLDER, TOKENIZER, read_once, write_atomically
-from stages.plumbing.observations import Observation
-from stages.plumbing.run import Job, Run
-from stages.plumbing.training_sections import Finetuning
+from stages.files.observations import Observation
+from stages.files.paths import TASK_FOLDER, TOKENIZER
+from stages.files.storage import read_once, write_atomically
+from stages.runner.run import Job, Run
+from stages.schema.training_sections import Finetuning
 
 
 class ModelRun(Run):

@@ -23,8 +23,8 @@ from stages.attention.configuration import OperatorConfig
 from stages.attention.own import own_operators
 from stages.benchmarks.glue import TASKS
 from stages.classification.runs import FinetuningRun, TunedRun
-from stages.plumbing.files import read_once, temporary_sibling
-from stages.plumbing.settings import load_settings
+from stages.files.storage import read_once, temporary_sibling
+from stages.schema.settings import load_settings
 from stages.training.batches import batches, padded, sorted_batches
 from stages.training.optimisation import (
     DROPOUT,

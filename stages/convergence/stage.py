@@ -12,10 +12,10 @@ from pathlib import Path
 from stages.classification import runs
 from stages.classification.kept_models import kept
 from stages.classification.runs import FinetuningRun
-from stages.plumbing import model_jobs
-from stages.plumbing.files import checkpoint, pretrained
-from stages.plumbing.observations import Observation
-from stages.plumbing.settings import Settings
+from stages.files.observations import Observation
+from stages.files.paths import checkpoint, pretrained
+from stages.runner import model_jobs
+from stages.schema.settings import Settings
 
 
 def planned(settings: Settings, models: list[tuple[str, str]]) -> list[FinetuningRun]:

@@ -12,9 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from stages.corpus import sources
-from stages.plumbing.commits import explained, named
-from stages.plumbing.sections import CorpusHub
+from stages.files.commits import explained, named
 from stages.records import records
+from stages.schema.sections import CorpusHub
 
 KEY = "corpus.hub.files"  # of params.yaml, for messages of errors
 # Of a row's metadata these are kept, if it has them; those of single sentences are left out.
@@ -69,7 +69,7 @@ def _fetched(repository: str, revision: str, name: str, above: Path | None = Non
 
 
 def write_shard(settings: dict, folder: Path) -> dict:
-    """Job (plumbing/jobs.py): makes a shard of one file. settings: repository, revision and name, as in `_fetched`.
+    """Job (runner/jobs.py): makes a shard of one file. settings: repository, revision and name, as in `_fetched`.
 
     Leaves and returns what `sources.write_shard` does; `origins` name the file REPOSITORY@COMMIT/NAME, or FOLDER/NAME.
     """

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, islice
 from pathlib import Path
 
-from stages.plumbing.files import temporary_sibling
+from stages.files.storage import temporary_sibling
 from stages.records import reading, records
 
 HEADING = re.compile(r" = [^=].* = ")  # the heading of an article; those of sections have more equals signs
@@ -65,14 +65,14 @@ def matching(patterns: Iterable[str], matches: Callable[[str], list[Path]], key:
 
 
 def count(settings: dict, folder: Path) -> dict:
-    """Job (plumbing/jobs.py): counts a file's `documents`, unsound ones too. settings: path; limit (None: all)."""
+    """Job (runner/jobs.py): counts a file's `documents`, unsound ones too. settings: path; limit (None: all)."""
     path = Path(settings["path"])
     units = _numbered_lines(path) if form(path) == ".jsonl" else _texts(path)
     return {"documents": sum(1 for _ in islice(units, settings["limit"]))}
 
 
 def write_shard(settings: dict, folder: Path) -> dict:
-    """Job (plumbing/jobs.py): makes one shard from parts of one or several files.
+    """Job (runner/jobs.py): makes one shard from parts of one or several files.
 
     settings: parts, a list of [path, first, last]: documents [first, last) of each file, counted from 0; `last` None
     means up to its end. Leaves shard.jsonl.zst in `folder`, the job's own. Returns the number of its `documents`, and

@@ -11,10 +11,12 @@ from pathlib import Path
 
 from stages.corpus import hub, sources
 from stages.embedded.corpus import write_corpus
-from stages.plumbing import commits, jobs
-from stages.plumbing.files import CORPUS, place, temporary_sibling
-from stages.plumbing.settings import Settings
+from stages.files import commits
+from stages.files.paths import CORPUS
+from stages.files.storage import place, temporary_sibling
 from stages.records import origins, reading
+from stages.runner import jobs
+from stages.schema.settings import Settings
 
 
 def main(settings: Settings) -> dict:

@@ -17,10 +17,10 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, matthews_co
 from stages.benchmarks.glue import positive_classes, validation_tables
 from stages.classification import kept_models
 from stages.classification.kept_models import EvaluationRun
-from stages.plumbing import model_jobs
-from stages.plumbing.files import TOKENIZER
-from stages.plumbing.observations import Observation
-from stages.plumbing.settings import Settings
+from stages.files.observations import Observation
+from stages.files.paths import TOKENIZER
+from stages.runner import model_jobs
+from stages.schema.settings import Settings
 
 
 def predict_all(run: EvaluationRun, folder: Path) -> dict:

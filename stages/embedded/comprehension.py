@@ -16,7 +16,7 @@ from stages.embedded.lexicon import NUMERALS, names_of
 from stages.embedded.pairs import alter
 from stages.embedded.questions import SLOTS, answers, ask
 from stages.embedded.world import ALL_TOPICS, Scene, draw_event, draw_scene, draw_wording, reworded
-from stages.plumbing.files import write_atomically
+from stages.files.storage import write_atomically
 
 SENTENCES = (2, 3)  # in a passage, at least and at most
 QUESTIONS = 2  # per passage, at most

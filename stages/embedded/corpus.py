@@ -14,8 +14,8 @@ from random import Random
 from typing import Any
 
 from stages.embedded import defects
-from stages.plumbing.compression import zstd
-from stages.plumbing.files import write_atomically
+from stages.files.compression import zstd
+from stages.files.storage import write_atomically
 
 CRAWL_START = datetime(2022, 11, 26)  # the crawl behind OSCAR 23.01 is that of November and December 2022
 

@@ -18,7 +18,7 @@ from stages.embedded.inference import similarity
 from stages.embedded.lexicon import MATCHED_TOPICS, MISMATCHED_TOPICS
 from stages.embedded.sentiment import review
 from stages.embedded.world import ALL_TOPICS, draw_event, draw_scene, draw_wording, reworded
-from stages.plumbing.files import write_atomically
+from stages.files.storage import write_atomically
 
 Topics = tuple[str, ...]
 DRAWS = 5000  # attempts to draw an example that differs from all before, until the world counts as exhausted

@@ -7,7 +7,7 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
-from stages.plumbing.files import read_once, temporary_sibling
+from stages.files.storage import read_once, temporary_sibling
 
 PAD, UNKNOWN, BEGIN, END = range(4)  # PAD is 0, with which `padded` fills
 SPECIAL = ("[PAD]", "[UNK]", "[BEGIN]", "[END]")  # their ids are the places in this list

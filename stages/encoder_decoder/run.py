@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 from pydantic import SkipValidation
 
-from stages.plumbing.files import SENTENCE_PAIRS
-from stages.plumbing.run import Job, Run
-from stages.plumbing.translation_sections import Layers
+from stages.files.paths import SENTENCE_PAIRS
+from stages.runner.run import Job, Run
+from stages.schema.translation_sections import Layers
 
 TRANSLATION = "translation"  # the task that is no sequence task
 

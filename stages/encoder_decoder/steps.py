@@ -12,7 +12,7 @@ from stages.attention.configuration import OperatorConfig, configuration
 from stages.encoder_decoder.pairs import PAD, Pairs
 from stages.encoder_decoder.run import TranslationRun
 from stages.encoder_decoder.transformer import Attention, DecoderLayer, EncoderLayer, FeedForward, Transformer
-from stages.plumbing.training_sections import Sized
+from stages.schema.training_sections import Sized
 from stages.training.batches import padded, sorted_batches
 from stages.training.optimisation import DROPOUT, INITIALISATION, autocast, device, seed_torch, update
 

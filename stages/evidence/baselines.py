@@ -1,6 +1,6 @@
 """What a score must exceed to be a result: a constant answer, with its interval; and what other baselines score.
 
-Rows are observations (see plumbing/observations.py); the `operator` of a baseline is its name in LABELS. Scores are
+Rows are observations (see files/observations.py); the `operator` of a baseline is its name in LABELS. Scores are
 fractions. The constant answer is the one that training examples have most often; for F1, always the positive class; for
 STS-B, their mean. The rule: a score is at chance where it is not above the upper end of that answer's interval, at the
 confidence of the report. The interval is that of drawing so many examples anew:
@@ -28,7 +28,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from stages.benchmarks.glue import TASK_OF
 from stages.evidence import scores
-from stages.plumbing.observations import NOT_PRETRAINED
+from stages.files.observations import NOT_PRETRAINED
 
 STAGE = "baselines"  # the one that measures all baselines but those of transfer
 MOST_FREQUENT = "most_frequent"

@@ -15,7 +15,7 @@ from stages.evidence.convergence import selected
 from stages.evidence.derived import matching
 from stages.evidence.specifications import Column, Row, Table
 from stages.evidence.statistics import summarise
-from stages.plumbing.sections import Analysis
+from stages.schema.sections import Analysis
 
 PAPER_SIZES = ("small", "base")
 TYPES = {  # of pandas, by the columns of a filled table, which `fill` explains

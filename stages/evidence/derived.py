@@ -3,7 +3,7 @@
 Differences and ratios are taken between runs of equal size, task and seeds, so that each is one number per run, and the
 mean of the differences is the difference of the means.
 
-Measurements have the form of observations (see plumbing/observations.py) and the columns FIELDS; they are rows as
+Measurements have the form of observations (see files/observations.py) and the columns FIELDS; they are rows as
 observed, or made of these. `value` is the number, for one run; the other fields say what it is of, or are missing. A
 function that takes `rows` takes either, and returns FIELDS unless it says otherwise.
 """
@@ -13,7 +13,7 @@ import pandas as pd
 
 from stages.benchmarks.glue import TASK_OF
 from stages.evidence.scores import MISMATCHED
-from stages.plumbing.settings import REFERENCE
+from stages.schema.settings import REFERENCE
 
 TEXTS = ["stage", "protocol", "operator", "size", "task", "evaluated_on", "condition", "metric"]
 FIELDS = [*TEXTS, "pretraining_seed", "finetuning_seed", "value"]

@@ -1,4 +1,4 @@
-"""The raw results that Courtois et al. released, in the form of our own observations (plumbing/observations.py).
+"""The raw results that Courtois et al. released, in the form of our own observations (files/observations.py).
 
 Source: data/released/, from the authors' public repository (MIT licence). The same code scores their runs and ours.
 """

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from stages.plumbing.files import write_atomically
+from stages.files.storage import write_atomically
 from stages.records import reading
 
 CATEGORIES = 256  # at most: an entry keeps the number of its category in one byte
@@ -53,7 +53,7 @@ def folders(root: Path) -> dict[str, list[Path]]:
 
 
 def compile_lists(settings: dict, folder: Path) -> dict:
-    """Job (plumbing/jobs.py): compiles lists for `Blocklist`. settings: root, the folder of the lists.
+    """Job (runner/jobs.py): compiles lists for `Blocklist`. settings: root, the folder of the lists.
 
     Leaves in `folder`, the job's own, the entries' hashes, sorted (hashes.npy, uint64 [entries]), the number of each
     one's category (numbers.npy, uint8 [entries]), and the categories by number (names.json). Returns the number of

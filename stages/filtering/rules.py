@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from stages.plumbing.sections import Filtering
 from stages.records.records import Annotations
+from stages.schema.sections import Filtering
 
 WARNINGS = ("tiny", "short_sentences", "header", "footer", "noisy", "adult")  # OSCAR's own, 22.01 and 23.01
 ALIASES = {"agressif": ("aggressive",), "adult": ("porn",)}  # second names: links in olbat/ut1-blacklists

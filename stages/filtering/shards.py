@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from stages.files.storage import temporary_sibling
 from stages.filtering.annotation import Annotator, missing
 from stages.filtering.rules import judge
-from stages.plumbing.files import temporary_sibling
 from stages.records import reading, records
 from stages.records.records import Annotations
 
@@ -23,7 +23,7 @@ MALFORMED = "malformed.csv"
 
 
 def filter_shard(settings: dict, folder: Path) -> dict:
-    """Job (plumbing/jobs.py). settings: shard (path), rules (of `rules_of`), annotation (the arguments of Annotator).
+    """Job (runner/jobs.py). settings: shard (path), rules (of `rules_of`), annotation (the arguments of Annotator).
 
     Leaves in `folder`, the job's own, the kept lines, byte for byte, as kept.jsonl.zst, and malformed.csv: file, line
     (from 1) and reason of each malformed one, without a header. Returns `rows`, a list of [fate, rule, reason,

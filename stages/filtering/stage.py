@@ -13,15 +13,16 @@ from pathlib import Path
 
 import pandas as pd
 
+from stages.files.paths import CORPUS, FILTERED, LEDGER
+from stages.files.storage import place, temporary_sibling, write_table
 from stages.filtering import blocklists, rules
 from stages.filtering.annotation import load_kenlm
 from stages.filtering.shards import KEPT, MALFORMED, filter_shard, sample, select, shard_rows
-from stages.plumbing import jobs
-from stages.plumbing.files import CORPUS, FILTERED, LEDGER, place, temporary_sibling, write_table
-from stages.plumbing.sections import Filtering
-from stages.plumbing.settings import Settings
 from stages.records import origins, reading
 from stages.records.ledger import TOTAL, with_total
+from stages.runner import jobs
+from stages.schema.sections import Filtering
+from stages.schema.settings import Settings
 
 REMEDIES = {  # what would give the metadata that a rule reads, in filtering.annotation
     "categories": "blocklists",

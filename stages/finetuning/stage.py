@@ -19,11 +19,12 @@ from stages.benchmarks.glue import validation_tables
 from stages.classification import runs
 from stages.classification.kept_models import kept
 from stages.classification.runs import FinetuningRun
-from stages.plumbing import model_jobs
-from stages.plumbing.files import FINETUNED, PREDICTIONS, TOKENIZER, checkpoint, place, pretrained, temporary_sibling
-from stages.plumbing.model_folders import card, complete
-from stages.plumbing.observations import NOT_PRETRAINED, Observation
-from stages.plumbing.settings import REFERENCE, Settings
+from stages.files.model_folders import card, complete
+from stages.files.observations import NOT_PRETRAINED, Observation
+from stages.files.paths import FINETUNED, PREDICTIONS, TOKENIZER, checkpoint, pretrained
+from stages.files.storage import place, temporary_sibling
+from stages.runner import model_jobs
+from stages.schema.settings import REFERENCE, Settings
 
 
 def planned(settings: Settings, models: list[tuple[str, str, str]]) -> list[FinetuningRun]:

@@ -4,9 +4,9 @@ from typing import Any, ClassVar
 
 from pydantic import SkipValidation
 
-from stages.plumbing.files import TOKENS
-from stages.plumbing.run import Job, Run
-from stages.plumbing.training_sections import Model, Pretraining
+from stages.files.paths import TOKENS
+from stages.runner.run import Job, Run
+from stages.schema.training_sections import Model, Pretraining
 
 
 class PretrainingRun(Run):

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from stages.attention.bert import OperatorBertForSequenceClassification
 from stages.classification.training import EVALUATION_BATCH, Encoded, predict
 from stages.noise.text import perturbed
-from stages.plumbing.testing_sections import Noise
+from stages.schema.testing_sections import Noise
 from stages.training.batches import padded, sorted_batches
 from stages.training.optimisation import device
 

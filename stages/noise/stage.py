@@ -18,11 +18,11 @@ from stages.benchmarks.glue import validation_tables
 from stages.benchmarks.metrics import scores
 from stages.classification import kept_models
 from stages.classification.kept_models import EvaluationRun
-from stages.plumbing import model_jobs
-from stages.plumbing.files import TOKENIZER
-from stages.plumbing.observations import Observation
-from stages.plumbing.settings import Settings
-from stages.plumbing.testing_sections import Noise
+from stages.files.observations import Observation
+from stages.files.paths import TOKENIZER
+from stages.runner import model_jobs
+from stages.schema.settings import Settings
+from stages.schema.testing_sections import Noise
 
 
 class NoiseRun(EvaluationRun):

@@ -15,11 +15,11 @@ from stages.attention import counts
 from stages.attention.operators import OPERATORS
 from stages.encoder_decoder.run import TranslationRun
 from stages.encoder_decoder.steps import assembled
-from stages.plumbing import observations
-from stages.plumbing.observations import Observation
-from stages.plumbing.operators import described
-from stages.plumbing.settings import Settings
-from stages.plumbing.translation_sections import TranslationProtocol
+from stages.files import observations
+from stages.files.observations import Observation
+from stages.schema.operators import described
+from stages.schema.settings import Settings
+from stages.schema.translation_sections import TranslationProtocol
 
 BLOG = {"hidden": 512, "heads": 8, "positions": 40}  # as in the blog post's text; 8 heads follow from its count
 BASE = {  # Vaswani et al. 2017, Table 3, base; the number of parameters depends neither on dropout nor on positions

@@ -14,14 +14,14 @@ from filelock import FileLock, Timeout
 from transformers.utils import logging
 
 from stages.attention.counts import training_flops
+from stages.files.storage import temporary_sibling, write_table
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun, sequence_length
 from stages.masked_lm.steps import Trainer, validate
-from stages.plumbing.bars import Bar
-from stages.plumbing.files import temporary_sibling, write_table
-from stages.plumbing.jobs import processes, rank
-from stages.plumbing.results import CHECKPOINT
 from stages.pretraining.probes import Probes
+from stages.runner.bars import Bar
+from stages.runner.jobs import processes, rank
+from stages.runner.results import CHECKPOINT
 from stages.training import checkpoints, distributed
 from stages.training.machine import Pace, peak
 

@@ -15,22 +15,14 @@ Several GPUs share a run under `torchrun --nproc-per-node N -m stages pretrainin
 import shutil
 from pathlib import Path
 
+from stages.files import observations
+from stages.files.model_folders import card, complete
+from stages.files.observations import Observation
+from stages.files.paths import CHECKPOINTS, LIVE, PRETRAINED, TOKENIZER, TOKENS, checkpoint, pretrained
+from stages.files.storage import place, temporary_sibling
 from stages.masked_lm.run import PretrainingRun
-from stages.plumbing import jobs, observations
-from stages.plumbing.files import (
-    CHECKPOINTS,
-    LIVE,
-    PRETRAINED,
-    TOKENIZER,
-    TOKENS,
-    checkpoint,
-    place,
-    pretrained,
-    temporary_sibling,
-)
-from stages.plumbing.model_folders import card, complete
-from stages.plumbing.observations import Observation
-from stages.plumbing.settings import REFERENCE, Settings
+from stages.runner import jobs
+from stages.schema.settings import REFERENCE, Settings
 
 
 def pretrain(run: PretrainingRun, folder: Path) -> dict:

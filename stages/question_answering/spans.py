@@ -16,8 +16,8 @@ from torch.nn import functional
 from stages.attention.bert import OperatorBertForQuestionAnswering
 from stages.classification.runs import TunedRun
 from stages.classification.training import EVALUATION_BATCH, loaded, train_epochs
-from stages.plumbing.training_sections import QuestionAnswering
 from stages.question_answering.windows import Windows, encode, padded
+from stages.schema.training_sections import QuestionAnswering
 from stages.training.batches import sorted_batches
 from stages.training.optimisation import autocast, device, require_finite
 

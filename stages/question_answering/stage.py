@@ -17,11 +17,12 @@ from pydantic import SkipValidation
 
 from stages.benchmarks.answers import scores
 from stages.classification.runs import TunedRun
-from stages.plumbing import jobs, model_jobs
-from stages.plumbing.files import ANSWERS, TASK_FOLDER, TOKENIZER, pretrained, temporary_sibling, write_atomically
-from stages.plumbing.observations import Observation
-from stages.plumbing.settings import Settings
-from stages.plumbing.training_sections import QuestionAnswering
+from stages.files.observations import Observation
+from stages.files.paths import ANSWERS, TASK_FOLDER, TOKENIZER, pretrained
+from stages.files.storage import temporary_sibling, write_atomically
+from stages.runner import jobs, model_jobs
+from stages.schema.settings import Settings
+from stages.schema.training_sections import QuestionAnswering
 
 STAGE = "question_answering"
 PROTOCOL = "kowsher2025"  # of every observation, as Kowsher et al. alone test on SQuAD

@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 from tokenizers import Tokenizer
 
-from stages.plumbing.files import read_once
+from stages.files.storage import read_once
 
 STEP = 8  # tokens, to whose multiples batches are padded: few lengths, for PyTorch keeps what it compiles for each
 

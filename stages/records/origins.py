@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from stages.plumbing.files import write_atomically
+from stages.files.storage import write_atomically
 
 NAME = "origins.csv"
 COLUMNS = ["shard", "line", "file", "source_line"]

@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from stages.plumbing.compression import zstd
+from stages.files.compression import zstd
 
 BLOCK = 1 << 18  # bytes of whole lines that are handled at once; more would leave a core's own cache
 LARGEST_WINDOW = 31  # as a power of two, in bytes

@@ -8,12 +8,12 @@ from pathlib import Path
 import pandas as pd
 
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
-from stages.plumbing.files import pretrained
-from stages.plumbing.model_folders import card
-from stages.plumbing.operators import described
+from stages.files.model_folders import card
+from stages.files.paths import pretrained
 from stages.report import first_screen, html, names
 from stages.report.inputs import select
 from stages.report.words import TEMPLATES, content, sentence
+from stages.schema.operators import described
 
 
 def cards(settings, summaries: pd.DataFrame) -> dict[str, str]:

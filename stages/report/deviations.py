@@ -1,6 +1,6 @@
 """Every setting of this run next to what the papers have; a key of which the schema says nothing is shown as such.
 
-The schema of params.yaml (stages/plumbing) says of every key where data/published/protocol.yaml holds its counterpart,
+The schema of params.yaml (stages/schema) says of every key where data/published/protocol.yaml holds its counterpart,
 by source: in `stated` what its text has, in `released_code` its code, in `followed` the setup that it follows.
 """
 
@@ -12,9 +12,9 @@ from pathlib import Path
 import pandas as pd
 import yaml
 
-from stages.plumbing import keys
-from stages.plumbing.keys import OPEN, Key, Stated
-from stages.plumbing.settings import Settings
+from stages.schema import keys
+from stages.schema.keys import OPEN, Key, Stated
+from stages.schema.settings import Settings
 
 PATH = Path(__file__).with_name("deviations.yaml")
 COLUMNS = ("setting", "key", "paper", "code", "run", "verdict")

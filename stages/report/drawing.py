@@ -16,10 +16,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from stages.plumbing.files import temporary_sibling, write_atomically
-from stages.plumbing.operators import described
+from stages.files.storage import temporary_sibling, write_atomically
 from stages.report import names
 from stages.report.tables import Shown, csv_of
+from stages.schema.operators import described
 
 SETTINGS = mpl.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
 INK, GRID = SETTINGS["text.color"], SETTINGS["grid.color"]

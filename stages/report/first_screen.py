@@ -12,11 +12,11 @@ from stages.evidence.arithmetic import FAILS
 from stages.evidence.cells import PAPER_SIZES
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 from stages.evidence.statistics import ONE_CHECKPOINT, TOO_FEW
-from stages.plumbing.observations import NOT_PRETRAINED
-from stages.plumbing.settings import REFERENCE
+from stages.files.observations import NOT_PRETRAINED
 from stages.report import frames, inputs, names
 from stages.report.inputs import select
 from stages.report.words import content, sentence
+from stages.schema.settings import REFERENCE
 
 BIGGEST = PAPER_SIZES[-1]  # base
 RELEASED, THIS_RUN, STUDY = "released", "this run", "own study"

@@ -12,12 +12,12 @@ from stages.benchmarks.glue import TASK_OF
 from stages.evidence import published
 from stages.evidence.baselines import LABELS
 from stages.evidence.scores import COLUMNS, GLUE_SCORE, MISMATCHED
-from stages.plumbing.files import LEDGER, TOKENS
-from stages.plumbing.settings import Settings
+from stages.files.paths import LEDGER, TOKENS
 from stages.records.ledger import TOTAL, read_ledger
 from stages.report import deviations, inputs, open_items, verdicts
 from stages.report.inputs import select
 from stages.report.words import content, facts_of, sentence
+from stages.schema.settings import Settings
 
 CURVE = ["protocol", "size", "operator", "evaluated_on", "kind"]  # kind of noise; evaluated_on: a split
 MODEL = ["protocol", "size", "operator"]

@@ -11,10 +11,9 @@ import yaml
 from stages.evidence import published
 from stages.evidence.baselines import AT_CHANCE
 from stages.evidence.statistics import TOO_FEW
-from stages.plumbing import handover
-from stages.plumbing.files import ANALYSIS, AUDIT, SENTENCE_PAIRS, STATISTICS
-from stages.plumbing.observations import RUNS
-from stages.plumbing.settings import REFERENCE, Settings
+from stages.files.paths import ANALYSIS, AUDIT, RUNS, SENTENCE_PAIRS, STATISTICS
+from stages.runner import handover
+from stages.schema.settings import REFERENCE, Settings
 
 KEYS = {name: "str" for name in ("stage", "metric", "protocol", "evaluated_on", "operator", "size")}
 TEXTS = {"protocol": "str", "direction": "str"}  # columns of `contrasts` which may be empty

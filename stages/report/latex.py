@@ -13,7 +13,7 @@ from pathlib import Path
 
 import jinja2
 
-from stages.plumbing.files import temporary_sibling
+from stages.files.storage import temporary_sibling
 from stages.report.tables import Grid
 from stages.report.words import formula
 

@@ -3,7 +3,7 @@
 import re
 
 from stages.benchmarks import glue
-from stages.plumbing.operators import described
+from stages.schema.operators import described
 
 TASKS = {  # splits (`mnli_m`: MNLI-m), tasks, and other things that are scored
     split.evaluated_on: task.folder + split.evaluated_on.removeprefix(task.name).replace("_", "-")

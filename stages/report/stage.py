@@ -15,8 +15,8 @@ import pandas as pd
 
 from stages.evidence import cells, published, scores, specifications
 from stages.evidence.baselines import LABELS, MOST_FREQUENT
-from stages.plumbing.files import ANALYSIS, REPORTS, TOKENS, temporary_sibling, write_atomically
-from stages.plumbing.settings import Settings
+from stages.files.paths import ANALYSIS, REPORTS, TOKENS
+from stages.files.storage import temporary_sibling, write_atomically
 from stages.report import (
     answer_figure,
     cards,
@@ -39,6 +39,7 @@ from stages.report.drawing import Drawing
 from stages.report.figures import draw, shares
 from stages.report.tables import Grid, csv_of
 from stages.report.words import TEMPLATES, content, facts_of, sentence
+from stages.schema.settings import Settings
 
 PRINTED = ("report", "supplement")  # the main page, and what stands on the other pages
 

@@ -10,9 +10,9 @@ import pandas as pd
 import yaml
 
 from stages.evidence.statistics import FEWEST
-from stages.plumbing.files import REPORTS
-from stages.plumbing.settings import Settings
+from stages.files.paths import REPORTS
 from stages.report import names, tables
+from stages.schema.settings import Settings
 
 TEMPLATES = REPORTS / "templates"
 RAISED = re.compile(r"([\^_])(\w)")  # or lowered, in a plain-text formula

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 
-from stages.plumbing import commits
-from stages.plumbing.sections import Hub
+from stages.files import commits
 from stages.records import reading
+from stages.schema.sections import Hub
 
 LONGEST_WORD = 1000  # characters; to cut one into sub-words takes a time that grows with the square of its length
 MALFORMED = ("malformed", "not_utf8")  # defects that cast doubt on the whole file

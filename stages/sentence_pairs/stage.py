@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 
 from stages.encoder_decoder.pairs import END, SIDES, Pairs
-from stages.plumbing import commits
-from stages.plumbing.files import SENTENCE_PAIRS, temporary_sibling, write_table
-from stages.plumbing.settings import Settings
-from stages.plumbing.translation_sections import TranslationProtocol
+from stages.files import commits
+from stages.files.paths import SENTENCE_PAIRS
+from stages.files.storage import temporary_sibling, write_table
+from stages.schema.settings import Settings
+from stages.schema.translation_sections import TranslationProtocol
 from stages.sentence_pairs import language, reading, vocabulary
 from stages.sentence_pairs.reading import Texts
 

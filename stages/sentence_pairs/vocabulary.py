@@ -7,7 +7,7 @@ import numpy as np
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from stages.encoder_decoder.pairs import BEGIN, END, SIDES, SPECIAL, UNKNOWN
-from stages.plumbing.files import write_atomically
+from stages.files.storage import write_atomically
 
 SPACE = "▁"  # Metaspace puts it in place of every space, and before a sentence
 ALPHABET = 1000  # the largest number of characters in the vocabulary, far more than an alphabet has; others are unknown

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stages.plumbing.files import sha256, temporary_sibling
+from stages.files.storage import sha256, temporary_sibling
 
 INDEX = "index.json"
 ITEM = np.dtype("<u2")  # of a token id, which is below 65,536

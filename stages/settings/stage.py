@@ -8,8 +8,9 @@ the same: the stages that depend on it wait for the check, and do not run again 
 from itertools import product
 
 from stages.benchmarks.glue import positive_classes
-from stages.plumbing.files import CHECKED, write_atomically
-from stages.plumbing.settings import PATH, Settings
+from stages.files.paths import CHECKED
+from stages.files.storage import write_atomically
+from stages.schema.settings import PATH, Settings
 
 
 def require_own_operators(settings: Settings) -> None:

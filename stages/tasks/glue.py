@@ -13,9 +13,9 @@ from pathlib import Path
 import pandas as pd
 
 from stages.benchmarks.glue import HIGHEST_SIMILARITY, Split, Task
-from stages.plumbing import commits
-from stages.plumbing.sections import HubRepository
+from stages.files import commits
 from stages.records import reading
+from stages.schema.sections import HubRepository
 from stages.tasks.examples import Examples, is_subset, require_file
 
 COLUMNS = ("example_id", "text_a", "text_b", "label")

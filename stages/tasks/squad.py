@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from stages.benchmarks.answers import normalised
-from stages.plumbing import commits
-from stages.plumbing.sections import Hub
+from stages.files import commits
+from stages.schema.sections import Hub
 from stages.tasks.examples import Examples, decoded, is_subset, require_file
 
 COLUMNS = ("example_id", "context", "question", "answers", "starts")

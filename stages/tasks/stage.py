@@ -15,8 +15,9 @@ import pandas as pd
 from stages.benchmarks.glue import TASKS, Split
 from stages.embedded.comprehension import write_squad, write_triviaqa
 from stages.embedded.tasks import write_glue
-from stages.plumbing.files import STATISTICS, TASK_FOLDER, temporary_sibling
-from stages.plumbing.settings import Settings
+from stages.files.paths import STATISTICS, TASK_FOLDER
+from stages.files.storage import temporary_sibling
+from stages.schema.settings import Settings
 from stages.tasks import glue, squad, triviaqa
 from stages.tasks.examples import Examples
 

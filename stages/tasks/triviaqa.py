@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from stages.plumbing import commits
-from stages.plumbing.sections import Hub
+from stages.files import commits
+from stages.schema.sections import Hub
 from stages.tasks.examples import Examples, decoded, find_file, is_subset
 from stages.tasks.squad import STEMS, as_rows
 

@@ -28,11 +28,11 @@ from transformers import (
 from stages.attention.configuration import configuration
 from stages.benchmarks.glue import TASKS
 from stages.classification.training import Encoded
+from stages.files.model_folders import SPECIAL
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
-from stages.plumbing.model_folders import SPECIAL
-from stages.plumbing.training_sections import Finetuning as Recipe
-from stages.plumbing.training_sections import Training
+from stages.schema.training_sections import Finetuning as Recipe
+from stages.schema.training_sections import Training
 from stages.training.machine import synchronise
 from stages.training.optimisation import device
 

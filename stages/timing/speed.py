@@ -17,7 +17,7 @@ from stages.encoder_decoder.run import TranslationRun
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
 from stages.masked_lm.steps import Trainer
-from stages.plumbing.training_sections import Finetuning as Recipe
+from stages.schema.training_sections import Finetuning as Recipe
 from stages.training.batches import batches
 from stages.training.machine import clocked
 from stages.training.optimisation import INITIALISATION, device, optimiser, seed_torch

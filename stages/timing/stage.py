@@ -19,12 +19,12 @@ import torch
 from stages.attention.counts import training_flops
 from stages.classification import training as finetuning
 from stages.encoder_decoder.run import TRANSLATION, TranslationRun
+from stages.files import observations
+from stages.files.observations import Observation
+from stages.files.paths import TASK_FOLDER, TOKENIZER, TOKENS
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
-from stages.plumbing import observations
-from stages.plumbing.files import TASK_FOLDER, TOKENIZER, TOKENS
-from stages.plumbing.observations import Observation
-from stages.plumbing.settings import Settings
+from stages.schema.settings import Settings
 from stages.timing import peers, speed
 from stages.training import machine
 from stages.training.machine import interleaved

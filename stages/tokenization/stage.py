@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 from tokenizers import Tokenizer
 
-from stages.plumbing import jobs
-from stages.plumbing.files import FILTERED, LEDGER, TOKENIZER, TOKENS, delete, write_atomically
-from stages.plumbing.sections import Tokenization
-from stages.plumbing.settings import Settings
+from stages.files.paths import FILTERED, LEDGER, TOKENIZER, TOKENS
+from stages.files.storage import delete, write_atomically
 from stages.records import reading
 from stages.records.ledger import TOTAL, read_ledger
+from stages.runner import jobs
+from stages.schema.sections import Tokenization
+from stages.schema.settings import Settings
 from stages.sequences import packing
 from stages.tokenization import vocabulary
 from stages.tokenization.streams import SPLITS, tokenize_shard

@@ -96,7 +96,7 @@ def splits_at_spaces(tokenizer: Tokenizer) -> bool:
 
 
 def tokenize_shard(settings: dict, folder: Path) -> dict:
-    """Job (plumbing/jobs.py): encodes a shard. settings: shard, tokenizer (paths); validation (numbers, from 0, of the
+    """Job (runner/jobs.py): encodes a shard. settings: shard, tokenizer (paths); validation (numbers, from 0, of the
     documents to hold out); cut (a number of tokens, or None): each batch of CUT_DOCUMENTS documents of a split, and the
     documents left over at the end, are shortened to a multiple of it, as the code of Courtois et al. does.
 

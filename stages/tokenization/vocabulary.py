@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from stages.plumbing import commits
+from stages.files import commits
 from stages.records import reading, records
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -24,7 +24,7 @@ ALWAYS = ALPHANUMERIC | frozenset(string.punctuation)  # a task may hold what th
 
 
 def train(settings: dict, folder: Path) -> dict:
-    """Job (plumbing/jobs.py): trains a tokenizer. settings: shards (paths), size as in `trained`.
+    """Job (runner/jobs.py): trains a tokenizer. settings: shards (paths), size as in `trained`.
 
     Leaves tokenizer.json in `folder`, the job's own; returns `size`, the number of pieces that the tokenizer has.
     """

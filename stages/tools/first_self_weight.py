@@ -10,15 +10,15 @@ import sys
 import numpy as np
 import pandas as pd
 
+from stages.files.paths import TOKENS
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
 from stages.masked_lm.steps import built
-from stages.plumbing.errors import clear_errors
-from stages.plumbing.files import TOKENS
-from stages.plumbing.settings import Settings, load_settings
 from stages.pretraining.probes import Probes
 from stages.pretraining.stage import planned
 from stages.report.tables import csv_of
+from stages.runner.errors import clear_errors
+from stages.schema.settings import Settings, load_settings
 
 SEEDS = range(101, 109)  # of the untrained models; no run of a study has them
 

@@ -20,9 +20,10 @@ from stages.analysis import contrasts
 from stages.evidence import convergence, measurements, released, survival
 from stages.evidence.estimate import welch
 from stages.evidence.statistics import mean_interval, summaries
-from stages.plumbing import observations
-from stages.plumbing.documents import read_yaml
-from stages.plumbing.files import REPORTS, write_atomically
+from stages.files import observations
+from stages.files.documents import read_yaml
+from stages.files.paths import REPORTS
+from stages.files.storage import write_atomically
 from stages.report.tables import csv_of
 from stages.report.words import ENVIRONMENT
 from stages.tools import study_figures

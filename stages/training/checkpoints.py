@@ -14,7 +14,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from stages.plumbing.files import delete, temporary_sibling
+from stages.files.storage import delete, temporary_sibling
 
 
 def save(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict, progress: dict) -> None:

@@ -15,7 +15,7 @@ from stages.encoder_decoder import pairs as sentence_pairs
 from stages.encoder_decoder.run import TranslationRun
 from stages.encoder_decoder.steps import Counts, advance, built, held_out
 from stages.encoder_decoder.transformer import Transformer
-from stages.plumbing.bars import Bar
+from stages.runner.bars import Bar
 from stages.training import checkpoints
 from stages.training.batches import batches
 from stages.training.optimisation import ORDER, derived_seed, optimiser

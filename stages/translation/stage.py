@@ -13,10 +13,11 @@ from pathlib import Path
 import pandas as pd
 
 from stages.encoder_decoder.run import TRANSLATION, TranslationRun
-from stages.plumbing import model_jobs
-from stages.plumbing.files import TRANSLATIONS, temporary_sibling
-from stages.plumbing.observations import Observation
-from stages.plumbing.settings import Settings
+from stages.files.observations import Observation
+from stages.files.paths import TRANSLATIONS
+from stages.files.storage import temporary_sibling
+from stages.runner import model_jobs
+from stages.schema.settings import Settings
 
 BY_EPOCH = ("training_loss", "training_accuracy", "accuracy_ceiling", "accuracy", "perplexity")
 SEARCHES = ("greedy", "beam")

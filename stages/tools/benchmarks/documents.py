@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from stages.files.compression import zstd
 from stages.filtering import shards
-from stages.plumbing.compression import zstd
 from stages.records import reading, records
 from stages.sequences import packing
 from stages.tokenization import streams, vocabulary

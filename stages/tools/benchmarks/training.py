@@ -24,12 +24,13 @@ from stages.benchmarks import glue
 from stages.benchmarks.metrics import scores
 from stages.classification import training as finetuning
 from stages.classification.training import Encoded
+from stages.files.documents import read_yaml
+from stages.files.paths import TOKENIZER, TOKENS
+from stages.files.storage import write_atomically
 from stages.masked_lm.corpus import Corpus
 from stages.masked_lm.run import PretrainingRun
-from stages.plumbing import scales
-from stages.plumbing.documents import read_yaml
-from stages.plumbing.files import TOKENIZER, TOKENS, write_atomically
-from stages.plumbing.training_sections import Finetuning, Model, Pretraining
+from stages.schema import scales
+from stages.schema.training_sections import Finetuning, Model, Pretraining
 from stages.sequences import packing
 from stages.timing import peers, speed
 from stages.timing.stage import PRECISIONS

@@ -21,11 +21,11 @@ from tqdm import tqdm
 
 from stages.attention.counts import training_flops
 from stages.classification.training import Encoded
-from stages.plumbing import handover, jobs, progress, results
-from stages.plumbing.errors import clear_errors
-from stages.plumbing.progress import duration
-from stages.plumbing.run import Run
-from stages.plumbing.settings import REFERENCE, Settings, load_settings
+from stages.runner import handover, jobs, progress, results
+from stages.runner.errors import clear_errors
+from stages.runner.progress import duration
+from stages.runner.run import Run
+from stages.schema.settings import REFERENCE, Settings, load_settings
 from stages.timing.speed import Finetuning
 from stages.tools.planner import work
 from stages.training.optimisation import device

@@ -22,18 +22,18 @@ from stages.benchmarks.glue import TASKS
 from stages.classification.runs import FinetuningRun
 from stages.convergence import stage as convergence
 from stages.cross_domain import stage as cross_domain
+from stages.files.observations import NOT_PRETRAINED
+from stages.files.paths import STATISTICS, TOKENS
 from stages.finetuning import stage as finetuning
 from stages.masked_lm import run as masked_lm
 from stages.noise import stage as noise
-from stages.plumbing.files import STATISTICS, TOKENS
-from stages.plumbing.observations import NOT_PRETRAINED
-from stages.plumbing.progress import finished
-from stages.plumbing.run import Run
-from stages.plumbing.settings import REFERENCE, Settings
 from stages.pretraining import stage as pretraining
 from stages.question_answering import stage as question_answering
 from stages.question_answering.stage import BEFORE, AnsweringRun
 from stages.question_answering.windows import cuts
+from stages.runner.progress import finished
+from stages.runner.run import Run
+from stages.schema.settings import REFERENCE, Settings
 from stages.sequences import packing
 from stages.translation import stage as translation
 

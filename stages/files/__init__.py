@@ -1,0 +1,1 @@
+"""Paths, files, observations and model folders. No result depends on this package."""

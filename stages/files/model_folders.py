@@ -1,0 +1,113 @@
+"""Completes the folder of a model, which has weights and configuration, with its tokenizer and its card.
+
+Such a folder is what Hugging Face's libraries load, and what `hf upload` takes as it is.
+"""
+
+import json
+from pathlib import Path
+
+from stages.files.storage import place, write_atomically
+
+SPECIAL = {  # "cls_token": "[CLS]" and so on
+    name: f"[{name[:-6].upper()}]" for name in ("cls_token", "mask_token", "pad_token", "sep_token", "unk_token")
+}
+CARD = """---
+{{ card_data }}
+---
+
+# {{ title }}
+
+{{ text }}
+
+## Use
+
+{% if operators_sha256 -%}
+The operator is defined in a file of its user's, whose content has the checksum below: no model folder can name code for
+others to run. In a checkout of this repository, with that file as `{{ operators_file }}`, where you trust it:
+
+```python
+import stages.attention.bert  # makes the operators known to the Auto classes
+
+from stages.attention.own import own_operators
+from transformers import pipeline
+
+own_operators("{{ operators_file }}", "{{ operators_sha256 }}")
+{%- else -%}
+Where the package of the operators is installed (`pip install .` in a checkout of this repository):
+
+```python
+import fewer_attention.bert  # makes the operators known to the Auto classes
+
+from transformers import pipeline
+{%- endif %}
+
+model = pipeline("{{ task }}", "{{ folder }}")
+```
+{%- if not operators_sha256 %}
+
+`python -m fewer_attention.export {{ folder }} TARGET` makes a folder of it that loads without the package; \
+`--own` keeps the operator there.
+{%- endif %}
+"""
+
+
+def complete(folder: Path, tokenizer: Path, length: int, card: str) -> None:
+    """Adds the tokenizer, its configuration and the card to a folder that has weights and configuration.
+
+    Args:
+        folder, card: the folder of the model, and the text of its README.md.
+        tokenizer: a tokenizer.json of the `tokenizers` library, with BERT's special tokens.
+        length: the longest sequence of the model, in tokens.
+    """
+    place(tokenizer, folder / "tokenizer.json")
+    settings = SPECIAL | {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+        "model_max_length": length,
+    }
+    write_atomically(folder / "tokenizer_config.json", json.dumps(settings, indent=2, sort_keys=True) + "\n")
+    write_atomically(folder / "README.md", card)
+
+
+def card(
+    folder: Path,
+    title: str,
+    text: str,
+    operator: str,
+    variant: dict,
+    task: str,
+    measured: dict[tuple[str, str, str], float],
+) -> str:
+    """Renders a model card, the text of README.md, from CARD, a template of Jinja, with metadata for the hub.
+
+    Args:
+        folder: where the model will stand, as the example in the card names it.
+        title, text: the heading of the card, and what the model is, as Markdown.
+        operator, variant: the name of its operator in params.yaml, and what `Settings.variant` returns for it.
+        task: the hub's name of the task, such as `fill-mask`.
+        measured: values by (name of the data, part of the data, metric); they are rounded to six decimals.
+    """
+    from huggingface_hub import EvalResult, ModelCard, ModelCardData
+
+    results = [
+        EvalResult(
+            task_type=task,
+            dataset_type="own",  # in place of a dataset's name on the hub
+            dataset_name=data,
+            dataset_config=part,  # results that differ in nothing else would be taken for those of one part
+            metric_type=metric,
+            metric_value=round(value, 6),
+        )
+        for (data, part, metric), value in measured.items()
+    ]
+    data = ModelCardData(
+        model_name=folder.as_posix().removeprefix("data/"),
+        language="en",
+        license="mit",
+        library_name="transformers",
+        pipeline_tag=task,
+        tags=["bert", "attention", operator],
+        eval_results=results or None,  # an empty list would be written out
+    )
+    values = variant | {"title": title, "text": text, "task": task, "folder": folder.as_posix()}
+    return str(ModelCard.from_template(data, template_str=CARD, **values))

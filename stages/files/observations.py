@@ -1,0 +1,89 @@
+"""The one form in which every measurement is written.
+
+One row is one number, in data/observations/STAGE.csv (pretraining: pretraining-OPERATOR-SIZE.csv). Every table and
+figure of the report is a selection of rows. When a stage ran, and how long, is no observation: data/runs/*.json has it.
+"""
+
+import math
+import zlib
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from gzip import BadGzipFile
+from pathlib import Path
+
+import pandas as pd
+
+from stages.files.storage import write_atomically
+
+FOLDER = Path("data/observations")
+NOT_PRETRAINED = "not_pretrained"  # `operator` of a baseline: `original`, fine-tuned from untrained weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """One measurement. A column that does not apply stays None.
+
+    value: scores as fractions in [-1, 1], but BLEU from 0 to 100; losses in nats per masked token, or per sub-word of a
+    translation; times in seconds; parameters as counts; every other metric in the unit that its name or stage states.
+    n: the number of examples (or masked tokens, or sub-words) behind the value.
+    protocol, task: the recipe of fine-tuning or translation, and its task.
+    pretraining_seed: of a model that translates, the seed of its training.
+    condition: what was varied in addition to the seeds, such as `step=250`.
+    evaluated_on: the column of the papers' tables (`mnli_m`, `mnli_mm`; otherwise the task's name).
+    operator, size: names in params.yaml; a baseline has its own name as operator, and may have no size.
+    """
+
+    stage: str
+    metric: str
+    value: float
+    operator: str
+    size: str | None
+    protocol: str | None = None
+    task: str | None = None
+    evaluated_on: str | None = None
+    condition: str | None = None
+    pretraining_seed: int | None = None
+    finetuning_seed: int | None = None
+    n: int | None = None
+
+
+COLUMNS = tuple(field.name for field in fields(Observation))
+# of pandas; Int64 holds missing values. Every other column is text.
+TYPES = {"value": "float64", "pretraining_seed": "Int64", "finetuning_seed": "Int64", "n": "Int64"}
+
+
+def write(path: Path, rows: Iterable[Observation]) -> None:
+    """Writes rows as CSV in the given order; floats with all their digits, so that equal runs give equal bytes.
+
+    Raises:
+        ValueError: a value is not finite; the message holds its row.
+    """
+    rows = list(rows)
+    for row in rows:
+        if not math.isfinite(row.value):
+            raise ValueError(f"{path}: {row} is not finite; did the training diverge?")
+    frame = pd.DataFrame([asdict(row) for row in rows], columns=list(COLUMNS)).astype(TYPES)
+    write_atomically(path, frame.to_csv(index=False, lineterminator="\n"))
+
+
+def read(paths: Iterable[Path]) -> pd.DataFrame:
+    """Returns all rows of the given files, in order, as a frame of COLUMNS; what does not apply is NaN or NA.
+
+    Raises:
+        ValueError: a file is missing, damaged or has other columns; the message names it.
+    """
+    frames = []
+    for path in paths:
+        if not path.exists():
+            raise ValueError(f"{path}: no such file of observations; run `dvc repro` to make it")
+        try:
+            frame = pd.read_csv(path, dtype={column: TYPES.get(column, "str") for column in COLUMNS})
+        except (ValueError, EOFError, BadGzipFile, zlib.error) as error:
+            raise ValueError(f"{path}: damaged ({error}); delete it, and `dvc repro` makes it again") from None
+        if tuple(frame.columns) != COLUMNS:
+            raise ValueError(
+                f"{path}: columns {list(frame.columns)}, expected {list(COLUMNS)}; delete it, and `dvc repro` makes it "
+                "again"
+            )
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))

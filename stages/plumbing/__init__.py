@@ -1,1 +1,0 @@
-"""What every stage runs on and no result depends on: settings, observations, jobs, files."""

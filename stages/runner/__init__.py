@@ -1,0 +1,1 @@
+"""Runs jobs: worker pool, results, fingerprints. No result depends on this package."""

@@ -1,0 +1,1 @@
+"""params.yaml as validated records: sections, settings, scales. No result depends on this package."""

@@ -1,1 +1,0 @@
-"""Studies outside the chain: each answers one question by the chain's own stages; nothing imports them."""
