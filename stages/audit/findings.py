@@ -1,12 +1,11 @@
-"""What a check of the audit finds, and the ways to find it: by digits, a statement as a whole, a note, GRIM.
+"""A finding of the audit, and the ways to make a finding: by printed digits, as a whole statement, or as a note.
 
-The words of a check stand in checks.yaml, if that describes it, or in statements.yaml by its identifier: what is
-checked, and a sentence for its numbers. These texts and the identifier are filled, by str.format, with its values.
-`judge` (stages.evidence.arithmetic) gives HOLDS where an exact number rounds to the printed digits, TRUNCATED where
-they result only if its further digits are cut off, else FAILS; a word such as `about` before the number widens this.
+The words of every computed check are in statements.yaml, by identifier: a statement, and a sentence that takes the
+numbers. `judge` (stages.evidence.arithmetic) gives HOLDS where the exact number rounds to the printed digits, TRUNCATED
+where the digits only result if further digits are cut off, and FAILS in all other cases.
 """
 
-import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -16,16 +15,20 @@ import yaml
 
 from stages.evidence.arithmetic import FAILS, HOLDS, TRUNCATED, judge
 
+# The verdict of a number that judges no printed statement, but on which the judgement of a claim rests.
 NOTE = "informative"
-BEST = (HOLDS, TRUNCATED, FAILS)  # the verdicts of `judge`, the most favourable first
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One check. verdict: HOLDS, TRUNCATED, FAILS, NOT_DECIDED, or NOTE for a number that judges no statement.
+    """One check of the audit.
 
-    check: its identifier, such as `C.GAIN.base`. statement: what is checked, in words. arithmetic: the numbers behind
-    the verdict, in words. by: `arithmetic`, or `reading` where two statements were compared by eye.
+    Attributes:
+        check: the identifier, such as `C.GAIN.base`.
+        statement: the statement that is checked, in words.
+        verdict: HOLDS, TRUNCATED, FAILS, NOT_DECIDED or NOTE.
+        arithmetic: the numbers behind the verdict, in words.
+        by: `arithmetic`, or `reading` where two statements were compared by eye.
     """
 
     check: str
@@ -35,77 +38,59 @@ class Finding:
     by: str = "arithmetic"
 
 
+Findings = Iterator[Finding]
+
+
 @cache
-def _statements() -> dict[str, list[str]]:
-    """The two texts of every check, by its identifier."""
-    return yaml.safe_load(Path(__file__).with_name("statements.yaml").read_text(encoding="utf-8"))
+def read_content(name: str) -> dict:
+    """Read a YAML file of this folder: `checks` (data of the checks) or `statements` (words of the checks)."""
+    return yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def finding(check: str, verdict: str, **values: object) -> Finding:
-    """Makes a finding in the words of statements.yaml.
+    """Make a finding in the words of statements.yaml.
 
     Args:
-        check: the identifier with its braces, a key of that file, such as `C.GAIN.{size}`.
+        check: the identifier with its braces, a key of statements.yaml, such as `C.GAIN.{size}`.
         verdict: as in `Finding`.
-        values: what the braces of the identifier and of both texts name; fractions are formatted as floats.
+        values: the values for the braces of the identifier and of both texts; fractions are formatted as floats.
     """
-    shown = {name: float(value) if isinstance(value, Fraction) else value for name, value in values.items()}
-    statement, arithmetic = _statements()[check]
+    shown = dict(values)
+    for name, value in values.items():
+        if isinstance(value, Fraction):
+            shown[name] = float(value)
+    statement, arithmetic = read_content("statements")[check]
     return Finding(check.format(**shown), statement.format(**shown), verdict, arithmetic.format(**shown))
 
 
+def compare(check: str, printed: str, exact: Fraction, word: str = "", **values: object) -> Finding:
+    """Make a finding on a printed number, with the verdict of `judge`.
+
+    Args:
+        check: as for `finding`.
+        printed: the printed number, as `judge` takes numbers.
+        exact: the number that should be printed, in the same unit.
+        word: the word before the printed number, as `judge` takes words.
+        values: as for `finding`, in addition to `printed` and `exact`.
+    """
+    return finding(check, judge(printed, exact, word), printed=printed, exact=exact, **values)
+
+
+def agree(check: str, printed: object, other: object, **values: object) -> Finding:
+    """Make a finding that holds if two numbers are equal. Other arguments as for `finding`, which also takes both."""
+    return whether(check, printed == other, printed=printed, other=other, **values)
+
+
 def whether(check: str, holds: bool, **values: object) -> Finding:
-    """Makes a finding on a statement that holds or fails as a whole. check, values: as for `finding`."""
+    """Make a finding on a statement that holds or fails as a whole. Arguments as for `finding`."""
     return finding(check, HOLDS if holds else FAILS, **values)
 
 
 def note(check: str, **values: object) -> Finding:
-    """Makes a finding that judges no statement, for numbers that a reader should know. Arguments as for `finding`."""
+    """Make a finding that judges no printed statement. Arguments as for `finding`."""
     return finding(check, NOTE, **values)
 
 
-def compare(check: str, text: str, exact: Fraction, word: str = "", **values: object) -> Finding:
-    """Makes a finding on a printed number, with the verdict of `judge`.
-
-    Args:
-        check: as for `finding`.
-        text: the printed number, as `judge` takes it.
-        exact: what it should be, in the same unit.
-        word: what the source says before the number, as `judge` takes it.
-        values: as for `finding`, in addition to `compared`, the two numbers in words.
-    """
-    return finding(check, judge(text, exact, word), compared=compared(text, exact), **values)
-
-
-def compared(text: str, exact: Fraction) -> str:
-    """Words for a printed number and the exact one (five digits; whole from 10,000): `printed 2, computed 1.9524`."""
-    return f"printed {text}, computed {float(exact):{'.5g' if abs(exact) < 10_000 else ',.0f'}}"
-
-
-def possible(text: str, examples: int, runs: int = 1) -> str:
-    """Checks by GRIM (Brown and Heathers 2017) whether whole numbers of right answers can give a printed mean accuracy.
-
-    Args:
-        text: the printed percentage, as `judge` takes it.
-        examples: the number of examples that every run was tested on.
-        runs: the number of runs whose accuracies were averaged.
-
-    Returns:
-        HOLDS where some number of right answers rounds to `text`, TRUNCATED where only cutting gives it, else FAILS.
-    """
-    total, printed = examples * runs, Fraction(text)
-    nearest = math.floor(printed * total / 100)  # only its neighbours can round to what is printed
-    verdicts = {judge(text, Fraction(100 * right, total)) for right in range(max(0, nearest - 1), nearest + 3)}
-    return min(verdicts, key=BEST.index)
-
-
-def excludes(examples: int, runs: int) -> bool:
-    """Returns whether GRIM can exclude any percentage of two decimals: if possible means are over 0.01 points apart."""
-    return examples * runs < 10_000
-
-
-@cache
-def chance(examples: int, runs: int) -> float:
-    """Returns the share, in [0, 1], of all percentages from 50.00 to 100.00 that pass: how little GRIM excludes."""
-    texts = [f"{value / 100:.2f}" for value in range(5000, 10001)]
-    return sum(possible(text, examples, runs) == HOLDS for text in texts) / len(texts)
+def pick_best(verdicts: Iterable[str]) -> str:
+    """Return the most favourable verdict of `judge`."""
+    return min(verdicts, key=(HOLDS, TRUNCATED, FAILS).index)

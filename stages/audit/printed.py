@@ -1,36 +1,67 @@
-"""The printed tables as the audit reads them: exact numbers by row and column, and both editions of Kowsher et al."""
+"""The printed tables as the audit reads them: exact numbers by row and column, in both editions of Kowsher et al."""
 
 from fractions import Fraction
 from functools import cache
 
 from stages.evidence import published
+from stages.evidence.scores import COLUMNS
 
-COURTOIS = ("original", "symmetric", "pairwise")  # operators, in the order of their tables
+# Operators in the order of the printed tables.
+COURTOIS = ("original", "symmetric", "pairwise")
 KOWSHER = (*COURTOIS, "shared")
-EDITIONS = dict(zip(("K24", "K25"), published.EDITIONS, strict=True))  # prefixes of tables: arXiv 2024, NAACL 2025
+
+# Both editions of Kowsher et al.: the prefix of checks, and the prefix of tables in data/published.
+EDITIONS = {"K24": "kowsher2024_arxiv", "K25": "kowsher2025_naacl"}
+
 TABLE3 = "courtois2024_table3_glue"
 TEXT = "courtois2024_text_and_figure_numbers"
 
 
 class Numbers(dict[tuple[str, str], str]):
-    """The printed digits of one table, without commas and units, by row and column key: (`base.original`, `mrpc`)."""
+    """The printed digits of a table, without commas and units, by row and column key: (`base.original`, `mrpc`)."""
 
     def value(self, row: str, column: str) -> Fraction:
-        """The exact value of a cell."""
+        """Return the exact value of a cell."""
         return Fraction(self[row, column])
+
+    def row(self, row: str) -> dict[str, Fraction]:
+        """Return the exact values of a row, by column key."""
+        return {column: Fraction(text) for (key, column), text in self.items() if key == row}
 
 
 @cache
-def numbers(name: str, part: str = "value") -> Numbers:
-    """Reads a column of data/published/NAME.csv by cell of the printed table, without cells for which it is empty.
+def read_numbers(name: str, part: str = "value") -> Numbers:
+    """Read one column of data/published/NAME.csv, without the cells for which the column is empty.
 
-    part: the column, `value`, `std` (the number in brackets), `bold` (`yes` or `no`) or `printed` (all characters).
+    Args:
+        name: the table, such as `courtois2024_table3_glue`.
+        part: `value`, `std` (the number in brackets), `bold` (`yes` or `no`) or `printed` (all characters).
     """
-    frame = published.texts(name)
-    frame = frame[frame[part] != ""]
-    return Numbers(dict(zip(zip(frame["row_key"], frame["column_key"], strict=True), frame[part], strict=True)))
+    cells = published.texts(name).set_index(["row_key", "column_key"])[part]
+    return Numbers(cells[cells != ""])
 
 
-def table(edition: str, name: str) -> Numbers:
-    """Returns the numbers of a table, such as `table1_glue`, in an edition, a key of EDITIONS."""
-    return numbers(f"{EDITIONS[edition]}_{name}")
+def read_table(edition: str, name: str) -> Numbers:
+    """Read a table of Kowsher et al., such as `table1_glue`, in an edition, a key of EDITIONS."""
+    return read_numbers(f"{EDITIONS[edition]}_{name}")
+
+
+def average_columns(cells: dict[str, Fraction]) -> dict[str, Fraction]:
+    """Average a row of a GLUE table by three definitions.
+
+    The papers print an average without a definition. MNLI has two columns, so a reader may count both columns, their
+    mean, or only the first column.
+
+    Args:
+        cells: exact scores by column key.
+
+    Returns:
+        The average by the name of the definition.
+    """
+    total = sum(cells[column] for column in COLUMNS)
+    matched, mismatched = cells["mnli_m"], cells["mnli_mm"]
+    return {
+        "all nine columns": total / 9,
+        "eight tasks": (total - (matched + mismatched) / 2) / 8,
+        "without MNLI-mm": (total - mismatched) / 8,
+    }

@@ -1,129 +1,138 @@
-"""The raw results that Courtois et al. released, against what they print: Table 3, Figures 2 and 3, the text.
+"""The raw results that Courtois et al. released, against the printed Table 3, Figures 2 and 3, and the text.
 
-Input: measurements of data/released/ (see evidence/derived.py): one pre-training run for each size and operator,
-with five fine-tuning seeds. Scores are fractions, `evaluated_on` is a column of Table 3.
+Input of all checks: `raw`, measurements of data/released/ (see evidence/derived.py), one pre-training run for each size
+and operator, with five fine-tuning seeds. Scores are fractions; `evaluated_on` is a column of Table 3.
 """
 
-from collections.abc import Iterator
 from fractions import Fraction
+from itertools import product
 
 import pandas as pd
 
 from stages.audit.closed_formulas import SIZES
-from stages.audit.findings import Finding, finding, note, whether
-from stages.audit.printed import COURTOIS, TABLE3, TEXT, numbers
-from stages.evidence import estimate
+from stages.audit.findings import Findings, compare, note, whether
+from stages.audit.printed import COURTOIS, TABLE3, TEXT, Numbers, read_numbers, read_table
 from stages.evidence.arithmetic import HOLDS, judge
 from stages.evidence.convergence import scores_by_step
 from stages.evidence.derived import matching
 from stages.evidence.scores import COLUMNS, GLUE_SCORE
 
-LEVELS = ("5", "3", "2.5", "2", "1.8", "1.7")  # validation losses in nats, as conditions (`loss=2.5`) write them
+# Validation losses in nats, as the conditions of measurements (`loss=2.5`) write numbers.
+LEVELS = ("5", "3", "2.5", "2", "1.8", "1.7")
+ROWS = [f"{size}.{operator}" for size, operator in product(SIZES, COURTOIS)]
 
 
-def findings(released: pd.DataFrame) -> list[Finding]:
-    """Makes all checks of this file. released: measurements of the raw results; the functions below call them `raw`."""
-    return [*scores(released), *copied(released), *curves(released)]
+def label_rows(frame: pd.DataFrame) -> pd.Series:
+    """Return the row of Table 3, such as `base.original`, to which every measurement belongs."""
+    return frame["size"] + "." + frame["operator"]
 
 
-def _values(raw: pd.DataFrame, row: str, column: str, metric: str = "score") -> pd.Series:
-    """Returns 100 times a metric, indexed by fine-tuning seed, for a row of Table 3 (`base.original`) and a column."""
-    size, operator = row.split(".")
-    select = {"stage": "finetuning", "metric": metric, "evaluated_on": column, "size": size, "operator": operator}
-    return 100 * matching(raw, select).set_index("finetuning_seed")["value"]
+def summarise_runs(raw: pd.DataFrame, metric: str) -> tuple[pd.Series, pd.Series]:
+    """Compute mean and standard deviation over fine-tuning seeds, per cent, by row and column of Table 3."""
+    runs = matching(raw, {"stage": "finetuning", "metric": metric})
+    groups = (100 * runs["value"]).groupby([label_rows(runs), runs["evaluated_on"]])
+    return groups.mean(), groups.std()
 
 
-def _gives(text: str, value: float) -> bool:
-    """Returns whether the exact number, `value`, rounds to the printed digits, `text`."""
-    return judge(text, Fraction(value)) == HOLDS
+def select_values(raw: pd.DataFrame, metric: str, condition: str | None = None) -> pd.Series:
+    """Return a measurement of all pre-training runs that have the measurement, by row of Table 3."""
+    found = matching(raw, {"metric": metric, "condition": condition})
+    return found.set_index(label_rows(found))["value"]
 
 
-def scores(raw: pd.DataFrame) -> Iterator[Finding]:
-    """Checks whether the released fine-tuning runs give Table 3, and which metric is that of QQP.
-
-    Notes follow, by size: tests of pairwise against original, what each column adds to the gain, the deviation of RTE.
-    """
-    table, spread = numbers(TABLE3), numbers(TABLE3, "std")
-    rows = [f"{size}.{operator}" for size in SIZES for operator in COURTOIS]
-    values = {(row, column): _values(raw, row, column) for row in rows for column in (*COLUMNS, GLUE_SCORE)}
-    equal = {place: _gives(table[place], runs.mean()) for place, runs in values.items()}
-    tasks = sum(equal[row, column] for row in rows for column in COLUMNS)
-    yield whether("C.REL.T3", tasks == 54, equal=tasks)  # six rows of nine columns
-    whole = [(row, GLUE_SCORE) for row in rows]
-    both = [equal[place] and _gives(spread[place], values[place].std()) for place in whole]
-    yield whether("C.REL.GLUE", all(both), equal=sum(both))
-    accuracy = {row: _values(raw, row, "qqp", "raw_accuracy").mean() for row in rows}
-    shown = "; ".join(f"{row} {accuracy[row]:.2f} (printed {table[row, 'qqp']})" for row in rows)
-    yield whether("C.REL.QQP", all(_gives(table[row, "qqp"], accuracy[row]) for row in rows), accuracies=shown)
-    for size in SIZES:
-        one, other = (values[f"{size}.{operator}", GLUE_SCORE].to_numpy() for operator in ("pairwise", "original"))
-        effect = estimate.welch(one, other, 0.95)  # its interval is not used
-        yield note("C.REL.TTEST.{size}", size=size, difference=effect.value, welch=effect.p)
-        gains = {c: values[f"{size}.pairwise", c].mean() - values[f"{size}.original", c].mean() for c in COLUMNS}
-        shown = ", ".join(f"{column} {gain / 9:+.3f}" for column, gain in gains.items())
-        yield note("C.REL.WHERE.{size}", size=size, gains=shown)
-        shown = ", ".join(f"{operator} {values[f'{size}.{operator}', 'rte'].std():.2f}" for operator in COURTOIS)
-        yield note("C.REL.RTE.{size}", size=size, deviations=shown)
+def gives(printed: str, value: float) -> bool:
+    """Return whether a value rounds to the printed digits."""
+    return judge(printed, Fraction(value)) == HOLDS
 
 
-def copied(raw: pd.DataFrame) -> Iterator[Finding]:
-    """Checks whether cells of Table 3 that Kowsher et al. copied, and call accuracy, are released accuracies."""
-    table, cells = numbers(TABLE3), numbers("kowsher2024_arxiv_table1_glue")
-    for task in ("mrpc", "qqp"):  # which GLUE scores by accuracy and F1
-        rows = [f"base.{operator}" for operator in COURTOIS]
-        texts = {row: cells[row, task] for row in rows if table[row, task] == cells[row, task]}  # copied, by digits
-        accuracy = {row: _values(raw, row, task, "raw_accuracy").mean() for row in texts}
-        shown = "; ".join(f"{row} {text}, accuracy alone {accuracy[row]:.2f}" for row, text in texts.items())
-        holds = all(_gives(text, accuracy[row]) for row, text in texts.items())
-        yield whether("K.METRIC.{task}", holds, task=task, name=task.upper(), cells=shown)
+def count_equal(printed: Numbers, exact: pd.Series, *columns: str) -> int:
+    """Count the cells of Table 3, in some columns, that the exact values give."""
+    return sum(gives(printed[place], exact[place]) for place in product(ROWS, columns))
 
 
-def curves(raw: pd.DataFrame) -> Iterator[Finding]:
-    """Checks what Figures 2 and 3 show, and what is said of them, by the released losses and checkpoint scores."""
-    late = {(size, o): _measured(raw, "late_loss", size, o) for size in SIZES for o in COURTOIS}
-    steps = {
-        (size, o, level): _measured(raw, "steps_to_loss", size, o, f"loss={level}")
-        for size in SIZES
-        for o in COURTOIS
-        for level in LEVELS
-    }
-    saved = {level: 1 - steps["base", "pairwise", level] / steps["base", "original", level] for level in LEVELS}
-    shown = ", ".join(f"loss {level}: {100 * share:.0f} % fewer" for level, share in saved.items())
-    yield note("C.REL.HALF", shares=shown)
-    original, symmetric = (steps["small", operator, "2.5"] for operator in COURTOIS[:2])
-    yield whether("C.REL.FIG2.small", symmetric < original, symmetric=symmetric, original=original)
-    losses = {size: ", ".join(f"{operator} {late[size, operator]:.3f}" for operator in COURTOIS) for size in SIZES}
-    gap = numbers(TEXT)["base.symmetric", "final_eval_loss_gap"]
-    above = _gives(gap, late["base", "symmetric"] - late["base", "original"])
-    level = _gives("0.0", late["base", "pairwise"] - late["base", "original"])
-    yield whether("C.REL.FINAL.base", above and level, losses=losses["base"])
-    yield whether("C.REL.FINAL.small", late["small", "pairwise"] < late["small", "original"], losses=losses["small"])
-    yield from _checkpoints(raw)
-    for size in SIZES:
+def check_scores(raw: pd.DataFrame) -> Findings:
+    """Check whether the released fine-tuning runs give Table 3, and whether the column QQP is an accuracy."""
+    table = read_numbers(TABLE3)
+    means, deviations = summarise_runs(raw, "score")
+    equal = count_equal(table, means, *COLUMNS)
+    yield whether("C.REL.T3", equal == 54, equal=equal)
+    equal_deviations = count_equal(read_numbers(TABLE3, "std"), deviations, GLUE_SCORE)
+    equal = min(count_equal(table, means, GLUE_SCORE), equal_deviations)
+    yield whether("C.REL.GLUE", equal == 6, equal=equal)
+    accuracies, _ = summarise_runs(raw, "raw_accuracy")
+    shown = [f"{row} {accuracies[row, 'qqp']:.2f} (printed {table[row, 'qqp']})" for row in ROWS]
+    yield whether("C.REL.QQP", count_equal(table, accuracies, "qqp") == 6, accuracies="; ".join(shown))
+
+
+def check_copied_cells(raw: pd.DataFrame) -> Findings:
+    """Check whether cells that Kowsher et al. copied from Table 3, and call accuracy, are released accuracies."""
+    table, copy = read_numbers(TABLE3), read_table("K24", "table1_glue")
+    accuracies, _ = summarise_runs(raw, "raw_accuracy")
+    # GLUE scores these two tasks by accuracy and F1.
+    for task in ("mrpc", "qqp"):
+        shown, verdicts = [], []
         for operator in COURTOIS:
-            reached = [f"{level} at {step:,.0f}" for level in LEVELS if (step := steps[size, operator, level])]
-            yield note("C.REL.LOSS.{size}.{operator}", size=size, operator=operator, steps="; ".join(reached))
+            place = row, _ = f"base.{operator}", task
+            if table[place] == copy[place]:
+                verdicts.append(gives(table[place], accuracies[place]))
+                shown.append(f"{row} {table[place]}, accuracy alone {accuracies[place]:.2f}")
+        yield whether("K.METRIC.{task}", all(verdicts), task=task, name=task.upper(), cells="; ".join(shown))
 
 
-def _measured(raw: pd.DataFrame, metric: str, size: str, operator: str, condition: str | None = None) -> float | None:
-    """Returns a measurement of one pre-training run, with this condition, None for none; None if there is none."""
-    rows = matching(raw, {"metric": metric, "size": size, "operator": operator, "condition": condition})
-    return float(rows["value"].iloc[0]) if len(rows) else None
+def check_late_losses(raw: pd.DataFrame) -> Findings:
+    """Check the statements about the losses at the end of pre-training."""
+    late = select_values(raw, "late_loss")
+    original, symmetric, pairwise = late[["base.original", "base.symmetric", "base.pairwise"]]
+    gap = read_numbers(TEXT)["base.symmetric", "final_eval_loss_gap"]
+    holds = gives(gap, symmetric - original) and gives("0.0", pairwise - original)
+    yield whether("C.REL.FINAL.base", holds, original=original, symmetric=symmetric, pairwise=pairwise)
+    # Section 5.2: on small, pairwise ends lower overall.
+    original, symmetric, pairwise = late[["small.original", "small.symmetric", "small.pairwise"]]
+    holds = pairwise < original
+    yield whether("C.REL.FINAL.small", holds, original=original, symmetric=symmetric, pairwise=pairwise)
 
 
-def _checkpoints(raw: pd.DataFrame) -> Iterator[Finding]:
-    """Checks Figure 3: GLUE scores of base models that were fine-tuned, from one seed, from 18 checkpoints."""
-    table = 100 * scores_by_step(raw).pivot(index="step", columns="operator", values="value").sort_index()
+def check_loss_levels(raw: pd.DataFrame) -> Findings:
+    """Check the caption of Figure 2 against the steps at which the released losses fall below levels."""
+    steps = {level: select_values(raw, "steps_to_loss", f"loss={level}") for level in LEVELS}
+    original, symmetric = steps["2.5"][["small.original", "small.symmetric"]]
+    yield whether("C.REL.FIG2.small", symmetric < original, symmetric=symmetric, original=original)
+    for size, operator in product(SIZES, COURTOIS):
+        row = f"{size}.{operator}"
+        shown = [f"{level} at {reached[row]:,.0f}" for level, reached in steps.items() if row in reached]
+        yield note("C.REL.LOSS.{size}.{operator}", size=size, operator=operator, steps="; ".join(shown))
+
+
+def check_checkpoints(raw: pd.DataFrame) -> Findings:
+    """Check Figure 3: GLUE scores of base models that were fine-tuned, from one seed, from 18 checkpoints."""
+    scores = 100 * scores_by_step(raw).pivot(index="step", columns="operator", values="value").sort_index()
+    checkpoints, text = scores.index, read_numbers(TEXT)
+    # The exact steps are interpolated between two checkpoints.
+    steps = select_values(raw, "steps_to_95_percent")
     for operator in ("pairwise", "original"):
-        text = numbers(TEXT)[f"base.{operator}", "steps_to_95pct"]
-        step = _measured(raw, "steps_to_95_percent", "base", operator)  # interpolated between two checkpoints
-        around = {"after": table.index[table.index < step].max(), "before": table.index[table.index >= step].min()}
-        verdict = judge(text, Fraction(step))
-        yield finding("C.REL.95.{operator}", verdict, operator=operator, step=step, printed=int(text), **around)
-    behind = table[table["pairwise"] < table[["original", "symmetric"]].max(axis=1)]
-    yield whether("C.REL.CONSISTENT", behind.empty, steps=", ".join(f"{step:,}" for step in behind.index))
-    drops = {operator: 100 * _measured(raw, "summed_drops", "base", operator) for operator in COURTOIS}
-    yield whether("C.REL.SMOOTH", drops["pairwise"] < drops["original"], **drops)
-    for operator in COURTOIS:  # the last checkpoint is the model of the main study, whose seed 1 all checkpoints have
-        once, again = table[operator].iloc[-1], _values(raw, f"base.{operator}", GLUE_SCORE).loc[1]
-        yield note("C.REL.SEEDNOISE.{operator}", operator=operator, once=once, again=again)
+        row = f"base.{operator}"
+        yield compare(
+            "C.REL.95.{operator}",
+            text[row, "steps_to_95pct"],
+            Fraction(steps[row]),
+            operator=operator,
+            said=int(text[row, "steps_to_95pct"]),
+            after=checkpoints[checkpoints < steps[row]].max(),
+            before=checkpoints[checkpoints >= steps[row]].min(),
+        )
+    behind = checkpoints[scores["pairwise"] < scores.max(axis=1)]
+    yield whether("C.REL.CONSISTENT", behind.empty, steps=", ".join(f"{step:,}" for step in behind))
+    drops = 100 * select_values(raw, "summed_drops")
+    original, symmetric, pairwise = drops[["base.original", "base.symmetric", "base.pairwise"]]
+    holds = pairwise < original
+    yield whether("C.REL.SMOOTH", holds, original=original, symmetric=symmetric, pairwise=pairwise)
+    # The last checkpoint is the model of the main study, and seed 1 of the main study is the seed of all checkpoints.
+    main_study = matching(raw, {"stage": "finetuning", "metric": "score", "evaluated_on": GLUE_SCORE})
+    first_seed = main_study[main_study["finetuning_seed"] == 1]
+    again = first_seed.set_index(label_rows(first_seed))["value"]
+    for operator in COURTOIS:
+        once = scores[operator].iloc[-1]
+        yield note("C.REL.SEEDNOISE.{operator}", operator=operator, once=once, again=100 * again[f"base.{operator}"])
+
+
+CHECKS = (check_scores, check_copied_cells, check_late_losses, check_loss_levels, check_checkpoints)

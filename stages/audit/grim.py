@@ -1,0 +1,98 @@
+"""GRIM (Brown and Heathers 2017): can whole numbers of right answers give a printed mean accuracy?
+
+Only RTE, SST-2 and MRPC are checked. The development sets of these tasks are small enough that five runs leave gaps
+between the possible means; on QNLI and MNLI a mean of five runs can give every percentage of two decimals.
+"""
+
+import math
+from fractions import Fraction
+from functools import cache
+from itertools import product
+
+from stages.audit.closed_formulas import SIZES
+from stages.audit.findings import Findings, finding, pick_best, read_content, whether
+from stages.audit.printed import COURTOIS, EDITIONS, KOWSHER, TABLE3, read_numbers, read_table
+from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
+
+
+def judge_mean(printed: str, examples: int, runs: int = 1) -> str:
+    """Judge whether a printed percentage can be the mean accuracy of several runs.
+
+    Args:
+        printed: the percentage, such as `59.57`.
+        examples: the number of examples on which every run was tested.
+        runs: the number of runs whose accuracies were averaged.
+
+    Returns:
+        HOLDS where some number of right answers rounds to `printed`, TRUNCATED where only cutting gives the printed
+        digits, FAILS in all other cases.
+    """
+    total = examples * runs
+    # Only the neighbours of the nearest number of right answers can round to the printed digits.
+    nearest = math.floor(Fraction(printed) * total / 100)
+    candidates = range(max(0, nearest - 1), nearest + 3)
+    return pick_best(judge(printed, Fraction(100 * right, total)) for right in candidates)
+
+
+@cache
+def measure_chance(examples: int, runs: int) -> float:
+    """Return the per cent of all percentages from 50.00 to 100.00 that pass: how little GRIM excludes."""
+    texts = [f"{hundredths / 100:.2f}" for hundredths in range(5000, 10001)]
+    passed = [text for text in texts if judge_mean(text, examples, runs) == HOLDS]
+    return 100 * len(passed) / len(texts)
+
+
+def count_examples(task: str) -> int:
+    """Return the size of the public development set of a task."""
+    return read_content("checks")["releases"][task]["validation"]
+
+
+def check_courtois() -> Findings:
+    """Check whether all cells of a column of Table 3 of Courtois et al. can be means of five fine-tuning runs."""
+    table = read_numbers(TABLE3)
+    for column in ("rte", "sst2"):
+        examples = count_examples(column)
+        texts = [table[f"{size}.{operator}", column] for size, operator in product(SIZES, COURTOIS)]
+        passed = [text for text in texts if judge_mean(text, examples, 5) == HOLDS]
+        yield whether(
+            "C.GRIM.{column}",
+            passed == texts,
+            column=column,
+            examples=examples,
+            passed=len(passed),
+            chance=measure_chance(examples, 5),
+        )
+
+
+def check_kowsher() -> Findings:
+    """Check whether each score in Table 1 of Kowsher et al. can be one run, or the mean of five runs.
+
+    A score that several operators or editions print is checked once.
+    """
+    for column in ("rte", "sst2", "mrpc"):
+        examples, places = count_examples(column), {}
+        for edition, operator in product(EDITIONS, KOWSHER):
+            text = read_table(edition, "table1_glue")[f"base.{operator}", column]
+            places.setdefault(text, []).append(f"{edition} {operator}")
+        for text, who in places.items():
+            verdicts = {runs: judge_mean(text, examples, runs) for runs in range(1, 11)}
+            fitting = [str(runs) for runs, verdict in verdicts.items() if verdict == HOLDS]
+            verdict, remark = pick_best((verdicts[1], verdicts[5])), ""
+            # Kowsher et al. do not state a number of runs, so a score that fits another number of runs stays open.
+            if verdict == FAILS and fitting:
+                verdict, remark = NOT_DECIDED, "; the number of runs is not stated"
+            yield finding(
+                "K.GRIM.{column}.{text}",
+                verdict,
+                column=column,
+                text=text,
+                who=", ".join(who),
+                examples=examples,
+                one=verdicts[1],
+                five=verdicts[5],
+                fitting=", ".join(fitting) or "none",
+                remark=remark,
+            )
+
+
+CHECKS = (check_courtois, check_kowsher)

@@ -1,0 +1,148 @@
+"""Table 1 of Kowsher et al. (GLUE), checked against its averages, the text, Courtois et al., and between editions.
+
+K24: arXiv edition of 2024; K25: NAACL, 2025; K: both editions.
+"""
+
+from fractions import Fraction
+from itertools import product
+
+from stages.audit.findings import Findings, agree, compare, finding, note, pick_best, whether
+from stages.audit.printed import COURTOIS, EDITIONS, KOWSHER, TABLE3, average_columns, read_numbers, read_table
+from stages.evidence.arithmetic import HOLDS, judge
+from stages.evidence.scores import COLUMNS
+
+# The operators over which the paper states gains of shared, and the names of these gains in data/published.
+GAINS = {"original": "gain_vs_standard", "symmetric": "gain_vs_symmetric", "pairwise": "gain_vs_pairwise"}
+# The gains of shared in section 2.6, by task: the other operator, and the word before the gain.
+TASK_GAINS = {
+    "mrpc": ("original", "approximately"),
+    "stsb": ("pairwise", "approximately"),
+    "cola": ("symmetric", "about"),
+}
+
+
+def read_row(edition: str, operator: str) -> dict[str, Fraction]:
+    """Read the row of an operator in Table 1: exact scores by column, and `average`."""
+    return read_table(edition, "table1_glue").row(f"base.{operator}")
+
+
+def check_averages() -> Findings:
+    """Check the column `average` of Table 1: a cell holds if any of three definitions gives the printed digits."""
+    for edition, operator in product(EDITIONS, KOWSHER):
+        printed = read_table(edition, "table1_glue")[f"base.{operator}", "average"]
+        verdicts, shown = [], []
+        for definition, exact in average_columns(read_row(edition, operator)).items():
+            verdict = judge(printed, exact)
+            verdicts.append(verdict)
+            shown.append(f"{definition} {float(exact):.4f} ({verdict})")
+        yield finding(
+            "{edition}.AVG.{operator}",
+            pick_best(verdicts),
+            edition=edition,
+            operator=operator,
+            printed=printed,
+            averages=", ".join(shown),
+        )
+
+
+def check_mean_gains() -> Findings:
+    """Check the mean gains of shared in the abstract, by the two definitions that fit the printed averages."""
+    for edition, other in product(EDITIONS, GAINS):
+        printed = read_table(edition, "text_and_figure_numbers")["glue", GAINS[other]]
+        shared = average_columns(read_row(edition, "shared"))
+        reference = average_columns(read_row(edition, other))
+        nine, matched = [shared[name] - reference[name] for name in ("all nine columns", "without MNLI-mm")]
+        yield finding(
+            "{edition}.GAIN.{other}",
+            pick_best((judge(printed, nine), judge(printed, matched))),
+            edition=edition,
+            other=other,
+            claimed=Fraction(printed),
+            nine=nine,
+            matched=matched,
+        )
+
+
+def check_task_gains() -> Findings:
+    """Check the gains of shared on single tasks in section 2.6, in points or in per cent of the other score."""
+    # The gain on CoLA in the arXiv edition is over the score of symmetric in Courtois et al.
+    source = read_numbers(TABLE3).value("base.symmetric", "cola")
+    for edition, task in product(EDITIONS, TASK_GAINS):
+        other, word = TASK_GAINS[task]
+        printed = read_table(edition, "text_and_figure_numbers")[f"glue.{task}", GAINS[other]]
+        shared, reference = read_row(edition, "shared")[task], read_row(edition, other)[task]
+        points, relative = shared - reference, 100 * (shared / reference - 1)
+        yield whether(
+            "{edition}.TEXT." + task,
+            HOLDS in (judge(printed, points, word), judge(printed, relative, word)),
+            edition=edition,
+            other=other,
+            claimed=f"{word} {printed}",
+            points=points,
+            relative=relative,
+            shared=shared,
+            source=source,
+            over_source=shared - source,
+        )
+
+
+def check_misplaced_gains() -> Findings:
+    """Check section 2.6 of the NAACL edition: a gain is misplaced if only other columns give the gain exactly."""
+    text, shared, misplaced = read_table("K25", "text_and_figure_numbers"), read_row("K25", "shared"), []
+    for task, (other, _) in TASK_GAINS.items():
+        printed, reference = text[f"glue.{task}", GAINS[other]], read_row("K25", other)
+        exact = [column for column in COLUMNS if shared[column] - reference[column] == Fraction(printed)]
+        if task not in exact:
+            for column in exact:
+                pair = f"{float(shared[column])} - {float(reference[column])}"
+                misplaced.append(f"{printed} for {task} over {other} is {column}: {pair}")
+    yield whether("K25.SWAP", not misplaced, misplaced="; ".join(misplaced))
+
+
+def compare_best_cells() -> Findings:
+    """Note the operator with the best cell of every column; of a tie, the first operator counts."""
+    for edition in EDITIONS:
+        rows = {operator: read_row(edition, operator) for operator in KOWSHER}
+        best = []
+        for column in COLUMNS:
+            scores = {operator: row[column] for operator, row in rows.items()}
+            best.append(max(scores, key=scores.__getitem__))
+        shown = ", ".join(map(" ".join, zip(COLUMNS, best, strict=True)))
+        yield note("{edition}.BEST", edition=edition, shared=best.count("shared"), best=shown)
+
+
+def compare_sources() -> Findings:
+    """Check section 2.4, whether a row is that of Devlin et al., and note the baseline cells not of Courtois et al."""
+    source = read_numbers(TABLE3)
+    for edition in EDITIONS:
+        copy, changed = read_table(edition, "table1_glue"), []
+        for operator, column in product(COURTOIS, COLUMNS):
+            place = f"base.{operator}", column
+            if source[place] != copy[place]:
+                changed.append(f"{operator} {column} {source[place]} to {copy[place]}")
+        yield note("{edition}.SOURCE", edition=edition, equal=27 - len(changed), changed="; ".join(changed))
+    copy = read_table("K25", "table1_glue")
+    places = [("base.original", column) for column in COLUMNS]
+    same = sum(source[place] == copy[place] for place in places)
+    yield whether("K.SOURCE.standard", same == 0, same=same)
+
+
+def check_stale_numbers() -> Findings:
+    """Check three numbers of the NAACL edition against cells of Table 1 that changed since the arXiv edition."""
+    table, text = read_table("K25", "table1_glue"), read_table("K25", "text_and_figure_numbers")
+    shared, other = [average_columns(read_row("K25", name))["all nine columns"] for name in ("shared", "pairwise")]
+    yield compare("K25.STALE.t1avg", table["base.pairwise", "average"], other)
+    yield compare("K25.STALE.gain089", text["glue", "gain_vs_pairwise"], shared - other)
+    diagonal = read_table("K25", "table6_cross_domain")["row_qnli", "col_qnli.shared"]
+    yield agree("K25.STALE.t6qnli", diagonal, table["base.shared", "qnli"])
+
+
+CHECKS = (
+    check_averages,
+    check_mean_gains,
+    check_task_gains,
+    check_misplaced_gains,
+    compare_best_cells,
+    compare_sources,
+    check_stale_numbers,
+)

@@ -1,0 +1,57 @@
+"""Parameters as Kowsher et al. count parameters, checked. K24: arXiv edition of 2024; K25: NAACL, 2025; K: both."""
+
+from fractions import Fraction
+from itertools import product
+
+from stages.audit.closed_formulas import count_bert, save_percent
+from stages.audit.findings import Findings, agree, compare, note, whether
+from stages.audit.printed import EDITIONS, KOWSHER, read_table
+
+# The width of BERT-base.
+H = 768
+# Per cent that `shared` saves of Q, K and V without biases: one matrix and three diagonals replace three matrices.
+SHARED_SAVES = 100 * (1 - Fraction(H * H + 3 * H, 3 * H * H))
+
+
+def check_counts() -> Findings:
+    """Check Table 4: the count of every model, and the per cent that shared saves against original."""
+    for edition, operator in product(EDITIONS, KOWSHER):
+        yield agree(
+            "{edition}.PARAM.{operator}",
+            int(read_table(edition, "table4_model_parameters")[f"base.{operator}", "params"]),
+            count_bert(operator, "base").masked_lm,
+            edition=edition,
+            operator=operator,
+        )
+    yield note("K.PARAM.seqcls", counted=count_bert("shared", "base").classifier)
+    table = read_table("K24", "table4_model_parameters")
+    kept = table.value("base.shared", "params") / table.value("base.original", "params")
+    yield compare("K.PARAM.pct", "12.94", 100 * (1 - kept))
+
+
+def check_shares() -> Findings:
+    """Check the per cent of parameters that the abstract and the limitations say shared saves."""
+    saved = save_percent("shared", "base")
+    yield compare("K.BLOCK", "66.53", SHARED_SAVES)
+    yield compare("K.BLOCK.bias", "66.53", saved["projections"])
+    yield compare("K.BLOCK.6667", "66.67", SHARED_SAVES)
+    yield whether("K.HALF", saved["masked_lm"] > 50, **saved)
+
+
+def check_comparison() -> Findings:
+    """Check Table 7 of the NAACL edition: the per cent of Q, K and V that each operator saves, without biases."""
+    saved = {
+        "symmetric": ("33", Fraction(100, 3)),
+        # Two matrices and one diagonal stay.
+        "partial_qk": ("33", 100 * (1 - Fraction(2 * H + 1, 3 * H))),
+        "shared": ("66.67", SHARED_SAVES),
+    }
+    for operator, (printed, exact) in saved.items():
+        yield compare("K25.T7.{operator}", printed, exact, operator=operator)
+    # Pairwise keeps 2 h^2 + h^2 / heads parameters of 3 h^2.
+    shares = {heads: 100 * (1 - 1 / heads) / 3 for heads in (8, 12, 1024)}
+    shown = ", ".join(f"{heads} heads {share:.2f} %" for heads, share in shares.items())
+    yield whether("K25.T7.pairwise", max(shares.values()) >= 35, shares=shown)
+
+
+CHECKS = (check_counts, check_shares, check_comparison)
