@@ -55,10 +55,7 @@ def finding(check: str, verdict: str, **values: object) -> Finding:
         verdict: as in `Finding`.
         values: the values for the braces of the identifier and of both texts; fractions are formatted as floats.
     """
-    shown = dict(values)
-    for name, value in values.items():
-        if isinstance(value, Fraction):
-            shown[name] = float(value)
+    shown = {name: float(value) if isinstance(value, Fraction) else value for name, value in values.items()}
     statement, arithmetic = read_content("statements")[check]
     return Finding(check.format(**shown), statement.format(**shown), verdict, arithmetic.format(**shown))
 

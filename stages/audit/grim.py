@@ -37,9 +37,8 @@ def judge_mean(printed: str, examples: int, runs: int = 1) -> str:
 @cache
 def measure_chance(examples: int, runs: int) -> float:
     """Return the per cent of all percentages from 50.00 to 100.00 that pass: how little GRIM excludes."""
-    texts = [f"{hundredths / 100:.2f}" for hundredths in range(5000, 10001)]
-    passed = [text for text in texts if judge_mean(text, examples, runs) == HOLDS]
-    return 100 * len(passed) / len(texts)
+    verdicts = [judge_mean(f"{hundredths / 100:.2f}", examples, runs) for hundredths in range(5000, 10001)]
+    return 100 * verdicts.count(HOLDS) / len(verdicts)
 
 
 def count_examples(task: str) -> int:
@@ -70,17 +69,20 @@ def check_kowsher() -> Findings:
     A score that several operators or editions print is checked once.
     """
     for column in ("rte", "sst2", "mrpc"):
-        examples, places = count_examples(column), {}
+        examples = count_examples(column)
+        places = {}
         for edition, operator in product(EDITIONS, KOWSHER):
             text = read_table(edition, "table1_glue")[f"base.{operator}", column]
             places.setdefault(text, []).append(f"{edition} {operator}")
         for text, who in places.items():
             verdicts = {runs: judge_mean(text, examples, runs) for runs in range(1, 11)}
             fitting = [str(runs) for runs, verdict in verdicts.items() if verdict == HOLDS]
-            verdict, remark = pick_best((verdicts[1], verdicts[5])), ""
+            verdict = pick_best((verdicts[1], verdicts[5]))
+            remark = ""
             # Kowsher et al. do not state a number of runs, so a score that fits another number of runs stays open.
             if verdict == FAILS and fitting:
-                verdict, remark = NOT_DECIDED, "; the number of runs is not stated"
+                verdict = NOT_DECIDED
+                remark = "; the number of runs is not stated"
             yield finding(
                 "K.GRIM.{column}.{text}",
                 verdict,

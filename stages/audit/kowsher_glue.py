@@ -6,6 +6,8 @@ K24: arXiv edition of 2024; K25: NAACL, 2025; K: both editions.
 from fractions import Fraction
 from itertools import product
 
+import pandas as pd
+
 from stages.audit.findings import Findings, agree, compare, finding, note, pick_best, whether
 from stages.audit.printed import COURTOIS, EDITIONS, KOWSHER, TABLE3, average_columns, read_numbers, read_table
 from stages.evidence.arithmetic import HOLDS, judge
@@ -21,7 +23,7 @@ TASK_GAINS = {
 }
 
 
-def read_row(edition: str, operator: str) -> dict[str, Fraction]:
+def read_row(edition: str, operator: str) -> pd.Series:
     """Read the row of an operator in Table 1: exact scores by column, and `average`."""
     return read_table(edition, "table1_glue").row(f"base.{operator}")
 
@@ -30,7 +32,8 @@ def check_averages() -> Findings:
     """Check the column `average` of Table 1: a cell holds if any of three definitions gives the printed digits."""
     for edition, operator in product(EDITIONS, KOWSHER):
         printed = read_table(edition, "table1_glue")[f"base.{operator}", "average"]
-        verdicts, shown = [], []
+        verdicts = []
+        shown = []
         for definition, exact in average_columns(read_row(edition, operator)).items():
             verdict = judge(printed, exact)
             verdicts.append(verdict)
@@ -49,9 +52,9 @@ def check_mean_gains() -> Findings:
     """Check the mean gains of shared in the abstract, by the two definitions that fit the printed averages."""
     for edition, other in product(EDITIONS, GAINS):
         printed = read_table(edition, "text_and_figure_numbers")["glue", GAINS[other]]
-        shared = average_columns(read_row(edition, "shared"))
-        reference = average_columns(read_row(edition, other))
-        nine, matched = [shared[name] - reference[name] for name in ("all nine columns", "without MNLI-mm")]
+        exact = average_columns(read_row(edition, "shared") - read_row(edition, other))
+        nine = exact["all nine columns"]
+        matched = exact["without MNLI-mm"]
         yield finding(
             "{edition}.GAIN.{other}",
             pick_best((judge(printed, nine), judge(printed, matched))),
@@ -70,8 +73,10 @@ def check_task_gains() -> Findings:
     for edition, task in product(EDITIONS, TASK_GAINS):
         other, word = TASK_GAINS[task]
         printed = read_table(edition, "text_and_figure_numbers")[f"glue.{task}", GAINS[other]]
-        shared, reference = read_row(edition, "shared")[task], read_row(edition, other)[task]
-        points, relative = shared - reference, 100 * (shared / reference - 1)
+        shared = read_row(edition, "shared")[task]
+        reference = read_row(edition, other)[task]
+        points = shared - reference
+        relative = 100 * (shared / reference - 1)
         yield whether(
             "{edition}.TEXT." + task,
             HOLDS in (judge(printed, points, word), judge(printed, relative, word)),
@@ -88,10 +93,14 @@ def check_task_gains() -> Findings:
 
 def check_misplaced_gains() -> Findings:
     """Check section 2.6 of the NAACL edition: a gain is misplaced if only other columns give the gain exactly."""
-    text, shared, misplaced = read_table("K25", "text_and_figure_numbers"), read_row("K25", "shared"), []
+    text = read_table("K25", "text_and_figure_numbers")
+    shared = read_row("K25", "shared")
+    misplaced = []
     for task, (other, _) in TASK_GAINS.items():
-        printed, reference = text[f"glue.{task}", GAINS[other]], read_row("K25", other)
-        exact = [column for column in COLUMNS if shared[column] - reference[column] == Fraction(printed)]
+        printed = text[f"glue.{task}", GAINS[other]]
+        reference = read_row("K25", other)
+        gains = shared - reference
+        exact = gains.index[gains == Fraction(printed)]
         if task not in exact:
             for column in exact:
                 pair = f"{float(shared[column])} - {float(reference[column])}"
@@ -102,34 +111,32 @@ def check_misplaced_gains() -> Findings:
 def compare_best_cells() -> Findings:
     """Note the operator with the best cell of every column; of a tie, the first operator counts."""
     for edition in EDITIONS:
-        rows = {operator: read_row(edition, operator) for operator in KOWSHER}
-        best = []
-        for column in COLUMNS:
-            scores = {operator: row[column] for operator, row in rows.items()}
-            best.append(max(scores, key=scores.__getitem__))
-        shown = ", ".join(map(" ".join, zip(COLUMNS, best, strict=True)))
-        yield note("{edition}.BEST", edition=edition, shared=best.count("shared"), best=shown)
+        rows = pd.DataFrame({operator: read_row(edition, operator) for operator in KOWSHER}, dtype=float)
+        best = rows.drop("average").idxmax(axis="columns")
+        shown = ", ".join(best.index + " " + best)
+        yield note("{edition}.BEST", edition=edition, shared=list(best).count("shared"), best=shown)
 
 
 def compare_sources() -> Findings:
-    """Check section 2.4, whether a row is that of Devlin et al., and note the baseline cells not of Courtois et al."""
+    """Note the baseline cells that differ from Courtois et al., and check whether a row is that of Devlin et al."""
     source = read_numbers(TABLE3)
     for edition in EDITIONS:
-        copy, changed = read_table(edition, "table1_glue"), []
+        copy = read_table(edition, "table1_glue")
+        changed = []
         for operator, column in product(COURTOIS, COLUMNS):
             place = f"base.{operator}", column
             if source[place] != copy[place]:
                 changed.append(f"{operator} {column} {source[place]} to {copy[place]}")
         yield note("{edition}.SOURCE", edition=edition, equal=27 - len(changed), changed="; ".join(changed))
-    copy = read_table("K25", "table1_glue")
-    places = [("base.original", column) for column in COLUMNS]
-    same = sum(source[place] == copy[place] for place in places)
+    # By section 2.4, the row `standard` is that of Devlin et al., so no cell should repeat Courtois et al.
+    same = source.row("base.original").eq(read_row("K25", "original")).sum()
     yield whether("K.SOURCE.standard", same == 0, same=same)
 
 
 def check_stale_numbers() -> Findings:
     """Check three numbers of the NAACL edition against cells of Table 1 that changed since the arXiv edition."""
-    table, text = read_table("K25", "table1_glue"), read_table("K25", "text_and_figure_numbers")
+    table = read_table("K25", "table1_glue")
+    text = read_table("K25", "text_and_figure_numbers")
     shared, other = [average_columns(read_row("K25", name))["all nine columns"] for name in ("shared", "pairwise")]
     yield compare("K25.STALE.t1avg", table["base.pairwise", "average"], other)
     yield compare("K25.STALE.gain089", text["glue", "gain_vs_pairwise"], shared - other)

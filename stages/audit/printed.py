@@ -3,6 +3,8 @@
 from fractions import Fraction
 from functools import cache
 
+import pandas as pd
+
 from stages.evidence import published
 from stages.evidence.scores import COLUMNS
 
@@ -24,9 +26,9 @@ class Numbers(dict[tuple[str, str], str]):
         """Return the exact value of a cell."""
         return Fraction(self[row, column])
 
-    def row(self, row: str) -> dict[str, Fraction]:
-        """Return the exact values of a row, by column key."""
-        return {column: Fraction(text) for (key, column), text in self.items() if key == row}
+    def row(self, row: str) -> pd.Series:
+        """Return the exact values of a row, fractions by column key."""
+        return pd.Series({column: Fraction(text) for (key, column), text in self.items() if key == row})
 
 
 @cache
@@ -46,20 +48,21 @@ def read_table(edition: str, name: str) -> Numbers:
     return read_numbers(f"{EDITIONS[edition]}_{name}")
 
 
-def average_columns(cells: dict[str, Fraction]) -> dict[str, Fraction]:
+def average_columns(cells: pd.Series) -> dict[str, Fraction]:
     """Average a row of a GLUE table by three definitions.
 
     The papers print an average without a definition. MNLI has two columns, so a reader may count both columns, their
     mean, or only the first column.
 
     Args:
-        cells: exact scores by column key.
+        cells: exact scores, or differences of scores, by column key.
 
     Returns:
         The average by the name of the definition.
     """
     total = sum(cells[column] for column in COLUMNS)
-    matched, mismatched = cells["mnli_m"], cells["mnli_mm"]
+    matched = cells["mnli_m"]
+    mismatched = cells["mnli_mm"]
     return {
         "all nine columns": total / 9,
         "eight tasks": (total - (matched + mismatched) / 2) / 8,

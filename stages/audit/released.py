@@ -22,22 +22,17 @@ LEVELS = ("5", "3", "2.5", "2", "1.8", "1.7")
 ROWS = [f"{size}.{operator}" for size, operator in product(SIZES, COURTOIS)]
 
 
-def label_rows(frame: pd.DataFrame) -> pd.Series:
-    """Return the row of Table 3, such as `base.original`, to which every measurement belongs."""
-    return frame["size"] + "." + frame["operator"]
-
-
 def summarise_runs(raw: pd.DataFrame, metric: str) -> tuple[pd.Series, pd.Series]:
     """Compute mean and standard deviation over fine-tuning seeds, per cent, by row and column of Table 3."""
     runs = matching(raw, {"stage": "finetuning", "metric": metric})
-    groups = (100 * runs["value"]).groupby([label_rows(runs), runs["evaluated_on"]])
+    rows = runs["size"] + "." + runs["operator"]
+    groups = (100 * runs["value"]).groupby([rows, runs["evaluated_on"]])
     return groups.mean(), groups.std()
 
 
-def select_values(raw: pd.DataFrame, metric: str, condition: str | None = None) -> pd.Series:
-    """Return a measurement of all pre-training runs that have the measurement, by row of Table 3."""
-    found = matching(raw, {"metric": metric, "condition": condition})
-    return found.set_index(label_rows(found))["value"]
+def select_values(raw: pd.DataFrame, metric: str, size: str, condition: str | None = None) -> pd.Series:
+    """Return a measurement of the pre-training runs of a size, by operator, without runs that lack the measurement."""
+    return matching(raw, {"metric": metric, "size": size, "condition": condition}).set_index("operator")["value"]
 
 
 def gives(printed: str, value: float) -> bool:
@@ -66,11 +61,13 @@ def check_scores(raw: pd.DataFrame) -> Findings:
 
 def check_copied_cells(raw: pd.DataFrame) -> Findings:
     """Check whether cells that Kowsher et al. copied from Table 3, and call accuracy, are released accuracies."""
-    table, copy = read_numbers(TABLE3), read_table("K24", "table1_glue")
+    table = read_numbers(TABLE3)
+    copy = read_table("K24", "table1_glue")
     accuracies, _ = summarise_runs(raw, "raw_accuracy")
     # GLUE scores these two tasks by accuracy and F1.
     for task in ("mrpc", "qqp"):
-        shown, verdicts = [], []
+        shown = []
+        verdicts = []
         for operator in COURTOIS:
             place = row, _ = f"base.{operator}", task
             if table[place] == copy[place]:
@@ -79,60 +76,54 @@ def check_copied_cells(raw: pd.DataFrame) -> Findings:
         yield whether("K.METRIC.{task}", all(verdicts), task=task, name=task.upper(), cells="; ".join(shown))
 
 
-def check_late_losses(raw: pd.DataFrame) -> Findings:
-    """Check the statements about the losses at the end of pre-training."""
-    late = select_values(raw, "late_loss")
-    original, symmetric, pairwise = late[["base.original", "base.symmetric", "base.pairwise"]]
+def check_losses(raw: pd.DataFrame) -> Findings:
+    """Check Figure 2, and the statements about losses in the text, against the released losses."""
+    base = select_values(raw, "late_loss", "base")
+    small = select_values(raw, "late_loss", "small")
     gap = read_numbers(TEXT)["base.symmetric", "final_eval_loss_gap"]
-    holds = gives(gap, symmetric - original) and gives("0.0", pairwise - original)
-    yield whether("C.REL.FINAL.base", holds, original=original, symmetric=symmetric, pairwise=pairwise)
-    # Section 5.2: on small, pairwise ends lower overall.
-    original, symmetric, pairwise = late[["small.original", "small.symmetric", "small.pairwise"]]
-    holds = pairwise < original
-    yield whether("C.REL.FINAL.small", holds, original=original, symmetric=symmetric, pairwise=pairwise)
-
-
-def check_loss_levels(raw: pd.DataFrame) -> Findings:
-    """Check the caption of Figure 2 against the steps at which the released losses fall below levels."""
-    steps = {level: select_values(raw, "steps_to_loss", f"loss={level}") for level in LEVELS}
-    original, symmetric = steps["2.5"][["small.original", "small.symmetric"]]
-    yield whether("C.REL.FIG2.small", symmetric < original, symmetric=symmetric, original=original)
-    for size, operator in product(SIZES, COURTOIS):
-        row = f"{size}.{operator}"
-        shown = [f"{level} at {reached[row]:,.0f}" for level, reached in steps.items() if row in reached]
-        yield note("C.REL.LOSS.{size}.{operator}", size=size, operator=operator, steps="; ".join(shown))
+    above = gives(gap, base["symmetric"] - base["original"])
+    level_with = gives("0.0", base["pairwise"] - base["original"])
+    yield whether("C.REL.FINAL.base", above and level_with, **base)
+    yield whether("C.REL.FINAL.small", small["pairwise"] < small["original"], **small)
+    reached = select_values(raw, "steps_to_loss", "small", "loss=2.5")
+    yield whether("C.REL.FIG2.small", reached["symmetric"] < reached["original"], **reached)
+    for size in SIZES:
+        steps = {level: select_values(raw, "steps_to_loss", size, f"loss={level}") for level in LEVELS}
+        for operator in COURTOIS:
+            # Some models never reach the lowest losses.
+            shown = [f"{level} at {reached[operator]:,.0f}" for level, reached in steps.items() if operator in reached]
+            yield note("C.REL.LOSS.{size}.{operator}", size=size, operator=operator, steps="; ".join(shown))
 
 
 def check_checkpoints(raw: pd.DataFrame) -> Findings:
     """Check Figure 3: GLUE scores of base models that were fine-tuned, from one seed, from 18 checkpoints."""
     scores = 100 * scores_by_step(raw).pivot(index="step", columns="operator", values="value").sort_index()
-    checkpoints, text = scores.index, read_numbers(TEXT)
+    checkpoints = scores.index
+    text = read_numbers(TEXT)
     # The exact steps are interpolated between two checkpoints.
-    steps = select_values(raw, "steps_to_95_percent")
+    steps = select_values(raw, "steps_to_95_percent", "base")
     for operator in ("pairwise", "original"):
-        row = f"base.{operator}"
+        printed = text[f"base.{operator}", "steps_to_95pct"]
+        exact = steps[operator]
         yield compare(
             "C.REL.95.{operator}",
-            text[row, "steps_to_95pct"],
-            Fraction(steps[row]),
+            printed,
+            Fraction(exact),
             operator=operator,
-            said=int(text[row, "steps_to_95pct"]),
-            after=checkpoints[checkpoints < steps[row]].max(),
-            before=checkpoints[checkpoints >= steps[row]].min(),
+            said=int(printed),
+            after=checkpoints[checkpoints < exact].max(),
+            before=checkpoints[checkpoints >= exact].min(),
         )
     behind = checkpoints[scores["pairwise"] < scores.max(axis=1)]
     yield whether("C.REL.CONSISTENT", behind.empty, steps=", ".join(f"{step:,}" for step in behind))
-    drops = 100 * select_values(raw, "summed_drops")
-    original, symmetric, pairwise = drops[["base.original", "base.symmetric", "base.pairwise"]]
-    holds = pairwise < original
-    yield whether("C.REL.SMOOTH", holds, original=original, symmetric=symmetric, pairwise=pairwise)
+    drops = 100 * select_values(raw, "summed_drops", "base")
+    yield whether("C.REL.SMOOTH", drops["pairwise"] < drops["original"], **drops)
     # The last checkpoint is the model of the main study, and seed 1 of the main study is the seed of all checkpoints.
-    main_study = matching(raw, {"stage": "finetuning", "metric": "score", "evaluated_on": GLUE_SCORE})
-    first_seed = main_study[main_study["finetuning_seed"] == 1]
-    again = first_seed.set_index(label_rows(first_seed))["value"]
+    finetuned = matching(raw, {"stage": "finetuning", "metric": "score", "evaluated_on": GLUE_SCORE, "size": "base"})
+    again = 100 * matching(finetuned, {"finetuning_seed": 1}).set_index("operator")["value"]
+    once = scores.iloc[-1]
     for operator in COURTOIS:
-        once = scores[operator].iloc[-1]
-        yield note("C.REL.SEEDNOISE.{operator}", operator=operator, once=once, again=100 * again[f"base.{operator}"])
+        yield note("C.REL.SEEDNOISE.{operator}", operator=operator, once=once[operator], again=again[operator])
 
 
-CHECKS = (check_scores, check_copied_cells, check_late_losses, check_loss_levels, check_checkpoints)
+CHECKS = (check_scores, check_copied_cells, check_losses, check_checkpoints)

@@ -47,8 +47,8 @@ PARTS = (
 def name_facts(frame: pd.DataFrame) -> pd.Series:
     """Name the fact behind every check: checks that stand or fall for one reason are one fact.
 
-    The facts of some checks are listed in checks.yaml. Other checks with the same words and verdict, as both editions of
-    a paper often have, share the fact of the first of these checks.
+    The facts of some checks are listed in checks.yaml. Other checks with the same words and verdict, as both editions
+    of a paper often have, share the fact of the first of these checks.
     """
     listed = read_content("checks")["facts"]
     first = frame.groupby(["statement", "verdict", "arithmetic"], sort=False)["check"].transform("first")
