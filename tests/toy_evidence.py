@@ -29,7 +29,7 @@ def of_released() -> pd.DataFrame:
 @cache
 def audited() -> pd.DataFrame:
     """Every check of the published numbers."""
-    return audit.checks(of_released())
+    return audit.make_checks(of_released())
 
 
 def evidence(run: list[dict]) -> cells.Evidence:

@@ -49,12 +49,20 @@ def check_training() -> Findings:
     long = float(first["training_time"])
     low = (long - 0.5) / (short + 0.5) - 1
     high = (long + 0.5) / (short - 0.5) - 1
-    yield whether("AOP.TIME", low <= 0.30 <= high, short=short, long=long, low=100 * low, high=100 * high)
+    yield whether(
+        "AOP.TIME",
+        low <= 0.30 <= high,
+        short=short,
+        long=long,
+        low=100 * low,
+        high=100 * high,
+    )
     # The text says that the first variant is slightly worse and the second slightly better.
     worse = (first - base).astype(float)
     better = (second - base).astype(float)
-    holds = worse["ppl_dev"] >= 0 > worse["bleu_dev"] and better["ppl_dev"] < 0 < better["bleu_dev"]
-    yield whether("AOP.RESULT", holds, worse=worse, better=better)
+    is_worse = worse["ppl_dev"] >= 0 > worse["bleu_dev"]
+    is_better = better["ppl_dev"] < 0 < better["bleu_dev"]
+    yield whether("AOP.RESULT", is_worse and is_better, worse=worse, better=better)
 
 
 CHECKS = (check_layer, compare_lengths, check_weights, check_training)

@@ -57,7 +57,12 @@ def finding(check: str, verdict: str, **values: object) -> Finding:
     """
     shown = {name: float(value) if isinstance(value, Fraction) else value for name, value in values.items()}
     statement, arithmetic = read_content("statements")[check]
-    return Finding(check.format(**shown), statement.format(**shown), verdict, arithmetic.format(**shown))
+    return Finding(
+        check=check.format(**shown),
+        statement=statement.format(**shown),
+        verdict=verdict,
+        arithmetic=arithmetic.format(**shown),
+    )
 
 
 def compare(check: str, printed: str, exact: Fraction, word: str = "", **values: object) -> Finding:

@@ -6,7 +6,6 @@ between the possible means; on QNLI and MNLI a mean of five runs can give every 
 
 import math
 from fractions import Fraction
-from functools import cache
 from itertools import product
 
 from stages.audit.closed_formulas import SIZES
@@ -15,7 +14,7 @@ from stages.audit.printed import COURTOIS, EDITIONS, KOWSHER, TABLE3, read_numbe
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
 
 
-def judge_mean(printed: str, examples: int, runs: int = 1) -> str:
+def judge_mean(printed: str, examples: int, runs: int) -> str:
     """Judge whether a printed percentage can be the mean accuracy of several runs.
 
     Args:
@@ -34,7 +33,6 @@ def judge_mean(printed: str, examples: int, runs: int = 1) -> str:
     return pick_best(judge(printed, Fraction(100 * right, total)) for right in candidates)
 
 
-@cache
 def measure_chance(examples: int, runs: int) -> float:
     """Return the per cent of all percentages from 50.00 to 100.00 that pass: how little GRIM excludes."""
     verdicts = [judge_mean(f"{hundredths / 100:.2f}", examples, runs) for hundredths in range(5000, 10001)]

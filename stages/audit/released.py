@@ -19,6 +19,7 @@ from stages.evidence.scores import COLUMNS, GLUE_SCORE
 
 # Validation losses in nats, as the conditions of measurements (`loss=2.5`) write numbers.
 LEVELS = ("5", "3", "2.5", "2", "1.8", "1.7")
+# The rows of Table 3, such as `base.original`.
 ROWS = [f"{size}.{operator}" for size, operator in product(SIZES, COURTOIS)]
 
 
@@ -32,7 +33,8 @@ def summarise_runs(raw: pd.DataFrame, metric: str) -> tuple[pd.Series, pd.Series
 
 def select_values(raw: pd.DataFrame, metric: str, size: str, condition: str | None = None) -> pd.Series:
     """Return a measurement of the pre-training runs of a size, by operator, without runs that lack the measurement."""
-    return matching(raw, {"metric": metric, "size": size, "condition": condition}).set_index("operator")["value"]
+    found = matching(raw, {"metric": metric, "size": size, "condition": condition})
+    return found.set_index("operator")["value"]
 
 
 def gives(printed: str, value: float) -> bool:
@@ -55,8 +57,12 @@ def check_scores(raw: pd.DataFrame) -> Findings:
     equal = min(count_equal(table, means, GLUE_SCORE), equal_deviations)
     yield whether("C.REL.GLUE", equal == 6, equal=equal)
     accuracies, _ = summarise_runs(raw, "raw_accuracy")
-    shown = [f"{row} {accuracies[row, 'qqp']:.2f} (printed {table[row, 'qqp']})" for row in ROWS]
-    yield whether("C.REL.QQP", count_equal(table, accuracies, "qqp") == 6, accuracies="; ".join(shown))
+    shown = []
+    for row in ROWS:
+        place = row, "qqp"
+        shown.append(f"{row} {accuracies[place]:.2f} (printed {table[place]})")
+    equal = count_equal(table, accuracies, "qqp")
+    yield whether("C.REL.QQP", equal == 6, accuracies="; ".join(shown))
 
 
 def check_copied_cells(raw: pd.DataFrame) -> Findings:
@@ -69,15 +75,24 @@ def check_copied_cells(raw: pd.DataFrame) -> Findings:
         shown = []
         verdicts = []
         for operator in COURTOIS:
-            place = row, _ = f"base.{operator}", task
+            row = f"base.{operator}"
+            place = row, task
             if table[place] == copy[place]:
                 verdicts.append(gives(table[place], accuracies[place]))
                 shown.append(f"{row} {table[place]}, accuracy alone {accuracies[place]:.2f}")
-        yield whether("K.METRIC.{task}", all(verdicts), task=task, name=task.upper(), cells="; ".join(shown))
+        yield whether(
+            "K.METRIC.{task}",
+            all(verdicts),
+            task=task,
+            name=task.upper(),
+            cells="; ".join(shown),
+        )
 
 
 def check_losses(raw: pd.DataFrame) -> Findings:
     """Check Figure 2, and the statements about losses in the text, against the released losses."""
+    reached = select_values(raw, "steps_to_loss", "small", "loss=2.5")
+    yield whether("C.REL.FIG2.small", reached["symmetric"] < reached["original"], **reached)
     base = select_values(raw, "late_loss", "base")
     small = select_values(raw, "late_loss", "small")
     gap = read_numbers(TEXT)["base.symmetric", "final_eval_loss_gap"]
@@ -85,13 +100,14 @@ def check_losses(raw: pd.DataFrame) -> Findings:
     level_with = gives("0.0", base["pairwise"] - base["original"])
     yield whether("C.REL.FINAL.base", above and level_with, **base)
     yield whether("C.REL.FINAL.small", small["pairwise"] < small["original"], **small)
-    reached = select_values(raw, "steps_to_loss", "small", "loss=2.5")
-    yield whether("C.REL.FIG2.small", reached["symmetric"] < reached["original"], **reached)
     for size in SIZES:
         steps = {level: select_values(raw, "steps_to_loss", size, f"loss={level}") for level in LEVELS}
         for operator in COURTOIS:
-            # Some models never reach the lowest losses.
-            shown = [f"{level} at {reached[operator]:,.0f}" for level, reached in steps.items() if operator in reached]
+            shown = []
+            for level, reached in steps.items():
+                # Some models never reach the lowest losses.
+                if operator in reached:
+                    shown.append(f"{level} at {reached[operator]:,.0f}")
             yield note("C.REL.LOSS.{size}.{operator}", size=size, operator=operator, steps="; ".join(shown))
 
 
@@ -115,7 +131,8 @@ def check_checkpoints(raw: pd.DataFrame) -> Findings:
             before=checkpoints[checkpoints >= exact].min(),
         )
     behind = checkpoints[scores["pairwise"] < scores.max(axis=1)]
-    yield whether("C.REL.CONSISTENT", behind.empty, steps=", ".join(f"{step:,}" for step in behind))
+    shown = ", ".join(f"{step:,}" for step in behind)
+    yield whether("C.REL.CONSISTENT", behind.empty, steps=shown)
     drops = 100 * select_values(raw, "summed_drops", "base")
     yield whether("C.REL.SMOOTH", drops["pairwise"] < drops["original"], **drops)
     # The last checkpoint is the model of the main study, and seed 1 of the main study is the seed of all checkpoints.
@@ -123,7 +140,12 @@ def check_checkpoints(raw: pd.DataFrame) -> Findings:
     again = 100 * matching(finetuned, {"finetuning_seed": 1}).set_index("operator")["value"]
     once = scores.iloc[-1]
     for operator in COURTOIS:
-        yield note("C.REL.SEEDNOISE.{operator}", operator=operator, once=once[operator], again=again[operator])
+        yield note(
+            "C.REL.SEEDNOISE.{operator}",
+            operator=operator,
+            once=once[operator],
+            again=again[operator],
+        )
 
 
 CHECKS = (check_scores, check_copied_cells, check_losses, check_checkpoints)

@@ -37,8 +37,8 @@ PARTS = (
     courtois,
     grim,
     kowsher_parameters,
-    kowsher_glue,
     kowsher_experiments,
+    kowsher_glue,
     kowsher_training,
     blog_and_draft,
 )
