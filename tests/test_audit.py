@@ -125,7 +125,7 @@ def test_the_totals_of_the_report_count_facts_by_source_and_keep_readings_apart(
 
 
 def test_no_check_in_python_hands_over_a_verdict_that_was_typed():
-    typed = re.compile(r"\b(whether|finding)\([^,()]+,\s*(True|False|HOLDS|FAILS|TRUNCATED)\s*[,)]")
+    typed = re.compile(r"\b(check_statement|make_finding)\([^,()]+,\s*(True|False|HOLDS|FAILS|TRUNCATED)\s*[,)]")
     for path in (ROOT / "stages/audit").glob("*.py"):
         assert not typed.search(path.read_text(encoding="utf-8")), path.name
 

@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 
-from stages.audit.findings import Findings, agree, compare, note, whether
+from stages.audit.findings import Findings, check_equal, check_statement, judge_printed, note_numbers
 from stages.audit.printed import read_numbers
 
 
@@ -15,10 +15,10 @@ def check_layer() -> Findings:
     # A linear map of width 512 with bias. Dot-product attention has four such maps; a Hadamard layer has the value and
     # output projections, W [40, 40] for 8 heads, and one divisor.
     linear = 512 * 512 + 512
-    yield agree("H.PARAM.dot", dot, 4 * linear)
-    yield agree("H.PARAM.had", hadamard, 2 * linear + 8 * 40 * 40 + 1)
-    yield compare("H.2X", "2", Fraction(dot, hadamard))
-    yield note("H.PCT", saved=100 * (1 - hadamard / dot))
+    yield check_equal("H.PARAM.dot", dot, 4 * linear)
+    yield check_equal("H.PARAM.had", hadamard, 2 * linear + 8 * 40 * 40 + 1)
+    yield judge_printed("H.2X", "2", Fraction(dot, hadamard))
+    yield note_numbers("H.PCT", saved=100 * (1 - hadamard / dot))
 
 
 def compare_lengths() -> Findings:
@@ -28,16 +28,16 @@ def compare_lengths() -> Findings:
         # 2 (h^2 + h) + heads n^2 + 1 = 4 (h^2 + h)
         length = math.sqrt((2 * (h * h + h) - 1) / heads)
         lengths.append(f"width {h}, {heads} heads: {length:.0f}")
-    yield note("H.BREAKEVEN", lengths="; ".join(lengths))
+    yield note_numbers("H.BREAKEVEN", lengths="; ".join(lengths))
 
 
 def check_weights() -> Findings:
     """Check whether attention over parameters has as many weights as the feed-forward network that it replaces."""
     feed_forward = 2_097_152
-    yield agree("AOP.FFN", feed_forward, 2 * 512 * 2048)
+    yield check_equal("AOP.FFN", feed_forward, 2 * 512 * 2048)
     for check, heads, pairs in (("AOP.1", 8, 1536), ("AOP.2.table", 16, 512), ("AOP.2.text", 8, 512)):
         # Two projections between 512 and heads x 64, and a key and a value for each pair and head.
-        yield agree(check, feed_forward, 2 * heads * 64 * (512 + pairs))
+        yield check_equal(check, feed_forward, 2 * heads * 64 * (512 + pairs))
 
 
 def check_training() -> Findings:
@@ -49,7 +49,7 @@ def check_training() -> Findings:
     long = float(first["training_time"])
     low = (long - 0.5) / (short + 0.5) - 1
     high = (long + 0.5) / (short - 0.5) - 1
-    yield whether(
+    yield check_statement(
         "AOP.TIME",
         low <= 0.30 <= high,
         short=short,
@@ -62,7 +62,7 @@ def check_training() -> Findings:
     better = (second - base).astype(float)
     is_worse = worse["ppl_dev"] >= 0 > worse["bleu_dev"]
     is_better = better["ppl_dev"] < 0 < better["bleu_dev"]
-    yield whether("AOP.RESULT", is_worse and is_better, worse=worse, better=better)
+    yield check_statement("AOP.RESULT", is_worse and is_better, worse=worse, better=better)
 
 
 CHECKS = (check_layer, compare_lengths, check_weights, check_training)

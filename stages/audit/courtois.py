@@ -6,7 +6,7 @@ from itertools import pairwise, product
 import pandas as pd
 
 from stages.audit.closed_formulas import SIZES, count_bert, save_percent
-from stages.audit.findings import Findings, agree, compare, note, whether
+from stages.audit.findings import Findings, check_equal, check_statement, judge_printed, note_numbers
 from stages.audit.printed import COURTOIS, TABLE3, TEXT, average_columns, read_numbers
 from stages.evidence.arithmetic import HOLDS, judge
 from stages.evidence.scores import GLUE_SCORE
@@ -17,7 +17,7 @@ def check_counts() -> Findings:
     table = read_numbers("courtois2024_table2_model_parameters")
     for size, operator in product(SIZES, COURTOIS):
         row = f"{size}.{operator}"
-        yield agree(
+        yield check_equal(
             "C.PARAM.{size}.{operator}",
             int(table[row, "params"]),
             count_bert(operator, size)["masked_lm"],
@@ -25,7 +25,7 @@ def check_counts() -> Findings:
             operator=operator,
         )
         if operator != "original":
-            yield compare(
+            yield judge_printed(
                 "C.PARAM.{size}.{operator}.pct",
                 table[row, "saved_percent"],
                 save_percent(operator, size)["masked_lm"],
@@ -40,7 +40,7 @@ def check_averages() -> Findings:
     for size, operator in product(SIZES, COURTOIS):
         row = f"{size}.{operator}"
         exact = average_columns(table.row(row))
-        yield compare(
+        yield judge_printed(
             "C.AVG.{size}.{operator}",
             table[row, GLUE_SCORE],
             exact["all nine columns"],
@@ -53,15 +53,15 @@ def check_averages() -> Findings:
 def check_shares() -> Findings:
     """Check the shares of parameters that the abstract, section 3 and section 7 say are saved."""
     symmetric = save_percent("symmetric", "base")
-    yield note("C.THIRD.base.symmetric", **symmetric)
+    yield note_numbers("C.THIRD.base.symmetric", **symmetric)
     layer = symmetric["layer"]
-    yield whether("C.THIRD.text", judge("33", layer) == HOLDS, layer=layer)
+    yield check_statement("C.THIRD.text", judge("33", layer) == HOLDS, layer=layer)
     # Pairwise with n heads keeps 2 h^2 + h^2 / n of the 3 h^2 parameters of Q, K and V.
     kept = [(2 + Fraction(1, heads)) / 3 for heads in (1, 8, 12, 64, 1024)]
     falls = all(fewer > more > Fraction(2, 3) for fewer, more in pairwise(kept))
     shown = ", ".join(f"{float(share):.4f}" for share in kept)
-    yield whether("C.LIMIT", falls, shares=shown)
-    yield compare("C.SIX", "6", save_percent("pairwise", "base")["masked_lm"])
+    yield check_statement("C.LIMIT", falls, shares=shown)
+    yield judge_printed("C.SIX", "6", save_percent("pairwise", "base")["masked_lm"])
 
 
 def check_bold() -> Findings:
@@ -72,7 +72,7 @@ def check_bold() -> Findings:
         rows = [f"{size}.{operator}" for operator in COURTOIS]
         best = scores.loc[rows] == scores.loc[rows].max()
         agreements = best == (bold.loc[rows] == "yes")
-        yield whether("C.BOLD.{size}", agreements.all(axis=None), size=size, cells=agreements.size)
+        yield check_statement("C.BOLD.{size}", agreements.all(axis=None), size=size, cells=agreements.size)
 
 
 def check_differences() -> Findings:
@@ -82,15 +82,15 @@ def check_differences() -> Findings:
     text = read_numbers(TEXT)
     for size in SIZES:
         original, symmetric, pairwise = [table.value(f"{size}.{operator}", GLUE_SCORE) for operator in COURTOIS]
-        yield compare("C.GAIN.{size}", text["both_sizes", "glue_gain"], pairwise - original, size=size)
-        yield compare("C.DROP.{size}", text["both_sizes", "glue_drop"], original - symmetric, size=size)
+        yield judge_printed("C.GAIN.{size}", text["both_sizes", "glue_gain"], pairwise - original, size=size)
+        yield judge_printed("C.DROP.{size}", text["both_sizes", "glue_drop"], original - symmetric, size=size)
         deviations = {operator: spread.value(f"{size}.{operator}", GLUE_SCORE) for operator in COURTOIS}
         # The text compares deviations on base only; on small, the deviations contradict claim C24-25.
         if size == "base":
-            yield whether("C.STD.base", deviations["original"] == max(deviations.values()), **deviations)
+            yield check_statement("C.STD.base", deviations["original"] == max(deviations.values()), **deviations)
         else:
-            yield note("C.STD.small", **deviations)
-    yield agree("C.TEXT.7939", table["base.pairwise", GLUE_SCORE], text["base.pairwise", "glue_score_sect52"])
+            yield note_numbers("C.STD.small", **deviations)
+    yield check_equal("C.TEXT.7939", table["base.pairwise", GLUE_SCORE], text["base.pairwise", "glue_score_sect52"])
 
 
 def check_training() -> Findings:
@@ -102,13 +102,13 @@ def check_training() -> Findings:
     sequences = text.value("corpus", "train_samples")
     seen = text.value("run", "tokens_seen")
     corpus = text.value("corpus", "train_tokens")
-    yield compare("C.TOKENS.seen", str(seen / billion), Fraction(read * 512, billion))
-    yield compare("C.TOKENS.corpus", str(corpus / billion), sequences * 512 / billion)
-    yield whether("C.EPOCH", sequences >= read, epochs=read / sequences)
+    yield judge_printed("C.TOKENS.seen", str(seen / billion), Fraction(read * 512, billion))
+    yield judge_printed("C.TOKENS.corpus", str(corpus / billion), sequences * 512 / billion)
+    yield check_statement("C.EPOCH", sequences >= read, epochs=read / sequences)
     original, symmetric, pairwise = [text.value(f"base.{operator}", "plateau_end_step") for operator in COURTOIS]
-    yield note("C.STEPS.plateau", symmetric=original / symmetric, pairwise=original / pairwise)
+    yield note_numbers("C.STEPS.plateau", symmetric=original / symmetric, pairwise=original / pairwise)
     # The stated final score is 79.
-    yield compare("C.95", text["base.all", "glue_95pct_threshold"], Fraction(95 * 79, 100))
+    yield judge_printed("C.95", text["base.all", "glue_95pct_threshold"], Fraction(95 * 79, 100))
 
 
 CHECKS = (check_counts, check_averages, check_shares, check_bold, check_differences, check_training)

@@ -38,6 +38,7 @@ class Finding:
     by: str = "arithmetic"
 
 
+# The return type of every function that makes checks.
 Findings = Iterator[Finding]
 
 
@@ -47,7 +48,7 @@ def read_content(name: str) -> dict:
     return yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
 
 
-def finding(check: str, verdict: str, **values: object) -> Finding:
+def make_finding(check: str, verdict: str, **values: object) -> Finding:
     """Make a finding in the words of statements.yaml.
 
     Args:
@@ -65,32 +66,32 @@ def finding(check: str, verdict: str, **values: object) -> Finding:
     )
 
 
-def compare(check: str, printed: str, exact: Fraction, word: str = "", **values: object) -> Finding:
+def judge_printed(check: str, printed: str, exact: Fraction, word: str = "", **values: object) -> Finding:
     """Make a finding on a printed number, with the verdict of `judge`.
 
     Args:
-        check: as for `finding`.
+        check: as for `make_finding`.
         printed: the printed number, as `judge` takes numbers.
         exact: the number that should be printed, in the same unit.
         word: the word before the printed number, as `judge` takes words.
-        values: as for `finding`, in addition to `printed` and `exact`.
+        values: as for `make_finding`, in addition to `printed` and `exact`.
     """
-    return finding(check, judge(printed, exact, word), printed=printed, exact=exact, **values)
+    return make_finding(check, judge(printed, exact, word), printed=printed, exact=exact, **values)
 
 
-def agree(check: str, printed: object, other: object, **values: object) -> Finding:
-    """Make a finding that holds if two numbers are equal. Other arguments as for `finding`, which also takes both."""
-    return whether(check, printed == other, printed=printed, other=other, **values)
+def check_equal(check: str, printed: object, other: object, **values: object) -> Finding:
+    """Make a finding that holds if two numbers are equal. Arguments as for `make_finding`, which takes both numbers."""
+    return check_statement(check, printed == other, printed=printed, other=other, **values)
 
 
-def whether(check: str, holds: bool, **values: object) -> Finding:
-    """Make a finding on a statement that holds or fails as a whole. Arguments as for `finding`."""
-    return finding(check, HOLDS if holds else FAILS, **values)
+def check_statement(check: str, holds: bool, **values: object) -> Finding:
+    """Make a finding on a statement that holds or fails as a whole. Arguments as for `make_finding`."""
+    return make_finding(check, HOLDS if holds else FAILS, **values)
 
 
-def note(check: str, **values: object) -> Finding:
-    """Make a finding that judges no printed statement. Arguments as for `finding`."""
-    return finding(check, NOTE, **values)
+def note_numbers(check: str, **values: object) -> Finding:
+    """Make a finding that judges no printed statement. Arguments as for `make_finding`."""
+    return make_finding(check, NOTE, **values)
 
 
 def pick_best(verdicts: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import product
 
 from stages.audit.closed_formulas import SIZES
-from stages.audit.findings import Findings, finding, pick_best, read_content, whether
+from stages.audit.findings import Findings, check_statement, make_finding, pick_best, read_content
 from stages.audit.printed import COURTOIS, EDITIONS, KOWSHER, TABLE3, read_numbers, read_table
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
 
@@ -51,7 +51,7 @@ def check_courtois() -> Findings:
         examples = count_examples(column)
         texts = [table[f"{size}.{operator}", column] for size, operator in product(SIZES, COURTOIS)]
         passed = [text for text in texts if judge_mean(text, examples, 5) == HOLDS]
-        yield whether(
+        yield check_statement(
             "C.GRIM.{column}",
             passed == texts,
             column=column,
@@ -81,7 +81,7 @@ def check_kowsher() -> Findings:
             if verdict == FAILS and fitting:
                 verdict = NOT_DECIDED
                 remark = "; the number of runs is not stated"
-            yield finding(
+            yield make_finding(
                 "K.GRIM.{column}.{text}",
                 verdict,
                 column=column,

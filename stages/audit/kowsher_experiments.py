@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from stages.audit.findings import Findings, agree, compare, finding, note, whether
+from stages.audit.findings import Findings, check_equal, check_statement, judge_printed, make_finding, note_numbers
 from stages.audit.printed import EDITIONS, read_table
 from stages.benchmarks.glue import COLUMN_OF
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
@@ -44,7 +44,7 @@ def check_answer_averages() -> Findings:
     for edition, metric, operator, training in product(EDITIONS, METRICS, ARMS, TRAININGS):
         table = read_table(edition, "table2_squad")
         row = f"{operator}.{training}"
-        yield compare(
+        yield judge_printed(
             "{edition}.SQUAD.{row}.{metric}",
             table[f"base.{row}", f"avg_{metric}"],
             average_answers(table.row(f"base.{row}"), metric),
@@ -62,7 +62,7 @@ def check_changed_averages() -> Findings:
     f1 = table[row, "avg_f1"]
     exact_em, exact_f1 = [average_answers(table.row(row), metric) for metric in METRICS]
     holds = judge(em, exact_em) == judge(f1, exact_f1) == HOLDS
-    yield whether(
+    yield check_statement(
         "K25.STALE.t2avg",
         holds,
         em=em,
@@ -78,7 +78,7 @@ def check_answer_ranks() -> Findings:
         gains = subtract_standard(edition, training)
         printed = gains[f"avg_{metric}"]
         exact = average_answers(gains, metric)
-        yield whether(
+        yield check_statement(
             "{edition}.SQUAD.sign.{training}.{metric}",
             (printed > 0) == (exact > 0),
             edition=edition,
@@ -99,7 +99,7 @@ def check_answer_gains() -> Findings:
         if place not in text:
             continue
         gain = subtract_standard(edition, training)[f"{name}_{metric}"]
-        yield finding(
+        yield make_finding(
             "{edition}.SQUADTEXT.{training}.{name}_{metric}",
             judge(text[place], sign * gain),
             edition=edition,
@@ -124,11 +124,11 @@ def check_noise() -> Findings:
         original, shared = [read_curve(edition, task, operator) for operator in ARMS]
         behind = [str(level) for level in LEVELS[1:] if shared[level] <= original[level]]
         levels = f"behind at {', '.join(behind)} %" if behind else "8 of 8 levels"
-        yield note("{edition}.NOISE.win.{task}", edition=edition, task=task, levels=levels)
+        yield note_numbers("{edition}.NOISE.win.{task}", edition=edition, task=task, levels=levels)
         glue = read_table(edition, "table1_glue")
         column = COLUMN_OF[task]
         table1 = [float(glue[f"base.{operator}", column]) for operator in ARMS]
-        yield agree(
+        yield check_equal(
             "{edition}.NOISE.zero.{task}",
             [original[0], shared[0]],
             table1,
@@ -142,7 +142,7 @@ def check_noise_in_text() -> Findings:
     table = read_table("K24", "table5_noise")
     text = read_table("K24", "text_and_figure_numbers")
     for operator, level in product(ARMS, (0, 40)):
-        yield agree(
+        yield check_equal(
             "K.NOISE.text.{printed}",
             text["noise", f"{ARMS[operator]}_{level}"],
             table[f"noise_{level}", f"mnli.{operator}"],
@@ -164,13 +164,13 @@ def check_stale_noise() -> Findings:
         verdict = HOLDS
     elif rises:
         verdict = NOT_DECIDED
-    yield finding("K25.STALE.t5sst2", verdict, clean=clean, noisy=noisy)
+    yield make_finding("K25.STALE.t5sst2", verdict, clean=clean, noisy=noisy)
 
 
 def check_diagonal() -> Findings:
     """Check the diagonal of Table 6, the score on the task of the training, against Table 1."""
     for edition, domain, operator in product(EDITIONS, DOMAINS, ARMS):
-        yield agree(
+        yield check_equal(
             "{edition}.DIAG.{domain}.{operator}",
             read_table(edition, "table6_cross_domain")[f"row_{domain}", f"col_{domain}.{operator}"],
             read_table(edition, "table1_glue")[f"base.{operator}", COLUMN_OF[domain]],
@@ -198,7 +198,7 @@ def check_transfer() -> Findings:
     # A score on the task of the training is no transfer.
     np.fill_diagonal(gains, np.nan)
     better = (gains > 0).sum()
-    yield note(
+    yield note_numbers(
         "K.CROSS.mean",
         better=better,
         mean=np.nanmean(gains),
@@ -209,12 +209,12 @@ def check_transfer() -> Findings:
     for scores in (original, shared):
         best_places.append(list(scores.argmax(axis=0)))
         best_places.append(list(scores.argmax(axis=1)))
-    yield whether("K.CROSS.diagbest", best_places == 4 * [[0, 1, 2, 3]])
+    yield check_statement("K.CROSS.diagbest", best_places == 4 * [[0, 1, 2, 3]])
     # The paper does not say whether rows or columns are the training sets; MNLI is the first of DOMAINS.
     domains = np.array(DOMAINS)
     rows = domains[gains[0] > 0]
     columns = domains[gains[:, 0] > 0]
-    yield note("K.CROSS.axis", rows=", ".join(rows), columns=", ".join(columns))
+    yield note_numbers("K.CROSS.axis", rows=", ".join(rows), columns=", ".join(columns))
 
 
 CHECKS = (

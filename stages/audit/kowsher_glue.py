@@ -8,7 +8,15 @@ from itertools import product
 
 import pandas as pd
 
-from stages.audit.findings import Findings, agree, compare, finding, note, pick_best, whether
+from stages.audit.findings import (
+    Findings,
+    check_equal,
+    check_statement,
+    judge_printed,
+    make_finding,
+    note_numbers,
+    pick_best,
+)
 from stages.audit.printed import COURTOIS, EDITIONS, KOWSHER, TABLE3, average_columns, read_numbers, read_table
 from stages.evidence.arithmetic import HOLDS, judge
 from stages.evidence.scores import COLUMNS
@@ -38,7 +46,7 @@ def check_averages() -> Findings:
             verdict = judge(printed, exact)
             verdicts.append(verdict)
             shown.append(f"{definition} {float(exact):.4f} ({verdict})")
-        yield finding(
+        yield make_finding(
             "{edition}.AVG.{operator}",
             pick_best(verdicts),
             edition=edition,
@@ -55,7 +63,7 @@ def check_mean_gains() -> Findings:
         exact = average_columns(read_row(edition, "shared") - read_row(edition, other))
         nine = exact["all nine columns"]
         matched = exact["without MNLI-mm"]
-        yield finding(
+        yield make_finding(
             "{edition}.GAIN.{other}",
             pick_best((judge(printed, nine), judge(printed, matched))),
             edition=edition,
@@ -77,7 +85,7 @@ def check_task_gains() -> Findings:
         reference = read_row(edition, other)[task]
         points = shared - reference
         relative = 100 * (shared / reference - 1)
-        yield whether(
+        yield check_statement(
             "{edition}.TEXT." + task,
             HOLDS in (judge(printed, points, word), judge(printed, relative, word)),
             edition=edition,
@@ -105,7 +113,7 @@ def check_misplaced_gains() -> Findings:
             for column in exact:
                 pair = f"{float(shared[column])} - {float(reference[column])}"
                 misplaced.append(f"{printed} for {task} over {other} is {column}: {pair}")
-    yield whether("K25.SWAP", not misplaced, misplaced="; ".join(misplaced))
+    yield check_statement("K25.SWAP", not misplaced, misplaced="; ".join(misplaced))
 
 
 def compare_best_cells() -> Findings:
@@ -114,7 +122,7 @@ def compare_best_cells() -> Findings:
         rows = pd.DataFrame({operator: read_row(edition, operator) for operator in KOWSHER}, dtype=float)
         best = rows.drop("average").idxmax(axis="columns")
         shown = ", ".join(best.index + " " + best)
-        yield note("{edition}.BEST", edition=edition, shared=list(best).count("shared"), best=shown)
+        yield note_numbers("{edition}.BEST", edition=edition, shared=list(best).count("shared"), best=shown)
 
 
 def compare_sources() -> Findings:
@@ -127,10 +135,10 @@ def compare_sources() -> Findings:
             place = f"base.{operator}", column
             if source[place] != copy[place]:
                 changed.append(f"{operator} {column} {source[place]} to {copy[place]}")
-        yield note("{edition}.SOURCE", edition=edition, equal=27 - len(changed), changed="; ".join(changed))
+        yield note_numbers("{edition}.SOURCE", edition=edition, equal=27 - len(changed), changed="; ".join(changed))
     # By section 2.4, the row `standard` is that of Devlin et al., so no cell should repeat Courtois et al.
     same = source.row("base.original").eq(read_row("K25", "original")).sum()
-    yield whether("K.SOURCE.standard", same == 0, same=same)
+    yield check_statement("K.SOURCE.standard", same == 0, same=same)
 
 
 def check_stale_numbers() -> Findings:
@@ -138,10 +146,10 @@ def check_stale_numbers() -> Findings:
     table = read_table("K25", "table1_glue")
     text = read_table("K25", "text_and_figure_numbers")
     shared, other = [average_columns(read_row("K25", name))["all nine columns"] for name in ("shared", "pairwise")]
-    yield compare("K25.STALE.t1avg", table["base.pairwise", "average"], other)
-    yield compare("K25.STALE.gain089", text["glue", "gain_vs_pairwise"], shared - other)
+    yield judge_printed("K25.STALE.t1avg", table["base.pairwise", "average"], other)
+    yield judge_printed("K25.STALE.gain089", text["glue", "gain_vs_pairwise"], shared - other)
     diagonal = read_table("K25", "table6_cross_domain")["row_qnli", "col_qnli.shared"]
-    yield agree("K25.STALE.t6qnli", diagonal, table["base.shared", "qnli"])
+    yield check_equal("K25.STALE.t6qnli", diagonal, table["base.shared", "qnli"])
 
 
 CHECKS = (

@@ -4,7 +4,7 @@ from fractions import Fraction
 from itertools import product
 
 from stages.audit.closed_formulas import count_bert, save_percent
-from stages.audit.findings import Findings, agree, compare, note, whether
+from stages.audit.findings import Findings, check_equal, check_statement, judge_printed, note_numbers
 from stages.audit.printed import EDITIONS, KOWSHER, read_table
 
 # The width of BERT-base.
@@ -16,26 +16,26 @@ SHARED_SAVES = 100 * (1 - Fraction(H + 3, 3 * H))
 def check_counts() -> Findings:
     """Check Table 4: the count of every model, and the per cent that shared saves against original."""
     for edition, operator in product(EDITIONS, KOWSHER):
-        yield agree(
+        yield check_equal(
             "{edition}.PARAM.{operator}",
             int(read_table(edition, "table4_model_parameters")[f"base.{operator}", "params"]),
             count_bert(operator, "base")["masked_lm"],
             edition=edition,
             operator=operator,
         )
-    yield note("K.PARAM.seqcls", counted=count_bert("shared", "base")["classifier"])
+    yield note_numbers("K.PARAM.seqcls", counted=count_bert("shared", "base")["classifier"])
     table = read_table("K24", "table4_model_parameters")
     kept = table.value("base.shared", "params") / table.value("base.original", "params")
-    yield compare("K.PARAM.pct", "12.94", 100 * (1 - kept))
+    yield judge_printed("K.PARAM.pct", "12.94", 100 * (1 - kept))
 
 
 def check_shares() -> Findings:
     """Check the per cent of parameters that the abstract and the limitations say shared saves."""
     saved = save_percent("shared", "base")
-    yield compare("K.BLOCK", "66.53", SHARED_SAVES)
-    yield compare("K.BLOCK.bias", "66.53", saved["projections"])
-    yield compare("K.BLOCK.6667", "66.67", SHARED_SAVES)
-    yield whether("K.HALF", saved["masked_lm"] > 50, **saved)
+    yield judge_printed("K.BLOCK", "66.53", SHARED_SAVES)
+    yield judge_printed("K.BLOCK.bias", "66.53", saved["projections"])
+    yield judge_printed("K.BLOCK.6667", "66.67", SHARED_SAVES)
+    yield check_statement("K.HALF", saved["masked_lm"] > 50, **saved)
 
 
 def check_comparison() -> Findings:
@@ -47,11 +47,11 @@ def check_comparison() -> Findings:
         "shared": ("66.67", SHARED_SAVES),
     }
     for operator, (printed, exact) in saved.items():
-        yield compare("K25.T7.{operator}", printed, exact, operator=operator)
+        yield judge_printed("K25.T7.{operator}", printed, exact, operator=operator)
     # Pairwise keeps 2 h^2 + h^2 / heads parameters of 3 h^2.
     shares = {heads: 100 * (1 - 1 / heads) / 3 for heads in (8, 12, 1024)}
     shown = [f"{heads} heads {share:.2f} %" for heads, share in shares.items()]
-    yield whether("K25.T7.pairwise", max(shares.values()) >= 35, shares=", ".join(shown))
+    yield check_statement("K25.T7.pairwise", max(shares.values()) >= 35, shares=", ".join(shown))
 
 
 CHECKS = (check_counts, check_shares, check_comparison)

@@ -6,7 +6,7 @@ K24: arXiv edition of 2024; K25: NAACL, 2025; K: both editions.
 from fractions import Fraction
 from statistics import mean, median
 
-from stages.audit.findings import Findings, compare, finding, note, read_content, whether
+from stages.audit.findings import Findings, check_statement, judge_printed, make_finding, note_numbers, read_content
 from stages.audit.printed import read_numbers, read_table
 from stages.evidence.arithmetic import FAILS, HOLDS, NOT_DECIDED, judge
 
@@ -15,8 +15,8 @@ def check_cola() -> Findings:
     """Check the per cent saved and the per cent faster on CoLA against the printed seconds."""
     cola = read_table("K24", "text_and_figure_numbers").row("time.cola")
     ratio = cola["standard_seconds"] / cola["shared_seconds"]
-    yield compare("K.TIME.cola", str(cola["time_reduction"]), 100 * (1 - 1 / ratio))
-    yield compare("K.TIME.cola.speed", str(cola["speedup"]), 100 * (ratio - 1), "approximately")
+    yield judge_printed("K.TIME.cola", str(cola["time_reduction"]), 100 * (1 - 1 / ratio))
+    yield judge_printed("K.TIME.cola.speed", str(cola["speedup"]), 100 * (ratio - 1), "approximately")
 
 
 def check_savings() -> Findings:
@@ -30,7 +30,7 @@ def check_savings() -> Findings:
     values = list(saved.values())
     average = mean(values)
     # The abstract of the arXiv edition states less than was saved, an error not in favour of the authors: no failure.
-    yield note(
+    yield note_numbers(
         "K24.TIME.tenth",
         least=min(values),
         most=max(values),
@@ -46,7 +46,7 @@ def check_savings() -> Findings:
         verdict = HOLDS
     elif 15 <= average <= 20:
         verdict = NOT_DECIDED
-    yield finding(
+    yield make_finding(
         "K25.TIME.15_20",
         verdict,
         mean=average,
@@ -60,7 +60,7 @@ def check_savings() -> Findings:
     inner = 3072
     most = 100 * h / (2 * h + length + inner)
     over = [task for task, share in saved.items() if share > most]
-    yield note("K.TIME.limit", most=most, tasks=", ".join(over))
+    yield note_numbers("K.TIME.limit", most=most, tasks=", ".join(over))
 
 
 def check_pretraining() -> Findings:
@@ -72,8 +72,8 @@ def check_pretraining() -> Findings:
     tokens_billion = text["tokens"] / 10**9
     words_billion = words / 10**9
     stated = int(text["steps"])
-    yield compare("K.STEPS", str(stated), steps, tokens=tokens_billion, stated=stated)
-    yield whether("K.WORDS", words_billion <= tokens_billion, words=words_billion, tokens=tokens_billion)
+    yield judge_printed("K.STEPS", str(stated), steps, tokens=tokens_billion, stated=stated)
+    yield check_statement("K.WORDS", words_billion <= tokens_billion, words=words_billion, tokens=tokens_billion)
 
 
 def check_dataset_sizes() -> Findings:
@@ -85,7 +85,7 @@ def check_dataset_sizes() -> Findings:
             text = printed[name, split]
             unit = 1000 if text.endswith("k") else 1
             verdicts.append(judge(text.rstrip("k"), Fraction(size, unit)))
-    yield whether("K.DATASTATS", FAILS not in verdicts, compared=len(verdicts))
+    yield check_statement("K.DATASTATS", FAILS not in verdicts, compared=len(verdicts))
 
 
 CHECKS = (check_cola, check_savings, check_pretraining, check_dataset_sizes)

@@ -10,7 +10,7 @@ from itertools import product
 import pandas as pd
 
 from stages.audit.closed_formulas import SIZES
-from stages.audit.findings import Findings, compare, note, whether
+from stages.audit.findings import Findings, check_statement, judge_printed, note_numbers
 from stages.audit.printed import COURTOIS, TABLE3, TEXT, Numbers, read_numbers, read_table
 from stages.evidence.arithmetic import HOLDS, judge
 from stages.evidence.convergence import scores_by_step
@@ -52,17 +52,17 @@ def check_scores(raw: pd.DataFrame) -> Findings:
     table = read_numbers(TABLE3)
     means, deviations = summarise_runs(raw, "score")
     equal = count_equal(table, means, *COLUMNS)
-    yield whether("C.REL.T3", equal == 54, equal=equal)
+    yield check_statement("C.REL.T3", equal == 54, equal=equal)
     equal_deviations = count_equal(read_numbers(TABLE3, "std"), deviations, GLUE_SCORE)
     equal = min(count_equal(table, means, GLUE_SCORE), equal_deviations)
-    yield whether("C.REL.GLUE", equal == 6, equal=equal)
+    yield check_statement("C.REL.GLUE", equal == 6, equal=equal)
     accuracies, _ = summarise_runs(raw, "raw_accuracy")
     shown = []
     for row in ROWS:
         place = row, "qqp"
         shown.append(f"{row} {accuracies[place]:.2f} (printed {table[place]})")
     equal = count_equal(table, accuracies, "qqp")
-    yield whether("C.REL.QQP", equal == 6, accuracies="; ".join(shown))
+    yield check_statement("C.REL.QQP", equal == 6, accuracies="; ".join(shown))
 
 
 def check_copied_cells(raw: pd.DataFrame) -> Findings:
@@ -80,7 +80,7 @@ def check_copied_cells(raw: pd.DataFrame) -> Findings:
             if table[place] == copy[place]:
                 verdicts.append(gives(table[place], accuracies[place]))
                 shown.append(f"{row} {table[place]}, accuracy alone {accuracies[place]:.2f}")
-        yield whether(
+        yield check_statement(
             "K.METRIC.{task}",
             all(verdicts),
             task=task,
@@ -92,14 +92,14 @@ def check_copied_cells(raw: pd.DataFrame) -> Findings:
 def check_losses(raw: pd.DataFrame) -> Findings:
     """Check Figure 2, and the statements about losses in the text, against the released losses."""
     reached = select_values(raw, "steps_to_loss", "small", "loss=2.5")
-    yield whether("C.REL.FIG2.small", reached["symmetric"] < reached["original"], **reached)
+    yield check_statement("C.REL.FIG2.small", reached["symmetric"] < reached["original"], **reached)
     base = select_values(raw, "late_loss", "base")
     small = select_values(raw, "late_loss", "small")
     gap = read_numbers(TEXT)["base.symmetric", "final_eval_loss_gap"]
     above = gives(gap, base["symmetric"] - base["original"])
     level_with = gives("0.0", base["pairwise"] - base["original"])
-    yield whether("C.REL.FINAL.base", above and level_with, **base)
-    yield whether("C.REL.FINAL.small", small["pairwise"] < small["original"], **small)
+    yield check_statement("C.REL.FINAL.base", above and level_with, **base)
+    yield check_statement("C.REL.FINAL.small", small["pairwise"] < small["original"], **small)
     for size in SIZES:
         steps = {level: select_values(raw, "steps_to_loss", size, f"loss={level}") for level in LEVELS}
         for operator in COURTOIS:
@@ -108,7 +108,7 @@ def check_losses(raw: pd.DataFrame) -> Findings:
                 # Some models never reach the lowest losses.
                 if operator in reached:
                     shown.append(f"{level} at {reached[operator]:,.0f}")
-            yield note("C.REL.LOSS.{size}.{operator}", size=size, operator=operator, steps="; ".join(shown))
+            yield note_numbers("C.REL.LOSS.{size}.{operator}", size=size, operator=operator, steps="; ".join(shown))
 
 
 def check_checkpoints(raw: pd.DataFrame) -> Findings:
@@ -121,7 +121,7 @@ def check_checkpoints(raw: pd.DataFrame) -> Findings:
     for operator in ("pairwise", "original"):
         printed = text[f"base.{operator}", "steps_to_95pct"]
         exact = steps[operator]
-        yield compare(
+        yield judge_printed(
             "C.REL.95.{operator}",
             printed,
             Fraction(exact),
@@ -132,15 +132,15 @@ def check_checkpoints(raw: pd.DataFrame) -> Findings:
         )
     behind = checkpoints[scores["pairwise"] < scores.max(axis=1)]
     shown = ", ".join(f"{step:,}" for step in behind)
-    yield whether("C.REL.CONSISTENT", behind.empty, steps=shown)
+    yield check_statement("C.REL.CONSISTENT", behind.empty, steps=shown)
     drops = 100 * select_values(raw, "summed_drops", "base")
-    yield whether("C.REL.SMOOTH", drops["pairwise"] < drops["original"], **drops)
+    yield check_statement("C.REL.SMOOTH", drops["pairwise"] < drops["original"], **drops)
     # The last checkpoint is the model of the main study, and seed 1 of the main study is the seed of all checkpoints.
     finetuned = matching(raw, {"stage": "finetuning", "metric": "score", "evaluated_on": GLUE_SCORE, "size": "base"})
     again = 100 * matching(finetuned, {"finetuning_seed": 1}).set_index("operator")["value"]
     once = scores.iloc[-1]
     for operator in COURTOIS:
-        yield note(
+        yield note_numbers(
             "C.REL.SEEDNOISE.{operator}",
             operator=operator,
             once=once[operator],
