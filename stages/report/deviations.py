@@ -1,7 +1,7 @@
 """Every setting of a run next to the value that the papers state.
 
 A row of data/published/settings.csv has the value that one source states for one key of params.yaml, and says how the
-two values are compared; data/published/README.md describes its columns. The report lists keys without such a row apart.
+two values are compared; data/published/README.md describes its columns. The report lists all other keys in a separate table.
 """
 
 from collections.abc import Mapping
@@ -44,10 +44,13 @@ def content() -> dict:
 @cache
 def read_stated() -> list[dict[str, Any]]:
     """Reads the rows of settings.csv as dictionaries; `value` and `needs` are parsed, all other columns are texts."""
+    # a text such as "null" is no missing value
     table = pd.read_csv(published.FOLDER / "settings.csv", dtype="str", keep_default_na=False)
-    table["value"] = table["value"].map(yaml.safe_load)
-    table["needs"] = table["needs"].map(yaml.safe_load)
-    return table.to_dict("records")
+    rows = table.to_dict("records")
+    for row in rows:
+        row["value"] = yaml.safe_load(row["value"])
+        row["needs"] = yaml.safe_load(row["needs"])
+    return rows
 
 
 def list_settings(section: dict, above: str = "") -> dict[str, Any]:
@@ -85,21 +88,46 @@ def compare(params: dict, source: str, unknown: Mapping[str, int] | None = None)
         verdict. The last rows, whose key is empty, are differences that no setting changes.
     """
     settings = list_settings(params)
-    # a run may lack a section, such as translation.protocols.blog
-    stated = [row for row in read_stated() if row["source"] == source and row["key"] in settings]
-    same = {row["key"]: is_same(settings[row["key"]], row["value"], row["compare"]) for row in stated}
+    stated, same = [], {}
+    for row in read_stated():
+        key = row["key"]
+        # a run may lack a section, such as translation.protocols.blog
+        if row["source"] == source and key in settings:
+            stated.append(row)
+            same[key] = is_same(settings[key], row["value"], row["compare"])
+
     rows = [_compare_row(row, settings, same, unknown or {}) for row in stated]
     for entry in content()["fixed"].get(source, ()):
-        verdict = DIFFERS if "paper" in entry else DIFFERS_FROM_CODE
-        rows.append({"key": "", "paper": NOT_STATED, "code": "", "verdict": verdict, **entry})
+        row = {
+            "setting": entry["setting"],
+            "key": "",
+            "paper": entry.get("paper", NOT_STATED),
+            "code": entry.get("code", ""),
+            "run": entry["run"],
+            "verdict": DIFFERS if "paper" in entry else DIFFERS_FROM_CODE,
+        }
+        rows.append(row)
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def _compare_row(row: dict, settings: dict[str, Any], same: dict[str, bool], unknown: Mapping[str, int]) -> dict:
-    """Builds a row of `compare` from a row of settings.csv; `same`: whether the value of each key equals the source's."""
+    """Builds a row of `compare` from a row of settings.csv.
+
+    Args:
+        row: the row of settings.csv.
+        settings: all settings by dotted key.
+        same: by key, whether the run has the value of the source.
+        unknown: as for `compare`.
+    """
     key, part = row["key"], row["part"]
-    found = {"setting": row["setting"], "key": key, "paper": NOT_STATED, "code": "", "verdict": NOT_STATED}
-    found["run"] = show_setting(settings, key)
+    found = {
+        "setting": row["setting"],
+        "key": key,
+        "paper": NOT_STATED,
+        "code": "",
+        "run": show_setting(settings, key),
+        "verdict": NOT_STATED,
+    }
     if part in VERDICTS:
         column = "paper" if part == "paper" else "code"
         found[column] = row["printed"] or show(row["value"])
@@ -148,7 +176,8 @@ def is_met(needs: dict[str, list], settings: dict[str, Any]) -> bool:
         present = value if isinstance(value, list) else [value]
         if key == "operators":
             # a variant counts as the operator that it varies
-            present = [settings.get(f"variants.{name}", {"operator": name})["operator"] for name in present]
+            varied = [settings.get(f"variants.{name}") for name in present]
+            present = present + [variant["operator"] for variant in varied if variant]
         if not set(wanted).isdisjoint(present):
             return True
     return False
@@ -156,21 +185,29 @@ def is_met(needs: dict[str, list], settings: dict[str, Any]) -> bool:
 
 def describe_needs(needs: dict[str, list]) -> str:
     """Words a condition: {"data.source": ["files", "hub"]} gives "data.source: files or data.source: hub"."""
-    return " or ".join(f"{key}: {show(value)}" for key, wanted in needs.items() for value in wanted)
+    conditions = []
+    for key, wanted in needs.items():
+        conditions.extend(f"{key}: {show(value)}" for value in wanted)
+    return " or ".join(conditions)
 
 
 def differing(compared: pd.DataFrame) -> str:
     """Counts the rows of `compare` that differ, as `14 of 60`; rows without a comparison are in neither number."""
-    same = compared["verdict"].isin([equal for equal, _ in VERDICTS.values()]).sum()
-    different = compared["verdict"].isin([unequal for _, unequal in VERDICTS.values()]).sum()
-    return f"{different} of {different + same}"
+    different, total = 0, 0
+    for as_stated, differs in VERDICTS.values():
+        different += sum(compared["verdict"] == differs)
+        total += sum(compared["verdict"].isin([as_stated, differs]))
+    return f"{different} of {total}"
 
 
 def without_counterpart(params: dict) -> pd.DataFrame:
     """Lists the settings that no source has, as a frame of texts: key, run (the value)."""
     settings = list_settings(params)
     compared = {row["key"] for row in read_stated()}
-    rows = [{"key": key, "run": show(value)} for key, value in settings.items() if key not in compared]
+    rows = []
+    for key, value in settings.items():
+        if key not in compared:
+            rows.append({"key": key, "run": show(value)})
     return pd.DataFrame(rows, columns=["key", "run"])
 
 

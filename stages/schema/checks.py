@@ -1,4 +1,4 @@
-"""Checks of one section of params.yaml against another. Each raises ValueError for the first mistake."""
+"""Checks of sections of params.yaml against each other. Every check raises ValueError for the first mistake."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REFERENCE = "original"
 
 
 def check_variants(settings: Settings) -> None:
-    """Checks that every variant has a new name, and settings that its operator has."""
+    """Checks that every variant has a new name, and settings that the operator has."""
     operators = described(Path(settings.operators_file))
     for name, variant in settings.variants.items():
         place = f"variants.{name}"

@@ -1,4 +1,4 @@
-"""Reads the attributes of operators (name, equation, source and others) from the text of their classes.
+"""Reads the attributes of operators, such as name, equation and source, from the text of the classes.
 
 No class is imported, because an import of torch takes seconds: settings are checked, and equations printed, without.
 """
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parents[1] / "attention"
 
 @dataclass(frozen=True)
 class Description:
-    """Attributes of one operator, which stages/attention/base.py explains; `file` has the class."""
+    """Attributes of an operator, as stages/attention/base.py explains; `file` has the class."""
 
     name: str
     equation: str
@@ -27,18 +27,18 @@ class Description:
     file: Path
 
 
-# Attributes of classes by the names of the classes, and operators by their own names
+# Attributes by the name of the class, and operators by name
 Classes = dict[str, dict[str, Any]]
 Operators = dict[str, Description]
 
 
 def described(users_file: Path | None = None) -> Operators:
-    """Describes all operators, by their names, first the operators of this repository.
+    """Describes all operators by name, first the operators of this repository.
 
     Every class with a literal `name` is an operator. Attributes that the class does not define are inherited.
 
     Args:
-        users_file: file with operators of the user; None, or a missing file, adds no operator.
+        users_file: file with operators of the user, which may be missing.
 
     Raises:
         ValueError: the user's file is no Python, or an operator in it lacks an attribute, has an attribute of another

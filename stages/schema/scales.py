@@ -1,7 +1,7 @@
 """Scales: the params.yaml of a scale is laptop.yaml with the changes in the scale's own file in stages/scales.
 
-The head of the scale's file, and every value in it with the comment on the same line, replace those of laptop.yaml. The
-order of keys and all other comments are those of laptop.yaml.
+The head of the scale's file, and every value there with the comment on the same line, replace head, values and comments
+of laptop.yaml. The order of keys and all other comments come from laptop.yaml.
 """
 
 from io import StringIO
@@ -97,7 +97,7 @@ def _replace_comment(whole: CommentedMap, changes: CommentedMap, key: str) -> No
 
 
 def write(scale: str, path: Path) -> str:
-    """Writes the params.yaml of a scale, and reports the edits in the replaced file.
+    """Writes the params.yaml of a scale, and reports the edits in the file that was replaced.
 
     Args:
         scale: one of `names()`.

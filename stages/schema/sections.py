@@ -93,13 +93,13 @@ class HubRepository(Record):
 
 
 class Hub(HubRepository):
-    """A dataset of the hub; configuration: None if the dataset has only one."""
+    """A dataset of the hub; configuration: null for a dataset without."""
 
     configuration: str | None
 
 
 class CorpusHub(Hub):
-    """A dataset of documents; files: patterns of OSCAR's files, None: rows with a column `content` or `text`."""
+    """A dataset of documents; files: patterns of OSCAR's files, or null for rows with a column `content` or `text`."""
 
     files: Several[str] | None
 

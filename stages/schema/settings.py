@@ -34,6 +34,7 @@ from stages.schema.testing_sections import Convergence, CrossDomain, Noise, Timi
 from stages.schema.training_sections import Finetuning, Model, Pretraining, QuestionAnswering, Variant
 from stages.schema.translation_sections import Translation
 
+# checks.py needs REFERENCE, too, which all other code takes from here
 __all__ = ["PATH", "REFERENCE", "Settings", "load_settings"]
 
 PATH = Path("params.yaml")
@@ -73,7 +74,7 @@ class Settings(Record):
         return self
 
     def variant(self, name: str) -> dict:
-        """Collects the settings that decide the model of an operator or a variant; jobs are found again by them.
+        """Collects the settings that decide the model of an operator or a variant; finished jobs are found by these.
 
         Settings of other variants and the code of other operators are thus no part of a job's fingerprint.
 
@@ -81,8 +82,8 @@ class Settings(Record):
             name: an entry of `operators`.
 
         Returns:
-            `operator`, the name in the code; for a variant also `variant`, the name in params.yaml, and its settings
-            that are not null; for a user's own operator also `operators_file` and its digest, `operators_sha256`.
+            `operator`, the name in the code; for a variant also `variant`, the name in params.yaml, and the settings
+            that are not null; for a user's own operator also `operators_file` and, as digest, `operators_sha256`.
         """
         settings = {"operator": name}
         if name in self.variants:
@@ -94,7 +95,7 @@ class Settings(Record):
         return settings
 
     def pretrained(self, operator: str | None = None, size: str | None = None) -> list[tuple[str, str]]:
-        """Lists (operator, size) of every pre-trained model, size by size; only of one operator or size, if given."""
+        """Lists (operator, size) of every pre-trained model, size by size; only of an operator or a size, if given."""
         models = []
         for listed_size in self.sizes:
             for listed_operator in self.operators:
@@ -108,7 +109,7 @@ class Settings(Record):
         size: str | None = None,
         protocol: str | None = None,
     ) -> list[tuple[str, str, str]]:
-        """Lists (protocol, operator, size) of the models fine-tuned on GLUE, by protocol, then size; None takes all."""
+        """Lists (protocol, operator, size) of the models fine-tuned on GLUE, by protocol, then by size."""
         models = []
         for recipe in self.protocols:
             if protocol in (None, recipe):
@@ -161,6 +162,7 @@ def _describe_problem(details: dict) -> str:
         return f"  {key}: {details['ctx']['error']}{shown}"
     if kind == "tuple_type":
         return f"  {key}: given {given!r}; input should be a list, as in [{given}]"
+    # pydantic's own message says what is allowed
     hint = ""
     if kind == "literal_error":
         hint = did_you_mean(str(given), re.findall("'(.*?)'", details["ctx"]["expected"]))

@@ -19,7 +19,7 @@ def require_steps_after_warmup(warmup_steps: int, steps: int) -> None:
 
 
 class Sized(Record):
-    """The size of a Transformer: of its encoder and, in an encoder-decoder, of its decoder."""
+    """The size of a Transformer: of the encoder and, in an encoder-decoder, of the decoder."""
 
     layers: Count
     hidden: Count
@@ -34,7 +34,7 @@ class Sized(Record):
         return self
 
     def require_room(self, operators: Collection[str]) -> None:
-        """Raises ValueError if one of the operators takes all of the feed-forward network's width."""
+        """Raises ValueError if an operator takes all of the feed-forward network's width."""
         for operator, factor in EXCEEDS.items():
             least = factor * (self.hidden + 1)
             if operator in operators and self.intermediate < least:
@@ -54,7 +54,7 @@ class Model(Sized):
 
 
 class Variant(Record):
-    """An operator with settings of its own; a setting that is null, or left out, is as in the operator's source.
+    """An operator with further settings; a setting that is null, or left out, is as in the operator's source.
 
     Attributes:
         operator: name of the operator.
