@@ -1,7 +1,7 @@
 """Every setting of a run next to the value that the papers state.
 
-A row of data/published/settings.csv has the value that one source states for one key of params.yaml, and says how the
-two values are compared; data/published/README.md describes its columns. The report lists all other keys in a separate table.
+A row of data/published/settings.csv has the value that a source states for a key of params.yaml, and says how the two
+values are compared; data/published/README.md describes the columns. The report lists all other keys in another table.
 """
 
 from collections.abc import Mapping
@@ -53,6 +53,12 @@ def read_stated() -> list[dict[str, Any]]:
     return rows
 
 
+@cache
+def read_null_words() -> dict[str, str]:
+    """Reads the words of the report for null, by key, of every key in settings.csv; empty for most keys."""
+    return {row["key"]: row["null"] for row in read_stated()}
+
+
 def list_settings(section: dict, above: str = "") -> dict[str, Any]:
     """Lists all settings by dotted key: {"data": {"root": "a"}} gives {"data.root": "a"}.
 
@@ -62,11 +68,10 @@ def list_settings(section: dict, above: str = "") -> dict[str, Any]:
         section: the settings, or a section of the settings, as nested dictionaries.
         above: the key of the section with a full stop behind, such as `data.`; empty for all settings.
     """
-    compared = {row["key"] for row in read_stated()}
     settings = {}
     for name, value in section.items():
         key = f"{above}{name}"
-        whole = key in compared or above in ("models.", "variants.")
+        whole = key in read_null_words() or above in ("models.", "variants.")
         if isinstance(value, dict) and not whole:
             settings.update(list_settings(value, f"{key}."))
         else:
@@ -202,20 +207,18 @@ def differing(compared: pd.DataFrame) -> str:
 
 def without_counterpart(params: dict) -> pd.DataFrame:
     """Lists the settings that no source has, as a frame of texts: key, run (the value)."""
-    settings = list_settings(params)
-    compared = {row["key"] for row in read_stated()}
     rows = []
-    for key, value in settings.items():
-        if key not in compared:
+    for key, value in list_settings(params).items():
+        if key not in read_null_words():
             rows.append({"key": key, "run": show(value)})
     return pd.DataFrame(rows, columns=["key", "run"])
 
 
 def show_setting(settings: dict[str, Any], key: str) -> str:
     """Formats a setting as `show` does, but null in the words that settings.csv has for the key."""
-    words = {row["key"]: row["null"] for row in read_stated()}
-    if settings[key] is None and words.get(key):
-        return words[key]
+    words = read_null_words().get(key)
+    if settings[key] is None and words:
+        return words
     return show(settings[key])
 
 

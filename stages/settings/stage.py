@@ -1,8 +1,8 @@
 """Checks params.yaml before any other stage runs.
 
 Reads params.yaml, as every stage does, and stops on a mistake; compares `cross_domain.positive_labels` with the labels
-of the tasks, and runs each of the user's own operators once, on zeros. Writes data/settings.txt. The file always has the
-same content: stages that depend on the file wait for the check, and do not run again because of the check.
+of the tasks, and runs each of the user's own operators once, on zeros. Writes data/settings.txt. The file always has
+the same content: stages that depend on the file wait for the check, and do not run again because of the check.
 """
 
 from stages.benchmarks.glue import positive_classes
