@@ -36,9 +36,8 @@ def says(folder: Path, *command: str) -> str:
 def test_a_key_is_one_field_one_line_of_the_scale_and_what_reads_it(copy):
     edit(
         copy / "stages/schema/training_sections.py",
-        "    probes: bool = key(",
-        '    patience: Count | None = key("Patience, evaluations", absent="endless", C="pretraining.batch_size")\n'
-        "    probes: bool = key(",
+        "    probes: bool\n",
+        "    patience: Count | None\n    probes: bool\n",
     )
     edit(
         copy / "stages/scales/laptop.yaml",
@@ -47,14 +46,22 @@ def test_a_key_is_one_field_one_line_of_the_scale_and_what_reads_it(copy):
     )
     says(copy, "-m", "stages", "scale", "laptop")
     reader = """
-from stages.evidence import published
 from stages.schema.settings import load_settings
 from stages.report import deviations
 settings = load_settings()
-rows = deviations.compare(settings.model_dump(mode="json"), published.protocol()).set_index("key")
+rows = deviations.without_counterpart(settings.model_dump(mode="json")).set_index("key")
 print(settings.pretraining.patience, *rows.loc["pretraining.patience"], sep="|")
 """
-    assert says(copy, "-c", reader) == "None|Patience, evaluations|256||endless|differs\n"
+    assert says(copy, "-c", reader) == "None|null\n"
+    with (copy / "data/published/settings.csv").open("a") as table:
+        table.write("pretraining.patience,courtois2024,Patience,paper,3.3,5,,equal,,,endless\n")
+    reader = """
+from stages.schema.settings import load_settings
+from stages.report import deviations
+rows = deviations.compare(load_settings().model_dump(mode="json"), "courtois2024").set_index("key")
+print(*rows.loc["pretraining.patience"], sep="|")
+"""
+    assert says(copy, "-c", reader) == "Patience|5||endless|differs\n"
     edit(copy / "params.yaml", "patience: null", "patience: 0   ")
     with pytest.raises(AssertionError, match=r"pretraining\.patience: given 0; input should be greater"):
         says(copy, "-c", "from stages.schema.settings import load_settings; load_settings()")

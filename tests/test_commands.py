@@ -14,32 +14,21 @@ from stages.files.storage import read_once, temporary_sibling, write_atomically
 from stages.runner.errors import clear_errors
 
 ROOT = Path(__file__).parents[1]
-LEVELS = "".join(f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcde", "bcdef", strict=True))
 REFUSED = {
-    "a bomb of aliases": (f"a: &a [{', '.join('1' * 10)}]\n{LEVELS}", "line 5: its aliases stand for more than"),
-    "a key that stands twice": ("a: 1\nb: {c: 1, c: 2}\n", "line 2: `c` stands here twice"),
-    "an alias to itself": ("a: &a [*a]\n", "line 1: refers to itself"),
-    "a number of 5,000 digits": (f"a: 1\nb: {'1' * 5000}\n", "line 2: '1{40}' cannot be read as int"),
-    "a day that is none": ("a: 2001-99-99\n", "line 1: '2001-99-99' cannot be read as timestamp"),
-    "a time that is none": ("a: [1,\n !!timestamp x]\n", "line 2: 'x' cannot be read as timestamp"),
-    "a control character": ("a: 1\nb: \x01\n", "line 2: not YAML: holds the character U.0001; delete it"),
-    "an object": ("a: !!python/name:os.system\n", "line 1: '' cannot be read as os.system"),
-    "deep nesting": ("[" * 5000 + "]" * 5000, "nested too deeply"),
+    "a key given twice": ("a: 1\nb:\n  c: 1\n  c: 2\n", "line 4: not YAML: `c` is given twice; delete one"),
+    "a bracket left open": ("a: [1\n", "line [12]: not YAML"),
+    "an object": ("a: !!python/name:os.system\n", "line 1: not YAML: could not determine a constructor"),
+    "a control character": ("a: 1\nb: \x01\n", "not YAML"),
+    "a day that is none": ("a: 2001-99-99\n", "not YAML: month must be in"),
 }
 
 
 @pytest.mark.parametrize(("text", "said"), REFUSED.values(), ids=list(REFUSED))
-def test_yaml_that_a_parser_lets_pass_or_chokes_on_is_refused_with_its_place(text, said, tmp_path):
+def test_a_file_that_is_no_yaml_or_gives_a_key_twice_is_one_error_with_its_place(text, said, tmp_path):
     path = tmp_path / "params.yaml"
     path.write_text(text)
     with pytest.raises(ValueError, match=rf"params\.yaml.*{said}"):
         read_yaml(path)
-
-
-def test_yaml_with_an_alias_in_measure_is_read(tmp_path):
-    path = tmp_path / "params.yaml"
-    path.write_text("a: &a [1, 2]\nb: *a\n")
-    assert read_yaml(path) == {"a": [1, 2], "b": [1, 2]}
 
 
 def test_what_a_killed_process_has_left_for_a_path_is_cleared_by_the_next_and_nothing_else_is(tmp_path):

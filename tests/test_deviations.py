@@ -1,220 +1,148 @@
-"""The settings beside the papers': no key is left out, and no sentence says what a table contradicts."""
+"""The settings beside the papers': no key is left out, and no sentence contradicts a table."""
 
+from collections import Counter
 from copy import deepcopy
-from functools import cache
-from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 
 from stages.evidence import published
-from stages.report import deviations, frames, open_items
-from stages.report.deviations import (
-    AS_STATED,
-    DIFFERS,
-    DIFFERS_FROM_CODE,
-    NO_EFFECT,
-    NOT_STATED,
-    UNKNOWN,
-)
-from stages.schema import keys, scales
-from stages.schema.settings import Settings
-from stages.schema.training_sections import Finetuning, Pretraining, QuestionAnswering
-from stages.schema.translation_sections import TranslationProtocol
+from stages.report import deviations, open_items
+from stages.report.deviations import AS_STATED, DIFFERS, DIFFERS_FROM_CODE, NO_EFFECT, NOT_STATED
+from stages.schema import scales
+from stages.schema.settings import load_settings
 from tests.toy_settings import leaves, other
 
-ROOT = Path(__file__).parents[1]
 PROTOCOL = published.protocol()
+AS_FOLLOWED, DIFFERS_FROM_FOLLOWED = deviations.VERDICTS["followed"]
 
 
-@cache
-def loaded(scale: str) -> Settings:
-    return Settings.model_validate(yaml.safe_load(scales.read(scale)))
-
-
-def params(scale: str = "laptop") -> dict:
-    return loaded(scale).model_dump(mode="json")
+@pytest.fixture(scope="module")
+def written(tmp_path_factory) -> dict[str, dict]:
+    """The settings of all scales, by name."""
+    path, settings = tmp_path_factory.mktemp("scales") / "params.yaml", {}
+    for scale in scales.names():
+        scales.write(scale, path)
+        settings[scale] = load_settings(path).model_dump(mode="json")
+    return settings
 
 
 def everything(settings: dict) -> pd.DataFrame:
-    """All rows of the three tables of settings; what a table has not is empty."""
-    return pd.concat(
-        [
-            *(deviations.compare(settings, PROTOCOL, name) for name in published.PAPERS),
-            deviations.without_counterpart(settings),
-        ]
-    )
+    """The rows of all tables of settings."""
+    tables = [deviations.compare(settings, source) for source in published.PAPERS]
+    return pd.concat([*tables, deviations.without_counterpart(settings)])
 
 
 def row(settings: dict, key: str, source: str = "courtois2024", **more) -> pd.Series:
-    return deviations.compare(settings, PROTOCOL, source, **more).set_index("key").loc[key]
+    return deviations.compare(settings, source, **more).set_index("key").loc[key]
+
+
+def chosen(settings: dict, source: str) -> pd.Series:
+    return open_items.unspecified(settings, PROTOCOL, source).set_index("item")["chosen"]
+
+
+def test_every_row_of_the_table_of_stated_settings_can_be_compared(written):
+    rows, settings = deviations.read_stated(), deviations.list_settings(written["laptop"])
+    assert max(Counter((row["source"], row["key"]) for row in rows).values()) == 1
+    for row in rows:
+        keys = [row["key"], *row["also"].split(), *(row["needs"] or ())]
+        assert {*keys} <= settings.keys()
+        assert row["source"] in published.PAPERS
+        assert row["part"] in {"open", *deviations.VERDICTS}
+        assert row["compare"] in {"", "equal", "covers", "among", "count", "contains"}
 
 
 @pytest.mark.parametrize("scale", ["laptop", "kowsher"])
-def test_a_change_of_any_setting_is_seen_in_the_report(scale):
-    before = everything(params(scale))
-    for key in [key for key, _, _ in leaves(params(scale))]:
-        settings = params(scale)
-        [(record, name)] = [(record, name) for found, record, name in leaves(settings) if found == key]
-        record[name] = other(deepcopy(record[name]))
+def test_a_change_of_any_setting_is_seen_in_the_report(scale, written):
+    before = everything(written[scale])
+    for number, (key, _, _) in enumerate(leaves(written[scale])):
+        settings = deepcopy(written[scale])
+        _, record, name = list(leaves(settings))[number]
+        record[name] = other(record[name])
         after = everything(settings)
-        changed = (after["run"].to_numpy() != before["run"].to_numpy()) if len(after) == len(before) else None
-        assert changed is not None and changed.any(), f"{key} is in no table of settings"
-        own = after["key"].map(lambda row: bool(row) and f"{key}.".startswith(f"{row}."))  # noqa: B023
-        assert changed[own.to_numpy()].all(), f"the row of {key} does not show its change"
+        shown = after["key"].map(lambda row: bool(row) and f"{key}.".startswith(f"{row}."))  # noqa: B023
+        changed = after["run"].to_numpy() != before["run"].to_numpy()
+        assert shown.any() and changed[shown.to_numpy()].all(), key
 
 
-@pytest.mark.parametrize("scale", scales.names())
-def test_the_schema_has_a_name_for_every_setting_of_every_scale(scale):
-    found = everything(params(scale))
-    missing = found.loc[found["setting"].str.contains(UNKNOWN, regex=False), "key"]
-    assert missing.empty, f"the schema says nothing of {', '.join(missing)}"
-
-
-def test_what_a_record_says_of_inherited_keys_is_said_of_keys_that_it_has():
-    for record in (Pretraining, Finetuning, QuestionAnswering, TranslationProtocol):
-        assert {*record.inherited} - {"*"} <= {*record.model_fields}
-
-
-def test_a_new_setting_is_shown_before_anything_is_said_of_it(monkeypatch):
-    monkeypatch.setattr(keys, "of", lambda record, name: None)
-    assert deviations.without_counterpart({"scale": "blue"}).set_index("key").loc["scale", "run"] == "blue"
-
-
-VERDICTS = [  # scale, key, source
-    ("laptop", "pretraining.betas", "courtois2024", DIFFERS),
-    ("laptop", "pretraining.precision", "courtois2024", DIFFERS_FROM_CODE),
-    ("laptop", "finetuning.courtois2024.learning_rates", "courtois2024", DIFFERS),
-    ("laptop", "filtering.excluded_categories", "courtois2024", AS_STATED),
-    ("laptop", "corpus.hub", "courtois2024", NO_EFFECT),
-    ("courtois", "corpus.hub", "courtois2024", AS_STATED),
-    ("kowsher", "corpus.hub", "courtois2024", DIFFERS),
-    ("kowsher", "corpus.hub", "kowsher", AS_STATED),
-    ("kowsher", "data.source", "courtois2024", DIFFERS),
-    ("kowsher", "data.source", "kowsher", AS_STATED),
-    ("kowsher", "finetuning.kowsher2025.hidden_dropout", "kowsher", NOT_STATED),
-    ("kowsher", "pretraining.epochs", "kowsher", AS_STATED),
-    ("kowsher", "pretraining.steps", "kowsher", NO_EFFECT),  # which the epochs give
+VERDICTS = [
+    ("laptop", "courtois2024", "pretraining.betas", DIFFERS),
+    ("laptop", "courtois2024", "pretraining.precision", DIFFERS_FROM_CODE),
+    ("laptop", "courtois2024", "finetuning.courtois2024.learning_rates", DIFFERS),
+    ("laptop", "courtois2024", "filtering.excluded_categories", AS_STATED),
+    ("laptop", "courtois2024", "corpus.hub", NO_EFFECT),
+    ("files", "courtois2024", "corpus.documents", DIFFERS),
+    ("courtois", "courtois2024", "corpus.hub", AS_STATED),
+    ("courtois", "courtois2024", "pretraining.steps", AS_STATED),
+    ("courtois", "hadamard_blog", "translation.protocols.blog.train_pairs", AS_FOLLOWED),
+    ("courtois", "aop", "translation.protocols.draft.held_out_pairs", AS_STATED),
+    ("kowsher", "courtois2024", "corpus.hub", DIFFERS),
+    ("kowsher", "courtois2024", "data.source", DIFFERS),
+    ("kowsher", "courtois2024", "finetuning.courtois2024.epochs", NO_EFFECT),
+    ("kowsher", "kowsher", "corpus.hub", AS_STATED),
+    ("kowsher", "kowsher", "data.source", AS_STATED),
+    ("kowsher", "kowsher", "finetuning.kowsher2025.hidden_dropout", NOT_STATED),
+    ("kowsher", "kowsher", "pretraining.epochs", AS_STATED),
+    ("kowsher", "kowsher", "pretraining.steps", NO_EFFECT),  # the epochs give them
 ]
 
 
-@pytest.mark.parametrize(("scale", "key", "source", "verdict"), VERDICTS)
-def test_a_setting_is_judged_by_what_the_source_has_of_it(scale, key, source, verdict):
-    assert row(params(scale), key, source)["verdict"] == verdict
+@pytest.mark.parametrize(("scale", "source", "key", "verdict"), VERDICTS)
+def test_a_setting_is_judged_by_the_value_of_the_source(scale, source, key, verdict, written):
+    assert row(written[scale], key, source)["verdict"] == verdict
 
 
-@pytest.mark.parametrize("key", ["train_pairs", "held_out_pairs"])
-@pytest.mark.parametrize(("protocol", "source"), [("blog", "hadamard_blog"), ("draft", "aop")])
-def test_all_sentence_pairs_are_those_of_a_source_only_where_its_dataset_is_read(protocol, source, key):
-    settings, place = params("courtois"), f"translation.protocols.{protocol}.{key}"
-    assert row(settings, place, source)["verdict"] in (AS_STATED, deviations.VERDICTS["followed"][0])
-    other = deepcopy(settings)
-    other["translation"]["protocols"][protocol]["hub"]["repository"] = "another/dataset"
-    settings["data"]["source"] = "files"
-    for otherwise in (other, settings):
-        assert row(otherwise, place, source)["verdict"] in (DIFFERS, deviations.VERDICTS["followed"][1])
+@pytest.mark.parametrize("place", [("data", "source"), ("translation", "protocols", "blog", "hub", "repository")])
+def test_all_sentence_pairs_are_the_sources_only_if_its_dataset_is_read(place, written):
+    settings = deepcopy(written["courtois"])
+    *sections, name = place
+    section = settings
+    for part in sections:
+        section = section[part]
+    section[name] = "files"
+    for key in ("train_pairs", "held_out_pairs"):
+        found = row(settings, f"translation.protocols.blog.{key}", "hadamard_blog")
+        assert found["verdict"] == DIFFERS_FROM_FOLLOWED
 
 
-def test_the_papers_own_values_are_as_stated():
-    settings = params()
-    settings["pretraining"] |= {"steps": 200_000, "batch_size": 255, "betas": [0.9, 0.999]}
-    assert row(settings, "pretraining.steps")["verdict"] == row(settings, "pretraining.betas")["verdict"] == AS_STATED
-    assert row(settings, "pretraining.batch_size")["verdict"] == DIFFERS
-
-
-def test_a_cap_on_the_documents_read_is_told_where_all_of_them_are_kept():
-    settings = params("files")
-    assert row(settings, "filtering.documents")["run"] == "all that pass, of those read (20,000)"
-    assert row(settings, "corpus.documents")["verdict"] == DIFFERS
-
-
-def test_a_rule_is_not_as_stated_on_documents_without_the_metadata_that_it_reads():
-    found = row(params("files"), "filtering.harmful_pp.above", unknown={"harmful_pp": 20_000})
+def test_a_rule_is_not_as_stated_on_documents_without_the_metadata_that_it_reads(written):
+    found = row(written["files"], "filtering.harmful_pp.above", unknown={"harmful_pp": 20_000})
     assert found["verdict"] == DIFFERS and "20,000 documents have no such metadata and pass" in found["run"]
-    assert row(params("files"), "filtering.harmful_pp.above", unknown={"categories": 1})["verdict"] == AS_STATED
+    assert row(written["files"], "filtering.harmful_pp.above", unknown={"categories": 1})["verdict"] == AS_STATED
+    assert row(written["laptop"], "filtering.harmful_pp.above", unknown={"harmful_pp": 1})["verdict"] == AS_STATED
 
 
-def test_what_no_setting_changes_is_told_too():
-    fixed = deviations.compare(params("courtois"), PROTOCOL).set_index("setting").loc["Batches of fine-tuning"]
-    assert fixed["verdict"] == DIFFERS_FROM_CODE and "like length" in fixed["run"]
+def test_differences_that_no_setting_changes_are_listed_and_counted(written):
+    compared = deviations.compare(written["courtois"], "courtois2024")
+    assert compared.set_index("setting").loc["Batches of fine-tuning", "verdict"] == DIFFERS_FROM_CODE
+    judged = ~compared["verdict"].isin([NOT_STATED, NO_EFFECT])
+    differing = compared["verdict"].isin([DIFFERS, DIFFERS_FROM_CODE])
+    assert deviations.differing(compared) == f"{differing.sum()} of {judged.sum()}"
 
 
-def test_a_place_that_is_not_in_the_protocol_is_an_error():
-    protocol = deepcopy(PROTOCOL)
-    del protocol["courtois2024"]["stated"]["pretraining"]["steps"]
-    with pytest.raises(ValueError, match=r"pretraining\.steps: nothing at pretraining\.steps; there is no 'steps'"):
-        deviations.compare(params(), protocol)
+@pytest.mark.parametrize("source", published.PAPERS)
+def test_every_open_point_has_a_choice_whose_settings_exist(source, written):
+    choices, points = deviations.content()["open"][source], PROTOCOL[source]["unspecified"]
+    assert set(choices) == {point["item"] for point in points}
+    settings = deviations.list_settings(written["laptop"])
+    for choice in choices.values():
+        sentence = choice if isinstance(choice, str) else choice["chosen"]
+        assert {*open_items.KEY.findall(sentence)} <= settings.keys()
 
 
-@pytest.mark.parametrize("scale", scales.names())
-def test_nothing_depends_on_an_open_item_only_where_the_run_has_nothing_of_it(scale):
-    settings = params(scale)
-    chosen = {
-        source: open_items.unspecified(settings, PROTOCOL, source).set_index("item")["chosen"]
-        for source in PROTOCOL.keys() - {"schema"}
-    }
-    assert "entailment" in chosen["kowsher"]["label mapping between MNLI (3), QNLI (2), QQP (2), MRPC (2)"]
-    assert chosen["hadamard_blog"]["number of heads"].startswith("8")
-    missing = chosen["aop"]["whether encoder and decoder are both changed"]
-    there = {"over_parameters", "over_parameters_wide"} & {
-        *settings["operators"],
-        *settings["translation"]["protocols"]["draft"]["operators"],
-    }
-    assert missing.startswith(open_items.NOT_HERE) == (not there)
-
-
-def test_an_open_item_says_what_the_run_lacks_of_it():
-    settings = params()
-    settings["translation"]["protocols"]["blog"]["operators"] = ["original"]
-    chosen = open_items.unspecified(settings, PROTOCOL, "hadamard_blog").set_index("item")["chosen"]
-    assert chosen["whether self-, decoder- and cross-attention are all exchanged"] == (
-        "Nothing of this run depends on it: no hadamard or fixed in translation.protocols.blog.operators."
+def test_a_choice_is_filled_with_settings_or_says_which_the_run_lacks(written):
+    settings = deepcopy(written["laptop"])
+    exchanged = "whether self-, decoder- and cross-attention are all exchanged"
+    assert chosen(settings, "kowsher")["tokenizer"] == "trained on the filtered corpus"
+    assert chosen(settings, "hadamard_blog")[exchanged] == "all three"
+    settings["operators"] = ["original", "pairwise_scaled"]  # a variant of pairwise
+    assert chosen(settings, "courtois2024")["initialisation of S"].startswith("N(0, 1)")
+    assert chosen(settings, "kowsher")["bias of the shared projection"] == (
+        "Nothing of this run depends on it: only with operators: shared."
     )
-
-
-@pytest.mark.parametrize("source", ["embedded", "hub"])
-@pytest.mark.parametrize("left", [[], ["blog"], ["draft"]])
-def test_a_run_without_a_protocol_or_a_recipe_says_that_nothing_depends_on_what_they_leave_open(left, source):
-    settings = params()
-    settings["data"]["source"] = source
-    protocols = settings["translation"]["protocols"]
-    settings["translation"]["protocols"] = {name: protocols[name] for name in left}
-    del settings["finetuning"]["kowsher2025"]
-    settings["timing"]["protocol"] = "courtois2024"
-    for paper in published.PAPERS:
-        deviations.compare(settings, PROTOCOL, paper)
-    chosen = {
-        paper: open_items.unspecified(settings, PROTOCOL, paper).set_index("item")["chosen"]
-        for paper in published.PAPERS
-    }
-    heads = chosen["hadamard_blog"]["number of heads"]
-    nothing = "Nothing of this run depends on it: no translation.protocols.blog."
-    assert heads.startswith("8") if "blog" in left else heads == nothing
-    assert chosen["kowsher"].str.contains("no finetuning.kowsher2025").any()
-
-
-def test_what_an_operator_leaves_open_matters_to_its_variants_too():
-    settings = params() | {"operators": ["original", "pairwise_scaled"]}
-    chosen = open_items.unspecified(settings, PROTOCOL, "courtois2024").set_index("item")["chosen"]
-    assert chosen["initialisation of S"].startswith("N(0, 1)")
-
-
-def test_an_open_item_without_a_word_on_it_is_an_error():
-    protocol = deepcopy(PROTOCOL)
-    protocol["aop"]["unspecified"].append({"item": "colour of the cover"})
-    with pytest.raises(ValueError, match="colour of the cover"):
-        open_items.unspecified(params(), protocol, "aop")
-
-
-@pytest.mark.parametrize("scale", scales.names())
-def test_the_checklist_counts_what_the_tables_list(scale, monkeypatch):
-    monkeypatch.setattr(frames.inputs, "records", lambda _: [])  # not those of a run in this checkout
-    settings = params(scale)
-    beside = {source: deviations.compare(settings, PROTOCOL, source) for source in published.PAPERS}
-    said = frames.checklist_facts(loaded(scale))
-    differing = beside["courtois2024"]["verdict"].isin((DIFFERS, DIFFERS_FROM_CODE)).sum()
-    assert said["differences"].startswith(f"{differing} of ")
-    assert said["generated"] == ("yes" if settings["data"]["source"] == "embedded" else "does not apply")
-    text = (ROOT / "reports/templates/checklist.yaml").read_text()
-    assert "{differences}" in text and "papers' own" not in text
+    del settings["translation"]["protocols"]["blog"]
+    assert chosen(settings, "hadamard_blog")[exchanged].startswith(open_items.NOT_HERE)
+    assert chosen(settings, "hadamard_blog")["number of heads"] == (
+        "Nothing of this run depends on it: no translation.protocols.blog.heads in params.yaml."
+    )
+    assert len(deviations.compare(settings, "hadamard_blog")) == 1

@@ -435,22 +435,17 @@ def test_what_is_no_literal_in_a_users_file_is_no_part_of_its_description(tmp_pa
     [
         (OWN.replace('    source = "an idea of mine"\n', ""), "class PlainQueries: no source"),
         (OWN.replace('"plain_queries"', '"shared"'), r"operators\.py has an operator 'shared' already"),
-        ("class Plain(:", "line 1: not Python"),
+        ("class Plain(:", "not Python: .*line 1"),
         (
             f"{OWN}\n{OWN.replace('class PlainQueries', 'class Other')}",
             "class Other: .*mine.py has an operator 'plain_queries' already",
         ),
-        (OWN.replace("class PlainQueries", "class Shared"), "class Shared: another file has a class of this name"),
-        (OWN.replace("Queries(SelfAttention)", "Queries(PlainQueries)"), "class PlainQueries: is its own base class"),
         (OWN.replace('"plain_queries"', "5"), "class PlainQueries: name is 5, expected a text"),
-        ("x = " + "(" * 500, "not Python"),
-        ("x = " + "-" * 100_000 + "1", "not Python that can be read"),
-        ("# \udce9", "not Python that can be read: 'utf-8'"),
+        ("# \udce9", "not Python: 'utf-8'"),
         ("x = 1\0", "not Python.*null bytes"),
     ],
     ids=[
-        "no source", "a name twice", "no Python", "a name twice in the file", "a class twice", "a circle", "a number",
-        "brackets", "deep nesting", "latin-1", "a NUL byte",
+        "no source", "a name twice", "no Python", "a name twice in the file", "a number", "latin-1", "a NUL byte",
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_users_file_is_one_clear_error(text, said, tmp_path):

@@ -1,10 +1,10 @@
-"""Every key of nested settings, and another value for each, for the tests of what a change of params.yaml does."""
+"""Every key of nested settings, and another value for each, for the tests of changes of params.yaml."""
 
 from collections.abc import Iterator
 
 
 def leaves(tree: dict, above: str = "") -> Iterator[tuple[str, dict, str]]:
-    """(key, record that holds it, name in that record) of every setting."""
+    """Yields (key, record that holds the key, name in that record) of every setting."""
     for name, value in tree.items():
         if isinstance(value, dict):
             yield from leaves(value, f"{above}{name}.")
@@ -13,7 +13,7 @@ def leaves(tree: dict, above: str = "") -> Iterator[tuple[str, dict, str]]:
 
 
 def other(value: object) -> object:
-    """A value of the same kind, more than before; whether it makes sense is nothing to a table or a plan of jobs."""
+    """Returns another value of the same kind, whether it makes sense or not."""
     match value:
         case bool():
             return not value
@@ -29,4 +29,5 @@ def other(value: object) -> object:
             return {name: other(item) for name, item in value.items()}
         case list() | tuple():
             return type(value)([*value, other(value[-1]) if value else "other"])
-    return value  # a record of the schema
+    # a record of the schema
+    return value

@@ -1,196 +1,237 @@
-"""Every setting of this run next to what the papers have; a key of which the schema says nothing is shown as such.
+"""Every setting of a run next to the value that the papers state.
 
-The schema of params.yaml (stages/schema) says of every key where data/published/protocol.yaml holds its counterpart,
-by source: in `stated` what its text has, in `released_code` its code, in `followed` the setup that it follows.
+A row of data/published/settings.csv has the value that a source states for a key of params.yaml, and says how the two
+values are compared; data/published/README.md describes the columns. The report lists all other keys in another table.
 """
 
-import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import yaml
 
-from stages.schema import keys
-from stages.schema.keys import OPEN, Key, Stated
-from stages.schema.settings import Settings
+from stages.evidence import published
 
 PATH = Path(__file__).with_name("deviations.yaml")
 COLUMNS = ("setting", "key", "paper", "code", "run", "verdict")
 AS_STATED, DIFFERS, DIFFERS_FROM_CODE = "as stated", "differs", "differs from their code"
-OPTIONAL = ("finetuning", "translation.protocols")  # sections of which a run may have some parts and not others
-VERDICTS = {  # by the part of the protocol that holds a value: the verdicts for the same value here, and for another
-    "stated": (AS_STATED, DIFFERS),
-    "released_code": ("as their code", DIFFERS_FROM_CODE),
+NOT_STATED, NO_EFFECT = "not stated", "without effect in this run"
+
+# `part` of settings.csv: the verdict on an equal value, and on a different value
+VERDICTS = {
+    "paper": (AS_STATED, DIFFERS),
+    "code": ("as their code", DIFFERS_FROM_CODE),
     "followed": ("as the setup that it follows", "differs from the setup that it follows"),
 }
-KEY = re.compile(r"\{([^}]*)\}")  # in a sentence; the value of the setting replaces it
-NOT_STATED, NO_EFFECT, UNKNOWN = "not stated", "without effect in this run", "in no paper, and without a description"
+
+# Rules of the filter: the metadata of documents that each rule reads
+METADATA = {
+    "filtering.excluded_categories": "categories",
+    "filtering.harmful_pp.above": "harmful_pp",
+    "filtering.harmful_pp.below": "harmful_pp",
+    "filtering.quality_warnings": "quality_warnings",
+}
 
 
 @cache
 def content() -> dict:
-    """Returns deviations.yaml, which is read once: `fixed`, entries by source; `open`, choices by source and item."""
+    """Reads deviations.yaml: `fixed`, entries by source, and `open`, choices by source and item."""
     return yaml.safe_load(PATH.read_text(encoding="utf-8"))
 
 
-def compare(params: dict, protocol: dict, source: str = "courtois2024", unknown: Mapping[str, int] | None = None):
-    """Compares every setting that a source states, or leaves open although it needs one, with this run's.
+@cache
+def read_stated() -> list[dict[str, Any]]:
+    """Reads the rows of settings.csv as dictionaries; `value` and `needs` are parsed, all other columns are texts."""
+    # a text such as "null" is no missing value
+    table = pd.read_csv(published.FOLDER / "settings.csv", dtype="str", keep_default_na=False)
+    rows = table.to_dict("records")
+    for row in rows:
+        row["value"] = yaml.safe_load(row["value"])
+        row["needs"] = yaml.safe_load(row["needs"])
+    return rows
+
+
+@cache
+def read_null_words() -> dict[str, str]:
+    """Reads the words of the report for null, by key, of every key in settings.csv; empty for most keys."""
+    return {row["key"]: row["null"] for row in read_stated()}
+
+
+def list_settings(section: dict, above: str = "") -> dict[str, Any]:
+    """Lists all settings by dotted key: {"data": {"root": "a"}} gives {"data.root": "a"}.
+
+    A section that settings.csv compares as a whole is one setting, and so is every entry of `models` and `variants`.
 
     Args:
-        params, protocol, source: the settings and protocol.yaml as nested dictionaries; a key of published.PAPERS.
-        unknown: by the name of a rule of the filter, how many documents lack the metadata that the rule reads.
+        section: the settings, or a section of the settings, as nested dictionaries.
+        above: the key of the section with a full stop behind, such as `data.`; empty for all settings.
+    """
+    settings = {}
+    for name, value in section.items():
+        key = f"{above}{name}"
+        whole = key in read_null_words() or above in ("models.", "variants.")
+        if isinstance(value, dict) and not whole:
+            settings.update(list_settings(value, f"{key}."))
+        else:
+            settings[key] = value
+    return settings
+
+
+def compare(params: dict, source: str, unknown: Mapping[str, int] | None = None) -> pd.DataFrame:
+    """Compares every setting that a source states, or leaves open although the source needs one, with this run's.
+
+    Args:
+        params: the settings as nested dictionaries.
+        source: a key of published.PAPERS.
+        unknown: number of documents without metadata, by the name of the metadata (a value of METADATA).
 
     Returns:
-        A frame of COLUMNS, all text, with a row per setting: its name in words and its key in params.yaml; what the
-        source's text states, what its code or the setup that it follows has, and what this run has; one of VERDICTS,
-        NOT_STATED or NO_EFFECT. The last rows, whose key is empty, are what no setting changes.
-
-    Raises:
-        ValueError: the schema or deviations.yaml names a place that the protocol lacks.
+        A frame of COLUMNS, all text, with a row per setting: name in words and key of params.yaml; the value in the
+        source's text; the value in the source's code or in the setup that the source follows; the value of this run; a
+        verdict. The last rows, whose key is empty, are differences that no setting changes.
     """
-    facts = protocol[source]
-    rows = [
-        _row(key, value, described, source, params, facts, unknown or {})
-        for key, value, described in keys.walk(Settings, params)
-        if source in stated_of(key, described)
-    ]
-    for entry in content()["fixed"].get(source, ()):  # what no setting changes, and is done otherwise here
-        place = "stated" if "stated" in entry else "released_code"
-        row = {"setting": entry["setting"], "key": "", "paper": NOT_STATED, "code": "", "run": entry["run"]}
-        row["paper" if place == "stated" else "code"] = str(find(facts[place], entry[place], "fixed"))
-        rows.append(row | {"verdict": VERDICTS[place][1]})
+    settings = list_settings(params)
+    stated, same = [], {}
+    for row in read_stated():
+        key = row["key"]
+        # a run may lack a section, such as translation.protocols.blog
+        if row["source"] == source and key in settings:
+            stated.append(row)
+            same[key] = is_same(settings[key], row["value"], row["compare"])
+
+    rows = [_compare_row(row, settings, same, unknown or {}) for row in stated]
+    for entry in content()["fixed"].get(source, ()):
+        row = {
+            "setting": entry["setting"],
+            "key": "",
+            "paper": entry.get("paper", NOT_STATED),
+            "code": entry.get("code", ""),
+            "run": entry["run"],
+            "verdict": DIFFERS if "paper" in entry else DIFFERS_FROM_CODE,
+        }
+        rows.append(row)
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
+def _compare_row(row: dict, settings: dict[str, Any], same: dict[str, bool], unknown: Mapping[str, int]) -> dict:
+    """Builds a row of `compare` from a row of settings.csv.
+
+    Args:
+        row: the row of settings.csv.
+        settings: all settings by dotted key.
+        same: by key, whether the run has the value of the source.
+        unknown: as for `compare`.
+    """
+    key, part = row["key"], row["part"]
+    found = {
+        "setting": row["setting"],
+        "key": key,
+        "paper": NOT_STATED,
+        "code": "",
+        "run": show_setting(settings, key),
+        "verdict": NOT_STATED,
+    }
+    if part in VERDICTS:
+        column = "paper" if part == "paper" else "code"
+        found[column] = row["printed"] or show(row["value"])
+        as_stated, differs = VERDICTS[part]
+        # "all documents" are the source's documents only if the data set is the source's, too
+        alike = all(same.get(other, False) for other in [key, *row["also"].split()])
+        found["verdict"] = as_stated if alike else differs
+
+    # A rule that lets documents without metadata pass is not the source's. A setting drops those without perplexity.
+    missing = unknown.get(METADATA.get(key, ""), 0)
+    if METADATA.get(key) == "harmful_pp" and settings["filtering.missing_harmful_pp"] == "drop":
+        missing = 0
+    if missing:
+        found["run"] += f"; {missing:,} documents have no such metadata and pass"
+        found["verdict"] = DIFFERS
+
+    if row["needs"] and not is_met(row["needs"], settings):
+        found["run"] += f" (only with {describe_needs(row['needs'])})"
+        found["verdict"] = NO_EFFECT
+    return found
+
+
+def is_same(value: Any, stated: Any, comparison: str) -> bool:
+    """Compares the value of a run with a stated value in one of the ways that settings.csv names in `compare`."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        # data sets on the hub: a source names repositories, no revisions
+        value = [entry["repository"] for entry in value]
+    match comparison:
+        case "covers":
+            return set(value) >= set(stated)
+        case "among":
+            return set(value) <= set(stated)
+        case "count":
+            return len(value) == stated
+        case "contains":
+            return stated in str(value)
+    if isinstance(stated, list):
+        return sorted(value) == sorted(stated)
+    return value == stated
+
+
+def is_met(needs: dict[str, list], settings: dict[str, Any]) -> bool:
+    """Whether at least one setting has, or as a list contains, one of the values that `needs` lists under its key."""
+    for key, wanted in needs.items():
+        value = settings.get(key, [])
+        present = value if isinstance(value, list) else [value]
+        if key == "operators":
+            # a variant counts as the operator that it varies
+            varied = [settings.get(f"variants.{name}") for name in present]
+            present = present + [variant["operator"] for variant in varied if variant]
+        if not set(wanted).isdisjoint(present):
+            return True
+    return False
+
+
+def describe_needs(needs: dict[str, list]) -> str:
+    """Words a condition: {"data.source": ["files", "hub"]} gives "data.source: files or data.source: hub"."""
+    conditions = []
+    for key, wanted in needs.items():
+        conditions.extend(f"{key}: {show(value)}" for value in wanted)
+    return " or ".join(conditions)
+
+
 def differing(compared: pd.DataFrame) -> str:
-    """Says, as `14 of 60`, how many rows of `compare` differ; neither number has rows of NOT_STATED or NO_EFFECT."""
-    same, different = (compared["verdict"].isin(verdicts).sum() for verdicts in zip(*VERDICTS.values(), strict=True))
-    return f"{different} of {different + same}"
+    """Counts the rows of `compare` that differ, as `14 of 60`; rows without a comparison are in neither number."""
+    different, total = 0, 0
+    for as_stated, differs in VERDICTS.values():
+        different += sum(compared["verdict"] == differs)
+        total += sum(compared["verdict"].isin([as_stated, differs]))
+    return f"{different} of {total}"
 
 
 def without_counterpart(params: dict) -> pd.DataFrame:
-    """Lists the settings that no source has, as a frame: setting (its name in words), key, run (its value as text)."""
-    rows = [
-        {"setting": _name(described, key), "key": key, "run": _shown(params, value, described)}
-        for key, value, described in keys.walk(Settings, params)
-        if not stated_of(key, described)
-    ]
-    return pd.DataFrame(rows, columns=["setting", "key", "run"])
+    """Lists the settings that no source has, as a frame of texts: key, run (the value)."""
+    rows = []
+    for key, value in list_settings(params).items():
+        if key not in read_null_words():
+            rows.append({"key": key, "run": show(value)})
+    return pd.DataFrame(rows, columns=["key", "run"])
 
 
-def stated_of(key: str, described: Key | None) -> dict[str, tuple[str, Stated]]:
-    """Finds what each source has of a dotted key: source -> (part of the protocol, a key of VERDICTS; what is there).
-
-    described: of the schema. In a section that is one source's recipe (keys.PARTS), all other sources are left out.
-    """
-    alone = keys.PARTS.get(key.rpartition(".")[0])
-    facts = ((*keys.SOURCES[letter], stated) for letter, stated in (described.stated if described else {}).items())
-    return {source: (place, stated) for source, place, stated in facts if alone in (None, source)}
+def show_setting(settings: dict[str, Any], key: str) -> str:
+    """Formats a setting as `show` does, but null in the words that settings.csv has for the key."""
+    words = read_null_words().get(key)
+    if settings[key] is None and words:
+        return words
+    return show(settings[key])
 
 
-def _row(key: str, value: object, described: Key, source: str, params: dict, facts: dict, unknown: Mapping) -> dict:
-    """Compares one setting with what a source has of it, and returns a row of COLUMNS.
-
-    value: what this run has. facts: the source's part of protocol.yaml. Others: those of `stated_of` and `compare`.
-    """
-    place, stated = stated_of(key, described)[source]
-    row = {"setting": _name(described, key, stated), "key": key, "paper": NOT_STATED, "code": ""}
-    row |= {"run": _shown(params, value, described), "verdict": NOT_STATED}
-    if stated is not OPEN:  # a source that leaves the key open has no value to compare with
-        same, different = VERDICTS[place]
-        reference = find(facts[place], stated.place.format(name=key.rpartition(".")[2]), key)
-        value_there = stated.value if isinstance(reference, dict) else reference  # of several, the schema names one
-        row["paper" if place == "stated" else "code"] = shown(value_there)
-        row["verdict"] = same if _same(stated, value, reference, source, params) else different
-    # A rule that lets documents without metadata pass is not the source's; only harmful_pp has a setting to drop them.
-    dropped = described.rule == "harmful_pp" and params["filtering"]["missing_harmful_pp"] == "drop"
-    if not dropped and (missing := unknown.get(described.rule, 0)):
-        row |= {"run": f"{row['run']}; {missing:,} documents have no such metadata and pass", "verdict": DIFFERS}
-    if reason := _idle(key, described, params):
-        row |= {"run": f"{row['run']} ({reason})", "verdict": NO_EFFECT}
-    return row
-
-
-def _idle(key: str, described: Key, params: dict) -> str:
-    """Says why a setting has no effect: the value of another key, or no stage uses its recipe; else an empty text."""
-    for other, wanted in described.only.items():
-        if find(params, other, key) != wanted:
-            return f"only where {other} is {shown(wanted) if wanted is not None else 'null'}"
-    section, _, recipe = key.rpartition(".")[0].partition(".")
-    users = (*params["protocols"], params["convergence"]["protocol"], params["timing"]["protocol"])
-    return f"no stage fine-tunes by {recipe}" if section == "finetuning" and recipe not in users else ""
-
-
-def _same(stated: Stated, value: object, reference: object, source: str, params: dict) -> bool:
-    """Whether a setting and those in `stated.also` are as in the source: `stated.value` or, if `...`, `reference`."""
-    others = [
-        (other_value, stated_of(key, described)[source][1])
-        for key, other_value, described in keys.walk(Settings, params)
-        if key in stated.also
-    ]
-    return (
-        stated.compare(value, reference if stated.value is ... else stated.value)
-        and len(others) == len(stated.also)  # a run may lack a section
-        and all(other.compare(other_value, other.value) for other_value, other in others)
-    )
-
-
-def _name(described: Key | None, key: str, stated: Stated = OPEN) -> str:
-    """Names a setting in words: by `stated` where that has a name of its own, otherwise by the schema (see `Key`)."""
-    if described is None:
-        return f"{key} ({UNKNOWN})"
-    part, _, name = key.rpartition(".")
-    return (stated.name or described.name).format(name=name.replace("_", " "), part=part.rpartition(".")[2])
-
-
-def _shown(params: dict, value: object, described: Key | None) -> str:
-    """Formats a value as `shown` does, but null in the words (a sentence for `filled`) that the schema may have."""
-    return filled(described.absent, params) if value is None and described and described.absent else shown(value)
-
-
-def filled(sentence: str, params: dict) -> str:
-    """Replaces dotted keys in braces, such as `{pretraining.steps}`, by their settings; ValueError for a wrong key."""
-    schema = {key: described for key, _, described in keys.walk(Settings, params)}
-    return KEY.sub(lambda match: _shown(params, find(params, match[1], match[1]), schema.get(match[1])), sentence)
-
-
-def absent(params: dict, key: str) -> str:
-    """Returns the part of an OPTIONAL section, as `finetuning.kowsher2025`, that a key is in and a run lacks, or ""."""
-    for section in OPTIONAL:
-        part = ".".join(key.split(".")[: section.count(".") + 2])  # a name below the section
-        if part.startswith(f"{section}.") and part.removeprefix(f"{section}.") not in find(params, section, key):
-            return part
-    return ""
-
-
-def find(tree: dict, place: str, key: str) -> object:
-    """Looks up the value, or the section as a dictionary, at a place of nested dictionaries.
-
-    Args:
-        tree, place: the dictionaries, and names with full stops between, such as `pretraining.steps`.
-        key: the key of params.yaml that the message of an error names.
-
-    Raises:
-        ValueError: there is no such place.
-    """
-    for part in place.split("."):
-        if not isinstance(tree, dict) or part not in tree:
-            raise ValueError(f"{key}: nothing at {place}; there is no {part!r}")
-        tree = tree[part]
-    return tree
-
-
-def shown(value: object) -> str:
-    """Formats a setting: null as `all`, true as `yes`, lists with commas, integers as `1,000`, floats to 6 digits."""
+def show(value: Any) -> str:
+    """Formats a value: true as `yes`, lists with commas, integers as `1,000`, floats with 6 digits."""
     match value:
         case None:
-            return "all"
+            return "null"
         case dict():
-            return ", ".join(f"{name} {shown(item)}" for name, item in value.items() if item is not None)
-        case list() | tuple():
-            return ("; " if any(isinstance(item, dict) for item in value) else ", ").join(map(shown, value))
+            return ", ".join(f"{name} {show(item)}" for name, item in value.items() if item is not None)
+        case list():
+            mark = "; " if value and isinstance(value[0], dict) else ", "
+            return mark.join(show(item) for item in value)
         case bool():  # before int, of which bool is a subclass
             return "yes" if value else "no"
         case int():

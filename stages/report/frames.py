@@ -164,7 +164,7 @@ def compared(settings: Settings, source: str) -> pd.DataFrame:
     """Compares the settings with a source's, as `deviations.compare` does."""
     filtered = inputs.records(["filtering"])  # `unknown`: by kind of metadata, the documents that lack it
     unknown = filtered[0].get("unknown") if filtered else None
-    return deviations.compare(settings.model_dump(mode="json"), published.protocol(), source, unknown)
+    return deviations.compare(settings.model_dump(mode="json"), source, unknown)
 
 
 def unspecified(settings: Settings, source: str) -> pd.DataFrame:

@@ -8,18 +8,20 @@ def require_listed(value: str, key: str, allowed: Collection[str], where: str) -
     """Checks that a name given by a user is one of the allowed names.
 
     Args:
-        value, key: the name, and the key of params.yaml, or the argument of the command line, that holds it.
-        allowed, where: the allowed names, and what lists them, for the message.
+        value: the name.
+        key: the key of params.yaml, or the argument of the command line, that holds the name.
+        allowed: the allowed names.
+        where: the list of the allowed names, in words for the message.
 
     Raises:
-        ValueError: the name is not allowed; the message lists the allowed ones and suggests the nearest.
+        ValueError: the name is not allowed; the message lists the allowed names and suggests the nearest.
     """
     if value not in allowed:
-        near = did_you_mean(value, allowed)
-        raise ValueError(f"{key}: `{value}` is not in {where}: {', '.join(allowed) or 'none'}{near}")
+        listed = ", ".join(allowed) or "none"
+        raise ValueError(f"{key}: `{value}` is not in {where}: {listed}{did_you_mean(value, allowed)}")
 
 
 def did_you_mean(given: str, allowed: Iterable[str]) -> str:
-    """Returns the end of an error message, suggesting the allowed name nearest to `given`; "" if difflib has none."""
+    """Suggests the allowed name nearest to `given`, as in "; did you mean `steps`?"; empty if no name is near."""
     near = difflib.get_close_matches(given, allowed, n=1)
     return f"; did you mean `{near[0]}`?" if near else ""

@@ -1,108 +1,143 @@
-"""Scales: the whole params.yaml of each is laptop.yaml with the changes that its own file in stages/scales makes.
+"""Scales: the params.yaml of a scale is laptop.yaml with the changes in the scale's own file in stages/scales.
 
-The lines of a scale's file replace those of laptop.yaml: its head, every key that it names with the comment of the key,
-and the comment of a section where it gives one. The order and all other comments are those of laptop.yaml.
+The head of the scale's file, and every value there with the comment on the same line, replace head, values and comments
+of laptop.yaml. The order of keys and all other comments come from laptop.yaml.
 """
 
-from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap
+from ruamel.yaml.nodes import ScalarNode
+from ruamel.yaml.representer import RoundTripRepresenter
 
 from stages.files.documents import read_yaml
 from stages.files.storage import write_atomically
 
 FOLDER = Path(__file__).parents[1] / "scales"
 COMPLETE = "laptop"
-TAKEN_WHOLE = {"variants"}  # sections that a scale replaces whole; of others it replaces the keys that it names
-ABSENT = "not there"  # shown in place of the value of a key that a file lacks
+# Sections that a scale replaces whole; of other sections, a scale replaces single keys
+TAKEN_WHOLE = {"variants"}
+# Shown in place of the value of a key that a file lacks
+ABSENT = "not there"
 
 
 def names() -> list[str]:
-    """Returns the names of all scales, sorted."""
+    """Lists the names of all scales, sorted."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 def read(scale: str) -> str:
-    """Returns the text of the whole params.yaml of a scale, one of `names()`, with its comments."""
-    lines, changed = ((FOLDER / f"{name}.yaml").read_text(encoding="utf-8").splitlines() for name in (COMPLETE, scale))
-    if scale != COMPLETE:
-        base, changes = (yaml.compose("\n".join(file), Loader=yaml.SafeLoader) for file in (lines, changed))
-        head = (0, base.start_mark.line, changed[: changes.start_mark.line])
-        # from the last line to the first, so that the numbers of the lines above stay right; keys that are new at one
-        # place come in the order of their text, so that those of an inner section, indented further, stay inside it
-        for start, end, replacement in sorted([head, *_changes(base, changes, lines, changed)], reverse=True):
-            lines[start:end] = replacement
-    return "\n".join(lines) + "\n"
+    """Returns the text of the whole params.yaml of a scale, one of `names()`, with comments."""
+    laptop = (FOLDER / f"{COMPLETE}.yaml").read_text(encoding="utf-8")
+    if scale == COMPLETE:
+        return laptop
+    own = (FOLDER / f"{scale}.yaml").read_text(encoding="utf-8")
+    head, first_key, changes = own.partition("\nscale:")
+    # ruamel takes a blank line for a part of the comment above; blank lines between sections are those of laptop.yaml
+    dense = "\n".join(line for line in changes.splitlines() if line.strip())
+    document = _round_trip()
+    whole = document.load(laptop)
+    _merge(whole, document.load(f"scale:{dense}\n"))
+    text = StringIO()
+    document.dump(whole, text)
+    return head + first_key + text.getvalue().partition(first_key)[2]
 
 
-def _changes(
-    base: yaml.MappingNode, changes: yaml.MappingNode, lines: list[str], changed: list[str]
-) -> Iterator[tuple[int, int, list[str]]]:
-    """Finds every change that turns a section of laptop.yaml into that of another scale.
+def _round_trip() -> YAML:
+    """Makes a parser and writer of YAML that keeps comments, quotes and the layout of laptop.yaml."""
+    document = YAML()
+    document.preserve_quotes = True
+    # lists in brackets stay on one line
+    document.width = 10_000
+    document.indent(mapping=2, sequence=4, offset=2)
+    # ruamel would leave out null
+    document.representer.add_representer(type(None), _represent_null)
+    return document
 
-    `base` and `changes` are the section in laptop.yaml and in the scale's file, whose lines are `lines` and `changed`.
-    Yields the number of the first line of `lines` that is replaced, from 0, the number of the line after the last, and
-    the lines that take their place.
-    """
-    sections = {key.value: (key.start_mark.line, value) for key, value in base.value}
-    last = _end(base, lines)
-    for key, value in changes.value:
-        at = key.start_mark.line
-        start, old = sections.get(key.value, (last, None))
-        if old is None:  # in a section whose names are free, such as `models`
-            yield last, last, changed[at : _end(value, changed)]
-        elif key.value in TAKEN_WHOLE or not (_is_section(old) and _is_section(value)):
-            yield start, _end(old, lines), changed[at : _end(value, changed)]
+
+def _represent_null(representer: RoundTripRepresenter, _: None) -> ScalarNode:
+    return representer.represent_scalar("tag:yaml.org,2002:null", "null")
+
+
+def _merge(whole: CommentedMap, changes: CommentedMap) -> None:
+    """Puts the values and comments of `changes` into `whole`; sections that both have are merged."""
+    for key, value in changes.items():
+        present = whole.get(key)
+        if key not in TAKEN_WHOLE and _is_section(present) and _is_section(value):
+            _merge(present, value)
+            if value.ca.comment:
+                _replace_comment(whole, changes, key)
+                present.ca.comment = value.ca.comment
         else:
-            if "#" in changed[at]:  # the section's own comment
-                yield start, start + 1, [changed[at]]
-            yield from _changes(old, value, lines, changed)
+            whole[key] = value
+            _replace_comment(whole, changes, key)
 
 
-def _is_section(node: yaml.Node) -> bool:
-    """Whether a node is a map with a key per line; a map in braces is replaced as one value."""
-    return isinstance(node, yaml.MappingNode) and not node.flow_style
+def _is_section(value: object) -> bool:
+    """Whether a value is a map with a key per line; a map in braces is replaced as one value."""
+    return isinstance(value, CommentedMap) and not value.fa.flow_style()
 
 
-def _end(node: yaml.Node, lines: list[str]) -> int:
-    """The number of the line after a value, from 0; blank lines and comments below the value belong to what follows."""
-    end = node.end_mark.line
-    if lines[end:] and lines[end][: node.end_mark.column].strip():
-        return end + 1
-    # for a value without a closing sign, the parser gives the begin of what follows
-    while not lines[end - 1].partition("#")[0].strip():
-        end -= 1
-    return end
+def _replace_comment(whole: CommentedMap, changes: CommentedMap, key: str) -> None:
+    """Replaces the comment on the line of a key; lines below the key, such as a blank line, stay."""
+    # ruamel keeps four comments per key: the second is above the key, the third behind the value and below
+    _, above, behind, _ = whole.ca.items.get(key, [None] * 4)
+    comment = changes.ca.items.get(key, [None] * 4)[2]
+    below = behind.value.partition("\n")[2] if behind else ""
+    if comment:
+        comment.value += below
+    elif below:
+        behind.value = f"\n{below}"
+        comment = behind
+    whole.ca.items[key] = [None, above, comment, None]
 
 
 def write(scale: str, path: Path) -> str:
-    """Writes a scale, one of `names()`, as params.yaml to `path`, and returns a text on what it replaced there.
+    """Writes the params.yaml of a scale, and reports the edits in the file that was replaced.
 
-    The text names the scale and, where a file was replaced, the file's scale and every key in which the file differed
-    from that scale, or from laptop where its scale is unknown. ValueError where that file is no YAML; it then stays.
+    Args:
+        scale: one of `names()`.
+        path: the file to write.
+
+    Returns:
+        A text with the scale and, if a file was replaced, that file's scale and every key with another value than in
+        that scale (or than in laptop, if the file's scale is unknown).
+
+    Raises:
+        ValueError: the file to be replaced is no YAML; the file stays.
     """
     report = f"{path}: scale `{scale}`"
     if path.exists():
-        before = dict(values(read_yaml(path) or {}))
-        name = before.get("scale")
-        compared = name if name in names() else COMPLETE
-        unedited = dict(values(yaml.safe_load(read(compared))))
-        edits = [
-            f"  {key}: {before.get(key, ABSENT)} ({compared}: {unedited.get(key, ABSENT)})"
-            for key in dict.fromkeys((*unedited, *before))
-            if before.get(key, ABSENT) != unedited.get(key, ABSENT)
-        ]
-        otherwise = "with nothing edited" if not edits else "with these keys otherwise than that scale:"
-        report = "\n".join([f"{report}, in place of `{name}` {otherwise}", *edits])
+        report += _report_edits(read_yaml(path) or {})
     write_atomically(path, read(scale))
     return report
 
 
-def values(content: object, key: str = "") -> Iterator[tuple[str, object]]:
-    """Yields (key with names of its sections, value) of every setting; a list is one value, an empty section none."""
-    if isinstance(content, dict):
-        for name, value in content.items():
-            yield from values(value, f"{key}.{name}" if key else str(name))
-    else:
-        yield key, content
+def _report_edits(params: Any) -> str:
+    """Words the differences between the content of a params.yaml and the scale that it names."""
+    before = list_values(params)
+    name = before.get("scale")
+    compared = name if name in names() else COMPLETE
+    unedited = list_values(yaml.safe_load(read(compared)))
+    edits = []
+    for key in dict.fromkeys([*unedited, *before]):
+        edited, original = before.get(key, ABSENT), unedited.get(key, ABSENT)
+        if edited != original:
+            edits.append(f"  {key}: {edited} ({compared}: {original})")
+    if not edits:
+        return f", in place of `{name}` with nothing edited"
+    return "\n".join([f", in place of `{name}` with these values that differ from that scale:", *edits])
+
+
+def list_values(content: object, key: str = "") -> dict[str, object]:
+    """Lists all settings by dotted key, a list as one value: {"data": {"root": "a"}} gives {"data.root": "a"}."""
+    if not isinstance(content, dict):
+        return {key: content}
+    values = {}
+    for name, value in content.items():
+        values.update(list_values(value, f"{key}.{name}" if key else str(name)))
+    return values

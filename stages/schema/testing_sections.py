@@ -1,40 +1,40 @@
-"""The sections of params.yaml on the tests of trained models, as frozen records; sections.py explains their form."""
+"""The sections of params.yaml on the tests of trained models, as frozen records; see sections.py."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import model_validator
 
-from stages.schema.keys import OPEN, Key, Stated, count, key
-from stages.schema.sections import GLUE, Count, Level, Protocol, Record, Seed, Several, Task
+from stages.schema.sections import Count, Level, Protocol, Record, Seed, Several, Task
 
 
 class Noise(Record):
-    inherited: ClassVar[dict[str, Key]] = {"*": Key("Noise, {name}", K=OPEN)}
-    tasks: Several[Task] = key("Tasks under noise", K=Stated("noise.tasks", ["mnli", "qqp", "sst2"]))
-    levels: Several[Level] = key(
-        "Levels of noise", K=Stated("noise.levels_percent", [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4])
-    )
+    """Tests of fine-tuned models under noise on embeddings and in the words."""
+
+    tasks: Several[Task]
+    levels: Several[Level]
     kind: Literal["expected_norm", "exact_norm", "unit"]
     place: Literal["word_embeddings", "embedding_output"]
     special_tokens: bool
-    seeds: Several[Seed] = key("Seeds of noise", K=OPEN)
-    text: Several[Literal["typos", "dropped_words", "swapped_words"]] = key("Noise in the words")
-    probes: bool = key("Probes of the tested models")
+    seeds: Several[Seed]
+    text: Several[Literal["typos", "dropped_words", "swapped_words"]]
+    probes: bool
 
     @model_validator(mode="after")
-    def _clean_first(self):
+    def _check_levels(self):
         if self.levels[0] != 0.0 or list(self.levels) != sorted(self.levels):
             raise ValueError("levels: must rise from 0.0, the clean score, that the others are compared with")
         return self
 
 
 class CrossDomain(Record):
-    tasks: Several[Task] = key("Tasks of transfer", K=Stated("cross_domain.tasks", ["mnli", "qnli", "qqp", "mrpc"]))
-    positive_labels: dict[Task, Several[str]] = key("Labels that count as yes in transfer", K=OPEN)
+    """Tests of models on tasks that the models were not fine-tuned on."""
+
+    tasks: Several[Task]
+    positive_labels: dict[Task, Several[str]]
 
     @model_validator(mode="after")
-    def _every_task_mapped(self):
-        """Checks that every task has its positive labels; stage `settings` checks that these are labels of the task."""
+    def _check_labels(self):
+        """Checks that every task has positive labels; stage `settings` checks that the task has these labels."""
         for task in self.tasks:
             if task not in self.positive_labels:
                 raise ValueError(
@@ -44,20 +44,18 @@ class CrossDomain(Record):
 
 
 class Convergence(Record):
-    protocol: Protocol = key(
-        "Recipe at intermediate checkpoints", C=Stated("checkpoint_benchmark.value", "courtois2024")
-    )
-    steps: Several[Count] = key("Intermediate checkpoints", CC="checkpoint_benchmark.steps")
-    tasks: Several[Task] = key("Tasks at intermediate checkpoints", C=Stated("finetuning.benchmark", GLUE))
-    seeds: Several[Seed] = key(
-        "Fine-tuning seeds at intermediate checkpoints", CC=Stated("checkpoint_benchmark.seeds", 1, count)
-    )
+    """Fine-tuning from intermediate checkpoints of pre-training."""
+
+    protocol: Protocol
+    steps: Several[Count]
+    tasks: Several[Task]
+    seeds: Several[Seed]
 
 
 class Timing(Record):
-    protocol: Protocol = key("Recipe of the timed epochs", K=Stated("training_time.batch_size", "kowsher2025"))
-    tasks: Several[Task] = key(
-        "Timed tasks", K=Stated("training_time.tasks", ["cola", "mnli", "mrpc", "qnli", "rte", "qqp"])
-    )
-    repeats: Count = key("Rounds of timing", K=OPEN)
-    steps: Count = key("Timed steps of pre-training and of translation a round")
+    """Measurements of time."""
+
+    protocol: Protocol
+    tasks: Several[Task]
+    repeats: Count
+    steps: Count
