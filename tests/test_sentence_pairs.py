@@ -48,7 +48,7 @@ def test_the_verb_agrees_with_its_subject_and_stands_last():
 
 
 def test_no_generated_pair_stands_in_two_splits():
-    made = stage.generated({"train": 50, "validation": 20, "test": 20}, seed=1)
+    made = stage.generate_pairs({"train": 50, "validation": 20, "test": 20}, seed=1)
     texts = [pair for part in made.values() for pair in part]
     assert len(set(texts)) == 90
 

@@ -7,18 +7,24 @@ import pandas as pd
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
+from transformers.models.bert.modeling_bert import BertSelfAttention
 
 from stages.attention.bert import OperatorBertForMaskedLM
 from stages.attention.configuration import configuration
 from stages.attention.counts import training_flops
 from stages.attention.operators import OPERATORS
+from stages.classification import training as finetuning
 from stages.encoder_decoder.pairs import BEGIN, END, SIDES, Pairs
 from stages.evidence import derived, measurements
 from stages.files import observations
+from stages.files.paths import TASK_FOLDER, TOKENIZER, TOKENS
+from stages.masked_lm.corpus import Corpus
 from stages.report import own_tables
 from stages.schema.settings import PATH, load_settings
+from stages.timing import peers
 from stages.timing import stage as timing
 from tests import toy
+from tests.toy import run_of
 
 STOCK = "implementation=trainer precision=float32 "
 
@@ -88,14 +94,14 @@ def pipeline(tmp_path, monkeypatch):
     translating = {"operators": ("original", "fixed"), "hidden": 16, "heads": 2, "intermediate": 16, "batch_size": 4}
     blog = settings.translation.protocols["blog"].model_copy(update=translating)
     size = settings.models["tiny"].model_copy(update=toy.TOY)
-    finetuning = settings.finetuning["kowsher2025"].model_copy(update={"maximum_length": 12, "batch_size": 8})
+    recipe = settings.finetuning["kowsher2025"].model_copy(update={"maximum_length": 12, "batch_size": 8})
     return settings.model_copy(
         update={
             "operators": ("original", "shared"),
             "sizes": ("tiny",),
             "models": {"tiny": size},
             "pretraining": settings.pretraining.model_copy(update={"batch_size": 4}),
-            "finetuning": {"kowsher2025": finetuning},
+            "finetuning": {"kowsher2025": recipe},
             "translation": settings.translation.model_copy(update={"protocols": {"blog": blog}}),
             "timing": settings.timing.model_copy(update={"tasks": ("cola",), "repeats": 2, "steps": 1}),
         }
@@ -106,7 +112,7 @@ def pipeline(tmp_path, monkeypatch):
 def test_the_stage_times_every_operator_and_stock_bert_where_no_precision_is_emulated(pipeline, monkeypatch, emulated):
     peaks = {"float32": 8e10, "bfloat16": 1e9 if emulated else 1.6e11}
     monkeypatch.setattr(timing.machine, "peak", peaks.__getitem__)
-    timing.precisions.cache_clear()
+    timing.find_precisions.cache_clear()
     record = timing.main(pipeline)
     rows = observations.read([observations.FOLDER / "timing.csv"])
     assert (rows["value"] > 0).all()
@@ -124,3 +130,27 @@ def test_the_stage_times_every_operator_and_stock_bert_where_no_precision_is_emu
     assert set(summaries["metric"]) == {"tokens_per_second", "share_of_peak", "seconds_per_epoch"}
     assert len(rows) == 2 * len(summaries)
     assert set(record["peak_flops"]["tiny"]) == set(timing.PRECISIONS)
+
+
+def test_stock_pretraining_computes_in_the_precision_asked_for_in_any_order(pipeline, monkeypatch):
+    corpus = Corpus.of(TOKENS)
+    seen, forward = [], BertSelfAttention.forward
+
+    def watched(self, *arguments, **others):
+        self.query.register_forward_hook(lambda module, inputs, output: seen.append(output.dtype))
+        return forward(self, *arguments, **others)
+
+    monkeypatch.setattr(BertSelfAttention, "forward", watched)
+    for precision in ("float32", "bfloat16", "float32"):
+        seen.clear()
+        peers.Pretraining(run_of(precision=precision), corpus, TOKENIZER).seconds(1)
+        assert set(seen) == {getattr(torch, precision)}
+
+
+def test_stock_fine_tuning_pads_every_example_to_the_maximum(pipeline):
+    recipe = pipeline.finetuning["kowsher2025"]
+    examples = finetuning.encode(TASK_FOLDER / "cola" / "train.parquet", TOKENIZER, recipe.maximum_length)
+    data = peers.Finetuning("cola", recipe, toy.TOY, 20).pad(examples)
+    assert {len(row["input_ids"]) for row in data} == {recipe.maximum_length}
+    assert [sum(row["attention_mask"]) for row in data] == [len(ids) for ids in examples.ids]
+    assert np.array_equal([row["label"] for row in data], examples.labels)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Tokenizer, normalizers, pre_tokenizers
+from tokenizers import Tokenizer, normalizers
 
 from stages.corpus import sources
 from stages.files.model_folders import SPECIAL
@@ -166,49 +166,14 @@ def test_damaged_shards_are_named():
 @given(st.text("ab ,\n", max_size=80), st.integers(1, 20))
 def test_long_documents_in_pieces_have_the_same_tokens(text, longest):
     tokenizer = vocabulary.word_pieces({p: i for i, p in enumerate([*vocabulary.SPECIAL, "a", "b", "##a", "ab", ","])})
-    pieces = list(tokens.pieces(text, longest))
-    assert "".join(piece for piece, _, _ in pieces) == text
-    assert [begins for _, begins, _ in pieces] == [True] + [False] * (len(pieces) - 1)
-    assert [ends for _, _, ends in pieces] == [False] * (len(pieces) - 1) + [True]
-    ids = [id for piece, _, _ in pieces for id in tokenizer.encode(piece, add_special_tokens=False).ids]
+    pieces = list(tokens.cut_pieces(text, longest))
+    assert "".join(piece.text for piece in pieces) == text
+    assert [piece.begins for piece in pieces] == [True] + [False] * (len(pieces) - 1)
+    assert [piece.ends for piece in pieces] == [False] * (len(pieces) - 1) + [True]
+    ids = []
+    for piece in pieces:
+        ids += tokenizer.encode(piece.text, add_special_tokens=False).ids
     assert ids == tokenizer.encode(text, add_special_tokens=False).ids
-
-
-FRAGMENTS = [" ", "\n", "\t", "\r", "\x0b", "\x1c", "\x85", "\xa0", "\u2028", "\0", "\ufffd", "\u0301", "e\u0301"]
-FRAGMENTS += ["[SEP]", "[sep]", "[MASK]", "Cat", "cats,", "東京", "\u200d", "ß", "x" * 70]
-
-
-@hypothesis.settings(deadline=None, max_examples=300)
-@given(st.lists(st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=3), max_size=12).map("".join), max_size=4))
-def test_encoding_by_words_gives_the_ids_of_the_tokenizer(texts):
-    pieces = [*vocabulary.SPECIAL, *"abcdefghijklmnopqrstuvwxyz,.[]東ß", *(f"##{c}" for c in "aestx"), "cat"]
-    tokenizer = vocabulary.word_pieces({piece: number for number, piece in enumerate(pieces)})
-    assert tokens.splits_at_spaces(tokenizer)
-    encode = tokens.Encoder(tokenizer)
-    for _ in range(2):
-        found = [np.frombuffer(ids, packing.ITEM).tolist() for ids in encode(texts)]
-        assert found == [tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
-
-
-def test_forgotten_words_are_learnt_again_and_long_ones_not_kept(monkeypatch, bert):
-    monkeypatch.setattr(tokens, "KNOWN_WORDS", 3)
-    encode = tokens.Encoder(bert)
-    for text in ("one two three four five", "six one " + "long" * 100, "two seven"):
-        [ids] = encode([text])
-        assert np.frombuffer(ids, packing.ITEM).tolist() == bert.encode(text, add_special_tokens=False).ids
-        assert len(encode._ids_of) <= 5
-
-
-def test_a_tokenizer_of_another_kind_encodes_whole_texts(bert):
-    other = Tokenizer.from_str(bert.to_str())
-    other.pre_tokenizer = pre_tokenizers.Metaspace()
-    assert not tokens.splits_at_spaces(other)
-    [ids] = tokens.Encoder(other)(["some words"])
-    assert np.frombuffer(ids, packing.ITEM).tolist() == other.encode("some words", add_special_tokens=False).ids
-    for token in ("new york", "new\nyork"):
-        reaching = Tokenizer.from_str(bert.to_str())
-        reaching.add_tokens([AddedToken(token, normalized=False)])
-        assert not tokens.splits_at_spaces(reaching)
 
 
 @pytest.mark.parametrize(("count", "size"), [(25, 10), (20, 10), (9, 10)])
@@ -398,7 +363,7 @@ def test_a_cased_tokenizer_in_the_layout_of_the_hub_keeps_capitals_apart():
     cased.normalizer = normalizers.BertNormalizer(lowercase=False)
     PreTrainedTokenizerFast(tokenizer_object=cased, **SPECIAL).save_pretrained("model")
     loaded, _ = vocabulary.from_hub("model", "main")
-    assert tokens.splits_at_spaces(loaded) and loaded.encode("Cat cat").ids == [2, 6, 5, 3]
+    assert loaded.encode("Cat cat").ids == [2, 6, 5, 3]
 
 
 def test_a_vocabulary_of_the_hub_is_read_at_one_commit_which_is_given(monkeypatch):

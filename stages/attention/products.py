@@ -14,7 +14,7 @@ def project(X: Tensor, *layers: nn.Linear) -> tuple[Tensor, ...]:
     """Applies each of the Linear layers to X [..., in], and returns as many tensors [..., out], in their order.
 
     On a GPU that is one matrix product, for which all layers need biases and one output width. On a CPU, joining the
-    weights costs what the larger product gains (`python -m stages.tools.benchmarks.attention`).
+    weights costs what the larger product gains (`python -m stages.tools.benchmarks attention`).
     """
     if X.device.type == "cpu" or len(layers) == 1:
         return tuple(layer(X) for layer in layers)
@@ -37,7 +37,7 @@ def attend(Q: Tensor, K: Tensor, V: Tensor, mask: Tensor | None, dropout: float)
     """Computes softmax(Q K^T / sqrt(d)) V for every head, [batch, heads, n, d].
 
     PyTorch's fused kernel serves GPUs, and float32 without dropout on a CPU; elsewhere a CPU has no fast path for it,
-    and the product written out is faster (`python -m stages.tools.benchmarks.attention`). They differ for a query that
+    and the product written out is faster (`python -m stages.tools.benchmarks attention`). They differ for a query that
     a boolean mask lets see no key: the kernel of a CPU gives zeros, the other the mean of all values.
 
     Args:

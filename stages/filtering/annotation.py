@@ -5,9 +5,7 @@ the rules of OSCAR's producer. The filter's rules read what is computed here; it
 """
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -29,15 +27,22 @@ def quality_warnings(text: str) -> tuple[str, ...]:
     and footer: these rules give the annotations of the 63 real records of OSCAR 22.01 that the tests read.
     """
     short = [len(line.encode()) < SHORT for line in text.split("\n")]
-    edge = int(len(short) * EDGE)
-    applies = {
-        "tiny": len(short) < FEW_LINES,
-        "short_sentences": sum(short) > MOST * len(short),
-        "header": sum(short[:edge]) > MOST * edge,
-        "footer": sum(short[len(short) - edge :]) > MOST * edge,
-        "noisy": sum(map(str.isalpha, text)) < (1 - MOST) * len(text),  # line feeds are characters, too
-    }
-    return tuple(name for name, applied in applies.items() if applied)
+    lines = len(short)
+    edge = int(lines * EDGE)
+    letters = sum(map(str.isalpha, text))
+    warnings = []
+    if lines < FEW_LINES:
+        warnings.append("tiny")
+    if sum(short) > MOST * lines:
+        warnings.append("short_sentences")
+    if sum(short[:edge]) > MOST * edge:
+        warnings.append("header")
+    if sum(short[lines - edge :]) > MOST * edge:
+        warnings.append("footer")
+    # line feeds are characters, too
+    if letters < (1 - MOST) * len(text):
+        warnings.append("noisy")
+    return tuple(warnings)
 
 
 def load_kenlm(path: Path):
@@ -94,27 +99,33 @@ class Annotator:
 
     def __init__(self, blocklists_folder: str | None, kenlm_model: str | None, quality_rules: bool):
         self.unknown = Counter(categories=0, harmful_pp=0, quality_warnings=0)
-        self._ways: dict[str, Callable[[str, str | None], Any]] = {}  # of text and address; None: unknown
-        if blocklists_folder:
-            categories = blocklists.Blocklist(Path(blocklists_folder)).categories
-            self._ways["categories"] = lambda _, address: None if address is None else categories(address)
-        if kenlm_model:
-            model = load_kenlm(Path(kenlm_model))
-            self._ways["harmful_pp"] = lambda text, _: harmful_perplexity(model, text)
-        if quality_rules:
-            self._ways["quality_warnings"] = lambda text, _: quality_warnings(text)
+        self._blocklist = blocklists.Blocklist(Path(blocklists_folder)) if blocklists_folder else None
+        self._model = load_kenlm(Path(kenlm_model)) if kenlm_model else None
+        self._quality_rules = quality_rules
 
     def __call__(self, line: bytes, document: Annotations) -> Annotations:
         """Returns a record's metadata with what could be added, and counts what could not.
 
         line: the record. document: its metadata. ValueError when its text or its address cannot be read.
         """
-        added = {}
-        text, address = records.source(line) if self._ways else ("", None)
+        if not (self._blocklist or self._model or self._quality_rules):
+            self.unknown.update(missing(document))
+            return document
+        text, address = records.source(line)
         for name in missing(document):
-            value = self._ways[name](text, address) if name in self._ways else None
+            value = self._compute(name, text, address)
             if value is None:
                 self.unknown[name] += 1
             else:
-                added[name] = value
-        return replace(document, **added) if added else document
+                document = replace(document, **{name: value})
+        return document
+
+    def _compute(self, name: str, text: str, address: str | None) -> tuple[str, ...] | float | None:
+        """Computes one kind of metadata of a document; None if the kind stays unknown."""
+        if name == "categories" and self._blocklist and address is not None:
+            return self._blocklist.categories(address)
+        if name == "harmful_pp" and self._model:
+            return harmful_perplexity(self._model, text)
+        if name == "quality_warnings" and self._quality_rules:
+            return quality_warnings(text)
+        return None

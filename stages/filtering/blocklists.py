@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -34,9 +35,13 @@ def folders(root: Path) -> dict[str, list[Path]]:
     Linked folders, second names of a category, are left out. ValueError for no category, or more than CATEGORIES.
     """
     categories = {}
-    for folder in sorted(root.iterdir()) if root.is_dir() else ():
-        files = [folder / f"{name}{suffix}" for name in LISTS for suffix in ("", *reading.DECOMPRESSION)]
-        files = [file for file in files if file.is_file()]
+    for folder in sorted(root.glob("*/")):
+        files = []
+        for name in LISTS:
+            for suffix in ("", *reading.DECOMPRESSION):
+                file = folder / f"{name}{suffix}"
+                if file.is_file():
+                    files.append(file)
         if files and not folder.is_symlink():
             categories[folder.name] = files
     if not categories:
@@ -60,19 +65,21 @@ def compile_lists(settings: dict, folder: Path) -> dict:
     different entries by category. ValueError when a line is not UTF-8, or a category has no entry to exclude by.
     """
     categories = folders(Path(settings["root"]))
-    parts = []
-    for files in categories.values():
-        hashes = (_hash(entry) for file in files for entry in _entries(file))
-        parts.append(np.unique(np.fromiter(hashes, dtype=np.uint64)))
-        if not len(parts[-1]):
+    counts, hashes, numbers = {}, [], []
+    for number, (category, files) in enumerate(categories.items()):
+        entries = chain.from_iterable(_entries(file) for file in files)
+        found = np.unique(np.fromiter(map(_hash, entries), dtype=np.uint64))
+        if not len(found):
             raise ValueError(f"{files[0]}: no entry; fetch the list again, or take its category out of the folder")
-    hashes = np.concatenate(parts)
-    numbers = np.repeat(np.arange(len(parts), dtype=np.uint8), [len(part) for part in parts])
-    order = np.argsort(hashes, kind="stable")
-    np.save(folder / HASHES, hashes[order])
-    np.save(folder / NUMBERS, numbers[order])
+        counts[category] = len(found)
+        hashes.append(found)
+        numbers.append(np.full(len(found), number, dtype=np.uint8))
+    all_hashes = np.concatenate(hashes)
+    order = np.argsort(all_hashes, kind="stable")
+    np.save(folder / HASHES, all_hashes[order])
+    np.save(folder / NUMBERS, np.concatenate(numbers)[order])
     write_atomically(folder / NAMES, json.dumps(list(categories)))
-    return {category: len(part) for category, part in zip(categories, parts, strict=True)}
+    return counts
 
 
 class Blocklist:
@@ -85,10 +92,13 @@ class Blocklist:
 
     def categories(self, address: str) -> tuple[str, ...]:
         """Returns the names of all categories of an address, sorted."""
-        keys = np.fromiter((_hash(form) for form in forms(address)), dtype=np.uint64)
-        # an entry of several categories stands there once for each, at places start to stop - 1
-        first, last = (np.searchsorted(self._hashes, keys, side=side) for side in ("left", "right"))
-        numbers = {int(self._numbers[i]) for start, stop in zip(first, last, strict=True) for i in range(start, stop)}
+        keys = np.fromiter(map(_hash, forms(address)), dtype=np.uint64)
+        # an entry of several categories is listed once for each, from start to stop - 1
+        starts = np.searchsorted(self._hashes, keys, side="left")
+        stops = np.searchsorted(self._hashes, keys, side="right")
+        numbers = set()
+        for start, stop in zip(starts, stops, strict=True):
+            numbers.update(self._numbers[start:stop].tolist())
         return tuple(self._names[number] for number in sorted(numbers))
 
 
@@ -115,10 +125,13 @@ def normalised(address: str) -> tuple[str, str]:
     address = SCHEME.sub("", address.strip(), count=1).removeprefix("//")
     address = re.split(r"[?#]", address, maxsplit=1)[0]
     authority, slash, path = address.partition("/")
-    host = PORT.sub("", unquote(authority.rpartition("@")[2])).strip("[]").rstrip(".").lower()
+    _, _, host = authority.rpartition("@")
+    host = PORT.sub("", unquote(host))
+    host = host.strip("[]").rstrip(".").lower()
     if not host.isascii():
-        with suppress(UnicodeError):  # a name that has no ASCII form stays as it is
-            host = host.encode("idna").decode()  # IDNA 2003
+        # IDNA 2003; a name without an ASCII form stays unchanged
+        with suppress(UnicodeError):
+            host = host.encode("idna").decode()
     return host, (slash + path).rstrip("/")
 
 
@@ -138,9 +151,13 @@ def _entries(path: Path) -> Iterator[str]:
             written = line.decode().strip()
         except UnicodeDecodeError:
             written = "\0"
-        if "\0" in written:  # set above, or UTF-16, whose ASCII letters decode without an error
+        # the NUL is set above, or from UTF-16, whose ASCII letters decode without an error
+        if "\0" in written:
             raise ValueError(f"{path}, line {number}: no text in UTF-8; convert the list (`iconv -t utf-8`)")
-        if not written.startswith("#") and (entry := "".join(normalised(written))):
+        if written.startswith("#"):
+            continue
+        entry = "".join(normalised(written))
+        if entry:
             yield entry
 
 

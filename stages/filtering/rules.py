@@ -27,39 +27,52 @@ def rules_of(settings: Filtering) -> dict:
 
 
 def judge(rules: Mapping[str, Any]) -> Callable[[Annotations], tuple[Reason, ...]]:
-    """Makes the function that says why a document is dropped. rules: as `rules_of` returns them.
+    """Makes the function that returns the reasons for which a document is dropped.
 
-    It returns reasons in the order of the rules (categories, harmful_pp, quality_warnings), each once; none for a
-    document that is kept. What applied is an excluded category, as params.yaml spells it; `low`, `high` or `missing`; a
-    warning, or `other` for one that is not in WARNINGS. A perplexity on a bound is out of bounds, and 0 is missing.
+    The function returns (rule, reason) pairs in the order categories, harmful_pp, quality_warnings, each once; () for a
+    document that is kept. A reason is an excluded category, as params.yaml spells the category; `low`, `high` or
+    `missing`; a warning, or `other` for a warning that is not in WARNINGS. A perplexity on a bound is out of bounds,
+    and 0 is missing.
+
+    Args:
+        rules: as `rules_of` returns the rules.
     """
     above, below = rules["harmful_pp"]["above"], rules["harmful_pp"]["below"]
     unscored = None if rules["missing_harmful_pp"] == "keep" else "missing"
-    spellings = {
-        spelling: category
-        for category in rules["excluded_categories"]
-        for spelling in (category, *ALIASES.get(category, ()))
-    }
+    spellings = {}
+    for category in rules["excluded_categories"]:
+        for spelling in (category, *ALIASES.get(category, ())):
+            spellings[spelling] = category
 
-    @lru_cache(maxsize=1 << 14)  # few combinations occur, so each is worked out once
-    def combined(categories: tuple[str, ...], level: str | None, warnings: tuple[str, ...]) -> tuple[Reason, ...]:
-        """Returns the reasons. level: what of the rule on perplexity applies, None where it lets the document pass."""
-        listed = [("categories", spellings[name]) for name in categories if name in spellings]
-        scored = [("harmful_pp", level)] if level else []
-        counted = () if rules["quality_warnings"] == "keep" else warnings
-        warned = [("quality_warnings", name if name in WARNINGS else "other") for name in counted]
-        return tuple(dict.fromkeys(listed + scored + warned))
+    # few combinations occur, so each is worked out once
+    @lru_cache(maxsize=1 << 14)
+    def combine(categories: tuple[str, ...], level: str | None, warnings: tuple[str, ...]) -> tuple[Reason, ...]:
+        """Returns the reasons; `level` is the reason by perplexity, None if the perplexity passes."""
+        found = []
+        for name in categories:
+            if name in spellings:
+                found.append(("categories", spellings[name]))
+        if level:
+            found.append(("harmful_pp", level))
+        if rules["quality_warnings"] == "drop":
+            for name in warnings:
+                found.append(("quality_warnings", name if name in WARNINGS else "other"))
+        # each reason once, in the order of the rules
+        return tuple(dict.fromkeys(found))
 
-    def reasons(document: Annotations) -> tuple[Reason, ...]:
+    def find_reasons(document: Annotations) -> tuple[Reason, ...]:
         """Returns the reasons for which a document with this metadata is dropped."""
         score = document.harmful_pp
         if not score:
             level = unscored
         elif score <= above:
             level = "low"
+        elif score >= below:
+            level = "high"
         else:
-            level = "high" if score >= below else None
+            level = None
         # UNSET (no such key) and None (nothing applies) are false; OSCAR 22.01 calls the warnings `annotation`
-        return combined(document.categories or (), level, document.quality_warnings or document.annotation or ())
+        warnings = document.quality_warnings or document.annotation or ()
+        return combine(document.categories or (), level, warnings)
 
-    return reasons
+    return find_reasons

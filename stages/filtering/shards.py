@@ -23,15 +23,25 @@ MALFORMED = "malformed.csv"
 
 
 def filter_shard(settings: dict, folder: Path) -> dict:
-    """Job (runner/jobs.py). settings: shard (path), rules (of `rules_of`), annotation (the arguments of Annotator).
+    """Job (runner/jobs.py): filters a shard.
 
-    Leaves in `folder`, the job's own, the kept lines, byte for byte, as kept.jsonl.zst, and malformed.csv: file, line
-    (from 1) and reason of each malformed one, without a header. Returns `rows`, a list of [fate, rule, reason,
-    documents, bytes, all_documents, all_bytes] for the fates `kept`, `malformed` and `dropped`, and `unknown`, the
-    number of documents whose metadata stayed unknown, by `categories`, `harmful_pp` and `quality_warnings`.
+    Leaves kept.jsonl.zst, the kept lines byte for byte, and malformed.csv: file, line (from 1) and reason of each
+    malformed line, without a header.
+
+    Args:
+        settings: `shard` (path), `rules` (of `rules_of`), `annotation` (the arguments of Annotator).
+        folder: the folder of the job.
+
+    Returns:
+        rows: a list of [fate, rule, reason, documents, bytes, all_documents, all_bytes] for the fates `kept`,
+            `malformed` and `dropped`.
+        unknown: the number of documents whose metadata stayed unknown, by `categories`, `harmful_pp` and
+            `quality_warnings`.
     """
-    reasons_of, annotate = judge(settings["rules"]), Annotator(**settings["annotation"])
-    fates: dict[tuple | None, list[int]] = defaultdict(lambda: [0, 0])  # documents, bytes by reasons; None: malformed
+    find_reasons = judge(settings["rules"])
+    annotate = Annotator(**settings["annotation"])
+    # [documents, bytes] by reasons; None stands for malformed lines
+    fates: dict[tuple | None, list[int]] = defaultdict(lambda: [0, 0])
     number = 0
     with (
         temporary_sibling(folder / KEPT) as path,
@@ -45,44 +55,55 @@ def filter_shard(settings: dict, folder: Path) -> dict:
                 if not isinstance(document, ValueError) and missing(document):
                     try:
                         document = annotate(block[start:end], document)
-                    except ValueError as error:  # what its metadata would follow from cannot be read
+                    except ValueError as error:
+                        # text or address, from which metadata would follow, cannot be read
                         document = error
                 if isinstance(document, ValueError):
                     malformed.writerow([settings["shard"], number, document])
                     reasons = None
                 else:
-                    reasons = reasons_of(document)
+                    reasons = find_reasons(document)
                     if not reasons:
                         kept.write(memoryview(block)[start:end])
                         kept.write(b"\n")
                 fate = fates[reasons]
                 fate[0] += 1
                 fate[1] += end - start
-    return {"rows": _tallies(fates), "unknown": annotate.unknown}
+    return {"rows": _sum_fates(fates), "unknown": annotate.unknown}
 
 
 def _blocks(shard: Path) -> Iterator[tuple[bytes, list[int], list[int], list[Annotations | ValueError]]]:
     """Yields blocks: bytes, where each line starts and ends (before its line feed), its metadata or what is wrong."""
     for block in reading.line_blocks(shard):
-        feeds = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
-        starts, ends = np.insert(feeds + 1, 0, 0), np.append(feeds, len(block))
+        codes = np.frombuffer(block, dtype=np.uint8)
+        feeds = np.flatnonzero(codes == ord("\n"))
+        starts = np.insert(feeds + 1, 0, 0)
+        ends = np.append(feeds, len(block))
         yield block, starts.tolist(), ends.tolist(), records.annotations_of(block, starts, ends)
 
 
-def _tallies(fates: dict[tuple | None, list[int]]) -> list[list]:
-    """Adds up [documents, bytes] by reasons to the rows of `filter_shard`, sorted.
+def _sum_fates(fates: dict[tuple | None, list[int]]) -> list[list]:
+    """Sums [documents, bytes] by reasons to the rows of `filter_shard`, sorted.
 
-    Reasons are (rule, reason) pairs; there are none for documents that are kept, and None for malformed ones.
-    `documents` and `bytes` count what has the row's reason first, `all_documents` and `all_bytes` what has it at all.
+    `documents` and `bytes` of a row count the documents whose first reason is the reason of the row; `all_documents`
+    and `all_bytes` count all documents with that reason.
+
+    Args:
+        fates: [documents, bytes] by reasons, which are (rule, reason) pairs; () stands for kept documents, None for
+            malformed lines.
     """
-    tallies: dict[tuple, np.ndarray] = defaultdict(lambda: np.zeros(4, dtype=np.int64))
+    sums: dict[tuple, np.ndarray] = defaultdict(lambda: np.zeros(4, dtype=np.int64))
     for reasons, counts in fates.items():
-        rows = [("malformed", "", "")] if reasons is None else [("dropped", *reason) for reason in reasons]
-        rows = rows or [("kept", "", "")]
-        tallies[rows[0]][:2] += counts
-        for row in rows:
-            tallies[row][2:] += counts
-    return [[*row, *tallies[row].tolist()] for row in sorted(tallies)]
+        if reasons is None:
+            keys = [("malformed", "", "")]
+        elif not reasons:
+            keys = [("kept", "", "")]
+        else:
+            keys = [("dropped", rule, reason) for rule, reason in reasons]
+        sums[keys[0]][:2] += counts
+        for key in keys:
+            sums[key][2:] += counts
+    return [[*key, *sums[key].tolist()] for key in sorted(sums)]
 
 
 def select(kept: Path, target: Path, chosen: Iterable[int]) -> int:
@@ -96,40 +117,51 @@ def select(kept: Path, target: Path, chosen: Iterable[int]) -> int:
     lines = reading.lines(kept)
     with reading.zstd_writer(target, LEVEL) as file:
         for number in chosen:
-            line = next(islice(lines, number - previous - 1, None))  # skips those between
+            skipped = number - previous - 1
+            line = next(islice(lines, skipped, None))
             file.write(line + b"\n")
-            size, previous = size + len(line), number
+            size += len(line)
+            previous = number
     return size
 
 
 def sample(total: int, count: int, seed: int) -> np.ndarray:
     """Draws `count` of [0, total), all sets equally likely, sorted [count]. Memory grows with `count`, not `total`."""
     random = np.random.default_rng(seed)
-    left_out = count > total / 2  # then draws what is left out: the fewer are drawn, the fewer come twice
-    drawn = total - count if left_out else count
-    chosen = np.array([], dtype=np.int64)
-    while len(chosen) < drawn:
-        chosen = np.union1d(chosen, random.integers(total, size=drawn - len(chosen)))
-    return np.setdiff1d(np.arange(total), chosen, assume_unique=True) if left_out else chosen  # total < 2 * count
+    # of a large share the rest is drawn: the fewer numbers are drawn, the fewer are drawn twice
+    draws_rest = count > total / 2
+    needed = total - count if draws_rest else count
+    drawn = np.array([], dtype=np.int64)
+    while len(drawn) < needed:
+        more = random.integers(total, size=needed - len(drawn))
+        drawn = np.union1d(drawn, more)
+    if draws_rest:
+        return np.setdiff1d(np.arange(total), drawn, assume_unique=True)
+    return drawn
 
 
 def shard_rows(shard: str, tallies: list[list], selected: tuple[int, int] | None) -> list[tuple]:
-    """Makes the rows of one shard in the ledger, with `in`, `kept` and `not_selected` even where they are 0.
+    """Makes the rows of one shard in the ledger, with `in`, `kept` and `not_selected` even if these are 0.
 
-    A row is (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes), the last two as in `_tallies`.
+    A row is (shard, fate, rule, reason, documents, bytes, all_documents, all_bytes), the last two as in `_sum_fates`.
 
     Args:
-        shard, tallies: its name, and `rows` as `filter_shard` returns them.
-        selected: how many documents and bytes of those kept are selected; None for all of them.
+        shard: the name of the shard.
+        tallies: `rows` as `filter_shard` returns them.
+        selected: documents and bytes that are selected among the kept documents; None if all are selected.
     """
-    kept = next((tally[3:5] for tally in tallies if tally[0] == "kept"), [0, 0])  # documents, bytes
-    taken = selected or kept  # (0, 0) is true
-    rows = {
-        "in": [sum(tally[i] for tally in tallies) for i in (3, 4)],
-        "kept": taken,
-        "not_selected": [number - part for number, part in zip(kept, taken, strict=True)],
-    }
-    return [
-        *((shard, fate, "", "", *numbers, *numbers) for fate, numbers in rows.items()),
-        *((shard, *tally) for tally in tallies if tally[0] != "kept"),
-    ]
+    read, kept = np.zeros(2, dtype=int), np.zeros(2, dtype=int)
+    others = []
+    for fate, rule, reason, documents, size, *of_all in tallies:
+        read += documents, size
+        if fate == "kept":
+            kept += documents, size
+        else:
+            others.append((shard, fate, rule, reason, documents, size, *of_all))
+    taken = kept if selected is None else np.array(selected)
+    counts = {"in": read, "kept": taken, "not_selected": kept - taken}
+    rows = []
+    for fate, numbers in counts.items():
+        documents, size = numbers.tolist()
+        rows.append((shard, fate, "", "", documents, size, documents, size))
+    return rows + others

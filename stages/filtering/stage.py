@@ -8,7 +8,8 @@ malformed than filtering.malformed_share.
 """
 
 import csv
-from itertools import accumulate, islice
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 from pathlib import Path
 
 import pandas as pd
@@ -60,23 +61,21 @@ def build(corpus: Path, folder: Path, settings: Filtering, workers: int | str | 
     shards = reading.shards(corpus)
     selection = rules.rules_of(settings)
     added, inputs = _annotation_sources(settings, workers)
-    results = jobs.run(
-        filter_shard,
-        [
-            jobs.Job(shard.name, {"shard": str(shard), "rules": selection, "annotation": added}, (shard, *inputs))
-            for shard in shards
-        ],
-        stage="filtering",
-        workers=workers,
-    )
+    work = []
+    for shard in shards:
+        job = {"shard": str(shard), "rules": selection, "annotation": added}
+        work.append(jobs.Job(shard.name, job, (shard, *inputs)))
+    results = jobs.run(filter_shard, work, stage="filtering", workers=workers)
     _gather_malformed([job_folder for job_folder, _ in results], origins.read(corpus), folder / MALFORMED)
     ledger = with_total(_place_selected(shards, results, folder, settings))
     write_table(folder / LEDGER.name, ledger)
     _check(ledger, folder / MALFORMED, settings)
-    unknown = {name: sum(result["unknown"][name] for _, result in results) for name in REMEDIES}
-    for name, number in unknown.items():  # a rule never passes over documents in silence
-        if number:
-            print(f"filtering: the {name} of {number} documents are unknown (filtering.annotation.{REMEDIES[name]})")
+    unknown = {}
+    for name, remedy in REMEDIES.items():
+        unknown[name] = sum(result["unknown"][name] for _, result in results)
+        # a rule never passes over documents in silence
+        if unknown[name]:
+            print(f"filtering: the {name} of {unknown[name]} documents are unknown (filtering.annotation.{remedy})")
     return unknown
 
 
@@ -86,26 +85,40 @@ def _annotation_sources(settings: Filtering, workers: int | str | None) -> tuple
     ValueError when the lists or the model cannot be loaded, or an excluded category has no list under any of its names.
     """
     annotation = settings.annotation
-    added = {"blocklists_folder": None} | annotation.model_dump(include={"kenlm_model", "quality_rules"})
+    added = {
+        "blocklists_folder": None,
+        "kenlm_model": annotation.kenlm_model,
+        "quality_rules": annotation.quality_rules,
+    }
     inputs = ()
     if annotation.kenlm_model:
-        load_kenlm(Path(annotation.kenlm_model))  # fails here rather than in every job
+        # a model that cannot be loaded fails here rather than in every job
+        load_kenlm(Path(annotation.kenlm_model))
         inputs += (Path(annotation.kenlm_model),)
     if annotation.blocklists:
         root = Path(annotation.blocklists)
         lists = blocklists.folders(root)
-        missing = [name for name in settings.excluded_categories if not {name, *rules.ALIASES.get(name, ())} & {*lists}]
-        if missing:
-            raise ValueError(
-                f"filtering.annotation.blocklists: {root} has no list of {', '.join(missing)}; add the lists, or take "
-                "the categories off filtering.excluded_categories"
-            )
-        files = tuple(file for category in lists.values() for file in category)
+        _require_lists(settings.excluded_categories, lists, root)
+        files = tuple(chain.from_iterable(lists.values()))
         job = jobs.Job("blocklists", {"root": str(root)}, files)
         [(compiled, _)] = jobs.run(blocklists.compile_lists, [job], stage="filtering", workers=workers)
         added["blocklists_folder"] = str(compiled)
         inputs += files
     return added, inputs
+
+
+def _require_lists(categories: Iterable[str], lists: dict[str, list[Path]], root: Path) -> None:
+    """Checks that every excluded category has a list in `root` under one of the names of the category."""
+    missing = []
+    for category in categories:
+        names = (category, *rules.ALIASES.get(category, ()))
+        if not any(name in lists for name in names):
+            missing.append(category)
+    if missing:
+        raise ValueError(
+            f"filtering.annotation.blocklists: {root} has no list of {', '.join(missing)}; add the lists, or take "
+            "the categories off filtering.excluded_categories"
+        )
 
 
 def _place_selected(
@@ -116,27 +129,45 @@ def _place_selected(
     results: each shard's job folder and what `filter_shard` returned. Where all kept documents of a shard (if none,
     too) are selected, the job's own file gets a second name; where some are, they are copied; else there is no file.
     """
-    # rows begin with fate, rule, reason, documents
-    kept = [sum(row[3] for row in result["rows"] if row[0] == "kept") for _, result in results]
-    total = sum(kept)
-    limit = total if settings.documents is None else min(settings.documents, total)
-    # for each shard, the sorted numbers, from 0, of those of its kept documents that are selected
-    if settings.selection == "first" or limit == total:
-        # shards before this one have end - number documents; this one gives what is left of the limit, or all it has
-        ends = accumulate(kept)
-        choices = [range(min(max(limit - end + number, 0), number)) for end, number in zip(ends, kept, strict=True)]
-    else:
-        choices = reading.by_shard(sample(total, limit, settings.seed), kept)
+    kept = []
+    for _, result in results:
+        # rows begin with fate, rule, reason, documents
+        documents = [row[3] for row in result["rows"] if row[0] == "kept"]
+        kept.append(sum(documents))
     rows = []
+    choices = choose_documents(kept, settings)
     for shard, (filtered, result), number, chosen in zip(shards, results, kept, choices, strict=True):
-        selected = None  # as many as were kept
+        selected = None
         if len(chosen) == number:
             place(filtered / KEPT, folder / shard.name)
+        elif not len(chosen):
+            selected = (0, 0)
         else:
-            size = select(filtered / KEPT, folder / shard.name, chosen) if len(chosen) else 0
-            selected = (len(chosen), size)
+            selected = (len(chosen), select(filtered / KEPT, folder / shard.name, chosen))
         rows += shard_rows(shard.name, result["rows"], selected)
     return rows
+
+
+def choose_documents(kept: list[int], settings: Filtering) -> list[Sequence[int]]:
+    """Chooses `filtering.documents` of the kept documents: the first, or a random sample.
+
+    Args:
+        kept: the number of kept documents of each shard.
+        settings: the section `filtering` of params.yaml.
+
+    Returns:
+        For each shard the sorted numbers, from 0, of the chosen documents among the kept documents.
+    """
+    total = sum(kept)
+    limit = total if settings.documents is None else min(settings.documents, total)
+    if settings.selection == "sample" and limit < total:
+        return list(reading.by_shard(sample(total, limit, settings.seed), kept))
+    choices, left = [], limit
+    for number in kept:
+        taken = min(number, left)
+        choices.append(range(taken))
+        left -= taken
+    return choices
 
 
 def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origin]], target: Path) -> None:
@@ -147,8 +178,9 @@ def _gather_malformed(folders: list[Path], sources: dict[str, list[origins.Origi
         for folder in folders:
             with (folder / MALFORMED).open(encoding="utf-8", newline="") as part:
                 for shard, line, reason in csv.reader(part):
-                    place = origins.locate(int(line), sources.get(Path(shard).name, []))
-                    writer.writerow((*(place or (shard, line)), reason))
+                    known = sources.get(Path(shard).name, [])
+                    file_name, source_line = origins.locate(int(line), known) or (shard, line)
+                    writer.writerow((file_name, source_line, reason))
 
 
 def _check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
@@ -161,11 +193,10 @@ def _check(ledger: pd.DataFrame, malformed: Path, settings: Filtering) -> None:
     total = ledger[ledger["shard"] == TOTAL]
     counts = total.groupby("fate")["documents"].sum().reindex(["in", "kept", "malformed"], fill_value=0)
     if counts["malformed"] > share * counts["in"]:
+        examples = ""
         with malformed.open(encoding="utf-8", newline="") as file:
-            examples = "".join(
-                f"\n  {line['file']}, line {line['line']}: {line['reason']}"
-                for line in islice(csv.DictReader(file), SHOWN)
-            )
+            for line in islice(csv.DictReader(file), SHOWN):
+                examples += f"\n  {line['file']}, line {line['line']}: {line['reason']}"
         raise ValueError(
             f"{counts['malformed']} of {counts['in']} lines are no OSCAR records, more than "
             f"filtering.malformed_share ({share}) allows; mend the source or raise the share. "

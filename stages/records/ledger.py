@@ -16,17 +16,21 @@ COLUMNS = ["shard", "fate", "rule", "reason", *COUNTS]
 
 
 def with_total(rows: list[tuple]) -> pd.DataFrame:
-    """Makes a ledger of rows (in the order of COLUMNS) and, after them, their sums over shards, as shard TOTAL."""
+    """Makes a ledger of rows (in the order of COLUMNS), followed by the sums over shards as shard TOTAL."""
     ledger = pd.DataFrame(rows, columns=COLUMNS)
-    total = ledger.groupby(["fate", "rule", "reason"], sort=False, as_index=False)[COUNTS].sum()
-    return pd.concat([ledger, total.assign(shard=TOTAL)[COLUMNS]], ignore_index=True)
+    by_fate = ledger.groupby(["fate", "rule", "reason"], sort=False, as_index=False)
+    total = by_fate[COUNTS].sum()
+    total["shard"] = TOTAL
+    return pd.concat([ledger, total[COLUMNS]], ignore_index=True)
 
 
 def read_ledger(path: Path) -> pd.DataFrame:
     """Reads a ledger; a row without a rule has empty texts. ValueError when the file is missing or not a ledger."""
     if not path.exists():
         raise ValueError(f"{path}: no such file; run `dvc repro filtering` to make it")
-    ledger = pd.read_csv(path, keep_default_na=False) if path.stat().st_size else pd.DataFrame()
-    if list(ledger.columns) != COLUMNS:
-        raise ValueError(f"{path}: not a ledger, its first line is not {','.join(COLUMNS)}; run `dvc repro filtering`")
-    return ledger
+    header = ",".join(COLUMNS)
+    with path.open(encoding="utf-8", errors="replace") as file:
+        first = file.readline().rstrip("\n")
+    if first != header:
+        raise ValueError(f"{path}: not a ledger, its first line is not {header}; run `dvc repro filtering`")
+    return pd.read_csv(path, keep_default_na=False)

@@ -1,8 +1,8 @@
 """Where the lines of a shard come from: data/corpus/origins.csv.
 
-A row says that, from `line` of `shard` on and up to the next row of this shard, its lines are those of `file` from
-`source_line` on; both are counted from 1. Documents that were generated, streamed as rows or made of several lines have
-no row: they are valid by construction, so that no error has to name the line that they come from.
+A row says that the lines of `shard`, from `line` up to the next row of this shard, are the lines of `file` from
+`source_line`; both count from 1. Documents that were generated, streamed as rows or made of several lines have no row:
+such documents are valid by construction, so that no error has to name the line of a source.
 """
 
 from bisect import bisect_right
@@ -18,25 +18,37 @@ Origin = tuple[int, str, int]  # line, file, source_line
 
 
 def write(folder: Path, origins: dict[str, list[Origin]]) -> None:
-    """Writes the table into a folder of shards. origins: by a shard's file name its origins, in the order of lines."""
-    rows = [(shard, *origin) for shard, origins_of_shard in origins.items() for origin in origins_of_shard]
+    """Writes the table into a folder of shards; `origins` are by the file name of a shard, in the order of lines."""
+    rows = []
+    for shard, origins_of_shard in origins.items():
+        for origin in origins_of_shard:
+            rows.append((shard, *origin))
     text = pd.DataFrame(rows, columns=COLUMNS).to_csv(index=False, lineterminator="\n")
-    write_atomically(folder / NAME, text.encode(errors="backslashreplace"))  # a name may hold what is no UTF-8
+    # the name of a file may hold bytes that are not UTF-8
+    write_atomically(folder / NAME, text.encode(errors="backslashreplace"))
 
 
 def read(folder: Path) -> dict[str, list[Origin]]:
-    """Reads what `write` has left in a folder of shards: its `origins`, by shard; {} if there is no table."""
+    """Reads the table of a folder of shards; returns origins by shard, {} without a table."""
     if not (folder / NAME).exists():
         return {}
-    table = pd.read_csv(folder / NAME, dtype={"shard": str, "file": str}, keep_default_na=False)  # NA may be a name
-    return {
-        shard: list(rows[COLUMNS[1:]].itertuples(index=False, name=None))
-        for shard, rows in table.groupby("shard", sort=False)
-    }
+    # a file may be called NA
+    table = pd.read_csv(folder / NAME, dtype={"shard": str, "file": str}, keep_default_na=False)
+    origins: dict[str, list[Origin]] = {}
+    for shard, line, file, source_line in table[COLUMNS].itertuples(index=False, name=None):
+        origins.setdefault(shard, []).append((line, file, source_line))
+    return origins
 
 
 def locate(line: int, origins: list[Origin]) -> tuple[str, int] | None:
-    """Finds (file, source_line) of a shard's line by its origins, in order; None where none is at or before it."""
+    """Finds (file, source_line) of a line of a shard; None if no origin is at or before the line.
+
+    Line 5 with the origin (3, "a.txt", 10) is line 12 of a.txt.
+
+    Args:
+        line: from 1.
+        origins: the origins of the shard, in order.
+    """
     place = bisect_right(origins, line, key=lambda origin: origin[0])
     if not place:
         return None

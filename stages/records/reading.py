@@ -49,24 +49,26 @@ def texts(path: Path) -> Iterator[str]:
 
 
 def places(path: Path, header: list[str], names: Iterable[str], remedy: str) -> list[int]:
-    """Finds columns of a table whose first line names them.
+    """Finds columns of a table by their names in its first line.
 
     Args:
-        path: of the table, for the message of an error.
-        header: the names of all its columns, in order.
-        names: the names of the columns that are looked for.
-        remedy: what to do where one is missing, for the message.
+        path: the table, for the message of an error.
+        header: the names of all columns, in order.
+        names: the names of the columns to find.
+        remedy: the end of the message about a missing column.
 
     Returns:
-        The place of each one of `names` in `header`, from 0.
+        The place of each name in `header`, from 0: ["b"] in ["a", "b"] gives [1].
 
     Raises:
-        ValueError: a name is missing, or stands there twice.
+        ValueError: a name is missing or given twice in the header.
     """
-    if absent := [name for name in names if name not in header]:
+    absent = [name for name in names if name not in header]
+    if absent:
         raise ValueError(f"{path}, line 1: no column {', '.join(absent)} among {', '.join(header) or 'none'}; {remedy}")
-    if twice := [name for name in names if header.count(name) > 1]:
-        raise ValueError(f"{path}, line 1: the column {twice[0]!r} stands there twice; delete or rename one")
+    for name in names:
+        if header.count(name) > 1:
+            raise ValueError(f"{path}, line 1: the column {name!r} stands there twice; delete or rename one")
     return [header.index(name) for name in names]
 
 
@@ -82,21 +84,25 @@ def _whole_lines(path: Path) -> Iterator[bytes]:
     size = 0
     for piece in blocks(path):
         size += len(piece)
-        cut = piece.rfind(b"\n") if size >= BLOCK else -1  # -1: too few bytes, or no end of a line among them
+        # -1: too few bytes, or no end of a line among them
+        cut = piece.rfind(b"\n") if size >= BLOCK else -1
         if cut < 0:
             waiting.append(piece)
             continue
-        block, waiting = b"".join([*waiting, piece[:cut]]), [piece[cut + 1 :]]
-        size = len(waiting[0])
+        block = b"".join([*waiting, piece[:cut]])
+        rest = piece[cut + 1 :]
+        waiting, size = [rest], len(rest)
         yield block
-    if rest := b"".join(waiting):
+    rest = b"".join(waiting)
+    if rest:
         yield rest.removesuffix(b"\n")
 
 
 def blocks(path: Path) -> Iterator[bytes]:
     """Yields the decompressed content in blocks of BLOCK bytes at most, cut anywhere. Errors as in `lines`."""
     with path.open("rb") as file:
-        if path.suffix in (".zst", ".gz") and not file.peek(1):  # which decompression takes for no content
+        # decompression would take an empty file for one without content
+        if path.suffix in (".zst", ".gz") and not file.peek(1):
             raise ValueError(f"{path}: empty, not a compressed file; {REMEDY}")
         try:
             with DECOMPRESSION.get(path.suffix, nullcontext)(file) as content:
@@ -120,10 +126,15 @@ def zstd_writer(path: Path, level: int = 3) -> Iterator[BinaryIO]:
 
     path: is begun anew. level: of compression (3 is Zstandard's default); a checksum ends the file whatever it is.
     """
-    options = {zstd.CompressionParameter.compression_level: level, zstd.CompressionParameter.checksum_flag: 1}
-    with zstd.open(path, "wb", options=options) as file, io.BufferedWriter(file, 1 << 20) as buffer:
-        file.write(b"")  # begins a frame: a file of no lines is one that holds nothing, not one of no bytes
-        yield buffer
+    options = {
+        zstd.CompressionParameter.compression_level: level,
+        zstd.CompressionParameter.checksum_flag: 1,
+    }
+    with zstd.open(path, "wb", options=options) as file:
+        # begins a frame, so that a file without lines is a valid file and not an empty one
+        file.write(b"")
+        with io.BufferedWriter(file, 1 << 20) as buffer:
+            yield buffer
 
 
 def in_natural_order(paths: list[Path]) -> list[Path]:
@@ -146,10 +157,16 @@ def shards(folder: Path) -> list[Path]:
 
 
 def by_shard(numbers: np.ndarray, sizes: list[int]) -> Iterator[list[int]]:
-    """Splits numbers of documents, counted from 0 through all shards, into those of each shard, counted from 0 in it.
+    """Splits document numbers, counted through all shards, into numbers within each shard; both count from 0.
 
-    numbers: [documents], sorted. sizes: the number of documents of each shard, in order.
+    [0, 3, 4] with sizes [3, 2] gives [0] and [0, 1].
+
+    Args:
+        numbers: [documents], sorted.
+        sizes: the number of documents of each shard, in order.
     """
-    ends = np.cumsum(sizes)  # end - size is the number of the shard's first document
-    parts = np.split(numbers, np.searchsorted(numbers, ends[:-1]))
-    return ((part - end + size).tolist() for part, end, size in zip(parts, ends, sizes, strict=True))
+    first = 0
+    for size in sizes:
+        start, stop = np.searchsorted(numbers, [first, first + size])
+        yield (numbers[start:stop] - first).tolist()
+        first += size

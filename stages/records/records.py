@@ -79,46 +79,58 @@ def annotations(line: bytes) -> Annotations:
 def annotations_of(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations | ValueError]:
     """Reads the metadata of every record in a block of lines.
 
-    Sound lines are decoded together, which is faster than one by one. Where one is unsound, the block is cut into PARTS
-    parts, and these again, until it stands alone.
+    Sound lines are decoded together, which is faster than one by one. A block with an unsound line is cut into PARTS
+    parts, and so on until the unsound line is the only line of a part.
 
     Args:
         block: lines of JSON.
-        starts: [lines], where each line begins in the block.
-        ends: [lines], where each line ends, its line feed not counted.
+        starts: [lines], the begin of each line in the block.
+        ends: [lines], the end of each line, without line feed.
 
     Returns:
-        For every line, in order, what `annotations` gives, or the ValueError that it raises.
+        For every line, in order, the result of `annotations`, or the ValueError that `annotations` raises.
     """
-    documents = _decoded_together(block, starts, ends)
+    documents = _decode_together(block, starts, ends)
     if documents is not None:
         return documents
     if len(starts) > 1:
-        parts = [part for part in np.array_split(np.arange(len(starts)), PARTS) if len(part)]
-        return [document for part in parts for document in annotations_of(block, starts[part], ends[part])]
+        documents = []
+        for part in np.array_split(np.arange(len(starts)), PARTS):
+            if len(part):
+                documents += annotations_of(block, starts[part], ends[part])
+        return documents
     try:
         return [annotations(block[starts[0] : ends[0]])]
     except ValueError as error:
         return [error]
 
 
-def _decoded_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations] | None:
+def _decode_together(block: bytes, starts: np.ndarray, ends: np.ndarray) -> list[Annotations] | None:
     """Returns the metadata of every line, or None unless every line is sound.
 
-    The library reads values, not lines. But where every line begins with { and ends with }, no value runs over a
-    line's end (in JSON, no { follows a } directly), so there is at least one in every line.
+    The library reads values, not lines. But if every line begins with { and ends with }, no value continues on the next
+    line (in JSON, no { follows a } directly), so every line holds at least one value.
     """
     codes = np.frombuffer(block, dtype=np.uint8)
-    if (starts >= ends).any() or (codes[starts] != OPENING).any() or (codes[ends - 1] != CLOSING).any():
+    if (starts >= ends).any():
+        return None
+    if (codes[starts] != OPENING).any() or (codes[ends - 1] != CLOSING).any():
         return None
     lines = block[starts[0] : ends[-1]]
+    if not _is_utf8(lines):
+        return None
     try:
-        records = _record.decode_lines(lines) if _is_utf8(lines) else []
+        records = _record.decode_lines(lines)
     except (msgspec.MsgspecError, RecursionError):
         return None
-    if len(records) != len(starts) or any(memoryview(record.content)[0] != QUOTE for record in records):
+    if len(records) != len(starts):
         return None
-    return [record.metadata or NO_ANNOTATIONS for record in records]
+    documents = []
+    for record in records:
+        if memoryview(record.content)[0] != QUOTE:
+            return None
+        documents.append(record.metadata or NO_ANNOTATIONS)
+    return documents
 
 
 def _is_utf8(text: bytes) -> bool:
@@ -128,8 +140,9 @@ def _is_utf8(text: bytes) -> bool:
     bytes, without a copy, and turning that into an array of text checks them.
     """
     ends = pa.py_buffer(np.array([0, len(text)], dtype=np.int64))
+    array = pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, pa.py_buffer(text)])
     try:
-        pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, pa.py_buffer(text)]).cast(pa.large_string())
+        array.cast(pa.large_string())
     except pa.ArrowInvalid:
         return False
     return True

@@ -1,9 +1,13 @@
 """A small generated language pair: English-like sentences, and their translations into an invented language.
 
-A translator must learn, so that no word follows from its position alone: another lexicon (only names are the same in
-both); another order (objects before the verb, adjectives and articles after the noun, postpositions, the adverb first);
-agreement of adjectives with the gender and number of their noun, and of the verb with those of the subject; a case
-ending on objects. Every sentence has one right translation. It is far easier than any human language.
+A translator must learn four things, so that no word follows from its position:
+
+- another lexicon; only names are equal in both languages;
+- another order: objects before the verb, adjectives and articles after the noun, postpositions, the adverb first;
+- agreement of adjectives with the gender and number of the noun, and of the verb with gender and number of the subject;
+- a case ending on objects.
+
+Every sentence has one right translation. The language is far easier than any human language.
 """
 
 from dataclasses import dataclass
@@ -13,11 +17,16 @@ from random import Random
 import yaml
 
 _WORDS = yaml.safe_load(Path(__file__).with_name("language.yaml").read_text(encoding="utf-8"))
-# By word of the source: NOUNS [plural of the source, stem of the target, gender], VERBS [third person singular of the
-# source, stem of the target], ADJECTIVES the stem, PREPOSITIONS and ADVERBS the word of the target. NAMES is a list.
-NAMES, NOUNS, VERBS, ADJECTIVES, PREPOSITIONS, ADVERBS = (
-    _WORDS[kind] for kind in ("names", "nouns", "verbs", "adjectives", "prepositions", "adverbs")
-)
+NAMES = _WORDS["names"]
+# by word of the source: [plural of the source, stem of the target, gender]
+NOUNS = _WORDS["nouns"]
+# by word of the source: [third person singular of the source, stem of the target]
+VERBS = _WORDS["verbs"]
+# by word of the source: the stem of the target
+ADJECTIVES = _WORDS["adjectives"]
+# by word of the source: the word of the target
+PREPOSITIONS = _WORDS["prepositions"]
+ADVERBS = _WORDS["adverbs"]
 
 
 @dataclass(frozen=True)
@@ -31,56 +40,86 @@ class Phrase:
 
     @property
     def gender(self) -> str:
-        """The gender, "a" or "o": of a noun as the lexicon has it; of a name "a" if it ends in "a", otherwise "o"."""
-        return NOUNS[self.noun][2] if self.noun in NOUNS else "a" if self.noun.endswith("a") else "o"
+        """The gender, "a" or "o": a noun has the gender of the lexicon; a name in "a" is "a", other names are "o"."""
+        if self.noun in NOUNS:
+            return NOUNS[self.noun][2]
+        return "a" if self.noun.endswith("a") else "o"
 
     def source(self) -> list[str]:
-        """The words of the phrase in the source language."""
+        """Returns the words of the phrase in the source language, such as ["the", "red", "houses"]."""
         if self.noun in NAMES:
             return [self.noun]
-        article = "the" if self.definite else "some" if self.plural else "a"
-        adjective = [self.adjective] if self.adjective else []
-        return [article, *adjective, NOUNS[self.noun][0] if self.plural else self.noun]
+        words = []
+        if self.definite:
+            words.append("the")
+        else:
+            words.append("some" if self.plural else "a")
+        if self.adjective:
+            words.append(self.adjective)
+        words.append(NOUNS[self.noun][0] if self.plural else self.noun)
+        return words
 
     def target(self, case: str = "") -> list[str]:
-        """The words of the phrase in the target language. case: what is appended to a noun, but not to a name."""
+        """Returns the words of the phrase in the target language.
+
+        Args:
+            case: an ending that is appended to a noun, but not to a name.
+        """
         if self.noun in NAMES:
             return [self.noun]
-        ending = self.gender + ("i" if self.plural else "")
-        adjective = [ADJECTIVES[self.adjective] + ending] if self.adjective else []
-        return [NOUNS[self.noun][1] + ending + case, *adjective, "la" if self.definite else "un"]
+        ending = self.gender + "i" if self.plural else self.gender
+        words = [NOUNS[self.noun][1] + ending + case]
+        if self.adjective:
+            words.append(ADJECTIVES[self.adjective] + ending)
+        words.append("la" if self.definite else "un")
+        return words
 
 
 def pairs(number: int, seed: int) -> list[tuple[str, str]]:
-    """Draws `number` sentence pairs (source, target), all different, with spaces between words and full stop.
+    """Draws `number` different sentence pairs (source, target), with spaces between words and full stop.
 
-    All probabilities are arbitrary. Billions of sentences are possible; for more than there are, this would not end.
+    All probabilities are arbitrary. Billions of sentences are possible; the function does not end for a larger number.
     """
-    rng, seen = Random(f"{seed} sentence pairs"), {}
-    while len(seen) < number:
-        subject, thing = _phrase(rng, names=True), _phrase(rng)
-        verb = rng.choice(sorted(VERBS))
-        preposition = rng.choice(sorted(PREPOSITIONS)) if rng.random() < 0.4 else None
-        place = _phrase(rng, names=preposition == "with", simple=True)  # persons only after "with"
-        adverb = rng.choice(sorted(ADVERBS)) if rng.random() < 0.3 else None
-        spoken = verb if subject.plural else VERBS[verb][0]
-        source = [*subject.source(), spoken, *thing.source()]
-        target = [*subject.target(), *thing.target(case="n")]
-        if preposition:
-            source += [preposition, *place.source()]
-            target += [*place.target(), PREPOSITIONS[preposition]]
-        target.append(VERBS[verb][1] + ("u" if subject.plural else "e") + subject.gender)
-        if adverb:
-            source.append(adverb)
-            target.insert(0, ADVERBS[adverb])
-        seen[f"{' '.join(source)} ."] = f"{' '.join(target)} ."
-    return list(seen.items())
+    rng = Random(f"{seed} sentence pairs")
+    translations = {}
+    while len(translations) < number:
+        source, target = _draw_sentence(rng)
+        translations[f"{' '.join(source)} ."] = f"{' '.join(target)} ."
+    return list(translations.items())
 
 
-def _phrase(rng: Random, names: bool = False, simple: bool = False) -> Phrase:
-    """Draws a phrase. names: it may be a name. simple: it has no adjective."""
+def _draw_sentence(rng: Random) -> tuple[list[str], list[str]]:
+    """Draws the words of a sentence and of its translation."""
+    subject = _draw_phrase(rng, names=True)
+    thing = _draw_phrase(rng)
+    verb = rng.choice(sorted(VERBS))
+    preposition = rng.choice(sorted(PREPOSITIONS)) if rng.random() < 0.4 else None
+    # persons stand only after "with"
+    place = _draw_phrase(rng, names=preposition == "with", simple=True)
+    adverb = rng.choice(sorted(ADVERBS)) if rng.random() < 0.3 else None
+
+    spoken = verb if subject.plural else VERBS[verb][0]
+    source = [*subject.source(), spoken, *thing.source()]
+    target = [*subject.target(), *thing.target(case="n")]
+    if preposition:
+        source += [preposition, *place.source()]
+        target += [*place.target(), PREPOSITIONS[preposition]]
+    number = "u" if subject.plural else "e"
+    target.append(VERBS[verb][1] + number + subject.gender)
+    if adverb:
+        source.append(adverb)
+        target.insert(0, ADVERBS[adverb])
+    return source, target
+
+
+def _draw_phrase(rng: Random, names: bool = False, simple: bool = False) -> Phrase:
+    """Draws a phrase; with `names` the phrase may be a name, with `simple` the phrase has no adjective."""
     if names and rng.random() < 0.3:
         return Phrase(rng.choice(NAMES))
-    adjective = rng.choice(sorted(ADJECTIVES)) if not simple and rng.random() < 0.5 else None
-    noun, plural, definite = rng.choice(sorted(NOUNS)), rng.random() < 0.4, rng.random() < 0.6
+    adjective = None
+    if not simple and rng.random() < 0.5:
+        adjective = rng.choice(sorted(ADJECTIVES))
+    noun = rng.choice(sorted(NOUNS))
+    plural = rng.random() < 0.4
+    definite = rng.random() < 0.6
     return Phrase(noun, plural, definite, adjective)

@@ -6,7 +6,7 @@ whose first line names its columns, the languages among them. Lines are read one
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 
 from stages.files import commits
@@ -34,25 +34,42 @@ def from_files(root: Path, name: str, languages: tuple[str, str]) -> Iterator[Si
     Raises:
         ValueError: a file is missing, two files have different numbers of lines, or a table has no such columns.
     """
-    paths = [root / name] if name.endswith(".tsv") else [root / f"{name}.{language}" for language in languages]
+    if name.endswith(".tsv"):
+        paths = [root / name]
+    else:
+        paths = [root / f"{name}.{language}" for language in languages]
     for path in paths:
         if not path.is_file():
             raise ValueError(
                 f"{path}: no such file; translation.protocols.*.files names pairs below data.root ({root})"
             )
     if len(paths) == 1:
-        lines = reading.lines(paths[0])  # the first of them, if it is no UTF-8, will lack the languages
-        header = [column.strip() for column in next(lines, b"").decode(errors="replace").split("\t")]
-        places = reading.places(paths[0], header, languages, "name the columns by their languages")
-        for line in lines:
-            cells = line.split(b"\t")
-            yield tuple(cells[place] if len(cells) == len(header) else None for place in places)
+        yield from _read_table(paths[0], languages)
         return
-    numbers = [sum(1 for _ in reading.lines(path)) for path in paths]
-    if numbers[0] != numbers[1]:
-        counts = " and ".join(f"{path} has {number:,}" for path, number in zip(paths, numbers, strict=True))
-        raise ValueError(f"{counts} lines; line N of one must translate line N of the other: mend the files")
-    yield from zip(*map(reading.lines, paths), strict=True)
+    sources, targets = paths
+    source_lines = sum(1 for _ in reading.lines(sources))
+    target_lines = sum(1 for _ in reading.lines(targets))
+    if source_lines != target_lines:
+        raise ValueError(
+            f"{sources} has {source_lines:,} and {targets} has {target_lines:,} lines; line N of one must translate "
+            "line N of the other: fix the files"
+        )
+    yield from zip(reading.lines(sources), reading.lines(targets), strict=True)
+
+
+def _read_table(path: Path, languages: tuple[str, str]) -> Iterator[Sides]:
+    """Reads the pairs of a table, with the errors of `from_files`."""
+    lines = reading.lines(path)
+    # a first line that is not UTF-8 has no column of the languages, which is an error below
+    first = next(lines, b"").decode(errors="replace")
+    header = [column.strip() for column in first.split("\t")]
+    source, target = reading.places(path, header, languages, "name the columns by their languages")
+    for line in lines:
+        cells = line.split(b"\t")
+        if len(cells) == len(header):
+            yield cells[source], cells[target]
+        else:
+            yield None, None
 
 
 def from_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides]:
@@ -71,14 +88,19 @@ def from_hub(hub: Hub, split: str, languages: tuple[str, str]) -> Iterator[Sides
 
     with commits.explained(f"translation.protocols.*.hub: {hub.repository} ({hub.revision}), {split}"):
         rows = datasets.load_dataset(
-            hub.repository, hub.configuration, split=split, streaming=True, revision=hub.revision
+            hub.repository,
+            hub.configuration,
+            split=split,
+            streaming=True,
+            revision=hub.revision,
         )
         for number, row in enumerate(rows):
             texts = row.get("translation", row)
-            missing = [language for language in languages if not isinstance(texts, dict) or language not in texts]
-            if missing:
-                present = ", ".join(texts) if isinstance(texts, dict) else ""
-                raise ValueError(f"row {number} has no {missing[0]!r} among {present or 'nothing'}")
+            if not isinstance(texts, dict):
+                texts = {}
+            for language in languages:
+                if language not in texts:
+                    raise ValueError(f"row {number} has no {language!r} among {', '.join(texts) or 'nothing'}")
             yield tuple(texts[language] for language in languages)
 
 
@@ -97,15 +119,17 @@ def cleaned(sides: Iterable[Sides], limit: int | None, malformed_share: float, w
     Raises:
         ValueError: too many pairs are malformed.
     """
-    kept, fates, first = [], Counter(), None
+    kept, fates = [], Counter()
+    first = None
     for number, pair in enumerate(islice(sides, limit), 1):
         fates["in"] += 1
-        texts, reason = _read(pair)
-        if reason:
-            fates[reason] += 1
-            first = first or (number if reason in MALFORMED else None)
-        else:
+        texts, reason = _read_pair(pair)
+        if not reason:
             kept.append(texts)
+            continue
+        fates[reason] += 1
+        if first is None and reason in MALFORMED:
+            first = number
     malformed = sum(fates[reason] for reason in MALFORMED)
     if malformed > malformed_share * fates["in"]:
         raise ValueError(
@@ -118,28 +142,41 @@ def cleaned(sides: Iterable[Sides], limit: int | None, malformed_share: float, w
 def apart(training: tuple[Texts, Counter], held_out: Iterable[tuple[str, str]]) -> tuple[Texts, Counter]:
     """Drops pairs that are also held out from what `cleaned` returned, and counts them as `also_held_out`."""
     texts, fates = training
-    repeated = {*held_out}.intersection(texts)
+    repeated = set(held_out)
     kept = [pair for pair in texts if pair not in repeated]
-    return kept, fates + Counter(also_held_out=len(texts) - len(kept))  # a sum of Counters has no counts of 0
+    # a sum of Counters leaves out counts of 0
+    return kept, fates + Counter(also_held_out=len(texts) - len(kept))
 
 
-def _read(pair: Sides) -> tuple[tuple[str, ...], str | None]:
-    """Decodes a pair and collapses its white space.
+def _read_pair(pair: Sides) -> tuple[tuple[str, ...], str | None]:
+    """Decodes a pair and collapses white space.
 
-    Returns (source, target) and None, or () and the defect: malformed (no text), not_utf8, empty (a side without a
-    word) or long_word (a word over LONGEST_WORD). A str goes through UTF-8, too, which finds lone surrogates.
+    Returns:
+        texts: (source, target); () for a pair with a defect.
+        defect: None, or the name of the first defect: malformed (no text), not_utf8, empty (a side without a word) or
+            long_word (a word over LONGEST_WORD).
     """
     if not all(isinstance(side, bytes | str) for side in pair):
         return (), "malformed"
     try:
-        texts = [(side.encode() if isinstance(side, str) else side).decode() for side in pair]
+        texts = [_decode(side) for side in pair]
     except UnicodeError:
         return (), "not_utf8"
-    if any("\0" in text for text in texts):  # as UTF-16 has at every other place
-        return (), "not_utf8"
-    words = [text.split() for text in texts]
-    if not all(words):
-        return (), "empty"
-    if max(map(len, chain(*words))) > LONGEST_WORD:
-        return (), "long_word"
-    return tuple(map(" ".join, words)), None
+    words_of_sides = [text.split() for text in texts]
+    for words in words_of_sides:
+        if not words:
+            return (), "empty"
+    for words in words_of_sides:
+        if max(map(len, words)) > LONGEST_WORD:
+            return (), "long_word"
+    return tuple(" ".join(words) for words in words_of_sides), None
+
+
+def _decode(side: bytes | str) -> str:
+    """Decodes one side of a pair. UnicodeError for text that is not UTF-8, lone surrogates and NUL characters."""
+    content = side.encode() if isinstance(side, str) else side
+    text = content.decode()
+    # UTF-16 has a NUL at every other place of Latin text
+    if "\0" in text:
+        raise UnicodeError("a NUL character")
+    return text

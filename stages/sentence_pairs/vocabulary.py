@@ -9,24 +9,26 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from stages.encoder_decoder.pairs import BEGIN, END, SIDES, SPECIAL, UNKNOWN
 from stages.files.storage import write_atomically
 
-SPACE = "▁"  # Metaspace puts it in place of every space, and before a sentence
-ALPHABET = 1000  # the largest number of characters in the vocabulary, far more than an alphabet has; others are unknown
+SPACE = "▁"  # the sign of Metaspace for a space
+ALPHABET = 1000  # largest number of characters in the vocabulary; rarer characters are unknown
 
 
 def trained(sentences: list[str], size: int) -> Tokenizer:
-    """Trains a vocabulary of at most `size` tokens, SPECIAL and the commonest characters among them.
+    """Trains a vocabulary of at most `size` tokens, with SPECIAL and the most frequent characters.
 
-    A word includes the space before it, as SPACE, and punctuation is split off, so that decoding restores the sentence.
-    The same sentences make the same vocabulary in any process: of equally rare characters, the library would choose by
-    the order of a hash table, so they are chosen here, those of lower codes first.
+    A word includes the space before the word, as SPACE, and punctuation is split off, so that decoding restores the
+    sentence. The same sentences make the same vocabulary in any process: among equally rare characters the library
+    would choose by the order of a hash table, so characters are chosen here, lower codes first.
     """
     words = Tokenizer(models.BPE(unk_token=SPECIAL[UNKNOWN]))
     words.normalizer = normalizers.NFC()
     words.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation()])
     words.decoder = decoders.Metaspace()
     frequencies = Counter()
-    for sentence in sentences:  # counts characters, as Metaspace leaves them
-        frequencies.update(SPACE + words.normalizer.normalize_str(sentence).replace(" ", SPACE))
+    for sentence in sentences:
+        # characters are counted as Metaspace leaves them: SPACE for every space, and before the sentence
+        text = words.normalizer.normalize_str(sentence).replace(" ", SPACE)
+        frequencies.update(SPACE + text)
     commonest = sorted(frequencies, key=lambda character: (-frequencies[character], character))
     characters = commonest[: min(ALPHABET, size - len(SPECIAL))]
     trainer = trainers.BpeTrainer(
@@ -44,22 +46,27 @@ def train(pairs: list[tuple[str, str]], size: int, shared: bool, folder: Path) -
     """Trains the vocabularies of sentence pairs, and writes them as source.json and target.json.
 
     Args:
-        pairs, size: (source, target) of every training pair; the largest number of tokens of a vocabulary.
+        pairs: (source, target) of every training pair.
+        size: the largest number of tokens of a vocabulary.
         shared: whether one vocabulary is trained on the sentences of both sides.
         folder: gets the files.
 
     Returns:
-        The tokenizer of each side, by its name in SIDES; one and the same where `shared`.
+        The tokenizer by side, a name in SIDES; the same tokenizer for both sides if `shared`.
     """
-    source, target = zip(*pairs, strict=True)
-    both = [trained([*source, *target], size)] * 2 if shared else [trained(source, size), trained(target, size)]
-    words = dict(zip(SIDES, both, strict=True))
+    sentences = {side: [pair[place] for pair in pairs] for place, side in enumerate(SIDES)}
+    if shared:
+        both = trained(sentences["source"] + sentences["target"], size)
+        words = dict.fromkeys(SIDES, both)
+    else:
+        words = {side: trained(sentences[side], size) for side in SIDES}
     for side, tokenizer in words.items():
         write_atomically(folder / f"{side}.json", tokenizer.to_str())
     return words
 
 
 def encode(words: Tokenizer, sentences: list[str]) -> list[np.ndarray]:
-    """Encodes sentences by a tokenizer of `trained`; the ids of each, int64, begin with BEGIN and end with END."""
-    words.encode_special_tokens = True  # so that `[END]`, where a sentence has it, is encoded as characters, not as END
+    """Encodes sentences by a tokenizer of `trained`; the int64 ids of a sentence begin with BEGIN and end with END."""
+    # a sentence with the text `[END]` is encoded as characters, not as END
+    words.encode_special_tokens = True
     return [np.array([BEGIN, *encoding.ids, END]) for encoding in words.encode_batch(sentences)]

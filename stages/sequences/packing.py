@@ -8,6 +8,7 @@ counts of documents and tokens). Sequences run on across documents and streams; 
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -23,36 +24,58 @@ def pack(streams: Iterable[Path], folder: Path, sequence_length: int, shard_byte
 
     Args:
         streams: files of token ids, each an ITEM, as stage tokenization makes them, in the order of joining.
-        folder, sequence_length: the folder of the split, whose name is the split's; tokens per sequence.
-        shard_bytes: bytes of a shard, at most, by default 256 MiB; but a shard has at least one sequence.
+        folder: the folder of the split, with the name of the split.
+        sequence_length: tokens of a sequence.
+        shard_bytes: largest size of a shard in bytes, by default 256 MiB; a shard has at least one sequence.
 
     Returns:
         The entry of the split in the index: `shards`, a list of `name` (SPLIT/part_N.bin), `sequences` and `sha256`;
-        `sequences`, the number of all; `dropped_tokens`, those of the incomplete sequence at the end.
+        `sequences`, the total number; `dropped_tokens`, the tokens of the incomplete sequence at the end.
     """
-    streams = list(streams)
-    ends = np.cumsum([stream.stat().st_size // ITEM.itemsize for stream in streams], dtype=np.int64).tolist()
-    tokens = ends[-1] if ends else 0
+    lengths = {stream: stream.stat().st_size // ITEM.itemsize for stream in streams}
+    tokens = sum(lengths.values())
     sequences = tokens // sequence_length
-    capacity = max(shard_bytes // (sequence_length * ITEM.itemsize), 1)  # sequences of a shard
+    capacity = max(shard_bytes // (sequence_length * ITEM.itemsize), 1)
     shards = []
     folder.mkdir(parents=True, exist_ok=True)
-    for number, first in enumerate(range(0, sequences, capacity), 1):
-        path, count = folder / f"part_{number}.bin", min(capacity, sequences - first)
+    for first in range(0, sequences, capacity):
+        path = folder / f"part_{len(shards) + 1}.bin"
+        count = min(capacity, sequences - first)
         with temporary_sibling(path) as temporary, temporary.open("wb") as file:
-            start, stop = first * sequence_length, (first + count) * sequence_length
-            for stream, begin, end in zip(streams, [0, *ends], ends, strict=False):  # [0, *ends] has one more
-                if max(start, begin) < min(stop, end):  # of an empty file there is no map
-                    part = np.memmap(stream, ITEM, "r")[max(start - begin, 0) : stop - begin]
-                    file.write(part.data)  # `part.tofile` does not say of a full disk that it is full
+            copy_tokens(lengths, file, first * sequence_length, (first + count) * sequence_length)
         shards.append({"name": f"{folder.name}/{path.name}", "sequences": count, "sha256": sha256(path)})
     return {"shards": shards, "sequences": sequences, "dropped_tokens": tokens % sequence_length}
+
+
+def copy_tokens(lengths: dict[Path, int], file: BinaryIO, start: int, stop: int) -> None:
+    """Writes the tokens from `start` to `stop` of the concatenated streams.
+
+    Args:
+        lengths: the number of tokens by stream, in the order of joining.
+        file: gets the tokens.
+        start, stop: counted from the begin of the first stream; `stop` is exclusive.
+    """
+    begin = 0
+    for stream, length in lengths.items():
+        first = max(start - begin, 0)
+        last = min(stop - begin, length)
+        # an empty file cannot be mapped
+        if first < last:
+            part = np.memmap(stream, ITEM, "r")[first:last]
+            # `part.tofile` would not say of a full disk that it is full
+            file.write(part.data)
+        begin += length
 
 
 class Sequences:
     """A split of packed sequences, memory-mapped: `sequences[[3, 1, 2]]` is int64 [3, sequence_length].
 
-    folder: that of the index. ValueError when the index has no such split, or a shard is not of the size in the index.
+    Args:
+        folder: the folder with the index.
+        split: `train` or `validation`.
+
+    Raises:
+        ValueError: the index has no such split, or the size of a shard is not the size in the index.
     """
 
     def __init__(self, folder: Path, split: str):
@@ -60,31 +83,40 @@ class Sequences:
         if split not in index["splits"]:
             raise ValueError(f"{folder / INDEX}: no split {split}, only {', '.join(index['splits'])}; {REMEDY}")
         self.sequence_length: int = index["sequence_length"]
-        self._shards, self._parts = index["splits"][split]["shards"], []
-        for shard in self._shards:
-            path, shape = folder / shard["name"], (shard["sequences"], self.sequence_length)
-            expected = shape[0] * shape[1] * ITEM.itemsize
-            size = path.stat().st_size if path.exists() else None
-            if size != expected:
-                state = "missing" if size is None else f"{size} bytes"
-                raise ValueError(f"{path}: {state}, {INDEX} says {expected} bytes; {REMEDY}")
-            self._parts.append(np.memmap(path, dtype=ITEM, mode="r", shape=shape))
-        self._ends = np.cumsum([shard["sequences"] for shard in self._shards], dtype=np.int64)
+        self._parts: list[np.ndarray] = []
+        counts = []
+        for shard in index["splits"][split]["shards"]:
+            counts.append(shard["sequences"])
+            self._parts.append(self._map(folder / shard["name"], shard["sequences"]))
+        # the number of the first sequence after each shard, and of its own first sequence
+        self._ends = np.cumsum(counts, dtype=np.int64)
+        self._starts = self._ends - np.array(counts, dtype=np.int64)
+
+    def _map(self, path: Path, count: int) -> np.ndarray:
+        """Maps a shard of `count` sequences. ValueError if the file is missing or has another size."""
+        if not path.exists():
+            raise ValueError(f"{path}: missing, {INDEX} names it; {REMEDY}")
+        size = path.stat().st_size
+        expected = count * self.sequence_length * ITEM.itemsize
+        if size != expected:
+            raise ValueError(f"{path}: {size} bytes, {INDEX} says {expected} bytes; {REMEDY}")
+        return np.memmap(path, dtype=ITEM, mode="r", shape=(count, self.sequence_length))
 
     def __len__(self) -> int:
         return int(self._ends[-1]) if len(self._ends) else 0
 
     def __getitem__(self, indices) -> np.ndarray:
-        """The sequences at n indices from 0: int64 [n, sequence_length]. IndexError for one outside."""
+        """Returns the sequences at n indices from 0 as int64 [n, sequence_length]; IndexError for an index outside."""
         indices = np.asarray(indices, dtype=np.int64)
         if indices.size and (indices.min() < 0 or indices.max() >= len(self)):
             raise IndexError(f"indices from {indices.min()} to {indices.max()} among {len(self)} sequences")
-        numbers = np.searchsorted(self._ends, indices, side="right")  # of the shards: the first that ends after it
+        # the shard of a sequence is the first shard that ends after the sequence
+        shards = np.searchsorted(self._ends, indices, side="right")
         result = np.empty((len(indices), self.sequence_length), dtype=np.int64)
-        for number in np.unique(numbers):
-            of_shard = numbers == number
-            first = self._ends[number] - self._shards[number]["sequences"]  # index of the shard's first sequence
-            result[of_shard] = self._parts[number][indices[of_shard] - first]
+        for shard in np.unique(shards):
+            in_shard = shards == shard
+            places = indices[in_shard] - self._starts[shard]
+            result[in_shard] = self._parts[shard][places]
         return result
 
 

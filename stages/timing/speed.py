@@ -1,4 +1,4 @@
-"""Times steps and epochs of our training, on new models, for speed does not depend on what a model has learned."""
+"""Times our training on new models. Speed does not depend on learned weights, so every model starts untrained."""
 
 from itertools import cycle, islice
 from pathlib import Path
@@ -24,18 +24,29 @@ from stages.training.optimisation import INITIALISATION, device, optimiser, seed
 
 
 class Pretraining:
-    """Our masked-LM training of a new model, timed. run: operator, size, recipe, seed; corpus: the packed sequences."""
+    """Our masked-LM training of a new model, timed.
+
+    Args:
+        run: operator, size, recipe and seed.
+        corpus: the packed sequences.
+    """
 
     def __init__(self, run: PretrainingRun, corpus: Corpus):
-        self.trainer, self.done = Trainer(run, corpus, Path("speed")), 0  # the path of a checkpoint, never written
+        # the trainer only stores the path of the checkpoint; no checkpoint is written
+        self.trainer = Trainer(run, corpus, Path("speed"))
+        self.done = 0
 
     def seconds(self, steps: int) -> float:
-        """Trains further; returns the seconds of one step, the mean of `steps` after a first one that is not timed."""
+        """Trains the model further; returns the mean seconds of `steps` steps after one step that is not timed."""
         self._step()
-        return clocked(lambda: [self._step() for _ in range(steps)]) / steps
+        return clocked(lambda: self._take(steps)) / steps
+
+    def _take(self, steps: int) -> None:
+        for _ in range(steps):
+            self._step()
 
     def _step(self) -> None:
-        # after the last update of a run comes the first again, its batch and rate, with the weights as they are
+        # after the last update of the recipe, batches and learning rates start again; the weights stay
         self.trainer.advance(self.done % self.trainer.steps)
         self.done += 1
 
@@ -44,19 +55,25 @@ class Finetuning:
     """Our fine-tuning of a new classifier, timed.
 
     Args:
-        variant: an operator and its settings, as Settings.variant gives them.
-        task, recipe: the GLUE task, which decides the number of outputs, and the recipe of fine-tuning.
-        size, vocabulary_size: an entry of section `models` of params.yaml, as a dict; number of word pieces.
-        seed: decides the weights, the order of the examples and the dropout.
+        variant: an operator and its settings, as `Settings.variant` returns them.
+        task: the GLUE task, which decides the number of outputs.
+        recipe: the recipe of fine-tuning.
+        size: an entry of section `models` of params.yaml, as a dict.
+        vocabulary_size: number of word pieces.
     """
 
-    def __init__(
-        self, variant: dict, task: str, recipe: Recipe, size: dict[str, int], vocabulary_size: int, seed: int = 1
-    ):
-        # a run without a checkpoint: how long training takes does not depend on the weights that it starts from
-        unused = {"weights": "", "pretraining_seed": seed, "columns": {"stage": "timing", "size": "timed"}}
-        self.run = FinetuningRun(task=task, seed=seed, training=recipe, **unused)
-        seed_torch(seed, INITIALISATION)
+    def __init__(self, variant: dict, task: str, recipe: Recipe, size: dict[str, int], vocabulary_size: int):
+        # no checkpoint is loaded: the speed of training does not depend on the initial weights
+        columns = {"stage": "timing", "size": "timed"}
+        self.run = FinetuningRun(
+            task=task,
+            seed=1,
+            training=recipe,
+            weights="",
+            pretraining_seed=1,
+            columns=columns,
+        )
+        seed_torch(1, INITIALISATION)
         config = configuration(
             **variant,
             **size,
@@ -68,32 +85,39 @@ class Finetuning:
         self.model = OperatorBertForSequenceClassification(config).to(device())
 
     def train(self, examples: Encoded) -> float:
-        """Trains the model further, for all epochs of the recipe; returns the mean seconds of an epoch."""
-        return clocked(lambda: finetuning.train_model(self.model, examples, self.run)) / self.run.training.epochs
-
-    def predict(self, examples: Encoded) -> np.ndarray:
-        """Predicts the class index [n] of every example, or its score where the model has one output."""
-        return finetuning.predict(self.model, examples, self.run.training.precision)
+        """Trains the model for all epochs of the recipe; returns the mean seconds of an epoch."""
+        seconds = clocked(lambda: finetuning.train_model(self.model, examples, self.run))
+        return seconds / self.run.training.epochs
 
 
 class Translation:
     """Our training of a new encoder-decoder, timed on the same batches for every operator.
 
-    run: the operator, the protocol of `translation`, whose sentence pairs are read, and the seed.
+    Args:
+        run: the operator, the seed and the protocol of `translation`, whose sentence pairs are read.
     """
 
     def __init__(self, run: TranslationRun):
-        self.run, recipe, self.done = run, run.training, 0
+        self.run = run
+        self.done = 0
         self.pairs = sentence_pairs.load(run.data / "train.safetensors")
-        self.batches = list(batches(self.pairs.lengths, recipe.batch_size, run.seed))
+        self.batches = list(batches(self.pairs.lengths, run.training.batch_size, run.seed))
         self.model = translation.built(run, sentence_pairs.vocabulary_sizes(run.data))
-        self.adam = optimiser(self.model, recipe.betas, recipe.epsilon, weight_decay=0.0)  # as in stage translation
+        # Adam without weight decay, as in stage translation
+        self.adam = optimiser(self.model, run.training.betas, run.training.epsilon, weight_decay=0.0)
 
     def seconds(self, steps: int) -> float:
-        """Trains further, from the first batch at every call; returns the mean seconds of `steps` after a first one."""
+        """Trains the model further; returns the mean seconds of `steps` steps after one step that is not timed.
+
+        Every call starts with the first batch.
+        """
         first, *others = islice(cycle(self.batches), steps + 1)
         self._step(first)
-        return clocked(lambda: [self._step(indices) for indices in others]) / steps
+        return clocked(lambda: self._take(others)) / steps
+
+    def _take(self, batches_of_indices: list[np.ndarray]) -> None:
+        for indices in batches_of_indices:
+            self._step(indices)
 
     def _step(self, indices: np.ndarray) -> None:
         """Makes one update on the sentence pairs at `indices`."""

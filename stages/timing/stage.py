@@ -1,14 +1,15 @@
-"""Times training, ours and that of stock BERT: epochs of fine-tuning by task and operator, and steps of pre-training.
+"""Times our training and the training of stock BERT: epochs of fine-tuning and steps of pre-training and translation.
 
-Reads data/tasks, sequences and tokenizer of data/tokens, and data/sentence_pairs; models have new weights, for speed
-does not depend on them. Writes data/observations/timing.csv: seconds_per_epoch of fine-tuning (Kowsher et al., Figure
-3), tokens_per_second and share_of_peak of pre-training, and seconds_per_step of the encoder-decoders of every protocol
-of `translation` (size: the protocol), each in `timing.repeats` rounds. condition: `round=N` for ours,
-`implementation=trainer precision=P round=N` for Hugging Face's BERT and Trainer, in rows whose operator is `original`;
-P is float32, and also bfloat16 where the machine does not emulate it. All that is compared is timed in turn within a
-round, so that a machine's drift affects all alike; the peaks of matrix products are in data/runs/timing.json. A CPU
-computes with one thread, as in every other stage: several would wait for each other wherever another process takes a
-core.
+Reads data/tasks, data/tokens (sequences and tokenizer) and data/sentence_pairs. Models start untrained, because speed
+does not depend on learned weights. Writes data/observations/timing.csv with these metrics, in `timing.repeats` rounds:
+seconds_per_epoch of fine-tuning (Kowsher et al., Figure 3), tokens_per_second and share_of_peak of pre-training, and
+seconds_per_step of the encoder-decoders of every protocol of `translation` (size: the protocol). condition: `round=N`
+for our training; `implementation=trainer precision=P round=N` for Hugging Face's BERT and Trainer, in rows whose
+operator is `original`. P is float32, and bfloat16 where the machine does not emulate bfloat16.
+
+Compared calls are timed in turn within a round, so that a drift of the machine affects all of them. The peaks of matrix
+products are in data/runs/timing.json. A CPU computes with one thread, as in every other stage: several threads would
+wait for each other whenever another process takes a core.
 """
 
 from collections.abc import Callable
@@ -30,96 +31,102 @@ from stages.training import machine
 from stages.training.machine import interleaved
 
 PRECISIONS = ("float32", "bfloat16")
-OURS = ""  # our training, in place of the precision of stock BERT
+EMULATED = 0.25  # share of the float32 peak; a bfloat16 peak below is an emulation, whose epochs would take minutes
+OURS = ""  # stands for our training where a key names the precision of stock BERT
 
-Key = tuple[str, str]  # an operator, and the precision in which stock BERT is trained; OURS for our training
+Key = tuple[str, str]  # operator; precision of stock BERT, or OURS
 
 
 @cache
-def precisions() -> tuple[str, ...]:
-    """Returns the precisions to time stock BERT in; where bfloat16 is emulated, an epoch in it would take minutes."""
-    # hardware for bfloat16 is about as fast as that for float32, or faster; an emulation is far slower
-    fast = machine.peak("bfloat16") > 0.25 * machine.peak("float32")
-    return PRECISIONS if fast else PRECISIONS[:1]
+def find_precisions() -> tuple[str, ...]:
+    """Returns the precisions in which stock BERT is timed: float32, and bfloat16 unless the machine emulates it."""
+    if machine.peak("bfloat16") > EMULATED * machine.peak("float32"):
+        return PRECISIONS
+    return PRECISIONS[:1]
 
 
-def pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key, Callable[[], float]]:
-    """Returns the calls that time pre-training at one size, a name in `models`, with our operators and with stock BERT.
+def make_pretraining_calls(settings: Settings, size: str, corpus: Corpus) -> dict[Key, Callable[[], float]]:
+    """Returns the calls that time pre-training at one size, a name in `models`; each returns the seconds of one step.
 
-    Each trains a model for `timing.steps` steps after its first ones, and returns the seconds per step.
+    Every call trains a model for `timing.steps` steps after its first step.
     """
-    recipe = settings.pretraining.model_copy(update={"sequence_length_warmup": None})  # stock BERT has none
+    # stock BERT has no warm-up of the sequence length, so our training is timed without it
+    recipe = settings.pretraining.model_copy(update={"sequence_length_warmup": None})
+    columns = {"size": size, "seed": 1, "model": settings.models[size]}
+    models = {}
+    for operator in settings.operators:
+        variant = settings.variant(operator)
+        run = PretrainingRun(operator=operator, variant=variant, training=recipe, **columns)
+        models[operator, OURS] = speed.Pretraining(run, corpus)
+    for precision in find_precisions():
+        training = recipe.model_copy(update={"precision": precision})
+        variant = settings.variant("original")
+        run = PretrainingRun(operator="original", variant=variant, training=training, **columns)
+        models["original", precision] = peers.Pretraining(run, corpus, TOKENIZER)
+    return {key: partial(model.seconds, settings.timing.steps) for key, model in models.items()}
 
-    def run_of(operator: str, **changes: str) -> PretrainingRun:  # changes: of fields of the recipe
-        training, variant = recipe.model_copy(update=changes), settings.variant(operator)
-        names = {"operator": operator, "variant": variant, "size": size, "seed": 1}
-        return PretrainingRun(**names, model=settings.models[size], training=training)
 
-    ours = {(operator, OURS): speed.Pretraining(run_of(operator), corpus) for operator in settings.operators}
-    stock = {
-        ("original", name): peers.Pretraining(run_of("original", precision=name), corpus, TOKENIZER)
-        for name in precisions()
-    }
-    return {key: partial(model.seconds, settings.timing.steps) for key, model in (ours | stock).items()}
-
-
-def pretraining_rows(settings: Settings, size: str) -> tuple[list[Observation], dict[str, float]]:
+def time_pretraining(settings: Settings, size: str) -> tuple[list[Observation], dict[str, float]]:
     """Times pre-training at one size, a name in `models`.
 
     Returns:
-        A pair. First, rows of tokens_per_second and of share_of_peak: the floating-point operations per second that the
-        training of a model with a head at masked positions alone would need, as a share of the peak; stock BERT, with a
-        head at all positions, does more. Second, the peak by precision: the operations per second of large matrix
-        products, the highest of all rounds.
+        rows: tokens_per_second and share_of_peak by operator (and precision of stock BERT) and round. share_of_peak
+            counts the operations of a model with a head at masked positions only, as ours; the head of stock BERT at
+            all positions does more.
+        peaks: the operations per second of large matrix products by precision, the highest of all rounds.
     """
     corpus = Corpus.of(TOKENS)
-    calls = pretraining_calls(settings, size, corpus)
-    peaks = {name: partial(machine.peak, name) for name in PRECISIONS}
-    values = interleaved(calls | peaks, settings.timing.repeats)
-    limits = {name: max(values[name]) for name in PRECISIONS}
-    length, rows = corpus.train.sequence_length, []
+    calls = make_pretraining_calls(settings, size, corpus)
+    peak_calls = {precision: partial(machine.peak, precision) for precision in PRECISIONS}
+    values = interleaved({**calls, **peak_calls}, settings.timing.repeats)
+    peaks = {precision: max(values[precision]) for precision in PRECISIONS}
+    recipe = settings.pretraining
+    model = settings.models[size].model_dump()
+    length = corpus.train.sequence_length
+    rows = []
     for operator, stock in calls:
-        rates = [settings.pretraining.batch_size * length / seconds for seconds in values[operator, stock]]
-        model, share = settings.models[size].model_dump(), settings.pretraining.mask_probability
-        work = training_flops(settings.variant(operator), model, corpus.vocabulary_size, length, share)
-        limit = limits[stock or settings.pretraining.precision]
-        shares = [work * rate / limit for rate in rates]
-        for metric, of_rounds in (("tokens_per_second", rates), ("share_of_peak", shares)):
-            rows += timed(of_rounds, stock, operator=operator, size=size, metric=metric)
-    return rows, limits
+        variant = settings.variant(operator)
+        operations = training_flops(variant, model, corpus.vocabulary_size, length, recipe.mask_probability)
+        peak = peaks[stock or recipe.precision]
+        rates = [recipe.batch_size * length / seconds for seconds in values[operator, stock]]
+        shares = [operations * rate / peak for rate in rates]
+        rows += make_rows(rates, stock, operator=operator, size=size, metric="tokens_per_second")
+        rows += make_rows(shares, stock, operator=operator, size=size, metric="share_of_peak")
+    return rows, peaks
 
 
-def finetuning_rows(settings: Settings, size: str, task: str) -> list[Observation]:
-    """Times epochs of fine-tuning on a task: ours in batches of similar length, stock BERT's padded to the maximum.
+def time_finetuning(settings: Settings, size: str, task: str) -> list[Observation]:
+    """Times epochs of fine-tuning: ours in batches of similar length, stock BERT's padded to the maximum length.
 
     Args:
-        settings, size, task: all of params.yaml, a name in `models`, and a GLUE task.
+        settings: the whole of params.yaml.
+        size: a name in `models`.
+        task: a GLUE task.
 
     Returns:
-        Rows of seconds_per_epoch, one for every operator (and precision of stock BERT) and round.
+        seconds_per_epoch by operator (and precision of stock BERT) and round.
     """
     recipe = settings.finetuning[settings.timing.protocol].model_copy(update={"epochs": 1})
     examples = finetuning.encode(TASK_FOLDER / task / "train.parquet", TOKENIZER, recipe.maximum_length)
-    model = settings.models[size].model_dump(), Corpus.of(TOKENS).vocabulary_size
-    ours = {
-        (operator, OURS): speed.Finetuning(settings.variant(operator), task, recipe, *model)
-        for operator in settings.operators
-    }
-    stock = {
-        ("original", name): peers.Finetuning(task, recipe.model_copy(update={"precision": name}), *model)
-        for name in precisions()
-    }
-    calls = {key: partial(classifier.train, examples) for key, classifier in (ours | stock).items()}
-    calls["original", OURS]()  # not timed: what a process does once, such as loading kernels, belongs to no round
-    values = interleaved(calls, settings.timing.repeats)
-    return [
-        row
-        for (operator, stock), seconds in values.items()
-        for row in timed(seconds, stock, operator=operator, size=size, metric="seconds_per_epoch", task=task)
-    ]
+    model = settings.models[size].model_dump()
+    vocabulary_size = Corpus.of(TOKENS).vocabulary_size
+    classifiers = {}
+    for operator in settings.operators:
+        variant = settings.variant(operator)
+        classifiers[operator, OURS] = speed.Finetuning(variant, task, recipe, model, vocabulary_size)
+    for precision in find_precisions():
+        training = recipe.model_copy(update={"precision": precision})
+        classifiers["original", precision] = peers.Finetuning(task, training, model, vocabulary_size)
+    calls = {key: partial(classifier.train, examples) for key, classifier in classifiers.items()}
+    # a first call that is not timed: work that a process does once, such as loading kernels, belongs to no round
+    calls["original", OURS]()
+    rows = []
+    for (operator, stock), seconds in interleaved(calls, settings.timing.repeats).items():
+        rows += make_rows(seconds, stock, operator=operator, size=size, metric="seconds_per_epoch", task=task)
+    return rows
 
 
-def translation_rows(settings: Settings, protocol: str) -> list[Observation]:
+def time_translation(settings: Settings, protocol: str) -> list[Observation]:
     """Times training steps of the operators of a protocol of `translation`; returns rows of seconds_per_step."""
     recipe = settings.translation.protocols[protocol]
     calls = {}
@@ -127,25 +134,25 @@ def translation_rows(settings: Settings, protocol: str) -> list[Observation]:
         run = TranslationRun(operator=operator, task=TRANSLATION, size=protocol, seed=1, training=recipe)
         calls[operator] = partial(speed.Translation(run).seconds, settings.timing.steps)
     columns = {"size": protocol, "protocol": protocol, "metric": "seconds_per_step"}
-    return [
-        row
-        for operator, seconds in interleaved(calls, settings.timing.repeats).items()
-        for row in timed(seconds, OURS, operator=operator, **columns)
-    ]
+    rows = []
+    for operator, seconds in interleaved(calls, settings.timing.repeats).items():
+        rows += make_rows(seconds, OURS, operator=operator, **columns)
+    return rows
 
 
-def timed(values: list[float], stock: str, **columns: str) -> list[Observation]:
-    """Makes one row per round.
+def make_rows(values: list[float], stock: str, **columns: str) -> list[Observation]:
+    """Makes one observation per round.
 
     Args:
-        values, stock: one value per round; the precision of stock BERT, or OURS.
-        columns: all further columns of the rows, metric and operator among them.
+        values: one per round.
+        stock: the precision of stock BERT, or OURS.
+        columns: all further columns of the observations, among them metric and operator.
     """
-    prefix = f"implementation=trainer precision={stock} " if stock else ""  # Hugging Face's Trainer
-    return [
-        Observation(stage="timing", condition=f"{prefix}round={number}", value=value, **columns)
-        for number, value in enumerate(values, 1)
-    ]
+    prefix = f"implementation=trainer precision={stock} " if stock else ""
+    rows = []
+    for number, value in enumerate(values, 1):
+        rows.append(Observation(stage="timing", condition=f"{prefix}round={number}", value=value, **columns))
+    return rows
 
 
 def main(settings: Settings) -> dict:
@@ -153,9 +160,11 @@ def main(settings: Settings) -> dict:
     torch.set_num_threads(1)
     rows, peaks = [], {}
     for size in settings.sizes:
-        steps, peaks[size] = pretraining_rows(settings, size)
-        rows += steps
-        rows += [row for task in settings.timing.tasks for row in finetuning_rows(settings, size, task)]
-    rows += [row for protocol in settings.translation.protocols for row in translation_rows(settings, protocol)]
+        of_pretraining, peaks[size] = time_pretraining(settings, size)
+        rows += of_pretraining
+        for task in settings.timing.tasks:
+            rows += time_finetuning(settings, size, task)
+    for protocol in settings.translation.protocols:
+        rows += time_translation(settings, protocol)
     observations.write(observations.FOLDER / "timing.csv", rows)
     return {"peak_flops": peaks}

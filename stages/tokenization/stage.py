@@ -6,6 +6,7 @@ split its shards with checksums, documents, tokens, unknown and dropped tokens.
 """
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -37,10 +38,10 @@ def build(
 
     Args:
         filtered: the folder of filtered shards and their ledger.
-        folder: gets the tokenizer, the sequences and the index; what it had is deleted.
+        folder: gets the tokenizer, the sequences and the index; its old content is deleted.
         settings: the section `tokenization` of params.yaml.
-        root: the folder below which a vocabulary file is looked for; None for none.
-        workers: the number of processes, None for one a core, or the address of a Dask scheduler.
+        root: the folder below which a vocabulary file is looked for, or None.
+        workers: the number of processes, None for one per core, or the address of a Dask scheduler.
 
     Returns:
         Where the vocabulary is from, as `choose_tokenizer` says it.
@@ -60,19 +61,7 @@ def build(
     tokenizer.save(str(path))
 
     tokenized = _tokenize(shards, kept["documents"].tolist(), path, settings, workers)
-    splits = {}
-    for split in SPLITS:
-        totals = {key: sum(counts[split][key] for _, counts in tokenized) for key in tokenized[0][1][split]}
-        streams = [stream / f"{split}.bin" for stream, _ in tokenized]
-        packed = packing.pack(streams, folder / split, settings.sequence_length)
-        packed["dropped_tokens"] += totals["dropped_tokens"]  # by `pack` the last sequence, in `totals` by `_tokenize`
-        splits[split] = totals | packed
-        if not splits[split]["sequences"]:
-            raise ValueError(
-                f"the {totals['documents']} documents for {split} have {totals['tokens']} tokens, less than "
-                f"one sequence of tokenization.sequence_length: {settings.sequence_length}; "
-                "shorten it or add documents"
-            )
+    splits = {split: pack_split(tokenized, split, folder, settings.sequence_length) for split in SPLITS}
     index = {
         "sequence_length": settings.sequence_length,
         "vocabulary_size": tokenizer.get_vocab_size(),
@@ -81,6 +70,33 @@ def build(
     }
     write_atomically(folder / packing.INDEX, json.dumps(index, indent=1, sort_keys=True) + "\n")
     return read
+
+
+def pack_split(tokenized: list[tuple[Path, dict]], split: str, folder: Path, sequence_length: int) -> dict:
+    """Packs the streams of all shards of one split; returns the entry of the split in the index.
+
+    Args:
+        tokenized: by shard the folder of its job, and the counts of the job by split.
+        split: `train` or `validation`.
+        folder: the folder of the index; the sequences go into `folder`/SPLIT.
+        sequence_length: tokens of a sequence.
+
+    Raises:
+        ValueError: all documents together are shorter than one sequence.
+    """
+    totals = Counter()
+    for _, counts in tokenized:
+        totals.update(counts[split])
+    streams = [job / f"{split}.bin" for job, _ in tokenized]
+    entry = packing.pack(streams, folder / split, sequence_length)
+    if not entry["sequences"]:
+        raise ValueError(
+            f"the {totals['documents']} documents for {split} have {totals['tokens']} tokens, less than one sequence "
+            f"of tokenization.sequence_length: {sequence_length}; shorten it or add documents"
+        )
+    # the jobs may have dropped tokens per batch of documents; `pack` drops the incomplete last sequence
+    dropped = totals["dropped_tokens"] + entry["dropped_tokens"]
+    return {**totals, **entry, "dropped_tokens": dropped}
 
 
 def choose_tokenizer(
@@ -118,23 +134,26 @@ def choose_tokenizer(
 def _tokenize(
     shards: list[Path], documents: list[int], tokenizer: Path, settings: Tokenization, workers: int | str | None
 ) -> list[tuple[Path, dict]]:
-    """Encodes every shard in a job of its own; returns, in order, the jobs' folders and what `tokenize_shard` returned.
+    """Encodes every shard in a job; returns, in order, the folder of each job and the counts of `tokenize_shard`.
 
-    documents: each shard's number of documents by the ledger; ValueError where it has another. tokenizer: its file.
+    Args:
+        shards: the filtered shards.
+        documents: the number of documents of each shard by the ledger.
+        tokenizer: the tokenizer.json.
+        settings, workers: as in `build`.
+
+    Raises:
+        ValueError: a shard has another number of documents than the ledger says.
     """
     cut = settings.sequence_length if settings.partial_blocks == "drop_per_batch" else None
     held_out = hold_out(documents, settings.validation_documents, settings.seed)
-    work = [
-        jobs.Job(
-            shard.name,
-            {"shard": str(shard), "tokenizer": str(tokenizer), "validation": validation, "cut": cut},
-            inputs=(shard, tokenizer),
-        )
-        for shard, validation in zip(shards, held_out, strict=True)
-    ]
+    work = []
+    for shard, validation in zip(shards, held_out, strict=True):
+        job = {"shard": str(shard), "tokenizer": str(tokenizer), "validation": validation, "cut": cut}
+        work.append(jobs.Job(shard.name, job, inputs=(shard, tokenizer)))
     tokenized = jobs.run(tokenize_shard, work, stage="tokenization", workers=workers)
     for shard, expected, (_, counts) in zip(shards, documents, tokenized, strict=True):
-        counted = sum(counts[split]["documents"] for split in SPLITS)
+        counted = counts["train"]["documents"] + counts["validation"]["documents"]
         if counted != expected:
             raise ValueError(f"{shard}: {counted} documents, its ledger says {expected}; run `dvc repro -f filtering`")
     return tokenized

@@ -24,9 +24,14 @@ ALWAYS = ALPHANUMERIC | frozenset(string.punctuation)  # a task may hold what th
 
 
 def train(settings: dict, folder: Path) -> dict:
-    """Job (runner/jobs.py): trains a tokenizer. settings: shards (paths), size as in `trained`.
+    """Job (runner/jobs.py): trains a tokenizer and leaves tokenizer.json in the folder of the job.
 
-    Leaves tokenizer.json in `folder`, the job's own; returns `size`, the number of pieces that the tokenizer has.
+    Args:
+        settings: `shards` (paths) and `size`, as in `trained`.
+        folder: the folder of the job.
+
+    Returns:
+        `size`: the number of pieces of the tokenizer.
     """
     tokenizer = trained([Path(shard) for shard in settings["shards"]], settings["size"])
     tokenizer.save(str(folder / "tokenizer.json"))
@@ -65,20 +70,22 @@ def from_file(path: Path) -> Tokenizer:
     while len(pieces) > 1 and not pieces[-1]:
         pieces.pop()
     if "" in pieces:
-        raise ValueError(
-            f"{path}, line {pieces.index('') + 1}: blank; a line is a piece and its number an id, so restore it"
-        )
+        line = pieces.index("") + 1
+        raise ValueError(f"{path}, line {line}: blank; a line is a piece and its number an id, so restore it")
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
     if len(vocabulary) != len(pieces):
-        double = next(piece for piece, times in Counter(pieces).items() if times > 1)
+        [(double, _)] = Counter(pieces).most_common(1)
         raise ValueError(f"{path}: the piece {double!r} stands in several of {len(pieces)} lines; delete the others")
-    if missing := [token for token in SPECIAL if token not in vocabulary]:
+    missing = [token for token in SPECIAL if token not in vocabulary]
+    if missing:
         raise ValueError(f"{path}: no line {', '.join(missing)}; a BERT vocabulary has all of {', '.join(SPECIAL)}")
-    if capitals := [letter for letter in string.ascii_uppercase if letter in vocabulary]:  # longer: [UNK]
-        raise ValueError(
-            f"{path}: the piece {capitals[0]!r} is of a cased vocabulary, but text is put in lower case here; give an "
-            "uncased one, or the name of a cased model of the hub"
-        )
+    # a cased vocabulary has single capital letters; the special tokens, such as [UNK], are longer
+    for letter in string.ascii_uppercase:
+        if letter in vocabulary:
+            raise ValueError(
+                f"{path}: the piece {letter!r} is of a cased vocabulary, but text is put in lower case here; give an "
+                "uncased one, or the name of a cased model of the hub"
+            )
     return word_pieces(vocabulary)
 
 
@@ -97,7 +104,8 @@ def from_hub(name: str, revision: str) -> tuple[Tokenizer, str]:
             f"tokenization.vocabulary: {name} is no file below data.root, and no tokenizer of the hub that "
             f"can be loaded here ({error}); give a vocabulary file, or null to train one"
         ) from None
-    if missing := [token for token in SPECIAL if tokenizer.token_to_id(token) is None]:
+    missing = [token for token in SPECIAL if tokenizer.token_to_id(token) is None]
+    if missing:
         raise ValueError(f"tokenization.vocabulary: {name} lacks {', '.join(missing)}; give the name of a BERT model")
     tokenizer.no_truncation()  # its file may ask for truncation and padding
     tokenizer.no_padding()
@@ -133,22 +141,30 @@ def special_ids(tokenizer: Tokenizer) -> dict[str, int]:
 
 def texts(shards: Iterable[Path]) -> Iterator[str]:
     """Yields the text of every document of some shards, in order. ValueError when one cannot be read."""
-    return (records.content(line) for shard in shards for line in reading.lines(shard))
+    for shard in shards:
+        for line in reading.lines(shard):
+            yield records.content(line)
 
 
 def _characters(documents: Iterable[str], limit: int) -> tuple[list[str], list[str]]:
-    """Finds the alphabet that WordPiece starts from: ALWAYS and the `limit` most frequent characters of the documents.
+    """Finds the alphabet of WordPiece: ALWAYS and the `limit` most frequent characters of the documents.
 
-    Returns it and those of it that continue words in the documents or are ALPHANUMERIC; both lists are sorted.
+    Returns:
+        characters: the alphabet, sorted.
+        continuing: the characters of the alphabet that continue a word in the documents or are ALPHANUMERIC, sorted.
     """
-    normalizer, splitter = normalizers.BertNormalizer(lowercase=True), pre_tokenizers.BertPreTokenizer()
-    frequencies, continuing = Counter(), set()
+    normalizer = normalizers.BertNormalizer(lowercase=True)
+    splitter = pre_tokenizers.BertPreTokenizer()
+    frequencies = Counter()
+    continuing = set(ALPHANUMERIC)
     for document in documents:
-        words = Counter(word for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(document)))
+        text = normalizer.normalize_str(document)
+        words = Counter(word for word, _ in splitter.pre_tokenize_str(text))
         for word, times in words.items():
             continuing.update(word[1:])
             for character in word:
                 frequencies[character] += times
+    # characters of equal frequency are ranked by their code, so that the order of documents does not matter
     ranked = sorted(frequencies, key=lambda character: (-frequencies[character], character))
-    kept = sorted(ALWAYS.union(ranked[:limit]))
-    return kept, [character for character in kept if character in continuing | ALPHANUMERIC]
+    characters = sorted(ALWAYS.union(ranked[:limit]))
+    return characters, [character for character in characters if character in continuing]

@@ -1,0 +1,350 @@
+"""Speed beside the usual way of doing the same: training, attention by operator, filtering and tokenization.
+
+    python -m stages.tools.benchmarks training       # our steps and epochs beside Hugging Face's Trainer
+    python -m stages.tools.benchmarks attention      # blocks of attention beside stock BERT and PyTorch's own module
+    python -m stages.tools.benchmarks filtering      # beside the json module
+    python -m stages.tools.benchmarks tokenization   # beside datasets.map and group_texts
+
+All ways are timed in turn, round by round, so that a drift of the machine affects all of them; a ratio is the median
+over rounds of the ratio within a round. `training`, `filtering` and `tokenization` read params.yaml and the data of a
+finished run of `tokenization` and `tasks`.
+"""
+
+import argparse
+import copy
+import io
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import cycle, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedTokenizerFast
+from transformers.models.bert.modeling_bert import BertAttention
+
+from stages.attention.bert import Attention
+from stages.attention.configuration import configuration
+from stages.attention.counts import block_work
+from stages.attention.operators import SELF_ATTENTION
+from stages.files.compression import zstd
+from stages.files.observations import Observation
+from stages.files.paths import FILTERED, TOKENIZER
+from stages.filtering import shards
+from stages.records import reading
+from stages.runner.errors import clear_errors
+from stages.schema.settings import load_settings
+from stages.sequences import packing
+from stages.timing.stage import PRECISIONS, time_finetuning, time_pretraining
+from stages.tokenization import streams
+from stages.training.machine import clocked, interleaved, median_ratio
+from stages.training.optimisation import autocast, device
+
+DROPOUT = 0.1
+# The rules of Courtois et al. for the metadata of OSCAR, with four of the categories.
+EXCLUDED = ("agressif", "adult", "phishing", "warez")
+LOWEST, HIGHEST = 5.0, 100_000.0  # strict bounds of `harmful_pp`
+RULES = {
+    "excluded_categories": EXCLUDED,
+    "harmful_pp": {"above": LOWEST, "below": HIGHEST},
+    "missing_harmful_pp": "drop",
+    "quality_warnings": "drop",
+}
+SEQUENCE_LENGTH = 512
+
+
+def time_training(rounds: int) -> None:
+    """Prints the speed of pre-training and fine-tuning in both precisions, beside Trainer and the peak of the machine.
+
+    Sizes, batches and tasks are the ones of params.yaml, only for the operator `original`.
+    """
+    settings = load_settings()
+    timing = settings.timing.model_copy(update={"repeats": rounds})
+    for precision in PRECISIONS:
+        pretraining = settings.pretraining.model_copy(update={"precision": precision})
+        recipe = settings.finetuning[timing.protocol].model_copy(update={"precision": precision})
+        ours = settings.model_copy(
+            update={
+                "operators": ("original",),
+                "pretraining": pretraining,
+                "finetuning": {timing.protocol: recipe},
+                "timing": timing,
+            }
+        )
+        print(f"\nours in {precision}, {device().type}, {torch.get_num_threads()} threads")
+        for size in settings.sizes:
+            rows = time_pretraining(ours, size)[0]
+            for task in timing.tasks:
+                rows += time_finetuning(ours, size, task)
+            print(compare_training(rows).to_string(index=False))
+
+
+def compare_training(rows: list[Observation]) -> pd.DataFrame:
+    """Compares our speed with Trainer's: a row per metric, task and way, with ratios (above 1: faster than Trainer)."""
+    values: dict[tuple, dict[str, list[float]]] = {}
+    for row in rows:
+        # the condition of Trainer's rows is "implementation=trainer precision=P round=N", of ours "round=N"
+        way = row.condition.rpartition("round=")[0] or "ours"
+        ways = values.setdefault((row.size, row.metric, row.task), {})
+        ways.setdefault(way, []).append(row.value)
+    table = []
+    for (size, metric, task), ways in values.items():
+        for way, measured in ways.items():
+            entry = {"size": size, "metric": metric, "task": task, "way": way, "median": statistics.median(measured)}
+            for peer, theirs in ways.items():
+                slower, faster = (theirs, measured) if metric.startswith("seconds") else (measured, theirs)
+                entry[f"x {peer}"] = round(median_ratio(slower, faster), 2)
+            table.append(entry)
+    return pd.DataFrame(table)
+
+
+def time_attention(rounds: int) -> None:
+    """Prints the time of one attention block by operator, in both precisions and at two lengths.
+
+    A block is self-attention with output projection, dropout, residual sum and LayerNorm, of the width of BERT-base; a
+    call is a forward and a backward pass in training mode. `allowed` is the speed-up that the number of floating-point
+    operations allows.
+    """
+    for precision in PRECISIONS:
+        for length in (128, 512):
+            size = {"layers": 1, "hidden": 768, "heads": 12, "intermediate": 3072, "positions": length}
+            table = compare_blocks(list(SELF_ATTENTION), size, 2048 // length, precision, rounds)
+            print(f"\n{precision}, length {length}, {device().type}, {torch.get_num_threads()} threads")
+            print(table.to_string(index=False))
+
+
+def compare_blocks(operators: list[str], size: dict[str, int], batch: int, precision: str, rounds: int) -> pd.DataFrame:
+    """Times attention blocks; returns a row per block: operator, form, ms, speed-up over stock BERT, allowed.
+
+    Args:
+        operators: names in SELF_ATTENTION.
+        size: layers, hidden, heads, intermediate and positions (the length of the sequences).
+        batch: number of sequences.
+        precision: float32 or bfloat16.
+        rounds: how often each block is timed.
+    """
+    X = torch.randn(batch, size["positions"], size["hidden"], device=device())
+    blocks = build_blocks(operators, size)
+    calls = {}
+    for key, block in blocks.items():
+        call = partial(run_block, block.to(device()).train(), X, precision)
+        # a first call that is not timed
+        call()
+        calls[key] = partial(clocked, call)
+    seconds = interleaved(calls, rounds)
+    stock = seconds["original", "stock"]
+    stock_work = block_work("original", size["hidden"], size["heads"], size["positions"])
+    rows = []
+    for (operator, form), times in seconds.items():
+        work = block_work(operator, size["hidden"], size["heads"], size["positions"])
+        row = {
+            "operator": operator,
+            "form": form,
+            "ms": round(1000 * statistics.median(times), 1),
+            "speed-up": round(median_ratio(stock, times), 2),
+            "allowed": round(stock_work / work, 2),
+        }
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def build_blocks(operators: list[str], size: dict[str, int]) -> dict[tuple[str, str], nn.Module]:
+    """Builds blocks by (operator, form): stock BERT, PyTorch's nn.MultiheadAttention, and every operator of ours."""
+    settings = {"attention_probs_dropout_prob": DROPOUT, "attn_implementation": "sdpa"}
+    stock = BertAttention(configuration("original", **size, **settings))
+    attention = nn.MultiheadAttention(size["hidden"], size["heads"], DROPOUT, batch_first=True)
+    blocks = {("original", "stock"): stock, ("original", "torch"): TorchBlock(attention, stock.output)}
+    for operator in operators:
+        config = configuration(operator, **size, **settings)
+        block = Attention(config, copy.deepcopy(stock.output))
+        with torch.no_grad():
+            block.self.initialise(config.initializer_range)
+        blocks[operator, "ours"] = block
+    return blocks
+
+
+class TorchBlock(nn.Module):
+    """The block around nn.MultiheadAttention, with dropout and LayerNorm of the output layer of stock BERT."""
+
+    def __init__(self, attention: nn.MultiheadAttention, output: nn.Module):
+        super().__init__()
+        self.attention = attention
+        self.dropout = copy.deepcopy(output.dropout)
+        self.norm = copy.deepcopy(output.LayerNorm)
+
+    def forward(self, hidden_states: Tensor) -> tuple[Tensor, None]:
+        """Returns hidden states [batch, n, h], and None in place of attention weights, as the block of stock BERT."""
+        context, _ = self.attention(hidden_states, hidden_states, hidden_states, need_weights=False)
+        return self.norm(self.dropout(context) + hidden_states), None
+
+
+def run_block(block: nn.Module, X: Tensor, precision: str) -> None:
+    """Does a forward and a backward pass on hidden states X [batch, n, h]."""
+    inputs = X.clone().requires_grad_()
+    with autocast(precision):
+        output = block(inputs)[0]
+    # a random gradient: the sum of the output of LayerNorm has no gradient except rounding errors
+    output.backward(torch.randn_like(output))
+    block.zero_grad(set_to_none=True)
+
+
+def compare_ways(ways: dict[str, Callable[[], object]], amount: int, unit: str, rounds: int) -> pd.DataFrame:
+    """Times ways of doing the same by their CPU time; returns a row per way, with its ratio to the first.
+
+    Args:
+        ways: functions by name; the first is the baseline.
+        amount: how many units one call processes.
+        unit: `documents` or `tokens`.
+        rounds: how often each is timed.
+    """
+    calls = {name: partial(measure_cpu_seconds, way) for name, way in ways.items()}
+    seconds = interleaved(calls, rounds)
+    baseline = next(iter(seconds.values()))
+    rows = []
+    for name, times in seconds.items():
+        ratio = round(median_ratio(baseline, times), 2)
+        rows.append({"way": name, f"{unit} a second": round(amount / min(times)), "ratio": ratio})
+    return pd.DataFrame(rows)
+
+
+def measure_cpu_seconds(call: Callable[[], object]) -> float:
+    """Measures the seconds of CPU time of one call, threads included."""
+    started = time.process_time()
+    call()
+    return time.process_time() - started
+
+
+def repeat_documents(path: Path, number: int) -> None:
+    """Writes the documents of data/filtered as a shard, repeated to `number`; an eighth is without a warning."""
+    lines = []
+    for shard in sorted(FILTERED.glob("*.jsonl.zst")):
+        for line in reading.lines(shard):
+            record = json.loads(line)
+            record["metadata"]["quality_warnings"] = ["short_sentences"]
+            flagged = json.dumps(record, ensure_ascii=False).encode()
+            lines += [line.rstrip(b"\n"), *[flagged] * 7]
+    with reading.zstd_writer(path) as file:
+        for line in islice(cycle(lines), number):
+            file.write(line + b"\n")
+
+
+def time_filtering(rounds: int, number: int = 100_000) -> None:
+    """Prints the speed of stage `filtering` beside the json module; both must keep the same documents."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        shard, plain = folder / "shard.jsonl.zst", folder / "plain.jsonl.zst"
+        repeat_documents(shard, number)
+        annotation = {"blocklists_folder": None, "kenlm_model": None, "quality_rules": False}
+        settings = {"shard": str(shard), "rules": RULES, "annotation": annotation}
+        ways = {
+            "json, kept documents written anew": partial(filter_with_json, shard, plain),
+            "stage filtering": partial(shards.filter_shard, settings, folder),
+        }
+        table = compare_ways(ways, number, "documents", rounds)
+        theirs = [json.loads(line) for line in reading.lines(plain)]
+        ours = [json.loads(line) for line in reading.lines(folder / shards.KEPT)]
+        if theirs != ours:
+            raise ValueError("both ways of filtering must keep the same documents")
+        print(f"{len(ours)} of {number} documents kept\n{table.to_string(index=False)}")
+
+
+def filter_with_json(shard: Path, target: Path) -> None:
+    """Filters by RULES: parses every record, and writes kept records anew."""
+    with (
+        io.BufferedReader(zstd.open(shard), 1 << 20) as lines,
+        zstd.open(target, "wt", encoding="utf-8") as kept,
+    ):
+        for line in lines:
+            record = json.loads(line)
+            metadata = record["metadata"]
+            # a missing perplexity, null or 0, is to be dropped
+            perplexity = metadata["harmful_pp"] or HIGHEST
+            listed = any(category in EXCLUDED for category in metadata["categories"] or ())
+            if not listed and LOWEST < perplexity < HIGHEST and not metadata["quality_warnings"]:
+                kept.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def time_tokenization(rounds: int, number: int = 5_000) -> None:
+    """Prints the speed of stage `tokenization` beside datasets.map; both must make the same sequences."""
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        shard = folder / "shard.jsonl.zst"
+        repeat_documents(shard, number)
+        ways = {
+            "datasets.map and group_texts": partial(tokenize_with_datasets, shard, folder / "cache"),
+            "stage tokenization": partial(tokenize_with_stage, shard, folder),
+        }
+        theirs, ours = [way() for way in ways.values()]
+        if not np.array_equal(theirs, ours):
+            raise ValueError("both ways of tokenizing must give the same sequences")
+        print(compare_ways(ways, ours.size, "tokens", rounds).to_string(index=False))
+
+
+def tokenize_with_datasets(shard: Path, cache: Path) -> np.ndarray:
+    """Tokenizes as Hugging Face's run_mlm.py does; returns sequences [number, SEQUENCE_LENGTH]."""
+    from datasets import disable_progress_bars, load_dataset
+
+    disable_progress_bars()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(TOKENIZER), model_max_length=1 << 30)
+
+    def encode(batch: dict) -> dict:
+        return tokenizer(batch["content"], return_special_tokens_mask=True)
+
+    texts = load_dataset("json", data_files=str(shard), split="train", cache_dir=cache)
+    encoded = texts.map(encode, batched=True, remove_columns=texts.column_names, load_from_cache_file=False)
+    return np.array(encoded.map(group_texts, batched=True, load_from_cache_file=False)["input_ids"])
+
+
+def group_texts(batch: dict[str, list[list[int]]]) -> dict[str, list[list[int]]]:
+    """Concatenates each column of a batch and cuts it into sequences; an incomplete last sequence is dropped."""
+    grouped = {}
+    for name, column in batch.items():
+        stream = [item for items in column for item in items]
+        starts = range(0, len(stream) - SEQUENCE_LENGTH + 1, SEQUENCE_LENGTH)
+        grouped[name] = [stream[start : start + SEQUENCE_LENGTH] for start in starts]
+    return grouped
+
+
+def tokenize_with_stage(shard: Path, folder: Path) -> np.ndarray:
+    """Tokenizes as stage `tokenization` does; returns sequences [number, SEQUENCE_LENGTH]."""
+    # `cut` drops an incomplete sequence of every 1,000 documents, as datasets.map does
+    settings = {"shard": str(shard), "tokenizer": str(TOKENIZER), "validation": [], "cut": SEQUENCE_LENGTH}
+    streams.tokenize_shard(settings, folder)
+    packing.pack([folder / "train.bin"], folder / "train", SEQUENCE_LENGTH)
+    return np.memmap(folder / "train" / "part_1.bin", dtype=packing.ITEM).reshape(-1, SEQUENCE_LENGTH)
+
+
+BENCHMARKS = {
+    "training": time_training,
+    "attention": time_attention,
+    "filtering": time_filtering,
+    "tokenization": time_tokenization,
+}
+
+
+def main() -> None:
+    """Runs the benchmark that the command line names."""
+    parser = argparse.ArgumentParser(
+        prog="python -m stages.tools.benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("what", choices=BENCHMARKS)
+    parser.add_argument("--rounds", type=int, default=5, help="how often each way is timed (default: 5)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of computation (default: 1)")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    with clear_errors():
+        BENCHMARKS[options.what](options.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""Benchmarks of speed: `python -m stages.tools.benchmarks.NAME --help`."""
