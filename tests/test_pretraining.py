@@ -20,10 +20,10 @@ from stages.files.storage import sha256
 from stages.masked_lm import steps as masked_lm
 from stages.masked_lm.corpus import Corpus, batch_indices
 from stages.masked_lm.masking import MaskedLMLoss, sparse_targets
-from stages.masked_lm.run import length
+from stages.masked_lm.run import count_steps
 from stages.pretraining import loop
 from stages.pretraining import loop as pretraining
-from stages.pretraining.probes import of_scores
+from stages.pretraining.probes import measure_scores
 from stages.training import checkpoints
 from tests.toy import TOY, VOCABULARY, pretrained, run_of
 
@@ -78,7 +78,7 @@ def test_the_curves_of_all_runs_stand_in_one_table_while_they_go_on(tmp_path):
 def test_the_spread_of_scores_leaves_a_token_s_score_on_itself_out():
     A = torch.tensor([[[[9.0, 1.0, 3.0], [2.0, 9.0, 2.0], [0.0, 4.0, 9.0]]]])
     spreads = [2**0.5, 0.0, 8**0.5]
-    assert of_scores(A)["score_spread"] == pytest.approx(sum(spreads) / 3)
+    assert measure_scores(A)["score_spread"] == pytest.approx(sum(spreads) / 3)
 
 
 MOMENTS = {  # the function that never ends when called the n-th time, having done half of its work
@@ -136,7 +136,7 @@ def test_the_models_of_the_listed_steps_are_kept_and_that_of_step_0_is_what_the_
     states = [load_file(tmp_path / "a" / "checkpoints" / name / "model.safetensors") for name in sorted(kept)]
     first, *later = (state["bert.encoder.layer.0.attention.self.query.weight"] for state in states)
     assert not torch.equal(*later)
-    built = dict(masked_lm.built(run_of(), VOCABULARY).named_parameters())
+    built = dict(masked_lm.build_model(run_of(), VOCABULARY).named_parameters())
     assert torch.equal(first, built["bert.encoder.layer.0.attention.self.query.weight"])
 
 
@@ -221,9 +221,9 @@ def test_the_checkpoint_of_other_settings_is_refused_with_both(tokens, tmp_path)
 
 
 def test_epochs_are_counted_in_steps_and_must_outlast_the_warm_up():
-    assert length(run_of(steps=None, epochs=3).training, sequences=10) == 8  # of 4 sequences
+    assert count_steps(run_of(steps=None, epochs=3).training, sequences=10) == 8  # of 4 sequences
     with pytest.raises(ValueError, match=r"warmup_steps: 3 leaves nothing of the 3 steps"):
-        length(run_of(steps=None, epochs=1).training, sequences=10)
+        count_steps(run_of(steps=None, epochs=1).training, sequences=10)
 
 
 def test_blocks_of_a_packed_batch_come_first_with_as_many_tokens_and_whole_sequences_after(
