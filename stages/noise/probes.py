@@ -76,7 +76,7 @@ def measure_diagonal(module: SelfAttention) -> dict[str, float]:
 
 
 def measure_sensitivity(model, ids: Tensor, types: Tensor, generator: torch.Generator) -> float:
-    """Computes the sensitivity of one example [1, n] by a central difference of STEP, as `measure_probes` defines it."""
+    """Computes the sensitivity of one example [1, n], as `measure_probes` defines it, by a central difference."""
     embeddings = model.bert.embeddings.word_embeddings(ids)
     direction = torch.randn(embeddings.shape, generator=generator).to(embeddings.device)
     step = STEP * embeddings.norm() * direction / direction.norm()

@@ -105,18 +105,19 @@ class Loop:
 
     Attributes:
         progress: The state of the run beside model and optimiser, which the checkpoint holds: `step`, `log` and
-            `seconds` as `train` returns them, and `since_evaluation`, the sum of losses in nats over all processes and
-            the number of masked tokens since the last evaluation.
+            `seconds` as `train` returns them, and since the last evaluation `loss`, the sum in nats over this process's
+            masked tokens (over all processes in the first one after a checkpoint), and `masked`, the number of masked
+            tokens of all processes.
     """
 
     def __init__(self, trainer: Trainer, places: dict[int, Path], live: Path):
         self.trainer = trainer
         self.places = places
         self.live = live
-        self.progress = {"step": 0, "log": [], "seconds": 0.0, "since_evaluation": [0.0, 0]}
-        recipe = trainer.run.training
-        self._pace = Pace(peak(recipe.precision) * processes())
-        self._probes = Probes(trainer.run, trainer.corpus) if recipe.probes else None
+        self.progress = {"step": 0, "log": [], "seconds": 0.0, "loss": 0.0, "masked": 0}
+        self.recipe = trainer.run.training
+        self.pace = Pace(peak(self.recipe.precision) * processes())
+        self.probes = Probes(trainer.run, trainer.corpus) if self.recipe.probes else None
 
     def resume(self) -> None:
         """Restores the state of the run from its checkpoint; without a checkpoint, the run begins at step 0."""
@@ -126,91 +127,73 @@ class Loop:
             # A damaged file gives None.
             self.progress = saved or self.progress
         distributed.require_equal(self.progress["step"], f"{trainer.checkpoint}: the step of the checkpoint")
-        losses, self._masked = self.progress["since_evaluation"]
-        # The saved sum is over all processes, so only one process may go on with it.
-        self._losses = losses if rank() == 0 else 0.0
+        # The saved loss is the sum over all processes, so only one process may go on with it.
+        if rank():
+            self.progress["loss"] = 0.0
 
     def finish(self) -> None:
         """Makes all updates that are left, and evaluates, saves models and writes checkpoints in between."""
-        trainer = self.trainer
-        recipe = trainer.run.training
-        self._pace.restart()
-        started = time.perf_counter() - self.progress["seconds"]
-        first = self.progress["step"]
+        trainer, progress = self.trainer, self.progress
+        started = time.perf_counter() - progress["seconds"]
+        self.pace.restart()
         steps = Bar(
-            range(first, trainer.steps),
+            range(progress["step"], trainer.steps),
             trainer.run.name,
             total=trainer.steps,
-            initial=first,
+            initial=progress["step"],
             leave=False,
             silent=rank() > 0,
         )
         for step in steps:
             update = trainer.advance(step)
             done = step + 1
-            self._losses += update.loss
-            self._masked += update.masked
+            progress["step"] = done
+            progress["loss"] += update.loss
+            progress["masked"] += update.masked
             self._count_work(step)
-            if self._is_due(done, recipe.evaluation_interval):
-                self._evaluate(done, update)
+            is_last = done == trainer.steps
+            if is_last or done % self.recipe.evaluation_interval == 0:
+                self._evaluate(update)
+                if rank() == 0:
+                    show_curves(self.live, trainer.run, progress["log"], is_last)
             _save(trainer.model, self.places.get(done))
-            if self._is_due(done, recipe.checkpoint_interval):
-                self._write_checkpoint(done, time.perf_counter() - started)
-
-    def _is_due(self, done: int, interval: int) -> bool:
-        """Returns whether an action of every `interval` steps, and of the last step, follows after `done` updates."""
-        return done % interval == 0 or done == self.trainer.steps
+            if is_last or done % self.recipe.checkpoint_interval == 0:
+                progress["seconds"] = time.perf_counter() - started
+                progress["loss"] = distributed.sum_on_first(progress["loss"])
+                if rank() == 0:
+                    checkpoints.save(trainer.checkpoint, trainer.model, trainer.adamw, trainer.settings, progress)
 
     def _count_work(self, step: int) -> None:
         """Adds the tokens and the floating-point operations of one update to the pace."""
         run, corpus = self.trainer.run, self.trainer.corpus
-        recipe = run.training
         longest = corpus.train.sequence_length
-        tokens = recipe.batch_size * longest
-        length = choose_length(recipe, step, self.trainer.steps, longest)
-        flops_per_token = training_flops(
-            run.variant, run.model.model_dump(), corpus.vocabulary_size, length, recipe.mask_probability
-        )
-        self._pace.count(tokens, tokens * flops_per_token)
+        length = choose_length(self.recipe, step, self.trainer.steps, longest)
+        size = run.model.model_dump()
+        flops = training_flops(run.variant, size, corpus.vocabulary_size, length, self.recipe.mask_probability)
+        tokens = self.recipe.batch_size * longest
+        self.pace.count(tokens, tokens * flops)
 
-    def _evaluate(self, done: int, update: Update) -> None:
-        """Adds an entry to the log and to the table of all runs, and starts new sums of losses and tokens.
-
-        Args:
-            done: Number of updates done.
-            update: The last update.
-        """
-        trainer = self.trainer
-        run = trainer.run
+    def _evaluate(self, update: Update) -> None:
+        """Adds an entry to the log, and starts a new interval of the training loss. update: the last update."""
+        model, progress = self.trainer.model, self.progress
         entry = {
-            "step": done,
-            "training_loss": distributed.sum_on_first(self._losses) / self._masked,
+            "step": progress["step"],
+            "training_loss": distributed.sum_on_first(progress["loss"]) / progress["masked"],
             "learning_rate": update.rate,
             "gradient_norm": update.gradient_norm,
             # Before the validation, because the pace is the pace of training.
-            **self._pace.measure(),
-            **validate(trainer.model, trainer.corpus, run.training),
+            **self.pace.measure(),
+            **validate(model, self.trainer.corpus, self.recipe),
         }
         infinite = [f"{key} is {value}" for key, value in entry.items() if not math.isfinite(value)]
         if infinite:
-            listed = ", ".join(infinite)
-            raise ValueError(f"pre-training {run.name}, step {done}: {listed}: the run has diverged; lower the rate")
-        entry["probes"] = self._probes.measure(trainer.model) if self._probes else {}
-        self.progress["log"].append(entry)
-        if rank() == 0:
-            show_curves(self.live, run, self.progress["log"], last=done == trainer.steps)
-        self._losses, self._masked = 0.0, 0
-        self._pace.restart()
-
-    def _write_checkpoint(self, done: int, seconds: float) -> None:
-        """Saves the state of the run after `done` updates and `seconds` of training."""
-        trainer = self.trainer
-        self._losses = distributed.sum_on_first(self._losses)
-        self.progress["step"] = done
-        self.progress["seconds"] = seconds
-        self.progress["since_evaluation"] = [self._losses, self._masked]
-        if rank() == 0:
-            checkpoints.save(trainer.checkpoint, trainer.model, trainer.adamw, trainer.settings, self.progress)
+            where = f"pre-training {self.trainer.run.name}, step {progress['step']}"
+            raise ValueError(f"{where}: {', '.join(infinite)}: the run has diverged; lower the rate")
+        entry["probes"] = self.probes.measure(model) if self.probes else {}
+        progress["log"].append(entry)
+        progress["loss"] = 0.0
+        progress["masked"] = 0
+        self.pace.restart()
 
 
 def show_curves(table: Path, run: PretrainingRun, log: list[dict], last: bool) -> None:
@@ -224,12 +207,9 @@ def show_curves(table: Path, run: PretrainingRun, log: list[dict], last: bool) -
     """
     folder = table.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
-    rows = []
-    for entry in log:
-        names = {"operator": run.operator, "size": run.size, "seed": run.seed}
-        rows.append({**names, **entry, **entry["probes"]})
-    own = folder / f"{run.operator}-{run.size}-{run.seed}.csv"
-    write_table(own, pd.DataFrame(rows).drop(columns="probes"))
+    names = {"operator": run.operator, "size": run.size, "seed": run.seed}
+    rows = pd.DataFrame([{**names, **entry, **entry["probes"]} for entry in log])
+    write_table(folder / f"{run.operator}-{run.size}-{run.seed}.csv", rows.drop(columns="probes"))
     # Where another process is writing the table, the next evaluation is early enough; the last rows of a run wait.
     with suppress(Timeout), FileLock(folder / ".lock", timeout=-1 if last else 0):
         if last or not table.exists() or time.time() - table.stat().st_mtime > JOIN_SECONDS:

@@ -5,8 +5,11 @@ the last of the answer; the loss is the mean of both cross-entropies, with [CLS]
 answer. Batches hold windows of similar length; all weights are trained, and the model after the last epoch counts.
 """
 
+import math
 import time
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,7 +19,7 @@ from torch.nn import functional
 from stages.attention.bert import OperatorBertForQuestionAnswering
 from stages.classification.runs import TunedRun
 from stages.classification.training import EVALUATION_BATCH, loaded, train_epochs
-from stages.question_answering.windows import Windows, encode, pad_windows
+from stages.question_answering.windows import Window, encode, pad_windows
 from stages.schema.training_sections import QuestionAnswering
 from stages.training.batches import sorted_batches
 from stages.training.optimisation import autocast, device, require_finite
@@ -37,16 +40,19 @@ def train(run: TunedRun, tokenizer: Path, train: Path, kept: Path | None = None)
     """
     model = loaded(OperatorBertForQuestionAnswering, run)
     windows = _encode(train, tokenizer, run.training)
+    lengths = [len(window.ids) for window in windows]
+    longest = max(lengths)
 
     def loss_of(indices: np.ndarray) -> torch.Tensor:
-        starts, ends, _ = _score_tokens(model, windows, indices, run.training.precision)
-        spans = torch.from_numpy(windows.spans[indices]).to(starts.device)
+        batch = [windows[i] for i in indices]
+        starts, ends, _ = _score_tokens(model, batch, longest, run.training.precision)
+        spans = torch.tensor([window.span for window in batch], device=starts.device)
         first = functional.cross_entropy(starts, spans[:, 0])
         last = functional.cross_entropy(ends, spans[:, 1])
         return (first + last) / 2
 
     started = time.perf_counter()
-    train_epochs(model, windows.lengths, run, loss_of)
+    train_epochs(model, lengths, run, loss_of)
     seconds = time.perf_counter() - started
     if kept:
         model.save_pretrained(kept)
@@ -69,21 +75,40 @@ def answer(model, table: Path, tokenizer: Path, recipe: QuestionAnswering, unans
     return choose_answers(contexts, windows, best, recipe.null_threshold if unanswerable else None)
 
 
-def _encode(table: Path, tokenizer: Path, recipe: QuestionAnswering) -> Windows:
+def _encode(table: Path, tokenizer: Path, recipe: QuestionAnswering) -> list[Window]:
     """Tokenises a table of questions (a Parquet file) into windows of the lengths, in tokens, that a recipe sets."""
     return encode(table, tokenizer, recipe.maximum_length, recipe.question_length, recipe.stride)
 
 
-def choose_answers(contexts: pd.Series, windows: Windows, best: np.ndarray, null_threshold: float | None) -> list[str]:
+class Span(NamedTuple):
+    """The best answer in one window.
+
+    Attributes:
+        score: Logits of the first and the last token, added; minus infinity if the window holds no token of the
+            context.
+        first: First token, counted from the first token of the context in the window; meaningless for minus infinity.
+        last: Last token, counted likewise.
+        null: The same sum for [CLS], that is, for no answer.
+    """
+
+    score: float
+    first: int
+    last: int
+    null: float
+
+
+def choose_answers(
+    contexts: pd.Series, windows: list[Window], spans: list[Span], null_threshold: float | None
+) -> list[str]:
     """Turns the best spans of the windows into one answer for every question.
 
     A question whose context fills several windows takes the span with the highest score among them. The answer is the
     part of the context from the first character of the span's first token to the last character of its last token.
 
     Args:
-        contexts: The context of every question, in the order in which `windows.questions` numbers them.
+        contexts: The context of every question, in the order of its table.
         windows: The windows of all these questions.
-        best: The best spans, as `score_windows` returns them.
+        spans: The best span of every window.
         null_threshold: A question is left unanswered where its score for no answer (as in BERT's code, the lowest of
             [CLS] in its windows) exceeds the score of its span by more than this. None: every question is answered.
 
@@ -92,26 +117,25 @@ def choose_answers(contexts: pd.Series, windows: Windows, best: np.ndarray, null
         context.
     """
     answers = []
-    for question, context in enumerate(contexts):
-        own = np.flatnonzero(windows.questions == question)
-        window = own[np.argmax(best["score"][own])]
-        score = best["score"][window]
-        unanswered = not np.isfinite(score)
-        if null_threshold is not None:
-            lead = best["null"][own].min() - score
-            unanswered = unanswered or lead > null_threshold
+    pairs = zip(windows, spans, strict=True)
+    for number, group in groupby(pairs, key=lambda pair: pair[0].question):
+        candidates = list(group)
+        window, span = max(candidates, key=lambda pair: pair[1].score)
+        null = min(candidate.null for _, candidate in candidates)
+        unanswered = math.isinf(span.score)
+        if null_threshold is not None and null - span.score > null_threshold:
+            unanswered = True
         if unanswered:
             answers.append("")
-            continue
-        offsets = windows.offsets[window]
-        start = offsets[best["first"][window], 0]
-        end = offsets[best["last"][window], 1]
-        answers.append(context[start:end])
+        else:
+            start = window.offsets[span.first, 0]
+            end = window.offsets[span.last, 1]
+            answers.append(contexts[number][start:end])
     return answers
 
 
 @torch.no_grad()
-def score_windows(model, windows: Windows, answer_length: int, precision: str) -> np.ndarray:
+def score_windows(model, windows: list[Window], answer_length: int, precision: str) -> list[Span]:
     """Finds the span of every window that scores highest as an answer; ValueError where a score is not finite.
 
     Args:
@@ -119,23 +143,20 @@ def score_windows(model, windows: Windows, answer_length: int, precision: str) -
         windows: The windows to look at.
         answer_length: Tokens of a span at most.
         precision: float32 or bfloat16.
-
-    Returns:
-        A structured array [windows]. score: the logits of the span's first and last token, added; minus infinity where
-        the window holds no token of the context. first, last: these tokens, counted from the first token of the context
-        in the window; meaningless where the score is minus infinity. null: the same sum for [CLS], that is, no answer.
     """
     model.eval()
-    best = np.empty(len(windows), dtype=[("score", "f4"), ("first", "i4"), ("last", "i4"), ("null", "f4")])
-    for indices in sorted_batches(windows.lengths, EVALUATION_BATCH):
-        starts, ends, context = _score_tokens(model, windows, indices, precision)
-        value, first, last = find_best_span(starts, ends, context, answer_length)
-        shift = torch.from_numpy(windows.begins[indices])
-        best["score"][indices] = value
-        best["first"][indices] = first - shift
-        best["last"][indices] = last - shift
-        best["null"][indices] = starts[:, 0] + ends[:, 0]
-    return best
+    lengths = [len(window.ids) for window in windows]
+    best = {}
+    for indices in sorted_batches(lengths, EVALUATION_BATCH):
+        batch = [windows[i] for i in indices]
+        starts, ends, context = _score_tokens(model, batch, max(lengths), precision)
+        scores, firsts, lasts = find_best_span(starts, ends, context, answer_length)
+        nulls = starts[:, 0] + ends[:, 0]
+        for row, i in enumerate(indices):
+            begin = windows[i].begin
+            first = firsts[row].item() - begin
+            best[i] = Span(scores[row].item(), first, lasts[row].item() - begin, nulls[row].item())
+    return [best[i] for i in range(len(windows))]
 
 
 def find_best_span(
@@ -165,18 +186,18 @@ def find_best_span(
     return value, first, first + place // n
 
 
-def _score_tokens(model, windows: Windows, indices: np.ndarray, precision: str) -> tuple[torch.Tensor, ...]:
-    """Scores every token of the windows at `indices`.
+def _score_tokens(model, windows: list[Window], longest: int, precision: str) -> tuple[torch.Tensor, ...]:
+    """Scores every token of a batch of windows. longest: tokens of the longest window of the table.
 
     Returns:
-        Three tensors [len(indices), n]: the scores as the first and as the last token of the answer, float32, minus
+        Three tensors [windows, n]: the scores as the first and as the last token of the answer, float32, minus
         infinity at padding, on the model's device in training and on the CPU in evaluation; and booleans, on the CPU,
         True for the tokens of the context.
 
     Raises:
         ValueError: In evaluation, a score is not finite.
     """
-    ids, types, mask, context = pad_windows(windows, indices)
+    ids, types, mask, context = pad_windows(windows, longest)
     mask = mask.to(device())
     with autocast(precision):
         output = model(ids.to(device()), attention_mask=mask, token_type_ids=types.to(device()))
@@ -185,7 +206,7 @@ def _score_tokens(model, windows: Windows, indices: np.ndarray, precision: str) 
         masked = logits.float().masked_fill(mask == 0, -torch.inf)
         # In training, an update checks its gradients instead.
         if not model.training:
-            require_finite(logits, f"window {indices[0]}, or another of its batch")
+            require_finite(logits, f"question {windows[0].question}, or another of its batch")
             masked = masked.cpu()
         scores.append(masked)
     return *scores, context

@@ -6,9 +6,8 @@ kept, so an answer can be read from the text itself.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,42 +20,28 @@ from stages.files.storage import read_once
 STEP = 8
 
 
-@dataclass(frozen=True)
-class Windows:
-    """The windows of all questions of a table; windows of a question are adjacent, in the order of its context.
+class Window(NamedTuple):
+    """A question and a part of its context.
 
     Attributes:
-        ids: For every window, its token ids.
-        begins: [windows], the number of tokens before the tokens of the context.
-        offsets: For every window, [tokens of the context in the window, 2], the characters of the context at which each
-            token begins and ends, the end exclusive.
-        questions: [windows], the row of the question in the table, from 0.
-        spans: [windows, 2], the first and the last token of the question's first right answer, counted from [CLS] at 0;
-            both are 0 where the window does not hold all of that answer, or where the question has no answer.
+        ids: Token ids of the window.
+        begin: Number of tokens before the tokens of the context.
+        offsets: [tokens of the context in the window, 2], the characters of the context at which each token begins and
+            ends, the end exclusive.
+        question: Row of the question in its table, from 0.
+        span: First and last token of the question's first right answer, counted from [CLS] at 0; both are 0 where the
+            window does not hold all of that answer, or where the question has no answer.
     """
 
-    ids: tuple[np.ndarray, ...]
-    begins: np.ndarray
-    offsets: tuple[np.ndarray, ...]
-    questions: np.ndarray
-    spans: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @property
-    def lengths(self) -> list[int]:
-        """The lengths of the windows, in tokens."""
-        return [len(ids) for ids in self.ids]
-
-    @cached_property
-    def longest(self) -> int:
-        """The length of the longest window, in tokens."""
-        return max(self.lengths)
+    ids: np.ndarray
+    begin: int
+    offsets: np.ndarray
+    question: int
+    span: tuple[int, int]
 
 
 @read_once(4)
-def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: int, stride: int) -> Windows:
+def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: int, stride: int) -> list[Window]:
     """Reads a table of questions and tokenises it; callers share the result.
 
     Args:
@@ -66,45 +51,38 @@ def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: i
         maximum_length: Tokens of a window at most, [CLS] and both [SEP] included.
         question_length: Tokens to which longer questions are cut.
         stride: Tokens from the beginning of a window of a context to the beginning of the next window.
+
+    Returns:
+        The windows; windows of a question are adjacent, in the order of its context.
     """
     frame = pd.read_parquet(table)
     words = Tokenizer.from_file(str(tokenizer))
     words.no_truncation()
     words.no_padding()
-    first = words.token_to_id("[CLS]")
-    between = words.token_to_id("[SEP]")
+    classifier = words.token_to_id("[CLS]")
+    separator = words.token_to_id("[SEP]")
     # Many questions may ask about a context, which is tokenised once.
     texts = frame["context"].unique().tolist()
     contexts = {}
     for text, encoding in zip(texts, words.encode_batch(texts, add_special_tokens=False), strict=True):
-        tokens = np.array(encoding.ids, dtype=np.int32)
         offsets = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
-        contexts[text] = tokens, offsets
+        contexts[text] = np.array(encoding.ids, dtype=np.int32), offsets
     questions = words.encode_batch(frame["question"].tolist(), add_special_tokens=False)
-    windows = {"ids": [], "begins": [], "offsets": [], "questions": [], "spans": []}
+    windows = []
     for number, row in enumerate(frame.itertuples()):
         tokens, offsets = contexts[row.context]
-        before = np.array([first, *questions[number].ids[:question_length], between], dtype=np.int32)
-        after = np.array([between], dtype=np.int32)
+        before = [classifier, *questions[number].ids[:question_length], separator]
+        begin = len(before)
         answer = None
         if len(row.starts):
             answer = token_span(offsets, row.starts[0], row.starts[0] + len(row.answers[0]))
-        for start, end in cuts(len(tokens), maximum_length - len(before) - 1, stride):
-            windows["ids"].append(np.concatenate([before, tokens[start:end], after]))
-            windows["begins"].append(len(before))
-            windows["offsets"].append(offsets[start:end])
-            windows["questions"].append(number)
-            span = [0, 0]
+        for start, end in cuts(len(tokens), maximum_length - begin - 1, stride):
+            ids = np.array([*before, *tokens[start:end], separator], dtype=np.int32)
+            span = (0, 0)
             if answer and start <= answer[0] and answer[1] < end:
-                span = [token - start + len(before) for token in answer]
-            windows["spans"].append(span)
-    return Windows(
-        ids=tuple(windows["ids"]),
-        begins=np.array(windows["begins"]),
-        offsets=tuple(windows["offsets"]),
-        questions=np.array(windows["questions"]),
-        spans=np.array(windows["spans"]),
-    )
+                span = (answer[0] - start + begin, answer[1] - start + begin)
+            windows.append(Window(ids, begin, offsets[start:end], number, span))
+    return windows
 
 
 def cuts(tokens: int, room: int, stride: int) -> Iterator[tuple[int, int]]:
@@ -142,25 +120,30 @@ def token_span(offsets: np.ndarray, start: int, end: int) -> tuple[int, int] | N
     return (first, last) if first <= last else None
 
 
-def pad_windows(windows: Windows, indices: np.ndarray) -> tuple[torch.Tensor, ...]:
-    """Pads the windows at `indices` to one length n.
+def pad_windows(windows: list[Window], limit: int) -> tuple[torch.Tensor, ...]:
+    """Pads the windows of a batch to the longest of them, rounded up to a multiple of STEP, but at most to `limit`.
 
-    The length is the longest of these windows, rounded up to a multiple of STEP, but no more than the longest window of
-    all, for which the model has positions.
+    Args:
+        windows: The batch.
+        limit: Tokens of the longest window of the table, for which the model has positions.
 
     Returns:
-        Four tensors [len(indices), n], 0 or False at padding: the token ids; the token types, 1 from the context on; 1
-        for every token of the window; and booleans, True for the tokens of the context.
+        Four tensors [windows, n], 0 or False at padding: the token ids; the token types, 1 from the context on; 1 for
+        every token of the window; and booleans, True for the tokens of the context.
     """
-    longest = max(len(windows.ids[i]) for i in indices)
-    length = min(-(-longest // STEP) * STEP, windows.longest)
-    ids, types, mask, context = np.zeros((4, len(indices), length), dtype=np.int64)
-    for row, i in enumerate(indices):
-        n = len(windows.ids[i])
-        begin = windows.begins[i]
-        ids[row, :n] = windows.ids[i]
-        types[row, begin:n] = 1
-        mask[row, :n] = 1
-        context[row, begin : n - 1] = 1
-    tensors = [torch.from_numpy(array) for array in (ids, types, mask, context)]
-    return *tensors[:3], tensors[3].bool()
+    lengths = np.array([[len(window.ids)] for window in windows])
+    begins = np.array([[window.begin] for window in windows])
+    rounded = -(-lengths.max() // STEP) * STEP
+    places = np.arange(min(rounded, limit))
+    mask = places < lengths
+    types = mask & (places >= begins)
+    # The last token of a window is [SEP].
+    context = types & (places < lengths - 1)
+    ids = np.zeros(mask.shape, dtype=np.int64)
+    ids[mask] = np.concatenate([window.ids for window in windows])
+    return (
+        torch.from_numpy(ids),
+        torch.from_numpy(types.astype(np.int64)),
+        torch.from_numpy(mask.astype(np.int64)),
+        torch.from_numpy(context),
+    )

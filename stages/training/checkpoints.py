@@ -9,7 +9,6 @@ import hashlib
 import json
 from pathlib import Path
 
-import pandas as pd
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -91,23 +90,11 @@ def _digest(tensors: dict[str, torch.Tensor], state: dict[str, str]) -> str:
 
 
 def _require_equal_settings(path: Path, saved: dict, run: dict) -> None:
-    """Raises ValueError, with a line for each differing key such as `training.seed`, unless both settings are equal."""
-    there = _flatten(saved)
-    # Through JSON, as the saved settings went, tuples become lists.
-    here = _flatten(json.loads(json.dumps(run)))
-    lines = [
-        f"  {key}: {there.get(key)} there, {here.get(key)} here"
-        for key in sorted({*there, *here})
-        if there.get(key) != here.get(key)
-    ]
+    """Raises ValueError, with a line for each differing setting, unless both settings are equal."""
+    lines = [f"  {key}: {saved.get(key)} there, {run[key]} here" for key in run if saved.get(key) != run[key]]
     if lines:
         differences = "\n".join(lines)
         raise ValueError(f"{path}: the checkpoint of a run with other settings; delete it to begin anew\n{differences}")
-
-
-def _flatten(settings: dict) -> dict:
-    """Joins nested keys: {"a": {"b": 1}} gives {"a.b": 1}."""
-    return pd.json_normalize(settings).to_dict("records")[0]
 
 
 @torch.no_grad()
