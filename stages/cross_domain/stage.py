@@ -60,6 +60,7 @@ def compute_metrics(
     Returns:
         Each metric by its name, as a fraction; the correlation is 0 where all answers, or all labels, agree.
     """
+    # Yes or no, as the model answers and as is right.
     answers = np.isin(predicted, list(positive[trained]))
     truth = np.isin(gold, list(positive[tested]))
     mapped = accuracy_score(truth, answers)
@@ -87,7 +88,8 @@ def outputs(
             for split, table in validation_tables(task).items():
                 gold = pd.read_parquet(table, columns=["label"])["label"].to_numpy()
                 metrics = compute_metrics(np.array(predictions[split]), gold, run.task, task, positive)
-                rows += [run.observed(split, metric, value, len(gold)) for metric, value in metrics.items()]
+                for metric, value in metrics.items():
+                    rows.append(run.observed(split, metric, value, len(gold)))
     return rows, {}
 
 

@@ -210,12 +210,10 @@ def validate(model: nn.Module, corpus: Corpus, recipe: Pretraining) -> dict:
     model.eval()
     loss_of = MaskedLMLoss(model)
     generator = torch.Generator().manual_seed(VALIDATION_SEED)
-    starts = range(0, len(corpus.validation), VALIDATION_BATCH)
-    losses = torch.zeros(len(starts), dtype=torch.float64)
+    batches = torch.from_numpy(corpus.validation[range(len(corpus.validation))]).split(VALIDATION_BATCH)
+    losses = torch.zeros(len(batches), dtype=torch.float64)
     masked = 0
-    for number, start in enumerate(starts):
-        end = min(start + VALIDATION_BATCH, len(corpus.validation))
-        sequences = torch.from_numpy(corpus.validation[np.arange(start, end)])
+    for number, sequences in enumerate(batches):
         # Every process draws all masks, so the masks are equal to those of a single process.
         inputs, chosen = corpus.masked(sequences, recipe.mask_probability, generator)
         masked += int(chosen.sum())

@@ -49,12 +49,22 @@ def predict_under_noise(
     norm = measure_average_norm(model, examples, setting.place, spared)
     predictions = {}
     for level in setting.levels:
-        drawn = predictions[f"noise={level:g}"] = []
+        drawn = []
+        predictions[f"noise={level:g}"] = drawn
         if not level:
             drawn.append(predict(model, examples, precision))
             continue
         for seed in setting.seeds:
-            with add_noise(model, setting.kind, setting.place, level, norm, seed, spared):
+            noise = add_noise(
+                model,
+                kind=setting.kind,
+                place=setting.place,
+                level=level,
+                norm=norm,
+                seed=seed,
+                spared=spared,
+            )
+            with noise:
                 drawn.append(predict(model, examples, precision))
     return predictions
 
@@ -106,7 +116,8 @@ def measure_average_norm(model: nn.Module, examples: Encoded, place: str, spared
         else:
             vectors = module(input_ids=ids, token_type_ids=padded(examples.types, rows))
         noised = ~torch.isin(ids, spared)
-        total += vectors.norm(dim=-1)[noised].sum(dtype=torch.float64).item()
+        norms = vectors.norm(dim=-1)[noised]
+        total += norms.sum(dtype=torch.float64).item()
         count += int(noised.sum())
     return total / count
 
@@ -160,6 +171,7 @@ def compute_factors(G: Tensor, kind: str, level: float, norm: float) -> Tensor:
     if kind == "expected_norm":
         h = G.shape[-1]
         # The expected norm of a standard Gaussian vector of width h.
-        expected = math.sqrt(2) * math.exp(math.lgamma((h + 1) / 2) - math.lgamma(h / 2))
+        log_ratio = math.lgamma((h + 1) / 2) - math.lgamma(h / 2)
+        expected = math.sqrt(2) * math.exp(log_ratio)
         factor = level * norm / expected
     return torch.full_like(G[..., :1], factor)

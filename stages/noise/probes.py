@@ -63,7 +63,8 @@ def measure_probes(model: nn.Module, examples: Encoded, seed: int) -> dict[str, 
 def measure_scores(A: Tensor) -> dict[str, float]:
     """Computes attention_entropy, self_weight and score_asymmetry of the scores A [heads, n, n] of one sequence."""
     # The bound avoids a division by 0.
-    asymmetry = (A - A.mT).norm() / (2 * A.norm()).clamp_min(1e-30)
+    largest = (2 * A.norm()).clamp_min(1e-30)
+    asymmetry = (A - A.mT).norm() / largest
     return {**of_weights(A), "score_asymmetry": asymmetry.item()}
 
 
@@ -80,6 +81,7 @@ def measure_sensitivity(model, ids: Tensor, types: Tensor, generator: torch.Gene
     embeddings = model.bert.embeddings.word_embeddings(ids)
     direction = torch.randn(embeddings.shape, generator=generator).to(embeddings.device)
     step = STEP * embeddings.norm() * direction / direction.norm()
-    ahead = model(inputs_embeds=embeddings + step, token_type_ids=types).logits
-    behind = model(inputs_embeds=embeddings - step, token_type_ids=types).logits
-    return ((ahead - behind).norm() / (2 * STEP)).item()
+    ahead = model(inputs_embeds=embeddings + step, token_type_ids=types)
+    behind = model(inputs_embeds=embeddings - step, token_type_ids=types)
+    change = (ahead.logits - behind.logits).norm()
+    return (change / (2 * STEP)).item()

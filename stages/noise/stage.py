@@ -58,7 +58,9 @@ def evaluate(run: NoiseRun, folder: Path) -> dict:
             **predict_under_noise(model, examples, TOKENIZER, run.noise, run.precision),
             **predict_under_text_noise(pd.read_parquet(table), run.noise, predict_frame),
         }
-        conditions = {name: average_scores(run.task, drawn, examples.labels) for name, drawn in predictions.items()}
+        conditions = {}
+        for name, drawn in predictions.items():
+            conditions[name] = average_scores(run.task, drawn, examples.labels)
         probes = {}
         if run.noise.probes:
             # The first noise seed draws the directions in which sensitivity is measured.

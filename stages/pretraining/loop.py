@@ -13,17 +13,15 @@ import pandas as pd
 from filelock import FileLock, Timeout
 from transformers.utils import logging
 
-from stages.attention.counts import training_flops
 from stages.files.storage import temporary_sibling, write_table
 from stages.masked_lm.corpus import Corpus
-from stages.masked_lm.run import PretrainingRun, choose_length
+from stages.masked_lm.run import PretrainingRun
 from stages.masked_lm.steps import Trainer, Update, validate
 from stages.pretraining.probes import Probes
 from stages.runner.bars import Bar
-from stages.runner.jobs import processes, rank
+from stages.runner.jobs import rank
 from stages.runner.results import CHECKPOINT
 from stages.training import checkpoints, distributed
-from stages.training.machine import Pace, peak
 
 # Seconds between two writings of the table of all runs: for hundreds of runs, one takes a core a third of a second.
 JOIN_SECONDS = 10.0
@@ -47,10 +45,9 @@ def train(run: PretrainingRun, tokens: Path, folder: Path, live: Path) -> dict:
         seconds: of training and evaluation, also before an interruption.
         log: one entry per evaluation, with the keys step (updates done), training_loss (mean since the last evaluation)
         and validation_loss in nats per masked token, masked_tokens (of the validation), learning_rate (before a variant
-        multiplies it), gradient_norm, tokens_per_second and model_flop_utilisation (share of the peak of matrix
-        products, measured at the start of the job while other jobs may use the device, too), both without evaluations,
-        and probes (names as in probes.py; empty if `pretraining.probes` is false). Of several processes, only the first
-        returns the true training_loss.
+        multiplies it), gradient_norm, tokens_per_second (of training, without evaluations) and probes (names as in
+        probes.py; empty if `pretraining.probes` is false). Of several processes, only the first returns the true
+        training_loss.
 
     Raises:
         ValueError: The run diverges, it ends before a step of `run.leaves`, a batch has no masked token, the
@@ -66,12 +63,15 @@ def train(run: PretrainingRun, tokens: Path, folder: Path, live: Path) -> dict:
         raise ValueError(f"convergence.steps: {last} is after the last of the {trainer.steps} steps of pre-training")
     if rank() == 0:
         checkpoints.clear(folder)
+    # 1. Resume from the checkpoint of a run that was stopped.
     loop = Loop(trainer, places, live)
     loop.resume()
+    # 2. Save models that a finished or resumed run has passed without saving them.
     done = loop.progress["step"]
     missing = {step: place for step, place in places.items() if step <= done and not place.exists()}
     if missing:
         _compute_again(Trainer(run, corpus, checkpoint), missing)
+    # 3. Train to the end.
     loop.finish()
     _save(trainer.model, folder / "model")
     return {"log": loop.progress["log"], "seconds": loop.progress["seconds"]}
@@ -90,7 +90,13 @@ def _compute_again(trainer: Trainer, missing: dict[int, Path]) -> None:
     Randomness depends on seed and step only, so these models are equal to the models of the first time.
     """
     _save(trainer.model, missing.get(0))
-    for step in Bar(range(max(missing)), f"{trainer.run.name}, again", leave=False, silent=rank() > 0):
+    steps = Bar(
+        range(max(missing)),
+        f"{trainer.run.name}, again",
+        leave=False,
+        silent=rank() > 0,
+    )
+    for step in steps:
         trainer.advance(step)
         _save(trainer.model, missing.get(step + 1))
 
@@ -115,15 +121,20 @@ class Loop:
         self.places = places
         self.live = live
         self.progress = {"step": 0, "log": [], "seconds": 0.0, "loss": 0.0, "masked": 0}
-        self.recipe = trainer.run.training
-        self.pace = Pace(peak(self.recipe.precision) * processes())
-        self.probes = Probes(trainer.run, trainer.corpus) if self.recipe.probes else None
+        self.probes = None
+        if trainer.run.training.probes:
+            self.probes = Probes(trainer.run, trainer.corpus)
 
     def resume(self) -> None:
         """Restores the state of the run from its checkpoint; without a checkpoint, the run begins at step 0."""
         trainer = self.trainer
         if trainer.checkpoint.exists():
-            saved = checkpoints.load(trainer.checkpoint, trainer.model, trainer.adamw, trainer.settings)
+            saved = checkpoints.load(
+                trainer.checkpoint,
+                trainer.model,
+                trainer.adamw,
+                trainer.settings,
+            )
             # A damaged file gives None.
             self.progress = saved or self.progress
         distributed.require_equal(self.progress["step"], f"{trainer.checkpoint}: the step of the checkpoint")
@@ -134,8 +145,9 @@ class Loop:
     def finish(self) -> None:
         """Makes all updates that are left, and evaluates, saves models and writes checkpoints in between."""
         trainer, progress = self.trainer, self.progress
+        recipe = trainer.run.training
         started = time.perf_counter() - progress["seconds"]
-        self.pace.restart()
+        self._begin_interval()
         steps = Bar(
             range(progress["step"], trainer.steps),
             trainer.run.name,
@@ -145,55 +157,63 @@ class Loop:
             silent=rank() > 0,
         )
         for step in steps:
+            # 1. Make the update.
             update = trainer.advance(step)
             done = step + 1
             progress["step"] = done
             progress["loss"] += update.loss
             progress["masked"] += update.masked
-            self._count_work(step)
+            # 2. Evaluate at the recipe's intervals and at the end.
             is_last = done == trainer.steps
-            if is_last or done % self.recipe.evaluation_interval == 0:
+            if is_last or done % recipe.evaluation_interval == 0:
                 self._evaluate(update)
                 if rank() == 0:
                     show_curves(self.live, trainer.run, progress["log"], is_last)
+                self._begin_interval()
+            # 3. Save the model, if the run leaves it, and the state to resume from.
             _save(trainer.model, self.places.get(done))
-            if is_last or done % self.recipe.checkpoint_interval == 0:
+            if is_last or done % recipe.checkpoint_interval == 0:
                 progress["seconds"] = time.perf_counter() - started
                 progress["loss"] = distributed.sum_on_first(progress["loss"])
                 if rank() == 0:
-                    checkpoints.save(trainer.checkpoint, trainer.model, trainer.adamw, trainer.settings, progress)
+                    checkpoints.save(
+                        trainer.checkpoint,
+                        trainer.model,
+                        trainer.adamw,
+                        trainer.settings,
+                        progress,
+                    )
 
-    def _count_work(self, step: int) -> None:
-        """Adds the tokens and the floating-point operations of one update to the pace."""
-        run, corpus = self.trainer.run, self.trainer.corpus
-        longest = corpus.train.sequence_length
-        length = choose_length(self.recipe, step, self.trainer.steps, longest)
-        size = run.model.model_dump()
-        flops = training_flops(run.variant, size, corpus.vocabulary_size, length, self.recipe.mask_probability)
-        tokens = self.recipe.batch_size * longest
-        self.pace.count(tokens, tokens * flops)
+    def _begin_interval(self) -> None:
+        """Begins the interval over which tokens_per_second is measured."""
+        self._first_step = self.progress["step"]
+        self._first_second = time.perf_counter()
 
     def _evaluate(self, update: Update) -> None:
-        """Adds an entry to the log, and starts a new interval of the training loss. update: the last update."""
-        model, progress = self.trainer.model, self.progress
+        """Adds an entry to the log, and starts new sums of the training loss. update: the last update."""
+        trainer, progress = self.trainer, self.progress
+        run, corpus, model = trainer.run, trainer.corpus, trainer.model
+        steps = progress["step"] - self._first_step
+        tokens = steps * run.training.batch_size * corpus.train.sequence_length
+        loss = distributed.sum_on_first(progress["loss"])
         entry = {
             "step": progress["step"],
-            "training_loss": distributed.sum_on_first(progress["loss"]) / progress["masked"],
+            "training_loss": loss / progress["masked"],
             "learning_rate": update.rate,
             "gradient_norm": update.gradient_norm,
-            # Before the validation, because the pace is the pace of training.
-            **self.pace.measure(),
-            **validate(model, self.trainer.corpus, self.recipe),
+            # Before the validation, because the speed is the speed of training.
+            "tokens_per_second": tokens / (time.perf_counter() - self._first_second),
+            **validate(model, corpus, run.training),
         }
         infinite = [f"{key} is {value}" for key, value in entry.items() if not math.isfinite(value)]
         if infinite:
-            where = f"pre-training {self.trainer.run.name}, step {progress['step']}"
-            raise ValueError(f"{where}: {', '.join(infinite)}: the run has diverged; lower the rate")
+            where = f"pre-training {run.name}, step {progress['step']}"
+            listed = ", ".join(infinite)
+            raise ValueError(f"{where}: {listed}: the run has diverged; lower the rate")
         entry["probes"] = self.probes.measure(model) if self.probes else {}
         progress["log"].append(entry)
         progress["loss"] = 0.0
         progress["masked"] = 0
-        self.pace.restart()
 
 
 def show_curves(table: Path, run: PretrainingRun, log: list[dict], last: bool) -> None:
@@ -211,7 +231,9 @@ def show_curves(table: Path, run: PretrainingRun, log: list[dict], last: bool) -
     rows = pd.DataFrame([{**names, **entry, **entry["probes"]} for entry in log])
     write_table(folder / f"{run.operator}-{run.size}-{run.seed}.csv", rows.drop(columns="probes"))
     # Where another process is writing the table, the next evaluation is early enough; the last rows of a run wait.
-    with suppress(Timeout), FileLock(folder / ".lock", timeout=-1 if last else 0):
-        if last or not table.exists() or time.time() - table.stat().st_mtime > JOIN_SECONDS:
+    patience = -1 if last else 0
+    with suppress(Timeout), FileLock(folder / ".lock", timeout=patience):
+        is_old = not table.exists() or time.time() - table.stat().st_mtime > JOIN_SECONDS
+        if last or is_old:
             curves = [pd.read_csv(path) for path in sorted(folder.glob("*.csv"))]
             write_table(table, pd.concat(curves))

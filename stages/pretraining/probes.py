@@ -25,8 +25,8 @@ class Probes:
     """The probes of one run, whose model is measured on the first SEQUENCES validation sequences of the corpus."""
 
     def __init__(self, run: PretrainingRun, corpus: Corpus):
-        count = min(SEQUENCES, len(corpus.validation))
-        self._sequences = torch.from_numpy(corpus.validation[range(count)])
+        first = range(len(corpus.validation))[:SEQUENCES]
+        self._sequences = torch.from_numpy(corpus.validation[first])
         # The initial weights are drawn again, because a resumed job has no other copy of them.
         initial = build_model(run, corpus.vocabulary_size)
         self._initial = {name: weight.detach() for name, weight in _list_weights(initial)}
@@ -55,9 +55,10 @@ class Probes:
         for name, weight in _list_weights(model):
             initial = self._initial[name].to(weight.device)
             if initial.norm():
-                movement = (weight - initial).norm() / initial.norm()
+                distance = (weight - initial).norm()
+                movement = distance / initial.norm()
                 # The parameter 0.query.weight belongs to movement_query.
-                parameter = name.removesuffix(".weight").rpartition(".")[2]
+                parameter = name.removesuffix(".weight").split(".")[-1]
                 layers[f"movement_{parameter}"].append(movement.item())
         return {name: sum(values) / len(values) for name, values in layers.items()}
 
@@ -72,7 +73,8 @@ def measure_scores(A: Tensor) -> dict[str, float]:
     """
     n = A.shape[-1]
     off_diagonal = ~torch.eye(n, dtype=torch.bool, device=A.device)
-    others = A.float()[..., off_diagonal].unflatten(-1, (n, n - 1))
+    others = A.float()[..., off_diagonal]
+    others = others.unflatten(-1, (n, n - 1))
     spread = others.std(-1).mean().item()
     return {"score_spread": spread, **of_weights(A)}
 

@@ -71,8 +71,9 @@ def answer(model, table: Path, tokenizer: Path, recipe: QuestionAnswering, unans
     """
     windows = _encode(table, tokenizer, recipe)
     contexts = pd.read_parquet(table, columns=["context"])["context"]
-    best = score_windows(model, windows, recipe.answer_length, recipe.precision)
-    return choose_answers(contexts, windows, best, recipe.null_threshold if unanswerable else None)
+    spans = score_windows(model, windows, recipe.answer_length, recipe.precision)
+    threshold = recipe.null_threshold if unanswerable else None
+    return choose_answers(contexts, windows, spans, threshold)
 
 
 def _encode(table: Path, tokenizer: Path, recipe: QuestionAnswering) -> list[Window]:
@@ -121,16 +122,17 @@ def choose_answers(
     for number, group in groupby(pairs, key=lambda pair: pair[0].question):
         candidates = list(group)
         window, span = max(candidates, key=lambda pair: pair[1].score)
-        null = min(candidate.null for _, candidate in candidates)
+        # No window holds a token of the context.
         unanswered = math.isinf(span.score)
-        if null_threshold is not None and null - span.score > null_threshold:
-            unanswered = True
-        if unanswered:
-            answers.append("")
-        else:
+        if null_threshold is not None:
+            null = min(candidate.null for _, candidate in candidates)
+            unanswered = unanswered or null - span.score > null_threshold
+        text = ""
+        if not unanswered:
             start = window.offsets[span.first, 0]
             end = window.offsets[span.last, 1]
-            answers.append(contexts[number][start:end])
+            text = contexts[number][start:end]
+        answers.append(text)
     return answers
 
 
@@ -151,11 +153,16 @@ def score_windows(model, windows: list[Window], answer_length: int, precision: s
         batch = [windows[i] for i in indices]
         starts, ends, context = _score_tokens(model, batch, max(lengths), precision)
         scores, firsts, lasts = find_best_span(starts, ends, context, answer_length)
+        # The score of no answer, at [CLS].
         nulls = starts[:, 0] + ends[:, 0]
         for row, i in enumerate(indices):
             begin = windows[i].begin
-            first = firsts[row].item() - begin
-            best[i] = Span(scores[row].item(), first, lasts[row].item() - begin, nulls[row].item())
+            best[i] = Span(
+                score=scores[row].item(),
+                first=firsts[row].item() - begin,
+                last=lasts[row].item() - begin,
+                null=nulls[row].item(),
+            )
     return [best[i] for i in range(len(windows))]
 
 
@@ -179,8 +186,10 @@ def find_best_span(
     ends = ends.masked_fill(~allowed, -torch.inf)
     # values[b, k, i] belongs to the span from token i to token i + k.
     values = torch.full((rows, min(longest, n), n), -torch.inf)
-    for further in range(values.shape[1]):
-        values[:, further, : n - further] = starts[:, : n - further] + ends[:, further:]
+    for k in range(values.shape[1]):
+        count = n - k
+        values[:, k, :count] = starts[:, :count] + ends[:, k:]
+    # The largest value, with the place of its first occurrence.
     value, place = values.flatten(1).max(1)
     first = place % n
     return value, first, first + place // n
@@ -200,7 +209,11 @@ def _score_tokens(model, windows: list[Window], longest: int, precision: str) ->
     ids, types, mask, context = pad_windows(windows, longest)
     mask = mask.to(device())
     with autocast(precision):
-        output = model(ids.to(device()), attention_mask=mask, token_type_ids=types.to(device()))
+        output = model(
+            ids.to(device()),
+            attention_mask=mask,
+            token_type_ids=types.to(device()),
+        )
     scores = []
     for logits in (output.start_logits, output.end_logits):
         masked = logits.float().masked_fill(mask == 0, -torch.inf)

@@ -70,7 +70,13 @@ def finetune(run: AnsweringRun, folder: Path) -> dict:
         _, seconds = train(run, TOKENIZER, tables / "train.parquet", folder / "model")
         return {"seconds": seconds}
     model, seconds = train(run, TOKENIZER, tables / "train.parquet")
-    answers = answer(model, tables / "validation.parquet", TOKENIZER, run.training, unanswerable=run.set == "squad2")
+    answers = answer(
+        model,
+        tables / "validation.parquet",
+        TOKENIZER,
+        run.training,
+        unanswerable=run.set == "squad2",
+    )
     write_atomically(folder / "answers.json", json.dumps(answers))
     return {"seconds": seconds}
 
@@ -141,7 +147,8 @@ def outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observati
             for run, folder in runs_of_model:
                 table, metrics = _score_answers(run, folder)
                 tables.append(table)
-                rows += [run.observed(run.set, metric, value, len(table)) for metric, value in metrics.items()]
+                for metric, value in metrics.items():
+                    rows.append(run.observed(run.set, metric, value, len(table)))
             pd.concat(tables).to_parquet(output / f"{name}.parquet", index=False)
     return rows, {"seconds_of_jobs": round(sum(result["seconds"] for _, _, result in done), 1)}
 
@@ -149,7 +156,8 @@ def outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observati
 def _score_answers(run: AnsweringRun, folder: Path) -> tuple[pd.DataFrame, dict[str, float]]:
     """Returns the answers of one run, a row each, and their exact match and F1. folder: the folder of its job."""
     predicted = json.loads((folder / "answers.json").read_text())
-    questions = pd.read_parquet(TASK_FOLDER / run.set / "validation.parquet", columns=["example_id", "answers"])
+    table = TASK_FOLDER / run.set / "validation.parquet"
+    questions = pd.read_parquet(table, columns=["example_id", "answers"])
     columns = {
         "task": run.task,
         "evaluated_on": run.set,
@@ -168,7 +176,13 @@ def main(settings: Settings, operator: str | None = None, size: str | None = Non
     first = plan_first_runs(settings, models)
     trained = {}
     if first:
-        results = jobs.run(finetune, [run.job for run in first], STAGE, settings.workers, on_gpu=True)
+        results = jobs.run(
+            finetune,
+            [run.job for run in first],
+            STAGE,
+            settings.workers,
+            on_gpu=True,
+        )
         for run, (folder, _) in zip(first, results, strict=True):
             trained[run.weights, run.seed] = folder / "model"
     plan = [*first, *plan_runs(settings, models, trained)]

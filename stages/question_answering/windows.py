@@ -64,7 +64,8 @@ def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: i
     # Many questions may ask about a context, which is tokenised once.
     texts = frame["context"].unique().tolist()
     contexts = {}
-    for text, encoding in zip(texts, words.encode_batch(texts, add_special_tokens=False), strict=True):
+    encodings = words.encode_batch(texts, add_special_tokens=False)
+    for text, encoding in zip(texts, encodings, strict=True):
         offsets = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
         contexts[text] = np.array(encoding.ids, dtype=np.int32), offsets
     questions = words.encode_batch(frame["question"].tolist(), add_special_tokens=False)
@@ -75,12 +76,15 @@ def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: i
         begin = len(before)
         answer = None
         if len(row.starts):
-            answer = token_span(offsets, row.starts[0], row.starts[0] + len(row.answers[0]))
+            begins = row.starts[0]
+            answer = token_span(offsets, begins, begins + len(row.answers[0]))
         for start, end in cuts(len(tokens), maximum_length - begin - 1, stride):
             ids = np.array([*before, *tokens[start:end], separator], dtype=np.int32)
             span = (0, 0)
+            # A window that cuts the answer is trained as a window without it.
             if answer and start <= answer[0] and answer[1] < end:
-                span = (answer[0] - start + begin, answer[1] - start + begin)
+                shift = begin - start
+                span = (answer[0] + shift, answer[1] + shift)
             windows.append(Window(ids, begin, offsets[start:end], number, span))
     return windows
 
@@ -131,6 +135,7 @@ def pad_windows(windows: list[Window], limit: int) -> tuple[torch.Tensor, ...]:
         Four tensors [windows, n], 0 or False at padding: the token ids; the token types, 1 from the context on; 1 for
         every token of the window; and booleans, True for the tokens of the context.
     """
+    # [windows, 1], to be compared with the places [n].
     lengths = np.array([[len(window.ids)] for window in windows])
     begins = np.array([[window.begin] for window in windows])
     rounded = -(-lengths.max() // STEP) * STEP

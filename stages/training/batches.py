@@ -28,8 +28,7 @@ def batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.ndarray
     tokens = np.array(lengths)
     epoch = []
     # Only pools are sorted: sorting the whole epoch would give the same batches in every epoch.
-    for start in range(0, len(order), POOL * size):
-        pool = order[start : start + POOL * size]
+    for pool in _cut(order, POOL * size):
         by_length = np.argsort(tokens[pool], kind="stable")
         epoch += _cut(pool[by_length], size)
     for place in generator.permutation(len(epoch)):
@@ -58,8 +57,9 @@ def padded(sequences: Sequence[np.ndarray], indices: np.ndarray) -> torch.Tensor
     """
     rows = [sequences[i] for i in indices]
     lengths = np.array([len(row) for row in rows])
-    batch = np.zeros((len(rows), lengths.max()), dtype=np.int64)
+    longest = lengths.max()
+    batch = np.zeros((len(rows), longest), dtype=np.int64)
     # One assignment for all rows takes a ninth of the time of `torch.nn.utils.rnn.pad_sequence`.
-    inside = np.arange(lengths.max()) < lengths[:, None]
+    inside = np.arange(longest) < lengths[:, None]
     batch[inside] = np.concatenate(rows)
     return torch.from_numpy(batch).to(device())

@@ -82,16 +82,24 @@ def _read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
 
 def _digest(tensors: dict[str, torch.Tensor], state: dict[str, str]) -> str:
     """Returns the hexadecimal SHA-256 of the state and of the names, types, shapes and bytes of all tensors."""
-    hashed = hashlib.sha256(json.dumps(state, sort_keys=True).encode())
+    text = json.dumps(state, sort_keys=True)
+    hashed = hashlib.sha256(text.encode())
     for name, tensor in sorted(tensors.items()):
-        hashed.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
-        hashed.update(tensor.cpu().reshape(-1).view(torch.uint8).numpy())
+        description = f"{name} {tensor.dtype} {list(tensor.shape)}"
+        hashed.update(description.encode())
+        # Flat, because a scalar cannot be viewed as bytes.
+        flat = tensor.cpu().reshape(-1)
+        hashed.update(flat.view(torch.uint8).numpy())
     return hashed.hexdigest()
 
 
 def _require_equal_settings(path: Path, saved: dict, run: dict) -> None:
     """Raises ValueError, with a line for each differing setting, unless both settings are equal."""
-    lines = [f"  {key}: {saved.get(key)} there, {run[key]} here" for key in run if saved.get(key) != run[key]]
+    lines = []
+    for key, here in run.items():
+        there = saved.get(key)
+        if there != here:
+            lines.append(f"  {key}: {there} there, {here} here")
     if lines:
         differences = "\n".join(lines)
         raise ValueError(f"{path}: the checkpoint of a run with other settings; delete it to begin anew\n{differences}")
@@ -104,12 +112,11 @@ def _restore(model: torch.nn.Module, adamw: torch.optim.AdamW, tensors: dict[str
     for name, parameter in model.named_parameters():
         parameter.copy_(saved[name])
         prefix = f"optimiser.{name}."
-        # The number of updates, too, goes to the device, because AdamW is fused.
-        adamw.state[parameter] = {
-            key.removeprefix(prefix): tensor.to(parameter.device)
-            for key, tensor in tensors.items()
-            if key.startswith(prefix)
-        }
+        state = adamw.state[parameter]
+        for key, tensor in tensors.items():
+            if key.startswith(prefix):
+                # The number of updates, too, goes to the device, because AdamW is fused.
+                state[key.removeprefix(prefix)] = tensor.to(parameter.device)
 
 
 def clear(folder: Path) -> None:

@@ -50,33 +50,6 @@ def synchronise() -> None:
         torch.cuda.synchronize()
 
 
-class Pace:
-    """Speed of a run on devices whose peaks add up to `limit` floating-point operations per second."""
-
-    def __init__(self, limit: float):
-        self._limit = limit
-        self.restart()
-
-    def restart(self) -> None:
-        """Begins a new interval of measuring."""
-        self._tokens = 0
-        self._flops = 0.0
-        self._started = time.perf_counter()
-
-    def count(self, tokens: int, flops: float) -> None:
-        """Adds the tokens and the floating-point operations of one step to the interval."""
-        self._tokens += tokens
-        self._flops += flops
-
-    def measure(self) -> dict[str, float]:
-        """Returns tokens_per_second and model_flop_utilisation, the share of the peak, from `restart` until now."""
-        seconds = time.perf_counter() - self._started
-        return {
-            "tokens_per_second": self._tokens / seconds,
-            "model_flop_utilisation": self._flops / seconds / self._limit,
-        }
-
-
 def interleaved(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict[Hashable, list[float]]:
     """Makes every call once per round, in turn; returns, by key, the list [rounds] of returned values."""
     values = {key: [] for key in calls}
