@@ -1,4 +1,4 @@
-"""The job that fine-tunes a model on a task of GLUE, for stages finetuning and convergence, and its scores."""
+"""The job that fine-tunes a model on a task of GLUE, for stages finetuning and convergence, and the scores."""
 
 import json
 from pathlib import Path
@@ -15,9 +15,9 @@ from stages.files.storage import read_once, write_atomically
 
 
 def finetune(run: FinetuningRun, folder: Path) -> dict:
-    """Job: fine-tunes the model of a run and predicts every validation split of its task.
+    """Job: fine-tunes the model of a run and predicts every validation split of the task.
 
-    The job leaves predictions.json and, if the run has a `keep`, the folder `model` in `folder`, its own folder.
+    The job leaves predictions.json and, if the run has a `keep`, the folder `model` in `folder`, the folder of the job.
 
     Returns:
         seconds: of training.
@@ -33,7 +33,7 @@ def finetune(run: FinetuningRun, folder: Path) -> dict:
 
 
 def read_predictions(folder: Path) -> dict[str, list]:
-    """Reads the predictions of `finetune`: for each validation split, by its name in the papers, a number per example.
+    """Reads the predictions of `finetune`: for each validation split, by name in the papers, a number per example.
 
     Example: {"mnli_m": [0.0, 2.0, ...], "mnli_mm": [1.0, 0.0, ...]}.
     """

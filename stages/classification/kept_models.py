@@ -12,9 +12,9 @@ AnyEvaluation = TypeVar("AnyEvaluation", bound=EvaluationRun)
 
 
 def find_kept_folder(settings: Settings, model: ModelNames, task: str, pretraining_seed: int, seed: int) -> Path | None:
-    """Returns the folder in which stage finetuning keeps a model, or None where the stage keeps no such model.
+    """Returns the folder in which stage finetuning keeps a model; None if the stage keeps no such model.
 
-    The stage keeps the models that it trains on the tasks of the stages noise and cross_domain. Stage convergence may
+    The stage keeps the models trained on the tasks of the stages noise and cross_domain. Stage convergence may
     train by protocols and from seeds that stage finetuning does not use.
 
     Args:
@@ -40,18 +40,18 @@ def plan_evaluations(
     tasks: tuple[str, ...],
     **further: Any,
 ) -> list[AnyEvaluation]:
-    """Plans one evaluation of every kept model, at the maximum length and in the precision of its protocol.
+    """Plans an evaluation of every kept model, at the maximum length and in the precision of the protocol.
 
     Args:
         kind: Class of the runs.
         settings: All of params.yaml.
         stage: Name of the stage that evaluates.
-        models: Protocol, operator and size of each; every task and pair of seeds has its own model.
+        models: Protocol, operator and size of each; every task and pair of seeds has a separate model.
         tasks: Tasks on which the models were fine-tuned.
-        further: Further fields of every run. Without `evaluated_on`, a model is evaluated on its own task.
+        further: Further fields of every run. The default of `evaluated_on` is the task of the fine-tuning.
 
     Returns:
-        The runs, in the order of `models`, and for each of these sorted by the folder, as its observations will be.
+        The runs, in the order of `models`, and for each of these sorted by the folder, as the observations will be.
     """
     plan = []
     for model in models:

@@ -1,7 +1,6 @@
-"""Runs on one pre-trained or fine-tuned model as records, without torch.
+"""Runs on a pre-trained or fine-tuned model as records, without torch.
 
-A run is one task, one pre-trained model and one seed. The content of a run decides its result, so equal runs share a
-job.
+A run is a task, a pre-trained model and a seed. The content of a run decides the result, so equal runs share a job.
 """
 
 from pathlib import Path
@@ -20,7 +19,7 @@ ModelNames = tuple[str, str, str]
 
 
 class ModelRun(Run):
-    """A run on one model and one task.
+    """A run on a model and a task.
 
     Attributes:
         seed: Seed of the fine-tuning.
@@ -28,7 +27,7 @@ class ModelRun(Run):
         task: Name of the task.
         columns: Columns of all observations of the run, in this order: stage, protocol, operator, size and, for some
             stages, condition. The columns are no part of the content, so two stages that ask for the same training
-            share its job.
+            share a job.
     """
 
     beside: ClassVar[dict[str, Any]] = {**Run.beside, "columns": True}
@@ -55,7 +54,7 @@ class ModelRun(Run):
         return f"{self.model} {self.task}, pre-training seed {self.pretraining_seed}, seed {self.seed}"
 
     def observed(self, evaluated_on: str, metric: str, value: float, n: int, **columns: str) -> Observation:
-        """Makes an observation of one measurement of the run.
+        """Makes an observation of a measurement of the run.
 
         Args:
             evaluated_on: Validation split, as the papers call it (`mnli_m`; usually the task's name).
@@ -86,7 +85,7 @@ class TunedRun(ModelRun):
 
 
 class FinetuningRun(TunedRun):
-    """A run on a task of GLUE. keep: the folder in which stage finetuning keeps the fine-tuned model, or None."""
+    """A run on a task of GLUE. keep: the folder in which stage finetuning keeps the fine-tuned model, if any."""
 
     beside: ClassVar[dict[str, Any]] = {**TunedRun.beside, "keep": True}
     keep: Path | None = None
@@ -105,7 +104,7 @@ class FinetuningRun(TunedRun):
 
 
 class EvaluationRun(ModelRun):
-    """An evaluation of one fine-tuned model.
+    """An evaluation of a fine-tuned model.
 
     Attributes:
         folder: Folder of the model.

@@ -1,4 +1,4 @@
-"""Fine-tuning of a pre-trained model on one task from one seed, and the fine-tuned model's validation predictions.
+"""Fine-tuning of a pre-trained model on a task from a seed, and the fine-tuned model's validation predictions.
 
 As in the released code of Courtois et al., pooler and classifier are new, all weights are trained, no training stops
 early, and the model after the last epoch counts. Different from that code, batches hold sequences of similar length and
@@ -75,17 +75,17 @@ class Encoded:
 def train_and_predict(
     run: FinetuningRun, tokenizer: Path, train: Path, validation: dict[str, Path], kept: Path | None = None
 ) -> tuple[dict[str, list], float]:
-    """Trains a classifier, or a regression, and predicts validation examples with it.
+    """Trains a classifier, or a regression, and predicts validation examples.
 
     Args:
         run: The task, the pre-trained weights, the recipe and the seed.
         tokenizer: File of the tokenizer.
-        train: Table of examples to train on, as `encode` reads it.
+        train: Table of examples to train on, as `encode` reads tables.
         validation: Tables of examples to predict, by name.
         kept: Folder to save the fine-tuned model in, if the model is to be saved.
 
     Returns:
-        A pair. First, by the names of `validation`, lists of a float per example: its class index, or its score where
+        A pair. First, by the names of `validation`, lists of a float per example: the class index, or the score where
         the task is a regression. Second, the seconds of training, without loading and tokenising.
 
     Raises:
@@ -113,7 +113,7 @@ def train_and_predict(
 
 @read_once(8)
 def encode(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
-    """Reads the table of a task and tokenises it, as `encode_frame` does; callers share the result.
+    """Reads and tokenises the table of a task; callers share the result.
 
     Args:
         table: File with columns text_a, text_b and label.
@@ -124,10 +124,10 @@ def encode(table: Path, tokenizer: Path, maximum_length: int) -> Encoded:
 
 
 def encode_frame(frame: pd.DataFrame, tokenizer: Path, maximum_length: int) -> Encoded:
-    """Tokenises the examples of a frame, in its order.
+    """Tokenises the examples of a frame, in order.
 
     Args:
-        frame: Columns text_a, text_b (null for an example of one text) and label.
+        frame: Columns text_a, text_b (null for an example of a single text) and label.
         tokenizer: File of the tokenizer.
         maximum_length: Tokens of an example at most, as in `encode`.
     """
@@ -151,8 +151,8 @@ def loaded(model: type[WithOperator], run: TunedRun, **others: Any) -> WithOpera
     Args:
         model: Class of the model, head included.
         run: The run, with the folder of the weights and the rates of dropout. Parameters that the weights lack, such as
-            a new head, are drawn from its seed.
-        others: Further values of the model's configuration, such as `num_labels`.
+            a new head, are drawn from the seed.
+        others: Other values of the model's configuration, such as `num_labels`.
     """
     weights = Path(run.weights)
     import_operator(weights)
@@ -201,8 +201,8 @@ def train_epochs(
     Args:
         model: The model, which is trained in place and left in training mode.
         lengths: Tokens of every example; examples of similar length share a batch.
-        run: The run; its `training` is the recipe; its `seed` decides the order of the examples and the dropout.
-        loss_of: Takes the indices of a batch of examples and returns their mean loss, a scalar.
+        run: The run; `training` is the recipe; `seed` decides the order of the examples and the dropout.
+        loss_of: Takes the indices of a batch of examples and returns the mean loss, a scalar.
 
     Raises:
         ValueError: The gradients of an update are not finite.
@@ -227,7 +227,7 @@ def train_epochs(
 
 
 def _logits(model, examples: Encoded, indices: np.ndarray) -> torch.Tensor:
-    """Returns the logits [len(indices), outputs] of the examples at `indices`, padded to the longest of them."""
+    """Returns the logits [len(indices), outputs] of the examples at `indices`, padded to the longest example."""
     ids = padded(examples.ids, indices)
     types = padded(examples.types, indices)
     lengths = np.array([len(examples.ids[i]) for i in indices])

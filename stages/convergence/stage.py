@@ -1,6 +1,6 @@
 """Fine-tunes every operator at every size from intermediate pre-training checkpoints (Courtois et al., Figure 3).
 
-Reads data/checkpoints, data/pretraining (for the last step, where it is listed), data/tasks and the tokenizer of
+Reads data/checkpoints, data/pretraining (for the last step, where listed), data/tasks and the tokenizer of
 data/tokens. Writes data/observations/convergence.csv: every metric of every task of `convergence.tasks`, by step of
 pre-training. From these, `analysis` computes the GLUE score by step, and the step at which a share of the final score
 is reached. Given an operator (and a size), the stage does only the jobs of these and writes no outputs.
@@ -19,7 +19,7 @@ from stages.schema.settings import Settings
 
 
 def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[FinetuningRun]:
-    """Plans one run for every model, task, pre-training seed, step and fine-tuning seed.
+    """Plans a run for every model, task, pre-training seed, step and fine-tuning seed.
 
     The rows of different steps differ in the condition `step=N`.
 
@@ -60,7 +60,7 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Finetun
 
 
 def outputs(done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[list[Observation], dict]:
-    """Returns every metric of all runs, given as (run, folder of its job, result); adds nothing to the record."""
+    """Returns every metric of all runs, given as (run, folder of the job, result); adds nothing to the record."""
     rows = []
     for run, folder, _ in done:
         rows += measure_run(run, folder)
@@ -68,6 +68,6 @@ def outputs(done: list[tuple[FinetuningRun, Path, dict]]) -> tuple[list[Observat
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
-    """Does the jobs of these models, None for all; returns entries of the record, None for a part of the jobs."""
+    """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
     plan = plan_runs(settings, settings.pretrained(operator, size))
     return model_jobs.run(finetune, plan, "convergence", settings.workers, outputs, whole=not operator)

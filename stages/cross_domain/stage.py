@@ -1,11 +1,11 @@
-"""Tests models fine-tuned on one task on the other tasks (Kowsher et al., section 3 and Table 6).
+"""Tests models fine-tuned on a task on the other tasks (Kowsher et al., section 3 and Table 6).
 
 Reads data/finetuning and data/tasks. Writes data/observations/cross_domain.csv; the column task names the task of the
-fine-tuning, evaluated_on the tested task. The classes of all tasks are mapped to one question, whether two texts say
-the same: `cross_domain.positive_labels` names the classes that mean yes. Metrics: accuracy (of the task's own classes
-where both tasks are the same, as on the paper's diagonal), mapped_accuracy, balanced_accuracy and matthews_correlation
-of yes and no, and majority_accuracy, the score of always giving the more frequent answer: a transfer that does no
-better shows a prior, not understanding.
+fine-tuning, evaluated_on the tested task. All classes are mapped to the same question, whether two texts say the same:
+`cross_domain.positive_labels` names the classes that mean yes. Metrics: accuracy (of the task's own classes where both
+tasks are the same, as on the paper's diagonal), mapped_accuracy, balanced_accuracy and matthews_correlation of yes and
+no, and majority_accuracy, the score of always giving the more frequent answer: a transfer that does no better shows a
+prior, not understanding.
 """
 
 from functools import partial
@@ -25,9 +25,9 @@ from stages.schema.settings import Settings
 
 
 def predict_all(run: EvaluationRun, folder: Path) -> dict:
-    """Job: predicts every validation split of the tasks in `run.evaluated_on` with one fine-tuned model.
+    """Job: predicts every validation split of the tasks in `run.evaluated_on` with a fine-tuned model.
 
-    The job leaves nothing in `folder`, its own folder.
+    The job leaves nothing in `folder`, the folder of the job.
 
     Returns:
         By the name of each split in the papers, a list of the predicted class of every example: an index, as a float,
@@ -46,9 +46,13 @@ def predict_all(run: EvaluationRun, folder: Path) -> dict:
 
 
 def compute_metrics(
-    predicted: np.ndarray, gold: np.ndarray, trained: str, tested: str, positive: dict[str, set[int]]
+    predicted: np.ndarray,
+    gold: np.ndarray,
+    trained: str,
+    tested: str,
+    positive: dict[str, set[int]],
 ) -> dict[str, float]:
-    """Computes the metrics of one model on one table, as the module describes them.
+    """Computes the metrics of a model on a table, as the module describes them.
 
     Args:
         predicted: [examples], indices of the predicted classes of `trained`.
@@ -58,7 +62,7 @@ def compute_metrics(
         positive: By task, the indices of the classes that mean yes.
 
     Returns:
-        Each metric by its name, as a fraction; the correlation is 0 where all answers, or all labels, agree.
+        Each metric by name, as a fraction; the correlation is 0 where all answers, or all labels, agree.
     """
     # Yes or no, as the model answers and as is right.
     answers = np.isin(predicted, list(positive[trained]))
@@ -80,7 +84,7 @@ def outputs(
 
     Args:
         positive: By task, the indices of the classes that mean yes.
-        done: Every run with the folder and the result of its job.
+        done: Every run with the folder and the result of the job.
     """
     rows = []
     for run, _, predictions in done:
@@ -94,15 +98,18 @@ def outputs(
 
 
 def plan_runs(settings: Settings, models: list[ModelNames]) -> list[EvaluationRun]:
-    """Plans one run for every kept model of `models` (protocol, operator and size of each), task and pair of seeds."""
+    """Plans a run for every kept model of `models` (protocol, operator and size of each), task and pair of seeds."""
     tasks = settings.cross_domain.tasks
     return plan_evaluations(EvaluationRun, settings, "cross_domain", models, tasks, evaluated_on=tasks)
 
 
 def main(
-    settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
+    settings: Settings,
+    operator: str | None = None,
+    size: str | None = None,
+    protocol: str | None = None,
 ) -> dict | None:
-    """Does the jobs of these models, None for all; returns entries of the record, None for a part of the jobs."""
+    """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
     plan = plan_runs(settings, settings.finetuned(operator, size, protocol))
     observe = partial(outputs, positive_classes(settings.cross_domain))
     return model_jobs.run(predict_all, plan, "cross_domain", settings.workers, observe, whole=not operator)

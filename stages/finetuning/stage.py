@@ -28,9 +28,9 @@ from stages.schema.settings import REFERENCE, Settings
 
 
 def plan_runs(settings: Settings, models: list[ModelNames]) -> list[FinetuningRun]:
-    """Plans one run for every model, task, pre-training seed and fine-tuning seed; runs of a model are adjacent.
+    """Plans a run for every model, task, pre-training seed and fine-tuning seed; runs of a model are adjacent.
 
-    At the first size, the reference is also fine-tuned from the weights that its pre-training starts from, which shows
+    At the first size, the reference is also fine-tuned from the weights before its pre-training, which shows
     the worth of pre-training. The observations of these runs have the stage `baselines`, and no model is kept.
 
     Args:
@@ -47,7 +47,7 @@ def plan_runs(settings: Settings, models: list[ModelNames]) -> list[FinetuningRu
 
 
 def _plan_model(settings: Settings, stage: str, model: ModelNames) -> list[FinetuningRun]:
-    """Plans the runs of one model. stage: the stage that their observations name."""
+    """Plans the runs of a model. stage: the stage in the observations."""
     protocol, operator, size = model
     recipe = settings.finetuning[protocol]
     plan = []
@@ -72,7 +72,7 @@ def _plan_model(settings: Settings, stage: str, model: ModelNames) -> list[Finet
 
 
 def _tabulate_predictions(run: FinetuningRun, folder: Path) -> pd.DataFrame:
-    """Makes one row of every prediction of a run. folder: the folder of its job."""
+    """Makes a row of every prediction of a run. folder: the folder of the job."""
     tables = validation_tables(run.task)
     frames = []
     for split, predicted in read_predictions(folder).items():
@@ -89,13 +89,13 @@ def _tabulate_predictions(run: FinetuningRun, folder: Path) -> pd.DataFrame:
 
 
 def describe_model(run: FinetuningRun, rows: list[Observation], folder: Path, variant: dict) -> str:
-    """Returns the card of the model of one run, the text of its README.md.
+    """Returns the card of the model of a run, the text of README.md.
 
     Args:
         run: The run that trained the model.
-        rows: The observations of the run, at least one.
+        rows: The observations of the run, not empty.
         folder: Final folder of the model.
-        variant: Settings of the operator by name, as `Settings.variant` returns them.
+        variant: Settings of the operator by name, as from `Settings.variant`.
     """
     operator = rows[0].operator
     text = (
@@ -112,7 +112,7 @@ def outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]) ->
 
     Args:
         settings: All of params.yaml.
-        done: Every run, model by model, with the folder and the result of its job.
+        done: Every run, model by model, with the folder and the result of the job.
 
     Returns:
         Every metric of every run, and, for the record of the stage, the sum of the seconds of training.
@@ -138,7 +138,7 @@ def outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]) ->
 def main(
     settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
 ) -> dict | None:
-    """Does the jobs of these models, None for all; returns entries of the record, None for a part of the jobs."""
+    """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
     plan = plan_runs(settings, settings.finetuned(operator, size, protocol))
     write = partial(outputs, settings)
     return model_jobs.run(finetune, plan, "finetuning", settings.workers, write, whole=not operator)

@@ -1,4 +1,4 @@
-"""The packed corpus, the batches of a run, whose order follows from the seed and the step, and their masks."""
+"""The packed corpus, the batches of a run, whose order follows from the seed and the step, and the masks."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -45,7 +45,7 @@ class Corpus:
         )
 
     def masked(self, sequences: Tensor, share: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Chooses tokens to predict, and hides them.
+        """Chooses tokens to predict, and hides these tokens.
 
         Independent coin flips choose a share (15 % in BERT) of the tokens that are not special. Of the chosen tokens,
         80 % become [MASK], 10 % a random token, special tokens included, and 10 % stay (Devlin et al. 2018, section
@@ -54,7 +54,7 @@ class Corpus:
         Args:
             sequences: Token ids [batch, n], int64, on the CPU.
             share: Probability with which a token is chosen, in [0, 1].
-            generator: Source of all random numbers; it is advanced.
+            generator: Source of all random numbers, which is advanced.
 
         Returns:
             The ids [batch, n] that the model sees, and the chosen tokens [batch, n], boolean.
@@ -69,7 +69,7 @@ class Corpus:
 
 
 def batch_indices(seed: int, step: int, batch_size: int, sequences: int) -> np.ndarray:
-    """Returns the indices [batch_size] of the training sequences of one update.
+    """Returns the indices [batch_size] of the training sequences of an update.
 
     Every epoch is a new permutation of all sequences, and a batch may reach across the end of an epoch.
 
@@ -90,6 +90,6 @@ def batch_indices(seed: int, step: int, batch_size: int, sequences: int) -> np.n
 # A batch needs two epochs at most, unless it has more sequences than an epoch.
 @lru_cache(maxsize=2)
 def _order(seed: int, epoch: int, sequences: int) -> np.ndarray:
-    """Returns the indices [sequences] of all training sequences in the random order of one epoch."""
+    """Returns the indices [sequences] of all training sequences in the random order of an epoch."""
     generator = np.random.default_rng(derived_seed(seed, ORDER, epoch))
     return generator.permutation(sequences)

@@ -27,7 +27,7 @@ def sparse_targets(sequences: Tensor, chosen: Tensor, multiple: int = 1) -> tupl
 
 
 class MaskedLMLoss(nn.Module):
-    """The masked-LM loss of a model as a module, so that it can be compiled and trained on several devices.
+    """The masked-LM loss of a model as a module, which can be compiled and trained on several devices.
 
     The head, which projects to the whole vocabulary, sees only the chosen positions. Loss and gradients are the same
     as with the head at all positions, and the work of the head shrinks to the chosen share.
@@ -59,8 +59,8 @@ class SummedCrossEntropy(torch.autograd.Function):
     """Sum of the cross-entropy in nats, a float32 scalar, of logits [k, classes] and targets [k], which may be IGNORED.
 
     The function overwrites the logits, which the preceding Linear layer does not need again. Passes over all logits in
-    float32 are a tenth of a step on a CPU. Here a few rows at a time stay in the cache, and their gradient,
-    softmax(logits) - one-hot(target), replaces them in the same pass.
+    float32 are a tenth of a step on a CPU. Here a few rows at a time stay in the cache, and the gradient,
+    softmax(logits) - one-hot(target), replaces the rows in the same pass.
     """
 
     @staticmethod

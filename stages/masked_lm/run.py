@@ -1,4 +1,4 @@
-"""One pre-training run as a record, the number of its steps and the length of its sequences, without torch."""
+"""A pre-training run as a record, the number of steps and the length of sequences, without torch."""
 
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ from stages.schema.training_sections import Model, Pretraining
 
 
 class PretrainingRun(Run):
-    """One pre-training run.
+    """A pre-training run.
 
     Attributes:
         operator: Name of the operator in params.yaml.
@@ -37,7 +37,7 @@ class PretrainingRun(Run):
 
     @property
     def places(self) -> dict[int, str]:
-        """Folders of the models of `leaves`, within the folder of the job, by their steps."""
+        """Folders of the models of `leaves`, within the folder of the job, by step."""
         return {step: f"checkpoints/step-{step}" for step in self.leaves}
 
     @property
@@ -47,7 +47,7 @@ class PretrainingRun(Run):
 
 
 def count_steps(recipe: Pretraining, sequences: int) -> int:
-    """Returns the number of updates of a run: the recipe's `steps`, or the updates of its epochs, rounded up.
+    """Returns the number of updates of a run: the recipe's `steps`, or the updates of all epochs, rounded up.
 
     Args:
         recipe: Recipe of pre-training.
@@ -70,10 +70,10 @@ def count_steps(recipe: Pretraining, sequences: int) -> int:
 def choose_length(recipe: Pretraining, step: int, steps: int, longest: int) -> int:
     """Returns the length in tokens of the sequences of an update: first short, if the recipe asks for short sequences.
 
-    Uniform attention over n tokens dilutes the information of one neighbour to one part in n, so a model learns to
+    Uniform attention over n tokens dilutes the information of a neighbour to an n-th, so a model learns to
     attend sooner from short sequences. Devlin et al. 2018 (appendix A.2) trained nine tenths of the steps on 128
     tokens, the rest on 512; Nagatsuka et al. 2021 made the length a curriculum. A packed sequence is cut into short
-    blocks, and each block takes the positions from 0. With blocks that kept their places in the packed sequence, a run
+    blocks, and each block takes the positions from 0. With blocks that kept the places in the packed sequence, a run
     of the default scale ended at 2.21 nats in place of 1.15 (one seed of original).
 
     Args:

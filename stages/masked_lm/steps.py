@@ -1,6 +1,6 @@
-"""The parts of masked-LM training: the model, one update, and the validation loss.
+"""The parts of masked-LM training: the model, an update, and the validation loss.
 
-Batches, their order and their masks are functions of the seed and the step, so every operator sees the same data.
+Batches, their order and the masks are functions of the seed and the step, so every operator sees the same data.
 """
 
 from contextlib import nullcontext
@@ -40,7 +40,7 @@ RECOMPILATIONS = 128  # compiled models of one process; torch counts them togeth
 
 
 class Update(NamedTuple):
-    """The measurements of one update.
+    """The measurements of an update.
 
     Attributes:
         loss: Loss before the update, in nats, summed over this process's masked tokens.
@@ -70,7 +70,7 @@ def build_model(run: PretrainingRun, vocabulary_size: int) -> OperatorBertForMas
 
 
 class Trainer:
-    """The model of a run, its optimiser and its updates, in this process.
+    """The model, the optimiser and the updates of a run, in this process.
 
     Args:
         run: The run.
@@ -79,7 +79,7 @@ class Trainer:
 
     Attributes:
         settings: The settings that a checkpoint must agree with: the content of the run, and the number of processes,
-            which decides the result, too, because each process draws its own dropout.
+            which decides the result, too, because each process draws separate dropout.
         steps: Number of updates of the run.
 
     Raises:
@@ -158,7 +158,7 @@ class Trainer:
         return total.item()
 
     def _compute_loss(self, inputs: Tensor, positions: Tensor, targets: Tensor) -> Tensor:
-        """Returns the summed loss of one part of a batch, with the arguments of `MaskedLMLoss`, on the device."""
+        """Returns the summed loss of a part of a batch, with the arguments of `MaskedLMLoss`, on the device."""
         batch = [tensor.to(device(), non_blocking=True) for tensor in (inputs, positions, targets)]
         # One compiled form serves all numbers of masked tokens.
         for tensor in batch[1:]:
@@ -168,7 +168,7 @@ class Trainer:
 
     @cached_property
     def _loss_of(self) -> nn.Module:
-        """The MaskedLMLoss of the model, compiled only on a GPU, where that pays; processes average its gradients."""
+        """The MaskedLMLoss of the model, compiled only on a GPU, where that pays; processes average the gradients."""
         loss_of = MaskedLMLoss(self.model)
         if device().type == "cuda":
             torch._dynamo.config.recompile_limit = RECOMPILATIONS
@@ -178,7 +178,7 @@ class Trainer:
         return distributed.replicate(loss_of)
 
     def _describe_update(self, step: int, indices: np.ndarray, loss: float) -> str:
-        """Returns the name of an update in errors, with the data and the checkpoint by which it can be studied."""
+        """Returns the name of an update in errors, with the data and the checkpoint to study the update by."""
         # `step` updates were made before this update.
         last = step - step % self.run.training.checkpoint_interval
         saved = f"step {last} in {self.checkpoint}" if last else "none"
@@ -193,7 +193,7 @@ class Trainer:
 def validate(model: nn.Module, corpus: Corpus, recipe: Pretraining) -> dict:
     """Evaluates a model on the validation sequences, whose masking is the same for every run and step.
 
-    Processes divide the batches among them. The losses are then added in the order of the batches, so the sum is equal
+    Processes divide the batches. The losses are then added in the order of the batches, so the sum is equal
     to the sum of a single process.
 
     Args:
@@ -202,7 +202,7 @@ def validate(model: nn.Module, corpus: Corpus, recipe: Pretraining) -> dict:
         recipe: Recipe of pre-training, of which `mask_probability` and `precision` are used.
 
     Returns:
-        validation_loss: mean over the masked tokens, in nats. masked_tokens: their number. Both over all processes.
+        validation_loss: mean over the masked tokens, in nats. masked_tokens: number of these. Both over all processes.
 
     Raises:
         ValueError: No token is masked.

@@ -1,4 +1,4 @@
-"""Predictions of a fine-tuned model under noise on its embeddings, and under noise in the texts.
+"""Predictions of a fine-tuned model under noise on the embeddings, and under noise in the texts.
 
 Kowsher et al. (section 3) compute the average L2 norm of the input embeddings and add spherical Gaussian noise "with a
 standard deviation of 1" of 0 to 40 % of that norm, which does not define the noise. The setting `kind` selects the
@@ -28,9 +28,13 @@ from stages.training.optimisation import device
 
 
 def predict_under_noise(
-    model: OperatorBertForSequenceClassification, examples: Encoded, tokenizer: Path, setting: Noise, precision: str
+    model: OperatorBertForSequenceClassification,
+    examples: Encoded,
+    tokenizer: Path,
+    setting: Noise,
+    precision: str,
 ) -> dict[str, list[np.ndarray]]:
-    """Predicts examples under noise on their embeddings.
+    """Predicts examples under noise on the embeddings.
 
     Args:
         model: The fine-tuned model, in evaluation mode.
@@ -40,8 +44,8 @@ def predict_under_noise(
         precision: float32 or bfloat16.
 
     Returns:
-        By `noise=LEVEL`, such as `noise=0.1`, an array of predictions [examples], as `predict` returns it, for every
-        noise seed; at level 0 only one array, the predictions without noise.
+        By `noise=LEVEL`, such as `noise=0.1`, an array of predictions [examples], as `predict` returns, for every
+        noise seed; at level 0 only a single array, the predictions without noise.
     """
     words = Tokenizer.from_file(str(tokenizer))
     names = ["[PAD]"] if setting.special_tokens else ["[PAD]", "[CLS]", "[SEP]"]
@@ -72,12 +76,12 @@ def predict_under_noise(
 def predict_under_text_noise(
     frame: pd.DataFrame, setting: Noise, predict_frame: Callable[[pd.DataFrame], np.ndarray]
 ) -> dict[str, list[np.ndarray]]:
-    """Predicts examples with noise in their text.
+    """Predicts examples with noise in the text.
 
     Args:
-        frame: The examples, with columns text_a and text_b (null for an example of one text).
+        frame: The examples, with columns text_a and text_b (null for an example of a single text).
         setting: Section `noise` of params.yaml.
-        predict_frame: Takes such a frame with noise in its texts and returns the predictions [examples].
+        predict_frame: Takes such a frame with noise in the texts and returns the predictions [examples].
 
     Returns:
         By `KIND=LEVEL`, such as `typos=0.1`, for every level above 0, an array of predictions for every noise seed.
@@ -97,7 +101,12 @@ def find_noised_module(model: nn.Module, place: str) -> nn.Module:
 
 
 @torch.no_grad()
-def measure_average_norm(model: nn.Module, examples: Encoded, place: str, spared: Tensor) -> float:
+def measure_average_norm(
+    model: nn.Module,
+    examples: Encoded,
+    place: str,
+    spared: Tensor,
+) -> float:
     """Computes the mean L2 norm of the embeddings of all tokens that take noise.
 
     Args:
@@ -124,13 +133,19 @@ def measure_average_norm(model: nn.Module, examples: Encoded, place: str, spared
 
 @contextmanager
 def add_noise(
-    model: nn.Module, kind: str, place: str, level: float, norm: float, seed: int, spared: Tensor
+    model: nn.Module,
+    kind: str,
+    place: str,
+    level: float,
+    norm: float,
+    seed: int,
+    spared: Tensor,
 ) -> Iterator[None]:
     """Adds noise to the embeddings of a model while the body of the `with` statement runs; every batch has new draws.
 
     Args:
         model: A fine-tuned model.
-        kind: Interpretation of the paper's words, as `compute_factors` lists them.
+        kind: Interpretation of the paper's words, as `compute_factors` lists.
         place: Place of the noise, word_embeddings or embedding_output.
         level: Strength of the noise, as in `compute_factors`.
         norm: Average norm of the embeddings.
@@ -139,7 +154,12 @@ def add_noise(
     """
     generator = torch.Generator(device()).manual_seed(seed)
 
-    def add(_module: nn.Module, arguments: tuple, keywords: dict, output: Tensor) -> Tensor:
+    def add(
+        _module: nn.Module,
+        arguments: tuple,
+        keywords: dict,
+        output: Tensor,
+    ) -> Tensor:
         # BERT passes the ids to its embeddings by keyword.
         ids = arguments[0] if arguments else keywords["input_ids"]
         G = torch.randn(output.shape, generator=generator, device=output.device)
@@ -155,14 +175,19 @@ def add_noise(
         hook.remove()
 
 
-def compute_factors(G: Tensor, kind: str, level: float, norm: float) -> Tensor:
-    """Computes the factors [..., 1], one per vector, that turn standard Gaussian vectors into the noise.
+def compute_factors(
+    G: Tensor,
+    kind: str,
+    level: float,
+    norm: float,
+) -> Tensor:
+    """Computes the factors [..., 1], each for a vector, that turn standard Gaussian vectors into the noise.
 
     Args:
         G: [..., h], standard Gaussian vectors.
         kind: expected_norm, Gaussian noise of expected norm level x norm; exact_norm, noise in a uniformly random
             direction, of exactly the norm level x norm; unit, standard Gaussian noise times the level.
-        level: Strength of the noise, as a share of the norm; of `unit`, its standard deviation.
+        level: Strength of the noise, as a share of the norm; of `unit`, the standard deviation.
         norm: Average norm of the embeddings, which `unit` does not use.
     """
     if kind == "exact_norm":

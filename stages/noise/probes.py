@@ -26,7 +26,7 @@ def measure_probes(model: nn.Module, examples: Encoded, seed: int) -> dict[str, 
 
     Args:
         model: A fine-tuned model, in evaluation mode.
-        examples: The examples; the model sees the first of them one by one, so without padding.
+        examples: The examples; the model sees the first EXAMPLES separately, so without padding.
         seed: Seed of the directions in which sensitivity is measured.
 
     Returns:
@@ -36,7 +36,7 @@ def measure_probes(model: nn.Module, examples: Encoded, seed: int) -> dict[str, 
         all heads (Frobenius norms), in [0, 1], 0 where A is 0; negative_diagonal_share, the share of entries below 0 of
         the diagonal between queries and keys, such as D_q D_k of `shared`, if the operator has a diagonal.
         sensitivity: the norm of an example's word embeddings, times the norm of the derivative of the logits along a
-        random unit vector in them.
+        random unit vector.
     """
     modules = operators_of(model)
     result = defaultdict(lambda: defaultdict(float))
@@ -61,7 +61,7 @@ def measure_probes(model: nn.Module, examples: Encoded, seed: int) -> dict[str, 
 
 
 def measure_scores(A: Tensor) -> dict[str, float]:
-    """Computes attention_entropy, self_weight and score_asymmetry of the scores A [heads, n, n] of one sequence."""
+    """Computes attention_entropy, self_weight and score_asymmetry of the scores A [heads, n, n] of a sequence."""
     # The bound avoids a division by 0.
     largest = (2 * A.norm()).clamp_min(1e-30)
     asymmetry = (A - A.mT).norm() / largest
@@ -76,8 +76,13 @@ def measure_diagonal(module: SelfAttention) -> dict[str, float]:
     return {"negative_diagonal_share": (diagonal < 0).float().mean().item()}
 
 
-def measure_sensitivity(model, ids: Tensor, types: Tensor, generator: torch.Generator) -> float:
-    """Computes the sensitivity of one example [1, n], as `measure_probes` defines it, by a central difference."""
+def measure_sensitivity(
+    model,
+    ids: Tensor,
+    types: Tensor,
+    generator: torch.Generator,
+) -> float:
+    """Computes the sensitivity of an example [1, n], as `measure_probes` defines it, by a central difference."""
     embeddings = model.bert.embeddings.word_embeddings(ids)
     direction = torch.randn(embeddings.shape, generator=generator).to(embeddings.device)
     step = STEP * embeddings.norm() * direction / direction.norm()

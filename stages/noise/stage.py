@@ -26,20 +26,20 @@ from stages.schema.testing_sections import Noise
 
 
 class NoiseRun(EvaluationRun):
-    """An evaluation under noise. noise: the section of params.yaml; its list of tasks does not decide the result."""
+    """An evaluation under noise. noise: the section of params.yaml; the list of tasks does not decide the result."""
 
     beside: ClassVar[dict[str, Any]] = {**EvaluationRun.beside, "noise": {"tasks"}}
     noise: SkipValidation[Noise]
 
 
 def evaluate(run: NoiseRun, folder: Path) -> dict:
-    """Job: evaluates one fine-tuned model on the validation splits of its task.
+    """Job: evaluates a fine-tuned model on the validation splits of the task.
 
-    The job leaves nothing in `folder`, its own folder.
+    The job leaves nothing in `folder`, the folder of the job.
 
     Returns:
         By validation split, `n`, the number of examples; `conditions`, {condition: {metric: value}} with conditions
-        such as noise=0.1; and `probes`, as `measure_probes` returns them, empty if `noise.probes` is false.
+        such as noise=0.1; and `probes`, as from `measure_probes`, empty if `noise.probes` is false.
     """
     # Only the worker loads torch.
     from stages.classification.training import encode, encode_frame, predict
@@ -74,7 +74,7 @@ def average_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> di
 
     Args:
         task: A GLUE task.
-        drawn: An array of predictions [examples] for every noise seed, at least one.
+        drawn: An array of predictions [examples] for every noise seed.
         labels: [examples], the right answers: class indices or, in a regression, numbers.
     """
     by_seed = [scores(task, predictions, labels) for predictions in drawn]
@@ -97,13 +97,16 @@ def outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observation],
 
 
 def plan_runs(settings: Settings, models: list[ModelNames]) -> list[NoiseRun]:
-    """Plans one run for every kept model of `models` (protocol, operator and size of each)."""
+    """Plans a run for every kept model of `models` (protocol, operator and size of each)."""
     return plan_evaluations(NoiseRun, settings, "noise", models, settings.noise.tasks, noise=settings.noise)
 
 
 def main(
-    settings: Settings, operator: str | None = None, size: str | None = None, protocol: str | None = None
+    settings: Settings,
+    operator: str | None = None,
+    size: str | None = None,
+    protocol: str | None = None,
 ) -> dict | None:
-    """Does the jobs of these models, None for all; returns entries of the record, None for a part of the jobs."""
+    """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
     plan = plan_runs(settings, settings.finetuned(operator, size, protocol))
     return model_jobs.run(evaluate, plan, "noise", settings.workers, outputs, whole=not operator)

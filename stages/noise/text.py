@@ -1,7 +1,7 @@
 """Noise in the words of an example: typos, dropped words or swapped words, at a given strength.
 
 The papers add noise to embeddings only. Noise in the text is our addition, at the same levels. Words are separated by
-white space; where words are dropped or swapped, one space stands between two words.
+white space; where words are dropped or swapped, a space stands between two words.
 """
 
 import random
@@ -10,11 +10,16 @@ from string import ascii_lowercase
 import pandas as pd
 
 
-def perturb_frame(frame: pd.DataFrame, kind: str, level: float, seed: int) -> pd.DataFrame:
+def perturb_frame(
+    frame: pd.DataFrame,
+    kind: str,
+    level: float,
+    seed: int,
+) -> pd.DataFrame:
     """Returns a copy of a frame with each text perturbed; a text that has a word does not become empty.
 
     Args:
-        frame: The examples, with columns text_a and text_b (null, which stays, for an example of one text).
+        frame: The examples, with columns text_a and text_b (null, which stays, for an example of a single text).
         kind: A name in KINDS.
         level: Probability with which a letter or a word is hit, in [0, 1]; above 1, all are hit.
         seed: The draws of a text follow from the seed, the kind, the level, the column and the row's number, from 0.

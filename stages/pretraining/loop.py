@@ -1,7 +1,7 @@
-"""Masked-LM pre-training of one operator from one seed, on one device or by several processes together.
+"""Masked-LM pre-training of an operator from a seed, on a device or by several processes together.
 
-`train` is a whole run: it resumes from a checkpoint, makes the updates that are left, evaluates and saves at the
-recipe's intervals, and saves the model. One update and the validation loss are in stages/masked_lm/steps.py.
+`train` is a whole run. The function resumes from a checkpoint, makes the updates that are left, evaluates and saves at
+the recipe's intervals, and saves the model. An update and the validation loss are in stages/masked_lm/steps.py.
 """
 
 import math
@@ -30,7 +30,12 @@ JOIN_SECONDS = 10.0
 logging.disable_progress_bar()
 
 
-def train(run: PretrainingRun, tokens: Path, folder: Path, live: Path) -> dict:
+def train(
+    run: PretrainingRun,
+    tokens: Path,
+    folder: Path,
+    live: Path,
+) -> dict:
     """Trains to the end, from the checkpoint in `folder` if there is one, and saves the model in folder/model.
 
     The models after the steps of `run.leaves` are saved in folder/checkpoints/step-N.
@@ -38,19 +43,19 @@ def train(run: PretrainingRun, tokens: Path, folder: Path, live: Path) -> dict:
     Args:
         run: The run.
         tokens: Folder of the packed corpus, data/tokens.
-        folder: Folder of the job, for its checkpoint and models.
+        folder: Folder of the job, for checkpoint and models.
         live: CSV table of the curves of all runs, which is kept up to date.
 
     Returns:
         seconds: of training and evaluation, also before an interruption.
-        log: one entry per evaluation, with the keys step (updates done), training_loss (mean since the last evaluation)
+        log: an entry per evaluation, with the keys step (updates done), training_loss (mean since the last evaluation)
         and validation_loss in nats per masked token, masked_tokens (of the validation), learning_rate (before a variant
         multiplies it), gradient_norm, tokens_per_second (of training, without evaluations) and probes (names as in
         probes.py; empty if `pretraining.probes` is false). Of several processes, only the first returns the true
         training_loss.
 
     Raises:
-        ValueError: The run diverges, it ends before a step of `run.leaves`, a batch has no masked token, the
+        ValueError: The run diverges or ends before a step of `run.leaves`, a batch has no masked token, the
             warm-up takes all steps, or the checkpoint has other settings or, by process, other steps.
     """
     distributed.join()
@@ -85,7 +90,7 @@ def _save(model, place: Path | None) -> None:
 
 
 def _compute_again(trainer: Trainer, missing: dict[int, Path]) -> None:
-    """Saves models of a run that is past their steps already. trainer: new, at step 0.
+    """Saves models of a run that is past the steps already. trainer: new, at step 0.
 
     Randomness depends on seed and step only, so these models are equal to the models of the first time.
     """
@@ -102,21 +107,26 @@ def _compute_again(trainer: Trainer, missing: dict[int, Path]) -> None:
 
 
 class Loop:
-    """The updates of a run from its checkpoint to its end, with evaluations and checkpoints in between.
+    """The updates of a run from the checkpoint to the end, with evaluations and checkpoints in between.
 
     Args:
-        trainer: The model and its updates.
+        trainer: The model and the updates.
         places: Folders to save the model in, by the number of updates done.
         live: CSV table of the curves of all runs.
 
     Attributes:
         progress: The state of the run beside model and optimiser, which the checkpoint holds: `step`, `log` and
             `seconds` as `train` returns them, and since the last evaluation `loss`, the sum in nats over this process's
-            masked tokens (over all processes in the first one after a checkpoint), and `masked`, the number of masked
-            tokens of all processes.
+            masked tokens (in the first process after a checkpoint, over all processes), and `masked`, the number of
+            masked tokens of all processes.
     """
 
-    def __init__(self, trainer: Trainer, places: dict[int, Path], live: Path):
+    def __init__(
+        self,
+        trainer: Trainer,
+        places: dict[int, Path],
+        live: Path,
+    ):
         self.trainer = trainer
         self.places = places
         self.live = live
@@ -126,7 +136,7 @@ class Loop:
             self.probes = Probes(trainer.run, trainer.corpus)
 
     def resume(self) -> None:
-        """Restores the state of the run from its checkpoint; without a checkpoint, the run begins at step 0."""
+        """Restores the state of the run from the checkpoint; without a checkpoint, the run begins at step 0."""
         trainer = self.trainer
         if trainer.checkpoint.exists():
             saved = checkpoints.load(
@@ -216,14 +226,19 @@ class Loop:
         progress["masked"] = 0
 
 
-def show_curves(table: Path, run: PretrainingRun, log: list[dict], last: bool) -> None:
-    """Writes the log of a run as a CSV file and, at most once in JOIN_SECONDS, the logs of all runs as one table.
+def show_curves(
+    table: Path,
+    run: PretrainingRun,
+    log: list[dict],
+    last: bool,
+) -> None:
+    """Writes the log of a run as a CSV file and, at most once in JOIN_SECONDS, the logs of all runs as a table.
 
     Args:
         table: Table of all runs; the folder of the same name without `.csv` has the files of the runs.
         run: The run.
-        log: The entries of its log, as `train` returns them; an entry is a row, and its probes are further columns.
-        last: Whether the run has ended; the table is then written whatever its age.
+        log: The entries of the log, as `train` returns; an entry is a row, and the probes are further columns.
+        last: Whether the run has ended; the table is then written at any age.
     """
     folder = table.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)

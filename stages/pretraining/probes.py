@@ -1,8 +1,8 @@
-"""Probes of the attention during pre-training: the spread of its scores, and the movement of its weights.
+"""Probes of the attention during pre-training: the spread of scores, and the movement of weights.
 
 The probes are measured at every evaluation if `pretraining.probes` is true, on the same unmasked validation sequences
 for every operator and seed. The values may explain how fast an operator learns: a softmax over nearly equal scores
-averages all tokens, and a softmax over widely spread scores sees only one token.
+averages all tokens, and a softmax over widely spread scores sees only a single token.
 """
 
 from collections import defaultdict
@@ -22,7 +22,7 @@ SEQUENCES = 32
 
 
 class Probes:
-    """The probes of one run, whose model is measured on the first SEQUENCES validation sequences of the corpus."""
+    """The probes of a run, whose model is measured on the first SEQUENCES validation sequences of the corpus."""
 
     def __init__(self, run: PretrainingRun, corpus: Corpus):
         first = range(len(corpus.validation))[:SEQUENCES]

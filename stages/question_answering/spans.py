@@ -1,6 +1,6 @@
-"""Fine-tuning of one pre-trained model on questions about a text, and the answers of the fine-tuned model.
+"""Fine-tuning of a pre-trained model on questions about a text, and the answers of the fine-tuned model.
 
-The method is BERT's (Devlin et al. 2018, sections 4.2 and 4.3): one Linear layer scores every token as the first and as
+The method is BERT's (Devlin et al. 2018, sections 4.2 and 4.3): a Linear layer scores every token as the first and as
 the last of the answer; the loss is the mean of both cross-entropies, with [CLS] as the target where a window holds no
 answer. Batches hold windows of similar length; all weights are trained, and the model after the last epoch counts.
 """
@@ -25,14 +25,19 @@ from stages.training.batches import sorted_batches
 from stages.training.optimisation import autocast, device, require_finite
 
 
-def train(run: TunedRun, tokenizer: Path, train: Path, kept: Path | None = None) -> tuple:
+def train(
+    run: TunedRun,
+    tokenizer: Path,
+    train: Path,
+    kept: Path | None = None,
+) -> tuple:
     """Trains a model to answer questions; ValueError where the training diverges.
 
     Args:
         run: The weights to start from, the recipe (a QuestionAnswering) and the seed. The layer that finds the answers
             is new, unless the weights belong to a model that answers questions already.
         tokenizer: File of the tokenizer.
-        train: Table of questions to train on, as `windows.encode` reads it.
+        train: Table of questions to train on, as `windows.encode` reads tables.
         kept: Folder to save the model in, if the model is to be saved.
 
     Returns:
@@ -59,12 +64,18 @@ def train(run: TunedRun, tokenizer: Path, train: Path, kept: Path | None = None)
     return model, seconds
 
 
-def answer(model, table: Path, tokenizer: Path, recipe: QuestionAnswering, unanswerable: bool) -> list[str]:
-    """Answers every question of a table by a part of its context, or an empty text; ValueError for scores not finite.
+def answer(
+    model,
+    table: Path,
+    tokenizer: Path,
+    recipe: QuestionAnswering,
+    unanswerable: bool,
+) -> list[str]:
+    """Answers every question of a table by a part of the context, or an empty text; ValueError for scores not finite.
 
     Args:
         model: A model that `train` has trained.
-        table: Table of questions, as `windows.encode` reads it.
+        table: Table of questions, as `windows.encode` reads tables.
         tokenizer: File of the tokenizer.
         recipe: The lengths of windows, questions and answers, the stride, the precision and `null_threshold`.
         unanswerable: Whether a question may be left unanswered, with the empty text as answer.
@@ -82,7 +93,7 @@ def _encode(table: Path, tokenizer: Path, recipe: QuestionAnswering) -> list[Win
 
 
 class Span(NamedTuple):
-    """The best answer in one window.
+    """The best answer in a window.
 
     Attributes:
         score: Logits of the first and the last token, added; minus infinity if the window holds no token of the
@@ -99,22 +110,25 @@ class Span(NamedTuple):
 
 
 def choose_answers(
-    contexts: pd.Series, windows: list[Window], spans: list[Span], null_threshold: float | None
+    contexts: pd.Series,
+    windows: list[Window],
+    spans: list[Span],
+    null_threshold: float | None,
 ) -> list[str]:
-    """Turns the best spans of the windows into one answer for every question.
+    """Turns the best spans of the windows into an answer for every question.
 
-    A question whose context fills several windows takes the span with the highest score among them. The answer is the
-    part of the context from the first character of the span's first token to the last character of its last token.
+    A question whose context fills several windows takes the span with the highest score. The answer is the part of
+    the context from the first character of the span's first token to the last character of the span's last token.
 
     Args:
-        contexts: The context of every question, in the order of its table.
+        contexts: The context of every question, in the order of the table.
         windows: The windows of all these questions.
         spans: The best span of every window.
-        null_threshold: A question is left unanswered where its score for no answer (as in BERT's code, the lowest of
-            [CLS] in its windows) exceeds the score of its span by more than this. None: every question is answered.
+        null_threshold: A question is left unanswered where the score for no answer (as in BERT's code, the lowest of
+            [CLS] in all windows) exceeds the score of the span by more than this. None: every question is answered.
 
     Returns:
-        One text for every question, empty where the question is left unanswered or no window holds a token of its
+        A text for every question, empty where the question is left unanswered or no window holds a token of the
         context.
     """
     answers = []
@@ -137,7 +151,12 @@ def choose_answers(
 
 
 @torch.no_grad()
-def score_windows(model, windows: list[Window], answer_length: int, precision: str) -> list[Span]:
+def score_windows(
+    model,
+    windows: list[Window],
+    answer_length: int,
+    precision: str,
+) -> list[Span]:
     """Finds the span of every window that scores highest as an answer; ValueError where a score is not finite.
 
     Args:
@@ -167,7 +186,10 @@ def score_windows(model, windows: list[Window], answer_length: int, precision: s
 
 
 def find_best_span(
-    starts: torch.Tensor, ends: torch.Tensor, allowed: torch.Tensor, longest: int
+    starts: torch.Tensor,
+    ends: torch.Tensor,
+    allowed: torch.Tensor,
+    longest: int,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Finds in every row the span for which starts[first] + ends[last] is highest, among all spans.
 
@@ -178,8 +200,9 @@ def find_best_span(
         longest: Tokens of a span at most.
 
     Returns:
-        Three tensors [b] on the CPU: the two scores of the best span, added; its first token; its last. Of equal spans,
-        the shortest is best, then the first. With no token allowed, the sum is minus infinity, the tokens mean nothing.
+        Three tensors [b] on the CPU: the two scores of the best span, added; the first token; the last token. Of equal
+        spans, the shortest is best, then the first. With no token allowed, the sum is minus infinity, the tokens mean
+        nothing.
     """
     rows, n = starts.shape
     starts = starts.masked_fill(~allowed, -torch.inf)
@@ -195,7 +218,12 @@ def find_best_span(
     return value, first, first + place // n
 
 
-def _score_tokens(model, windows: list[Window], longest: int, precision: str) -> tuple[torch.Tensor, ...]:
+def _score_tokens(
+    model,
+    windows: list[Window],
+    longest: int,
+    precision: str,
+) -> tuple[torch.Tensor, ...]:
     """Scores every token of a batch of windows. longest: tokens of the longest window of the table.
 
     Returns:

@@ -35,7 +35,7 @@ ANSWERING = {"answer_length", "null_threshold"}
 
 
 class AnsweringRun(TunedRun):
-    """A run on one set of questions. set: its folder below data/tasks (squad1, squad2 or triviaqa)."""
+    """A run on a set of questions. set: folder below data/tasks (squad1, squad2 or triviaqa)."""
 
     set: str
     training: SkipValidation[QuestionAnswering]
@@ -53,11 +53,11 @@ class AnsweringRun(TunedRun):
 
 
 def finetune(run: AnsweringRun, folder: Path) -> dict:
-    """Job: trains one model on one set of questions from one seed.
+    """Job: trains a model on a set of questions from a seed.
 
-    The job leaves answers.json in `folder`, its own folder: a list of the predicted answers to the validation
-    questions, in their order, with an empty text for no answer. A run on TriviaQA, which is not scored, leaves the
-    folder `model` instead.
+    The job leaves answers.json in `folder`, the folder of the job: a list of the predicted answers to the validation
+    questions, in the order of the table, with an empty text for no answer. A run on TriviaQA, which is not scored,
+    leaves the folder `model` instead.
 
     Returns:
         seconds: of training.
@@ -82,7 +82,7 @@ def finetune(run: AnsweringRun, folder: Path) -> dict:
 
 
 def plan_first_runs(settings: Settings, models: list[tuple[str, str]]) -> list[AnsweringRun]:
-    """Plans one run on TriviaQA for every (operator, size), pre-training seed and seed, if a task's name ends in it."""
+    """Plans a run on TriviaQA for every (operator, size), pre-training seed and seed, if a task starts from it."""
     section = settings.question_answering
     plan = []
     if any(task.endswith(BEFORE) for task in section.tasks):
@@ -94,12 +94,12 @@ def plan_first_runs(settings: Settings, models: list[tuple[str, str]]) -> list[A
 def plan_runs(
     settings: Settings, models: list[tuple[str, str]], trained: Mapping[tuple[str, int], Path]
 ) -> list[AnsweringRun]:
-    """Plans the runs on SQuAD: one for every model, task, pre-training seed and seed; runs of a model are adjacent.
+    """Plans the runs on SQuAD: a run for every model, task, pre-training seed and seed; runs of a model are adjacent.
 
     Args:
         settings: All of params.yaml.
         models: Operator and size of each model.
-        trained: Folders of the models that were fine-tuned on TriviaQA, by the folder of the weights that their
+        trained: Folders of the models that were fine-tuned on TriviaQA, by the folder of the weights that the
             training started from, as a text, and the seed. May be empty if no task starts from these models.
     """
     section = settings.question_answering
@@ -113,9 +113,14 @@ def plan_runs(
 
 
 def _make_run(
-    section: QuestionAnswering, model: tuple[str, str], task: str, weights: Path, pretraining_seed: int, seed: int
+    section: QuestionAnswering,
+    model: tuple[str, str],
+    task: str,
+    weights: Path,
+    pretraining_seed: int,
+    seed: int,
 ) -> AnsweringRun:
-    """Makes a run of one model (operator and size) and one task, such as squad1 or, after TriviaQA, squad1_triviaqa."""
+    """Makes a run of a model (operator and size) and a task, such as squad1 or, after TriviaQA, squad1_triviaqa."""
     operator, size = model
     return AnsweringRun(
         task=task,
@@ -132,7 +137,7 @@ def outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observati
     """Writes the predicted answers of every operator and size, a row for each answer.
 
     Args:
-        done: Every run with the folder and the result of its job, first the runs on TriviaQA, then model by model.
+        done: Every run with the folder and the result of the job, first the runs on TriviaQA, then model by model.
 
     Returns:
         Exact match and F1 of every run on SQuAD, and, for the record, the sum of the seconds of training, TriviaQA
@@ -154,7 +159,7 @@ def outputs(done: list[tuple[AnsweringRun, Path, dict]]) -> tuple[list[Observati
 
 
 def _score_answers(run: AnsweringRun, folder: Path) -> tuple[pd.DataFrame, dict[str, float]]:
-    """Returns the answers of one run, a row each, and their exact match and F1. folder: the folder of its job."""
+    """Returns the answers of a run, a row each, with exact match and F1. folder: the folder of the job."""
     predicted = json.loads((folder / "answers.json").read_text())
     table = TASK_FOLDER / run.set / "validation.parquet"
     questions = pd.read_parquet(table, columns=["example_id", "answers"])
@@ -170,7 +175,7 @@ def _score_answers(run: AnsweringRun, folder: Path) -> tuple[pd.DataFrame, dict[
 
 
 def main(settings: Settings, operator: str | None = None, size: str | None = None) -> dict | None:
-    """Does the jobs of these models, None for all; returns entries of the record, None for a part of the jobs."""
+    """Does the jobs of these models, or all jobs; returns entries of the record, or nothing for a part of the jobs."""
     models = settings.pretrained(operator, size)
     # Runs on SQuAD start from the models of the runs on TriviaQA, so these come first.
     first = plan_first_runs(settings, models)

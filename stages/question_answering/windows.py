@@ -1,7 +1,7 @@
-"""Questions and their contexts as windows of tokens: [CLS] question [SEP] part of the context [SEP].
+"""Questions and contexts as windows of tokens: [CLS] question [SEP] part of the context [SEP].
 
 A context that does not fit gives several windows, each `stride` tokens after the window before (Devlin et al. 2018 and
-their code). A question is cut to its first `question_length` tokens. The characters of every token of a context are
+their code). A question is cut to the first `question_length` tokens. The characters of every token of a context are
 kept, so an answer can be read from the text itself.
 """
 
@@ -21,14 +21,14 @@ STEP = 8
 
 
 class Window(NamedTuple):
-    """A question and a part of its context.
+    """A question and a part of the context.
 
     Attributes:
         ids: Token ids of the window.
         begin: Number of tokens before the tokens of the context.
         offsets: [tokens of the context in the window, 2], the characters of the context at which each token begins and
             ends, the end exclusive.
-        question: Row of the question in its table, from 0.
+        question: Row of the question in the table, from 0.
         span: First and last token of the question's first right answer, counted from [CLS] at 0; both are 0 where the
             window does not hold all of that answer, or where the question has no answer.
     """
@@ -41,8 +41,14 @@ class Window(NamedTuple):
 
 
 @read_once(4)
-def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: int, stride: int) -> list[Window]:
-    """Reads a table of questions and tokenises it; callers share the result.
+def encode(
+    table: Path,
+    tokenizer: Path,
+    maximum_length: int,
+    question_length: int,
+    stride: int,
+) -> list[Window]:
+    """Reads a table of questions and tokenises the texts; callers share the result.
 
     Args:
         table: Parquet file with columns context, question, answers (the list of right answers, empty for an
@@ -53,7 +59,7 @@ def encode(table: Path, tokenizer: Path, maximum_length: int, question_length: i
         stride: Tokens from the beginning of a window of a context to the beginning of the next window.
 
     Returns:
-        The windows; windows of a question are adjacent, in the order of its context.
+        The windows; windows of a question are adjacent, in the order of the context.
     """
     frame = pd.read_parquet(table)
     words = Tokenizer.from_file(str(tokenizer))
@@ -95,7 +101,7 @@ def cuts(tokens: int, room: int, stride: int) -> Iterator[tuple[int, int]]:
     Ten tokens with room for 6 and stride 3 give (0, 6), (3, 9) and (6, 10).
 
     Args:
-        tokens: Tokens of the context; an empty context has one empty window.
+        tokens: Tokens of the context; an empty context has a single, empty window.
         room: Tokens of the context that a window has room for.
         stride: Tokens from the beginning of a window to the beginning of the next window.
     """
@@ -125,7 +131,7 @@ def token_span(offsets: np.ndarray, start: int, end: int) -> tuple[int, int] | N
 
 
 def pad_windows(windows: list[Window], limit: int) -> tuple[torch.Tensor, ...]:
-    """Pads the windows of a batch to the longest of them, rounded up to a multiple of STEP, but at most to `limit`.
+    """Pads the windows of a batch to the longest window, rounded up to a multiple of STEP, but at most to `limit`.
 
     Args:
         windows: The batch.

@@ -13,15 +13,15 @@ POOL = 32
 
 
 def batches(lengths: Sequence[int], size: int, seed: int) -> Iterator[np.ndarray]:
-    """Cuts one epoch into batches of examples of similar length, in random order.
+    """Cuts an epoch into batches of examples of similar length, in random order.
 
     Args:
-        lengths: Tokens of every example; every example is in one batch.
+        lengths: Tokens of every example; every example is in a single batch.
         size: Examples of a batch, at most.
         seed: Seed of the order.
 
     Yields:
-        For each batch, the indices of its examples, [size] or fewer.
+        For each batch, the indices of the examples, [size] or fewer.
     """
     generator = np.random.default_rng(seed)
     order = generator.permutation(len(lengths))
@@ -46,11 +46,11 @@ def _cut(indices: np.ndarray, size: int) -> list[np.ndarray]:
 
 
 def padded(sequences: Sequence[np.ndarray], indices: np.ndarray) -> torch.Tensor:
-    """Pads the chosen sequences of token ids with 0 to the longest of them.
+    """Pads the chosen sequences of token ids with 0 to the longest sequence.
 
     Args:
         sequences: An array of ids for each example.
-        indices: [batch], the chosen examples, at least one.
+        indices: [batch], the chosen examples, not empty.
 
     Returns:
         Token ids, int64 [batch, longest], on this process's device.

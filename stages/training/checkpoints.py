@@ -1,4 +1,4 @@
-"""The state of a run in one safetensors file, which is replaced atomically.
+"""The state of a run in a safetensors file, which is replaced atomically.
 
 The tensors of the file are the parameters and the state of AdamW (both moments and the number of updates). The metadata
 holds the settings of the run, the progress with all that was logged, and a SHA-256 of everything. Randomness is drawn
@@ -16,7 +16,13 @@ from safetensors.torch import save_file
 from stages.files.storage import delete, temporary_sibling
 
 
-def save(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict, progress: dict) -> None:
+def save(
+    path: Path,
+    model: torch.nn.Module,
+    adamw: torch.optim.AdamW,
+    run: dict,
+    progress: dict,
+) -> None:
     """Replaces the file of a checkpoint.
 
     Args:
@@ -24,7 +30,7 @@ def save(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
         model: The model, whose parameters are saved.
         adamw: The optimiser of the model, whose state is saved.
         run: The settings that decide the result, as JSON.
-        progress: The progress of the run and its log, as JSON.
+        progress: The progress and the log of the run, as JSON.
 
     Raises:
         OSError: The file cannot be written, as on a full disk.
@@ -45,7 +51,12 @@ def save(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict
             raise OSError(f"{path}: cannot be written ({error})") from None
 
 
-def load(path: Path, model: torch.nn.Module, adamw: torch.optim.AdamW, run: dict) -> dict | None:
+def load(
+    path: Path,
+    model: torch.nn.Module,
+    adamw: torch.optim.AdamW,
+    run: dict,
+) -> dict | None:
     """Restores model and optimiser.
 
     Args:
@@ -107,7 +118,7 @@ def _require_equal_settings(path: Path, saved: dict, run: dict) -> None:
 
 @torch.no_grad()
 def _restore(model: torch.nn.Module, adamw: torch.optim.AdamW, tensors: dict[str, torch.Tensor]) -> None:
-    """Sets parameters and optimiser to the tensors of a checkpoint; KeyError, with nothing set, if one is missing."""
+    """Sets parameters and optimiser to saved tensors; KeyError, with nothing set, if a parameter is missing."""
     saved = {name: tensors[f"parameter.{name}"] for name, _ in model.named_parameters()}
     for name, parameter in model.named_parameters():
         parameter.copy_(saved[name])
@@ -120,7 +131,7 @@ def _restore(model: torch.nn.Module, adamw: torch.optim.AdamW, tensors: dict[str
 
 
 def clear(folder: Path) -> None:
-    """Deletes temporary files that a killed process left in a job's folder and in its folder checkpoints.
+    """Deletes temporary files that a killed process left in a job's folder and in the sub-folder checkpoints.
 
     The names of these files begin with a dot. The caller holds the lock of the job, so nobody is writing the files.
     """

@@ -1,7 +1,7 @@
-"""Several processes that train one model, one on each device, as `torchrun` and `accelerate launch` start them.
+"""Several processes that train the same model, each on a separate device, with `torchrun` or `accelerate launch`.
 
 Both launchers number the processes in the environment (RANK, WORLD_SIZE, LOCAL_RANK). Every process draws the same
-batch and trains on its part of it; only the first process writes files.
+batch and trains on a part of the batch; only the first process writes files.
 """
 
 import atexit
@@ -17,7 +17,7 @@ from stages.training.optimisation import device
 
 
 def join() -> None:
-    """Connects this process with the others, if there are any, and binds it to the GPU of its local rank."""
+    """Connects this process with all other processes, if any, and binds the process to the GPU of the local rank."""
     if processes() == 1 or distributed.is_initialized():
         return
     backend = "gloo"
@@ -29,7 +29,7 @@ def join() -> None:
 
 
 def replicate(module: nn.Module) -> nn.Module:
-    """Wraps a module so that `backward` averages its gradients over all processes, except in `keep_gradients`."""
+    """Wraps a module so that `backward` averages the gradients over all processes, except in `keep_gradients`."""
     if processes() == 1:
         return module
     return DistributedDataParallel(module)
@@ -43,12 +43,12 @@ def keep_gradients(module: nn.Module) -> AbstractContextManager:
 
 
 def take_share(rows: Tensor) -> Tensor:
-    """Returns this process's part of the rows of a batch, [rows, ...]; sizes of parts differ by one row at most."""
+    """Returns this process's part of the rows of a batch, [rows, ...]; sizes of parts differ by a row at most."""
     return rows.tensor_split(processes())[rank()]
 
 
 def sum_on_all(values: Tensor) -> Tensor:
-    """Returns the elementwise sum of `values` over all processes, in each of them; may overwrite `values`."""
+    """Returns the elementwise sum of `values` over all processes, in every process; may overwrite `values`."""
     if processes() > 1:
         values = values.to(device())
         distributed.all_reduce(values)
@@ -58,7 +58,7 @@ def sum_on_all(values: Tensor) -> Tensor:
 def sum_on_first(value: float) -> float:
     """Returns the sum of `value` over all processes in the first process, and 0 in every other process.
 
-    Each process can add further values to its result, and the next call still gives the sum of all values.
+    Each process can add further values to the result, and the next call still gives the sum of all values.
     """
     total = sum_on_all(torch.tensor(value, dtype=torch.float64)).item()
     return total if rank() == 0 else 0.0

@@ -1,4 +1,4 @@
-"""The machine that trains: its clock, the peak speed of its matrix products, and calls that are timed in turn.
+"""The machine that trains: clock, peak speed of matrix products, and calls that are timed in turn.
 
 Alternatives are timed round by round, so that a drift of the machine's speed affects all alternatives alike.
 """
@@ -36,7 +36,7 @@ def peak(precision: str) -> float:
 
 
 def clocked(call: Callable[[], object]) -> float:
-    """Returns the seconds that one call takes, until a GPU has finished its work."""
+    """Returns the seconds that a call takes, until a GPU has finished the work."""
     synchronise()
     started = time.perf_counter()
     call()
@@ -45,7 +45,7 @@ def clocked(call: Callable[[], object]) -> float:
 
 
 def synchronise() -> None:
-    """Waits until a GPU has finished its work; without a GPU, does nothing."""
+    """Waits until a GPU has finished all work; without a GPU, does nothing."""
     if device().type == "cuda":
         torch.cuda.synchronize()
 
@@ -60,5 +60,5 @@ def interleaved(calls: dict[Hashable, Callable[[], float]], rounds: int) -> dict
 
 
 def median_ratio(values: Sequence[float], others: Sequence[float]) -> float:
-    """Returns the median over rounds of value / other; each argument has one number for each round."""
+    """Returns the median over rounds of value / other; each argument has a number for each round."""
     return statistics.median(value / other for value, other in zip(values, others, strict=True))

@@ -33,7 +33,7 @@ def reuse_memory() -> None:
 
     By default glibc returns every large block to the system and gets zeroed pages back: 6 % of a CPU step (4 layers of
     width 256, batches of 4,096 tokens). Here no block is mapped separately, only free memory above 1 GiB is returned,
-    and the heap grows by at least 64 MiB at a time. C libraries without `mallopt` keep their defaults.
+    and the heap grows by at least 64 MiB at a time. C libraries without `mallopt` keep the defaults.
     """
     if sys.platform != "linux":
         return
@@ -53,7 +53,7 @@ def seed_torch(seed: int, purpose: int, step: int = 0) -> None:
     """Seeds PyTorch's global generators with the `derived_seed` of the same arguments.
 
     Without a GPU, only the CPU's generator is seeded. `torch.manual_seed` would also record the seed and the stack of
-    its caller for every missing kind of device: 1.3 ms, a twelfth of a small model's step.
+    the caller for every missing kind of device: 1.3 ms, a twelfth of a small model's step.
     """
     derived = derived_seed(seed, purpose, step)
     if device().type == "cpu":
@@ -62,11 +62,16 @@ def seed_torch(seed: int, purpose: int, step: int = 0) -> None:
         torch.manual_seed(derived)
 
 
-def optimiser(model: nn.Module, betas: tuple[float, float], epsilon: float, weight_decay: float) -> torch.optim.AdamW:
+def optimiser(
+    model: nn.Module,
+    betas: tuple[float, float],
+    epsilon: float,
+    weight_decay: float,
+) -> torch.optim.AdamW:
     """Builds fused AdamW, without weight decay on biases and LayerNorm (as the released code of Courtois et al.).
 
     All other parameters decay, also the operators' own: the matrix S of pairwise, as in that code, and diagonals.
-    Where an operator has a `score_rate`, the parameters in its `scores_alone`, which influence only its scores, learn
+    Where an operator has a `score_rate`, the parameters in its `scores_alone`, which influence only the scores, learn
     at that multiple of the rate.
 
     Args:
@@ -94,14 +99,24 @@ def optimiser(model: nn.Module, betas: tuple[float, float], epsilon: float, weig
     return torch.optim.AdamW(list(groups.values()), lr=0.0, betas=betas, eps=epsilon, fused=True)
 
 
-def linear_rate(step: int, steps: int, warmup: int, peak: float) -> float:
+def linear_rate(
+    step: int,
+    steps: int,
+    warmup: int,
+    peak: float,
+) -> float:
     """Returns the rate of update `step` (from 0): goes linearly from 0 to `peak` at `warmup`, then to 0 at `steps`."""
     if step < warmup:
         return peak * step / warmup
     return peak * (steps - step) / (steps - warmup)
 
 
-def stepped_rate(step: int, steps: int, warmup: int, rates: tuple[float, ...]) -> float:
+def stepped_rate(
+    step: int,
+    steps: int,
+    warmup: int,
+    rates: tuple[float, ...],
+) -> float:
     """Returns the rate of update `step` (from 0): each of `rates`, in turn, for an equal part of all `steps` updates.
 
     During the first `warmup` updates, the rate is scaled by a factor that rises linearly from 0 to 1.
@@ -113,14 +128,25 @@ def stepped_rate(step: int, steps: int, warmup: int, rates: tuple[float, ...]) -
 
 
 def update(
-    model: nn.Module, adamw: torch.optim.AdamW, loss: torch.Tensor, rate: float, clipping: float, where: str
+    model: nn.Module,
+    adamw: torch.optim.AdamW,
+    loss: torch.Tensor,
+    rate: float,
+    clipping: float,
+    where: str,
 ) -> float:
     """Computes the gradients of `loss`, a scalar, and applies them as `apply_gradients`; errors name the loss."""
     loss.backward()
     return apply_gradients(model, adamw, rate, clipping, f"{where}: loss {loss.item()}")
 
 
-def apply_gradients(model: nn.Module, adamw: torch.optim.AdamW, rate: float, clipping: float, where: str) -> float:
+def apply_gradients(
+    model: nn.Module,
+    adamw: torch.optim.AdamW,
+    rate: float,
+    clipping: float,
+    where: str,
+) -> float:
     """Updates the weights from the gradients, which are then deleted.
 
     Args:
