@@ -150,9 +150,9 @@ def planned(settings: Settings) -> list[set[str]]:
     }
     plans = (
         pretraining.planned(settings, models),
-        finetuning.planned(settings, settings.finetuned()),
-        convergence.planned(settings, models),
-        question_answering.planned(settings, models, trained),
+        finetuning.plan_runs(settings, settings.finetuned()),
+        convergence.plan_runs(settings, models),
+        question_answering.plan_runs(settings, models, trained),
         translation.planned(settings, settings.translation.operators),
     )
     return [{run.text for run in plan} for plan in plans]
