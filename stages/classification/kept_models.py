@@ -71,6 +71,7 @@ def plan_evaluations(
                 **further,
             }
             runs.append(kind(**fields))
+        # The order of the folders is the order of the rows in observations.
         plan += sorted(runs, key=lambda run: run.folder)
     return plan
 

@@ -94,6 +94,7 @@ def train_and_predict(
     recipe = run.training
     task = TASKS[run.task]
     model = loaded(OperatorBertForSequenceClassification, run, num_labels=task.outputs)
+    # Only the updates are timed.
     examples = encode(train, tokenizer, recipe.maximum_length)
     started = time.perf_counter()
     train_model(model, examples, run)
@@ -134,6 +135,7 @@ def encode_frame(frame: pd.DataFrame, tokenizer: Path, maximum_length: int) -> E
     words = Tokenizer.from_file(str(tokenizer))
     words.enable_truncation(maximum_length)
     words.no_padding()
+    # The tokenizer takes a text or a pair of texts.
     texts = []
     for first, second in zip(frame["text_a"], frame["text_b"], strict=True):
         texts.append(first if pd.isna(second) else (first, second))
@@ -156,6 +158,7 @@ def loaded(model: type[WithOperator], run: TunedRun, **others: Any) -> WithOpera
     """
     weights = Path(run.weights)
     import_operator(weights)
+    # A new head draws its weights while the model is built.
     seed_torch(run.seed, INITIALISATION)
     config = OperatorConfig.from_pretrained(
         weights,
@@ -216,6 +219,7 @@ def train_epochs(
     step = 0
     for epoch in range(recipe.epochs):
         for indices in batches(lengths, recipe.batch_size, derived_seed(run.seed, ORDER, epoch)):
+            # Draws of dropout follow from the step, whatever was drawn before.
             seed_torch(run.seed, DROPOUT, step)
             if recipe.schedule == "linear":
                 rate = linear_rate(step, steps, warmup, recipe.learning_rates[0])

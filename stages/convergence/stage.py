@@ -47,6 +47,7 @@ def plan_runs(settings: Settings, models: list[tuple[str, str]]) -> list[Finetun
                 weights=str(weights),
                 keep=keep,
                 training=settings.finetuning[protocol],
+                # The condition keeps the rows of different steps apart.
                 columns={
                     "stage": "convergence",
                     "protocol": protocol,

@@ -87,6 +87,7 @@ def outputs(
         done: Every run with the folder and the result of the job.
     """
     rows = []
+    # Labels are classes of the tested task; predictions are classes of the task of the fine-tuning.
     for run, _, predictions in done:
         for task in run.evaluated_on:
             for split, table in validation_tables(task).items():

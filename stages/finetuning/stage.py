@@ -40,6 +40,7 @@ def plan_runs(settings: Settings, models: list[ModelNames]) -> list[FinetuningRu
     plan = []
     for model in models:
         plan += _plan_model(settings, "finetuning", model)
+    # The untrained reference: a baseline for all operators.
     for protocol, operator, size in models:
         if operator == REFERENCE and size == settings.sizes[0]:
             plan += _plan_model(settings, "baselines", (protocol, NOT_PRETRAINED, size))
@@ -52,6 +53,7 @@ def _plan_model(settings: Settings, stage: str, model: ModelNames) -> list[Finet
     recipe = settings.finetuning[protocol]
     plan = []
     for task, number, seed in product(settings.tasks.names, settings.pretraining.seeds, recipe.seeds):
+        # Pre-training leaves the weights of step 0 of the reference only.
         if operator == NOT_PRETRAINED:
             weights = checkpoint(REFERENCE, size, number, 0)
             keep = None
@@ -117,11 +119,13 @@ def outputs(settings: Settings, done: list[tuple[FinetuningRun, Path, dict]]) ->
     Returns:
         Every metric of every run, and, for the record of the stage, the sum of the seconds of training.
     """
+    # Every output is a whole folder, which replaces the folder of the last run.
     with temporary_sibling(PREDICTIONS) as output:
         output.mkdir()
         for name, jobs_of_model in groupby(done, key=lambda job: job[0].model):
             frames = [_tabulate_predictions(run, folder) for run, folder, _ in jobs_of_model]
             pd.concat(frames).to_parquet(output / f"{name}.parquet", index=False)
+    # The cards of the models report the scores, so these are computed first.
     measured = [measure_run(run, folder) for run, folder, _ in done]
     with temporary_sibling(FINETUNED) as output:
         output.mkdir()

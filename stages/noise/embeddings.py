@@ -50,11 +50,13 @@ def predict_under_noise(
     words = Tokenizer.from_file(str(tokenizer))
     names = ["[PAD]"] if setting.special_tokens else ["[PAD]", "[CLS]", "[SEP]"]
     spared = torch.tensor([words.token_to_id(name) for name in names], device=device())
+    # The level of noise is a share of this norm.
     norm = measure_average_norm(model, examples, setting.place, spared)
     predictions = {}
     for level in setting.levels:
         drawn = []
         predictions[f"noise={level:g}"] = drawn
+        # Without noise, all seeds would give the same predictions.
         if not level:
             drawn.append(predict(model, examples, precision))
             continue
@@ -86,6 +88,7 @@ def predict_under_text_noise(
     Returns:
         By `KIND=LEVEL`, such as `typos=0.1`, for every level above 0, an array of predictions for every noise seed.
     """
+    # Level 0 is predicted once, with the noise on the embeddings.
     levels = [level for level in setting.levels if level]
     predictions = {}
     for kind, level in product(setting.text, levels):

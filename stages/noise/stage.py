@@ -48,6 +48,7 @@ def evaluate(run: NoiseRun, folder: Path) -> dict:
 
     model = load_kept_model(run.folder)
 
+    # Noise in the text changes the tokens, so every noisy frame is tokenised anew.
     def predict_frame(frame: pd.DataFrame) -> np.ndarray:
         return predict(model, encode_frame(frame, TOKENIZER, run.maximum_length), run.precision)
 
@@ -87,6 +88,7 @@ def average_scores(task: str, drawn: list[np.ndarray], labels: np.ndarray) -> di
 def outputs(done: list[tuple[NoiseRun, Path, dict]]) -> tuple[list[Observation], dict]:
     """Makes observations of all runs, given as (run, folder, result of `evaluate`); adds nothing to the record."""
     rows = []
+    # Probes have conditions, too: a layer, or the model.
     for run, _, result in done:
         for split, evaluated in result.items():
             measured = {**evaluated["conditions"], **evaluated["probes"]}

@@ -30,6 +30,7 @@ def perturb_frame(
         texts = []
         for number, text in enumerate(frame[column]):
             if not pd.isna(text):
+                # Every text has separate draws, so one text changes no other.
                 draw = random.Random(f"{seed} {kind} {level} {number} {column}")
                 text = perturb(text, level, draw)
             texts.append(text)

@@ -44,6 +44,7 @@ def train(
         The trained OperatorBertForQuestionAnswering, and the seconds of training, without loading and tokenising.
     """
     model = loaded(OperatorBertForQuestionAnswering, run)
+    # Training sees every window, also windows without the answer.
     windows = _encode(train, tokenizer, run.training)
     lengths = [len(window.ids) for window in windows]
     longest = max(lengths)
@@ -131,6 +132,7 @@ def choose_answers(
         A text for every question, empty where the question is left unanswered or no window holds a token of the
         context.
     """
+    # Windows of a question are adjacent.
     answers = []
     pairs = zip(windows, spans, strict=True)
     for number, group in groupby(pairs, key=lambda pair: pair[0].question):

@@ -66,6 +66,7 @@ def finetune(run: AnsweringRun, folder: Path) -> dict:
     from stages.question_answering.spans import answer, train
 
     tables = TASK_FOLDER / run.set
+    # The model trained on TriviaQA is where runs on SQuAD start.
     if run.set == BEFORE:
         _, seconds = train(run, TOKENIZER, tables / "train.parquet", folder / "model")
         return {"seconds": seconds}
